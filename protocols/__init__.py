@@ -10,9 +10,9 @@ The rooms, from the bottom up; a room imports only from rooms above it in this l
 ``settings/``
     Settings of consumers, groups and brokers, with Kafka's names and defaults.
 ``offsets_topic/``
-    ``__consumer_offsets``: ``records/`` (keys and values, byte for byte), ``segments/`` (batches,
-    compaction, transactions), ``replay/`` (what a log says of its groups), ``ownership.py`` (which
-    epoch owns a partition, live and at a load), and ``partition.py`` (which partition a group has).
+    ``__consumer_offsets`` and the partition of a group: ``records/`` (keys and values, byte for
+    byte), ``segments/`` (batches, compaction, transactions), ``group_rules.py`` (what a record
+    changes in a group, for every reader of the log), and ``replay/`` (what a log says of its groups).
 ``facts.py``, ``machine.py``, ``values.py``
     What a machine reports, what it answers, and how its state is copied.
 ``groups/``

@@ -7,7 +7,8 @@ it is durable, including records of other groups of the partition. The durable s
 batch is kept until the batch is durable, so that a failed append can be rolled back.
 
 Records are replayed when they are proposed and when the log is loaded: the only way to create a new
-durable state. Each group type has its own rules for its records.
+durable state. The rules of groups are those of ``protocols/offsets_topic/group_rules.py``, which every
+reader of the log shares.
 
 Source: ``CoordinatorRuntime`` (deferred event queue, snapshots, operation timeouts),
 ``CoordinatorResult.isAtomic``, ``GroupCoordinatorShard.replay``.
@@ -22,20 +23,26 @@ from typing import Any, Final, NamedTuple
 
 from protocols.groups import kip848
 from protocols.groups.offsets import Stored, with_offsets, without_offset
-from protocols.groups.shard import AnyShard, Durable, Shard, Turn, Waiting
+from protocols.groups.shard import AnyShard, Durable, Shard, Turn, Waiting, is_classic
 from protocols.machine import Append, Report, SetTimer
+from protocols.offsets_topic.group_rules import (
+    RULES,
+    ClassicGroup,
+    GroupType,
+    classic_replayed,
+    group_replayed,
+    require_known_version,
+    wrong_value,
+)
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
-    GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
     UnknownKey,
-    UnknownValue,
     Value,
     as_replayed,
 )
-from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.values import replace
 
 Entry = tuple[int, Record]
@@ -306,9 +313,6 @@ def _group_of(record: Record) -> str:
 
 # -- replay -----------------------------------------------------------------------------------
 
-CONSUMER_RECORDS: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
-"""The record types of consumer groups."""
-
 
 def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
     """Apply records in order.
@@ -316,7 +320,8 @@ def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
     Consecutive offset commits, without a tombstone or a group record between them, are put into
     the map of each topic together: only the first occurrence of each topic affects the order of
     topics. Records of a type that 4.4 does not know are skipped. Raises BrokenLogError for a
-    record that contradicts the log, or whose value has a version that 4.4 does not know.
+    record that contradicts the log, whose value has a version that 4.4 does not know, or whose
+    value belongs to another key.
     """
     stored: Stored = {}
     for record in records:
@@ -324,7 +329,8 @@ def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
         if not isinstance(value, OffsetCommitValue):
             key, value = as_replayed(record)
         if isinstance(value, OffsetCommitValue):
-            assert isinstance(key, OffsetCommitKey), "the value of another key"
+            if not isinstance(key, OffsetCommitKey):
+                raise wrong_value(key, value)
             group_id, topic, partition, _ = key
             stored.setdefault((group_id, topic), []).append((partition, value))
             continue
@@ -338,49 +344,28 @@ def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
 
 
 def _replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
-    if isinstance(value, UnknownValue):
-        version = value.value_version
-        raise BrokenLogError(f"version {version} of a value of type {key.record_type} is not known")
+    require_known_version(key, value)
+    if isinstance(key, OffsetCommitKey):
+        if value is not None:
+            raise wrong_value(key, value)
+        return without_offset(durable, key)
     if isinstance(key, GroupMetadataKey):
-        return _classic_replayed(durable, key.group, value)
-    if key.record_type in CONSUMER_RECORDS:
-        return _consumer_replayed(durable, key, value)
-    if not isinstance(key, OffsetCommitKey):
+        group = classic_replayed(key, value)
+        return _with_group(durable, key.group, group and group.metadata)
+    if RULES[key.record_type].group_type is not GroupType.CONSUMER:
         return durable  # share and streams groups: nothing here serves them
-    assert value is None, "the value of another key"
-    return without_offset(durable, key)
+    group_id = key.group_id
+    before = durable.groups.get(group_id)
+    if group_id in durable.groups and is_classic(before):
+        before = ClassicGroup(before)
+    after = group_replayed(kip848.replay.CHANGES, before, key, value)
+    return _with_group(durable, group_id, after)
 
 
-def _classic_replayed(durable: Durable, group_id: str, value: Value | None) -> Durable:
-    """Apply a classic group's record, which replaces any group; a tombstone removes the group."""
-    if value is not None:
-        assert isinstance(value, GroupMetadataValue), "the value of another key"
-        return replace(durable, groups=durable.groups.hold(group_id, value))
+def _with_group(durable: Durable, group_id: str, group: Any) -> Durable:
+    """Return the durable state with a group, or without it if *group* is None."""
+    if group is not None:
+        return replace(durable, groups=durable.groups.hold(group_id, group))
     if group_id not in durable.groups:
         return durable
     return replace(durable, groups=durable.groups.without(group_id))
-
-
-def _consumer_replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
-    group_id = key.group_id
-    before = durable.groups.get(group_id)
-    if not isinstance(before, kip848.group.Group):
-        if not is_simple(before):
-            raise BrokenLogError(f"a record of a consumer group, but {group_id} is a classic one")
-        before = kip848.group.Group(group_id) if group_id in durable.groups else None
-    after = kip848.replay.group_replayed(before, group_id, key, value)
-    if after is not None:
-        return replace(durable, groups=durable.groups.hold(group_id, after))
-    if before is None:
-        return durable
-    return replace(durable, groups=durable.groups.without(group_id))
-
-
-def is_simple(group: Any) -> bool:
-    """Return whether a consumer group may replace a group: it has no members and no protocol type.
-
-    Source: ``ClassicGroup.isSimpleGroup``, ``getOrMaybeCreatePersistedConsumerGroup``.
-    """
-    return group is None or (
-        isinstance(group, GroupMetadataValue) and not (group.protocol_type or group.members)
-    )

@@ -19,6 +19,7 @@ from protocols.coordinator.machine import GroupCoordinator
 from protocols.groups import kip848
 from protocols.machine import Send, Step
 from protocols.messages import Envelope, JoinGroupRequest, SyncGroupRequest
+from protocols.offsets_topic.group_rules import GroupState
 
 Given = tuple[str, tuple[TopicPartition, ...]]
 """A member and its partitions."""
@@ -253,7 +254,7 @@ class CoordinatorEvents:
 
     def _write_if_stable(self, host: Coordinator, group_id: str) -> None:
         group = kip848.shard.group_in(host.coordinator.state, group_id)
-        if group is None or kip848.group.state_of(group) is not kip848.group.GroupState.STABLE:
+        if group is None or kip848.group.state_of(group) is not GroupState.STABLE:
             return
         if self._stable.get(group_id) == group.epoch:
             return

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from protocols.groups.kip848.group import (
     AssignedEpochs,
     Group,
-    GroupState,
     Member,
     TargetPartitions,
     as_message,
@@ -27,6 +26,7 @@ from protocols.messages.groups import (
     ConsumerGroupDescribeResponse,
     DescribedConsumer,
 )
+from protocols.offsets_topic.group_rules import GroupState
 
 
 def described(

@@ -24,22 +24,20 @@ from assignors.types import TopicPartition
 from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING, TimelineMap
 from protocols.messages import TopicPartitions
+from protocols.offsets_topic.group_rules import (
+    NEW_GROUP_EPOCH,
+    GroupState,
+    GroupType,
+    PartitionEpochs,
+    consumer_group_state,
+)
 from protocols.offsets_topic.records.consumer import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupRegularExpressionValue,
 )
 
-NEW_GROUP_EPOCH: Final = 1
-"""Group and target epoch of a group before its first record 3 (0 before 4.3)."""
-
-LEFT_EPOCH: Final = -1
-"""Member epoch of a member whose current assignment was deleted."""
-
 AWAY_EPOCH: Final = -2
 """Member epoch of a static member that left temporarily."""
-
-NO_TARGET_EPOCH: Final = -1
-"""Target epoch of a group that is being deleted."""
 
 AssignedEpochs = Mapping[str, Mapping[int, int]]
 """Topic id to partition to assignment epoch: the target epoch at which it was assigned.
@@ -63,17 +61,6 @@ class MemberState(enum.IntEnum):
 
     UNKNOWN = 127
     """A state written by a later Kafka version."""
-
-
-class GroupState(enum.StrEnum):
-    """A group's state, as in ConsumerGroupDescribe."""
-
-    EMPTY = "Empty"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
-    DEAD = "Dead"
-    """There is no such group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +136,7 @@ class Group:
 
     # -- indexes -----------------------------------------------------------------------------
 
-    held: Map[str, Map[int, int]] = NOTHING
+    held: PartitionEpochs = NOTHING
     """Topic id to partition to the epoch of the member that owns it or has yet to revoke it.
 
     Kafka's ``currentPartitionEpoch``, which returns -1 where there is no entry here.
@@ -173,9 +160,19 @@ class Group:
     classic_members: int = 0
     """Number of members that use the classic protocol."""
 
+    @property
+    def type(self) -> GroupType:
+        """The type of the group."""
+        return GroupType.CONSUMER
+
     def member(self, member_id: str) -> Member | None:
         """Return the member with that id, or None."""
         return self.members.entries.get(member_id)
+
+    def epoch_of(self, member_id: str) -> int | None:
+        """Return the epoch of a member; None if there is no such member."""
+        member = self.member(member_id)
+        return None if member is None else member.current.epoch
 
     def __iter__(self) -> Iterator[Member]:
         """Iterate over the members in the order of Kafka's hash table."""
@@ -187,13 +184,8 @@ class Group:
 
 def state_of(group: Group) -> GroupState:
     """Return the state of a group, checked in Kafka's order; O(members)."""
-    if not group.members:
-        return GroupState.EMPTY
-    if group.epoch > group.target_epoch:
-        return GroupState.ASSIGNING
-    if all(has_arrived(group, member) for member in group.members.entries.values()):
-        return GroupState.STABLE
-    return GroupState.RECONCILING
+    arrived = (has_arrived(group, member) for member in group.members.entries.values())
+    return consumer_group_state(group.members, group.epoch, group.target_epoch, arrived)
 
 
 def has_arrived(group: Group, member: Member) -> bool:

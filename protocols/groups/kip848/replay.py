@@ -1,22 +1,19 @@
-"""Replay records into a group: the only way to create a :class:`Group`, live and at load.
+"""Carry out what records change in a group: the only way to create a :class:`Group`.
 
-Each record concerns one member or the group, in any order that a compacted log may have; only
-records that can never be written are rejected.
+The rules (when a load fails, what is ignored) are in ``protocols/offsets_topic/group_rules.py``;
+here are the changes, with the indexes, live and at load.
 
 Source: ``GroupMetadataManager.replay`` for types 3 to 8 and 16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import Any, Final
 
 from immutables import Map
 
 from protocols.groups.kip848.group import (
-    LEFT_EPOCH,
-    NO_TARGET_EPOCH,
     NOTHING_ASSIGNED,
     AssignedEpochs,
     CurrentAssignment,
@@ -25,77 +22,63 @@ from protocols.groups.kip848.group import (
     MemberState,
 )
 from protocols.groups.kip848.soft import session_timer
-from protocols.offsets_topic.ownership import replayed_epochs
-from protocols.offsets_topic.records import Key, Record, Value
+from protocols.offsets_topic.group_rules import (
+    LEFT_EPOCH,
+    NO_TARGET_EPOCH,
+    RULES,
+    Changes,
+    GroupType,
+    replayed_epochs,
+)
+from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.consumer import (
     AssignedPartitions,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
 )
-from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.values import replace
 
 _STATES: Final = {int(state): state for state in MemberState}
 
-Rule = Callable[[Group, Any, Any], Group | None]
-"""Apply a record (its key, and its value or None) to the group; None: the group is removed."""
-
 
 def replayed(group: Group, records: Iterable[Record]) -> Group:
-    """Apply records that do not remove the group."""
+    """Apply records that do not remove the group; raise ValueError if one does."""
     for key, value in records:
-        after = RULES[key.record_type](group, key, value)
-        assert after is not None, "a record removes the group"
+        after = RULES[key.record_type].apply(CHANGES, group, key, value)
+        if after is None:
+            raise ValueError(f"{key} removes group {group.group_id}")
         group = after
     return group
-
-
-def group_replayed(
-    group: Group | None, group_id: str, key: Key, value: Value | None
-) -> Group | None:
-    """Apply one record to the group with that id, which may be absent before or after.
-
-    Raise BrokenLogError if a load would fail.
-    """
-    if group is None:
-        if value is None:
-            return None
-        group = Group(group_id)
-    return RULES[key.record_type](group, key, value)
 
 
 # -- the group itself --------------------------------------------------------------------------
 
 
-def _epoch(group: Group, _: Any, value: Any) -> Group | None:
-    if value is not None:
-        return replace(group, epoch=value.epoch, metadata_hash=value.metadata_hash)
-    if group.members:
-        raise BrokenLogError(f"the group is deleted while it has {len(group.members)} members")
-    if group.targets:
-        raise BrokenLogError(f"the group is deleted while it has {len(group.targets)} targets")
-    if group.target_epoch != NO_TARGET_EPOCH:
-        raise BrokenLogError("the group is deleted before its target epoch")
-    return None
+def _new(_: GroupType, group_id: str) -> Group:
+    return Group(group_id)
 
 
-def _topic_metadata(group: Group, _: Any, value: Any) -> Group:
-    return replace(group, holds_topic_metadata=value is not None)
+def _with_epoch(group: Group, _: Any, value: Any) -> Group:
+    return replace(group, epoch=value.epoch, metadata_hash=value.metadata_hash)
 
 
-def _target_epoch(group: Group, _: Any, value: Any) -> Group:
-    if value is not None:
-        return replace(
-            group,
-            target_epoch=value.assignment_epoch,
-            assigned_ms=value.assignment_timestamp,
-        )
-    if group.targets:
-        raise BrokenLogError(f"the target epoch is deleted before {len(group.targets)} targets")
-    return replace(group, target_epoch=NO_TARGET_EPOCH, assigned_ms=0)
+def _with_target_epoch(group: Group, value: Any) -> Group:
+    if value is None:
+        return replace(group, target_epoch=NO_TARGET_EPOCH, assigned_ms=0)
+    return replace(
+        group, target_epoch=value.assignment_epoch, assigned_ms=value.assignment_timestamp
+    )
 
 
-def _pattern(group: Group, key: Any, value: Any) -> Group:
+def _with_other(group: Group, key: Any, value: Any) -> Group:
+    """Apply a record 4 or a resolved pattern."""
+    if isinstance(key, ConsumerGroupPartitionMetadataKey):
+        return replace(group, holds_topic_metadata=value is not None)
+    return _with_pattern(group, key, value)
+
+
+def _with_pattern(group: Group, key: Any, value: Any) -> Group:
     pattern = key.regular_expression
     old = group.patterns.get(pattern)
     topics = _recounted(
@@ -113,26 +96,16 @@ def _pattern(group: Group, key: Any, value: Any) -> Group:
 # -- members -----------------------------------------------------------------------------------
 
 
-def _member(group: Group, key: Any, value: Any) -> Group:
-    member_id = key.member_id
-    member = group.member(member_id)
-    if value is not None:
-        old = member or _new_member(group, member_id)
-        return _with_metadata(group, old, value, replace(old, metadata=value))
-    if member is None:
-        return group
-    if member.current.epoch != LEFT_EPOCH:
-        raise BrokenLogError(f"member {member_id} is deleted before its current assignment")
-    if member_id in group.targets:
-        raise BrokenLogError(f"member {member_id} is deleted before its target")
-    return _with_metadata(group, member, None, None)
+def _with_metadata(group: Group, member_id: str, value: Any) -> Group:
+    old = group.member(member_id) or _new_member(group, member_id)
+    return _reindexed(group, old, value, None if value is None else replace(old, metadata=value))
 
 
 def _new_member(group: Group, member_id: str) -> Member:
     return Member(member_id, session_timer=session_timer(group.group_id, member_id))
 
 
-def _with_metadata(
+def _reindexed(
     group: Group,
     old: Member,
     metadata: ConsumerGroupMemberMetadataValue | None,
@@ -198,33 +171,25 @@ def _recounted(counts: Map[str, int], before: Iterable[str], after: Iterable[str
 # -- targets and current assignments -----------------------------------------------------------
 
 
-def _target(group: Group, key: Any, value: Any) -> Group:
-    targets = group.targets
-    if value is not None:
-        wanted = {listed.topic_id: listed.partitions for listed in value.topic_partitions}
-        return replace(group, targets=targets.set(key.member_id, wanted))
-    if key.member_id not in targets:
-        return group
-    return replace(group, targets=targets.delete(key.member_id))
-
-
-def _current(group: Group, key: Any, value: Any) -> Group:
-    member_id = key.member_id
-    member = group.member(member_id)
+def _with_target(group: Group, member_id: str, value: Any) -> Group:
     if value is None:
-        if member is None:
-            return group
-        gone = replace(NOTHING_ASSIGNED, epoch=LEFT_EPOCH, previous_epoch=LEFT_EPOCH)
-        return _moved(group, member, gone)
-    return _moved(group, member or _new_member(group, member_id), current_of(value))
+        return replace(group, targets=group.targets.delete(member_id))
+    wanted = {listed.topic_id: listed.partitions for listed in value.topic_partitions}
+    return replace(group, targets=group.targets.set(member_id, wanted))
 
 
-def _moved(group: Group, member: Member, current: CurrentAssignment) -> Group:
+def _with_current(group: Group, member_id: str, value: Any) -> Group:
+    member = group.member(member_id) or _new_member(group, member_id)
+    current = NOTHING_LEFT if value is None else current_of(value)
     return replace(
         group,
-        members=group.members.put(member.member_id, replace(member, current=current)),
-        held=replayed_epochs(group.held, member.member_id, member.current, current),
+        members=group.members.put(member_id, replace(member, current=current)),
+        held=replayed_epochs(group.held, member_id, member.current, current),
     )
+
+
+NOTHING_LEFT: Final = replace(NOTHING_ASSIGNED, epoch=LEFT_EPOCH, previous_epoch=LEFT_EPOCH)
+"""The current assignment of a member after its tombstone."""
 
 
 def current_of(value: ConsumerGroupCurrentMemberAssignmentValue) -> CurrentAssignment:
@@ -251,15 +216,12 @@ def _assigned_epochs(listed: tuple[AssignedPartitions, ...], otherwise: int) -> 
     }
 
 
-RULES: Final[MappingProxyType[int, Rule]] = MappingProxyType(
-    {
-        3: _epoch,
-        4: _topic_metadata,
-        5: _member,
-        6: _target_epoch,
-        7: _target,
-        8: _current,
-        16: _pattern,
-    }
+CHANGES: Final[Changes[Group]] = Changes(
+    new=_new,
+    epoch=_with_epoch,
+    target_epoch=_with_target_epoch,
+    metadata=_with_metadata,
+    target=_with_target,
+    current=_with_current,
+    other=_with_other,
 )
-"""By record type."""

@@ -1,12 +1,12 @@
-"""The state of groups and offsets in an offsets log: the rules by which a load replays its records.
+"""The state of groups and offsets in an offsets log, as ``rebalance log`` shows it.
 
 A :class:`Loaded` is the state after some records; :func:`replayed` and :func:`transaction_ended`
 return a new one. Groups of all types are here, with the state in the log only; the other state of
 a running coordinator (timers, parked requests, unfinished joins) is in the packages of the
 protocols.
 
-``groups`` has the values, ``members`` the rules of consumer, share and streams groups, ``offsets``
-the rules of committed and pending offsets.
+The rules are in ``protocols/offsets_topic/group_rules.py``, which the coordinator shares;
+``groups`` has the values, ``offsets`` the rules of committed and pending offsets.
 
 Sources: the ``replay`` methods of ``GroupMetadataManager`` and ``OffsetMetadataManager``,
 ``CoordinatorLoaderImpl``.
@@ -14,12 +14,10 @@ Sources: the ``replay`` methods of ``GroupMetadataManager`` and ``OffsetMetadata
 
 from __future__ import annotations
 
+from protocols.offsets_topic.group_rules import ClassicGroup, GroupState, GroupType
 from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.offsets_topic.replay.groups import (
-    ClassicGroup,
     Group,
-    GroupState,
-    GroupType,
     Member,
     MemberGroup,
     MemberState,

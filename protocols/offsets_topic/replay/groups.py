@@ -1,6 +1,6 @@
-"""Groups as recorded in the log: their values, and the states derived from them.
+"""Consumer, share and streams groups as recorded in the log: the newest value of each record.
 
-Source: ``ClassicGroup``, ``ModernGroup``, ``ConsumerGroup``, ``ShareGroup``, ``StreamsGroup``.
+Source: ``ModernGroup``, ``ConsumerGroup``, ``ShareGroup``, ``StreamsGroup``.
 """
 
 from __future__ import annotations
@@ -8,13 +8,25 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from immutables import Map
 
 from protocols.java_maps import NOTHING
-from protocols.offsets_topic.ownership import PartitionEpochs
-from protocols.offsets_topic.records import GroupMetadataValue, Key, Value
+from protocols.offsets_topic.group_rules import (
+    LEFT_EPOCH,
+    NEW_GROUP_EPOCH,
+    NEW_MEMBER_EPOCH,
+    NO_TARGET_EPOCH,
+    Changes,
+    ClassicGroup,
+    GroupState,
+    GroupType,
+    PartitionEpochs,
+    consumer_group_state,
+    replayed_epochs,
+)
+from protocols.offsets_topic.records import Key, Value
 from protocols.offsets_topic.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
@@ -30,6 +42,7 @@ from protocols.offsets_topic.records.streams import (
     StreamsGroupMemberMetadataValue,
     StreamsGroupTargetAssignmentMemberValue,
 )
+from protocols.values import replace
 
 MemberMetadata = (
     ConsumerGroupMemberMetadataValue
@@ -46,36 +59,6 @@ CurrentAssignment = (
     | ShareGroupCurrentMemberAssignmentValue
     | StreamsGroupCurrentMemberAssignmentValue
 )
-
-NEW_GROUP_EPOCH: Final = 1
-"""The epoch of a group before its first record of type 3 (0 before Kafka 4.3)."""
-
-NEW_MEMBER_EPOCH: Final = 0
-LEFT_EPOCH: Final = -1
-"""Epoch of a member whose current assignment was deleted; its metadata is deleted next."""
-
-NO_TARGET_EPOCH: Final = -1
-"""Target epoch of a group whose target was deleted; the group itself is deleted next."""
-
-
-class GroupType(enum.StrEnum):
-    """The type of a group."""
-
-    CLASSIC = "classic"
-    CONSUMER = "consumer"
-    SHARE = "share"
-    STREAMS = "streams"
-
-
-class GroupState(enum.StrEnum):
-    """A group's state, as in Kafka's describe responses."""
-
-    EMPTY = "Empty"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
-    DEAD = "Dead"
-    """The group does not exist."""
 
 
 class MemberState(enum.StrEnum):
@@ -99,24 +82,6 @@ _TASK_STATES: Final = {
     2: MemberState.UNREVOKED_TASKS,
     3: MemberState.UNRELEASED_TASKS,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ClassicGroup:
-    """A classic group: its newest record is its whole state."""
-
-    metadata: GroupMetadataValue | None = None
-    """None: a group that was created by a committed offset, without a record of its own."""
-
-    @property
-    def is_simple(self) -> bool:
-        """Whether it has no members and no protocol type, so that another type may replace it."""
-        return self.metadata is None or not (self.metadata.protocol_type or self.metadata.members)
-
-    @property
-    def state(self) -> GroupState:
-        """The state after a load: a rebalance in progress is not in the log."""
-        return GroupState.STABLE if self.metadata and self.metadata.members else GroupState.EMPTY
 
 
 class Owned(NamedTuple):
@@ -185,18 +150,73 @@ class MemberGroup:
         None: unknown from the log, as for a streams group with members, whose state depends on the
         existing topics.
         """
-        if not self.members:
-            return GroupState.EMPTY
-        if self.type is not GroupType.CONSUMER:
-            return GroupState.STABLE if self.type is GroupType.SHARE else None
-        if self.epoch > self.target_epoch:
-            return GroupState.ASSIGNING
-        if all(self._has_arrived(member) for member in self.members.values()):
-            return GroupState.STABLE
-        return GroupState.RECONCILING
+        if not self.members or self.type is GroupType.CONSUMER:
+            arrived = (self._has_arrived(member) for member in self.members.values())
+            return consumer_group_state(self.members, self.epoch, self.target_epoch, arrived)
+        return GroupState.STABLE if self.type is GroupType.SHARE else None
 
     def _has_arrived(self, member: Member) -> bool:
         return member.state is MemberState.STABLE and member.epoch == self.target_epoch
 
+    def epoch_of(self, member_id: str) -> int | None:
+        """Return the epoch of a member; None if there is no such member."""
+        member = self.members.get(member_id)
+        return None if member is None else member.epoch
+
 
 Group = ClassicGroup | MemberGroup
+
+
+# -- how the rules change a group ------------------------------------------------------------
+
+
+def _with_epoch(group: MemberGroup, key: Any, value: Any) -> MemberGroup:
+    return replace(group, epoch=value.epoch, more=group.more.set(key, value))
+
+
+def _with_target_epoch(group: MemberGroup, value: Any) -> MemberGroup:
+    return replace(group, target_epoch=NO_TARGET_EPOCH if value is None else value.assignment_epoch)
+
+
+def _with_metadata(group: MemberGroup, member_id: str, value: Any) -> MemberGroup:
+    if value is None:
+        return replace(group, members=group.members.delete(member_id))
+    member = group.members.get(member_id) or Member()
+    return _with_member(group, member_id, replace(member, metadata=value))
+
+
+def _with_target(group: MemberGroup, member_id: str, value: Any) -> MemberGroup:
+    targets = group.targets
+    kept = targets.delete(member_id) if value is None else targets.set(member_id, value)
+    return replace(group, targets=kept)
+
+
+def _with_current(group: MemberGroup, member_id: str, value: Any) -> MemberGroup:
+    before = group.members.get(member_id) or Member()
+    epoch = LEFT_EPOCH if value is None else value.member_epoch
+    after = replace(before, current=value, epoch=epoch)
+    if group.type is GroupType.CONSUMER:
+        epochs = replayed_epochs(group.epochs, member_id, before.owned, after.owned)
+        group = replace(group, epochs=epochs)
+    return _with_member(group, member_id, after)
+
+
+def _with_member(group: MemberGroup, member_id: str, member: Member) -> MemberGroup:
+    return replace(group, members=group.members.set(member_id, member))
+
+
+def _with_other(group: MemberGroup, key: Any, value: Any) -> MemberGroup:
+    if value is not None:
+        return replace(group, more=group.more.set(key, value))
+    return replace(group, more=group.more.delete(key)) if key in group.more else group
+
+
+CHANGES: Final[Changes[MemberGroup]] = Changes(
+    new=lambda group_type, _: MemberGroup(group_type),
+    epoch=_with_epoch,
+    target_epoch=_with_target_epoch,
+    metadata=_with_metadata,
+    target=_with_target,
+    current=_with_current,
+    other=_with_other,
+)

@@ -8,20 +8,23 @@ from typing import NamedTuple
 from immutables import Map
 
 from protocols.java_maps import NOTHING
+from protocols.offsets_topic.group_rules import (
+    ClassicGroup,
+    classic_replayed,
+    group_replayed,
+    require_known_version,
+    wrong_value,
+)
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
-    GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
     Record,
     UnknownKey,
-    UnknownValue,
     Value,
     as_replayed,
 )
-from protocols.offsets_topic.records.errors import BrokenLogError
-from protocols.offsets_topic.replay.groups import ClassicGroup, Group
-from protocols.offsets_topic.replay.members import member_group_replayed
+from protocols.offsets_topic.replay.groups import CHANGES, Group
 from protocols.offsets_topic.replay.offsets import NO_PRODUCER_ID, Offsets
 from protocols.values import replace
 
@@ -49,22 +52,24 @@ def replayed(
 ) -> Loaded:
     """Apply one record, written by that producer; an unknown type is skipped.
 
-    Raise BrokenLogError if a load fails: for a version of a value that 4.4 does not know, and
-    for a record that contradicts those before it.
+    Raise BrokenLogError if a load fails: for a version of a value that 4.4 does not know, for a
+    value that belongs to another key, and for a record that contradicts those before it.
     """
     key, value = as_replayed(record)
     if isinstance(key, UnknownKey):
         return loaded
-    if isinstance(value, UnknownValue):
-        version = value.value_version
-        raise BrokenLogError(f"version {version} of a value of type {key.record_type} is not known")
-    match key:
-        case OffsetCommitKey():
-            return _offset_replayed(loaded, key, value, log_offset, producer_id)
-        case GroupMetadataKey():
-            return replace(loaded, groups=_classic_replayed(loaded.groups, key.group, value))
-    groups = member_group_replayed(loaded.groups, key[0], key, value)
-    return loaded if groups is loaded.groups else replace(loaded, groups=groups)
+    require_known_version(key, value)
+    if isinstance(key, OffsetCommitKey):
+        return _offset_replayed(loaded, key, value, log_offset, producer_id)
+    groups, group_id = loaded.groups, key[0]
+    after: Group | None
+    if isinstance(key, GroupMetadataKey):
+        after = classic_replayed(key, value)
+    else:
+        after = group_replayed(CHANGES, groups.get(group_id), key, value)
+    if after is not None:
+        return replace(loaded, groups=groups.set(group_id, after))
+    return replace(loaded, groups=groups.delete(group_id)) if group_id in groups else loaded
 
 
 def transaction_ended(loaded: Loaded, producer_id: int, *, is_committed: bool) -> Ended:
@@ -80,18 +85,9 @@ def _offset_replayed(
     """Apply an offset record; a commit, not a tombstone, creates an absent group as simple."""
     if value is None:
         return replace(loaded, offsets=loaded.offsets.without(key))
-    assert isinstance(value, OffsetCommitValue), "the value of another key"
+    if not isinstance(value, OffsetCommitValue):
+        raise wrong_value(key, value)
     offsets = loaded.offsets.put(key, value, log_offset, producer_id)
     if key.group in loaded.groups:
         return Loaded(loaded.groups, offsets)
     return Loaded(loaded.groups.set(key.group, ClassicGroup()), offsets)
-
-
-def _classic_replayed(
-    groups: Map[str, Group], group_id: str, value: Value | None
-) -> Map[str, Group]:
-    """Apply a classic group's record, which replaces any group; a tombstone removes the group."""
-    if value is not None:
-        assert isinstance(value, GroupMetadataValue), "the value of another key"
-        return groups.set(group_id, ClassicGroup(value))
-    return groups.delete(group_id) if group_id in groups else groups

@@ -8,9 +8,6 @@ import sys
 
 import pytest
 
-from protocols.coordinator.durability import CONSUMER_RECORDS
-from protocols.groups.kip848.replay import RULES
-
 MOST_MODULES = 190
 """Of ours, at a run of a classic group: each takes about a millisecond to import."""
 
@@ -114,8 +111,3 @@ def _ours(modules):
     return {
         name for name in modules if name.split(".")[0] in {"assignors", "emulator", "protocols"}
     }
-
-
-def test_records_of_consumer_groups_are_known_by_number_without_their_rules():
-    """The types that a load hands to KIP-848 are those that it has rules for."""
-    assert frozenset(RULES) == CONSUMER_RECORDS

@@ -296,10 +296,12 @@ def _all_followed(records: list[Record]) -> Loaded:
         [_owner("a", 2), _owner("b", 1)],
         [USED_CLASSIC, _owner("a", 1)],
         [USED_CLASSIC, Record(TARGET_EPOCH_KEY, None)],
+        [Record(GroupMetadataKey("g"), OffsetCommitValue(offset=1, commit_timestamp=0))],
+        [Record(KEY, USED_CLASSIC.value)],
     ],
 )
 def test_the_coordinator_and_the_log_command_fail_at_the_same_records(records):
-    """One owner for each partition and epoch, and no consumer record for a used classic group."""
+    """Two owners at one epoch, consumer records of a used classic group, values of other keys."""
     with pytest.raises(BrokenLogError):
         replayed(Durable(), records)
     with pytest.raises(BrokenLogError):

@@ -221,7 +221,7 @@ def test_a_log_that_makes_a_consumer_group_of_a_living_classic_one_is_broken(hos
         for key, value in classic
     ]
 
-    with pytest.raises(BrokenLogError, match="g is a classic one"):
+    with pytest.raises(BrokenLogError, match="g is a classic group"):
         replayed(Durable(), [*named, *host.log])
 
 
