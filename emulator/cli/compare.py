@@ -130,7 +130,7 @@ def compare(
     if as_json:
         say_json(_document(compared))
     elif markdown:
-        say_all(comparison_markdown(compared.seeds, columns, turned=rows))
+        say_all(comparison_markdown(compared.seeds, columns, transposed=rows))
     elif rows:
         say_all(rows_screen(compared.seeds, columns))
     else:

@@ -27,9 +27,9 @@ from emulator.events import Event
 from emulator.loading import LoadedScenario, load_named
 from emulator.playing import Run
 from emulator.playing import run as play
-from emulator.report.chronicle import Chronicle
 from emulator.report.group_state import Describer
 from emulator.report.subject import FinishedRun
+from emulator.report.timeline import Timeline
 from emulator.subjects import clock_of, subject_of
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ def _refuse_files_of_many(files: Files) -> None:
 
 def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json: bool) -> bool:
     """Play one seed and print it; return whether the scenario's expectations hold."""
-    chronicle, describer = Chronicle(), Describer()
-    finished = _play(loaded, seed, files, (chronicle.feed, describer.feed))
+    timeline, describer = Timeline(), Describer()
+    finished = _play(loaded, seed, files, (timeline.feed, describer.feed))
     report = FinishedRun(
         subject=subject_of(loaded),
         seed=finished.seed,
@@ -165,7 +165,7 @@ def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json:
         metrics=finished.metrics,
         findings=finished.findings,
         expectations=finished.expectations(),
-        chronicle=chronicle,
+        timeline=timeline,
         groups=describer.groups,
     )
     if as_json:

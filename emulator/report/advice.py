@@ -9,7 +9,7 @@ from typing import Any
 from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.metrics.metrics import Metrics
-from emulator.report.cases import Case, closed, raced
+from emulator.report.cases import Case, closed, may_commit_ahead
 from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
 from emulator.report.subject import GroupFacts, Subject
@@ -64,14 +64,16 @@ def reason_of(case: Case) -> str:
     """Return the explanation of a cause."""
     if case.cause is Cause.TWO_OWNERS and case.given_twice:
         return ASSIGNED_TWICE
-    if case.cause is Cause.TWO_OWNERS and case.said("two coordinators"):
+    if case.cause is Cause.TWO_OWNERS and case.mentions("two coordinators"):
         return TWO_COORDINATORS
     if case.cause is Cause.COMMITTED_AHEAD and case.group.shared:
         return SHARED_OFFSETS
-    if case.cause is Cause.COMMITTED_AHEAD and raced(case) and not closed(case):
+    if case.cause is Cause.COMMITTED_AHEAD and may_commit_ahead(case) and not closed(case):
         return AHEAD_BY_BACKGROUND_THREAD
-    if case.cause is Cause.NOT_REPLICATED and case.said(UNCLEAN) != case.said(NOT_ON_NEXT_LEADER):
-        return ACKNOWLEDGED_AND_LOST if case.said(UNCLEAN) else APPENDED_ONLY
+    if case.cause is Cause.NOT_REPLICATED and case.mentions(UNCLEAN) != case.mentions(
+        NOT_ON_NEXT_LEADER
+    ):
+        return ACKNOWLEDGED_AND_LOST if case.mentions(UNCLEAN) else APPENDED_ONLY
     return WHY[case.cause]
 
 

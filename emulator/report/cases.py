@@ -41,7 +41,7 @@ class Case:
         """Return the value in force of a broker setting."""
         return self.subject.broker_settings[name]
 
-    def said(self, *words: str) -> bool:
+    def mentions(self, *words: str) -> bool:
         """Return whether the detail of some entry contains one of *words*."""
         return any(word in detail for detail in self.details for word in words)
 
@@ -72,7 +72,7 @@ def never_commits(case: Case) -> bool:
     return case.commits(Commits.NONE)
 
 
-def raced(case: Case) -> bool:
+def may_commit_ahead(case: Case) -> bool:
     """Return whether an automatic commit may have been ahead of processing.
 
     ``AsyncKafkaConsumer`` commits in its background thread while poll() returns records.

@@ -78,11 +78,11 @@ def other_changes(column: Column, first: Column) -> list[str]:
     """Return the changes of a column that its list of settings does not contain."""
     if column is first:
         return []
-    said = (".settings", ".static=")
+    listed = (".settings", ".static=")
     return [
         one
         for one in column.overrides
-        if one not in first.overrides and not any(word in one for word in said)
+        if one not in first.overrides and not any(word in one for word in listed)
     ]
 
 
@@ -178,12 +178,12 @@ def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str
     shown, left_out = _shown(columns, width())
     yield from _rows_table(columns, shown)
     yield ""
-    told = [f"{label}: {LEGEND[label]}" for label in shown.values() if label in LEGEND]
+    notes = [f"{label}: {LEGEND[label]}" for label in shown.values() if label in LEGEND]
     if several:
-        told.append(f"means of {len(seeds)} seeds")
+        notes.append(f"means of {len(seeds)} seeds")
     if left_out:
-        told.append(f"rows also differ in {', '.join(left_out)} (--json)")
-    yield from paragraph("; ".join(told))
+        notes.append(f"rows also differ in {', '.join(left_out)} (--json)")
+    yield from paragraph("; ".join(notes))
     if several:
         yield from note_if_alike(*(column.metrics for column in columns))
     yield from missed(columns)

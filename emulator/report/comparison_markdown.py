@@ -21,22 +21,22 @@ _LEGEND_OF_ONE = "In brackets: the difference from {first}. One seed, so there a
 
 
 def comparison_markdown(
-    seeds: Sequence[int], columns: Sequence[Column], *, turned: bool
+    seeds: Sequence[int], columns: Sequence[Column], *, transposed: bool
 ) -> Iterator[str]:
-    """Yield the lines of a comparison; *turned*: a row for each setting, a column for each metric.
+    """Yield the lines of a comparison; *transposed*: a row for each setting, a column for each metric.
 
-    The table shows the main metrics, then all others that are not equal in all runs; a turned
+    The table shows the main metrics, then all others that are not equal in all runs; a transposed
     table shows the main metrics only, because of its width.
     """
     first, several = columns[0], len(seeds) > 1
     rows, alike = _rows(columns)
     yield from _head(seeds, columns)
-    yield from _turned(columns, rows) if turned else _upright(columns, rows)
+    yield from _by_setting(columns, rows) if transposed else _by_metric(columns, rows)
     yield ""
     yield (_LEGEND if several else _LEGEND_OF_ONE).format(first=_plain(first.name))
     if all(all_alike(column.metrics) for column in columns):
         yield ALL_SEEDS_ALIKE
-    if alike and not turned:
+    if alike and not transposed:
         equal = ", ".join(f"`{name}` {figure(first.metrics[0][name])}" for name in alike)
         yield f"Equal in all runs: {equal}."
     if any(column.missed for column in columns):
@@ -59,8 +59,8 @@ def _head(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
             in_force(group, None if column is first else base)
             for group, base in zip(column.subject.groups, first.subject.groups, strict=True)
         ]
-        said = [*facts, *(f"`{change}`" for change in other_changes(column, first))]
-        yield f"- **{_plain(column.name)}**: {_plain('; '.join(said))}"
+        facts_and_changes = [*facts, *(f"`{change}`" for change in other_changes(column, first))]
+        yield f"- **{_plain(column.name)}**: {_plain('; '.join(facts_and_changes))}"
     yield ""
 
 
@@ -70,25 +70,25 @@ def _rows(columns: Sequence[Column]) -> tuple[Rows, list[str]]:
     units = {metric.name: metric.unit for metric in VALUES}
     names = [*_LABELS, *(name for name in units if name not in _LABELS)]
     alike = {name for name in names if len({run[name] for run in runs}) == 1} - ALWAYS.keys()
-    told = [
+    differing = [
         (name, _LABELS.get(name) or f"`{name}` ({units[name]})")
         for name in names
         if name not in alike
     ]
-    return told, [name for name in names if name in alike]
+    return differing, [name for name in names if name in alike]
 
 
 # -- the table -------------------------------------------------------------------------------------
 
 
-def _upright(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
+def _by_metric(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
     yield _line("", *(_plain(column.name) for column in columns))
     yield f"|---{'|---:' * len(columns)}|"
     for name, label in rows:
         yield _line(label, *(_cell(name, column, columns[0]) for column in columns))
 
 
-def _turned(columns: Sequence[Column], metrics: Rows) -> Iterator[str]:
+def _by_setting(columns: Sequence[Column], metrics: Rows) -> Iterator[str]:
     rows = [(name, label) for name, label in metrics if name in _LABELS]
     yield _line("", *(label for _, label in rows))
     yield f"|---{'|---:' * len(rows)}|"
@@ -108,8 +108,8 @@ def _cell(name: str, column: Column, first: Column) -> str:
     comparison = compare([run[name] for run in first.metrics], values)
     if column is first or comparison.equal == comparison.runs:
         return mean
-    told = paired(comparison)
-    return f"{mean} (**{told}**)" if _leaves_out_zero(comparison) else f"{mean} ({told})"
+    pair = paired(comparison)
+    return f"{mean} (**{pair}**)" if _leaves_out_zero(comparison) else f"{mean} ({pair})"
 
 
 def _leaves_out_zero(comparison: Comparison) -> bool:

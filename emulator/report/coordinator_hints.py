@@ -40,7 +40,7 @@ def _unclean(case: Case) -> bool:
 
 def _alone(case: Case) -> bool:
     """Return whether a coordinator without followers acknowledged something that was lost."""
-    alone = case.said("acknowledged", "two coordinators")
+    alone = case.mentions("acknowledged", "two coordinators")
     return alone and int(case.setting("min.insync.replicas")) < 2
 
 
@@ -63,12 +63,12 @@ COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "Members look up the coordinator again only when a commit times out, after "
             "{offsets.commit.timeout.ms}. Set {session.timeout.ms} above the sum of that and "
             "{auto.commit.interval.ms}: they then find the new coordinator before it removes them.",
-            lambda case: not case.said("acknowledged") and _evicts_early(case),
+            lambda case: not case.mentions("acknowledged") and _evicts_early(case),
         ),
         Hint(
             "Disable {unclean.leader.election.enable}: a replica that is not in sync then never "
             "replaces a coordinator that was alone in the ISR.",
-            lambda case: case.said("acknowledged") and _unclean(case),
+            lambda case: case.mentions("acknowledged") and _unclean(case),
         ),
         Hint(
             "A broker that clients can reach but the controller cannot is a network fault: let "
@@ -80,22 +80,22 @@ COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.NOT_REPLICATED: (
         Hint(
             "Set {offsets.topic.replication.factor} to 3 and {min.insync.replicas} to at least 2.",
-            lambda case: case.said(UNCLEAN) and _few_replicas(case),
+            lambda case: case.mentions(UNCLEAN) and _few_replicas(case),
         ),
         Hint(
             "Set {min.insync.replicas} to at least 2: a coordinator that is alone in the ISR then "
             "acknowledges nothing.",
-            lambda case: case.said(UNCLEAN) and _acknowledged_by_one(case),
+            lambda case: case.mentions(UNCLEAN) and _acknowledged_by_one(case),
         ),
         Hint(
             "Disable {unclean.leader.election.enable}: acknowledged commits then survive. "
             "Trade-off: the group has no coordinator while all in-sync replicas are down.",
-            lambda case: case.said(UNCLEAN),
+            lambda case: case.mentions(UNCLEAN),
         ),
         Hint(
             "No acknowledged commit was lost: the commit was unanswered when the broker failed. Any "
             "crash at that moment causes the same reprocessing.",
-            lambda case: case.said(NOT_ON_NEXT_LEADER),
+            lambda case: case.mentions(NOT_ON_NEXT_LEADER),
         ),
         IDEMPOTENT,
     ),

@@ -48,7 +48,7 @@ def entry_screen(
         yield from paragraph(f"{root} ({entry.root.id})", "    root:     ")
     yield from _owners(entry, moment, term)
     yield ""
-    yield from _story(lines, moment)
+    yield from _event_lines(lines, moment)
     yield from ("", "* evidence of the cause")
 
 
@@ -65,7 +65,7 @@ def _owners(
         yield from paragraph(_owner(then, moment, term), "    second:   ")
 
 
-def _story(lines: Sequence[Line], moment: Callable[[int], str]) -> Iterator[str]:
+def _event_lines(lines: Sequence[Line], moment: Callable[[int], str]) -> Iterator[str]:
     """Yield the lines; a range is shown at its end, with its start if other lines lie between."""
     shown_us: list[int] = []
     for line in lines:
@@ -86,10 +86,10 @@ def _name(owner: Owner) -> str:
     return owner.consumer + ("" if owner.incarnation == 1 else f" (start {owner.incarnation})")
 
 
-LONGEST_REFRAIN = 8
-"""The maximum number of lines of a refrain."""
+LONGEST_PERIOD = 8
+"""The maximum number of lines that are repeated together."""
 
-_PERIODS = range(1, LONGEST_REFRAIN + 1)
+_PERIODS = range(1, LONGEST_PERIOD + 1)
 _FEWEST_TIMES = 3
 _PASSING = re.compile(r"(?<=commit )\S+|(?<=log offset )\d+|(?<=high watermark )\d+")
 """Parts of a line that are not mentioned if only they differ between repetitions."""
@@ -134,10 +134,10 @@ class Line:
     """Of a commit or a failover: its position in the offsets log."""
 
 
-def without_refrains(lines: Sequence[Line]) -> Iterator[Line]:
+def collapse_repetitions(lines: Sequence[Line]) -> Iterator[Line]:
     """Yield the lines; of repeated lines, the first repetition and their number.
 
-    A refrain is up to ``LONGEST_REFRAIN`` lines that occur at least three times in a row and are
+    A block of up to ``LONGEST_PERIOD`` lines is repeated if it occurs at least three times in a row,
     equal except for numbers. Following lines of the same kinds, in any order, belong to it; a line
     that the chain contains belongs to it only in the first repetition.
     """
@@ -168,9 +168,9 @@ def _end_of_repeats(lines: Sequence[Line], shapes: Sequence[str], at: int, perio
 def _end_of_like(
     lines: Sequence[Line], shapes: Sequence[str], at: int, period: int, end: int
 ) -> int:
-    """Return the end of the lines behind *end* that are lines of the refrain, in any order."""
-    refrain = set(shapes[at : at + period])
-    while end < len(lines) and shapes[end] in refrain and not lines[end].shown:
+    """Return the end of the lines behind *end* that are lines of the repeated block, in any order."""
+    repeated = set(shapes[at : at + period])
+    while end < len(lines) and shapes[end] in repeated and not lines[end].shown:
         end += 1
     return end
 
@@ -178,8 +178,8 @@ def _end_of_like(
 def _repetitions(
     lines: Sequence[Line], shapes: Sequence[str], at: int, period: int, end: int
 ) -> Line:
-    """Return the line that represents all repetitions of a refrain after the first."""
-    told, left = lines[at : at + period], end - at - period
+    """Return the line that represents all repetitions of a block after the first."""
+    block, left = lines[at : at + period], end - at - period
     last = dict(zip(shapes[at + period : end], lines[at + period : end], strict=True))
     if period == 1:
         text = f"the same {left} more times, until here"
@@ -188,6 +188,6 @@ def _repetitions(
     else:
         text = f"these {period} lines {left // period} more times, until here"
     ends = [last[shape].text for shape in dict.fromkeys(shapes[at : at + period])]
-    if [_PASSING.sub("", line.text) for line in told] != [_PASSING.sub("", each) for each in ends]:
+    if [_PASSING.sub("", line.text) for line in block] != [_PASSING.sub("", each) for each in ends]:
         text += f"; the last {'time' if period == 1 else 'of each'}: {'; '.join(ends)}"
     return Line(lines[end - 1].at_us, text, lines[end - 1].event)

@@ -13,7 +13,7 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC, Coordinators
 from emulator.ledger.entries import Cause, Entry, EntryKind
-from emulator.report.entry_screen import Line, LogPosition, without_refrains
+from emulator.report.entry_screen import Line, LogPosition, collapse_repetitions
 from emulator.report.event_wording import event_text, instant_text, offset_of, term_of
 from emulator.report.wording import offset_range
 
@@ -50,12 +50,12 @@ OF_RECORDS_IN_SYNC = frozenset({Cause.TRUNCATED, Cause.LEADER_ALONE, Cause.OUT_O
 
 def explain(entry: Entry, events: Sequence[ev.Event]) -> tuple[Line, ...]:
     """Return the sequence of events that shows how *entry* came about, in order."""
-    story = _Story(entry, events)
+    selection = _Selection(entry, events)
     for event in events:
-        if event.row > story.until:
+        if event.row > selection.until:
             break
-        story.feed(event)
-    return tuple(without_refrains(list(story.lines())))
+        selection.feed(event)
+    return tuple(collapse_repetitions(list(selection.lines())))
 
 
 def _instants(events: Iterable[ev.Event]) -> frozenset[str]:
@@ -88,7 +88,7 @@ def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
     return min(chain, default=0)
 
 
-class _Story:
+class _Selection:
     """Selects the events of a run that belong to one entry."""
 
     def __init__(self, entry: Entry, events: Sequence[ev.Event]) -> None:
@@ -111,7 +111,7 @@ class _Story:
         self.until = 1 << 62
 
     def feed(self, event: ev.Event) -> None:
-        """Keep *event* if it belongs to the story; end the story after its last processing."""
+        """Keep *event* if it belongs to the entry; stop after the last processing of its records."""
         what = event.what
         if isinstance(what, ev.FaultBegan):
             self._faults[event.id] = event
@@ -127,7 +127,7 @@ class _Story:
             self.until = event.row
 
     def _keeps(self, event: ev.Event) -> bool:
-        """Return whether the story shows an event at its own place."""
+        """Return whether the selection shows an event at its own place."""
         what = event.what
         if self._shows(event) or (isinstance(what, ev.Polled) and self._hands_out(what)):
             return True
@@ -136,8 +136,8 @@ class _Story:
     def lines(self) -> Iterator[Line]:
         """Yield the lines; adjacent processing and polls of one owner are merged."""
         bases = [] if self._base is None else [self._base]
-        told = (*self._prelude, *self._behind(), *bases, *self._kept)
-        kept = sorted(told, key=lambda event: event.instant)
+        selected = (*self._prelude, *self._behind(), *bases, *self._kept)
+        kept = sorted(selected, key=lambda event: event.instant)
         at = 0
         while at < len(kept):
             run = at + 1
@@ -148,11 +148,11 @@ class _Story:
 
     def _behind(self) -> Iterator[ev.Event]:
         """Yield the events by which replicas fell behind, each after the fault that caused it."""
-        told = {id(event) for event in self._kept}
+        shown = {id(event) for event in self._kept}
         for event in self._replicas:
             fault = self._faults.get(event.cause)
-            if fault is not None and id(fault) not in told:
-                told.add(id(fault))
+            if fault is not None and id(fault) not in shown:
+                shown.add(id(fault))
                 yield fault
             yield event
 
@@ -291,14 +291,14 @@ def _speaks_of(what: ev.CommitAccepted, partition: TopicPartition) -> bool:
     return offset_of(what.offsets, partition) is not None
 
 
-LED = (
+LEADER_EVENTS = (
     ev.LeaderChanged,
     ev.IsrChanged,
     ev.LogTruncated,
     ev.PartitionStalled,
     ev.PartitionResumed,
 )
-SERVED = (ev.CoordinatorLoaded, ev.CoordinatorUnloaded, ev.AppendFailed)
+COORDINATOR_EVENTS = (ev.CoordinatorLoaded, ev.CoordinatorUnloaded, ev.AppendFailed)
 BROKER_EVENTS = (ev.BrokerDown, ev.BrokerUp, ev.BrokerFenced, ev.BrokerUnfenced)
 
 
@@ -358,8 +358,8 @@ class Coordination:
         """Return whether an event concerns the partition, or a broker that coordinated it."""
         if isinstance(what, BROKER_EVENTS):
             return what.broker in self._brokers
-        if isinstance(what, LED):
+        if isinstance(what, LEADER_EVENTS):
             return what.partition == self._partition
-        if isinstance(what, SERVED):
+        if isinstance(what, COORDINATOR_EVENTS):
             return self._partition is not None and what.log_partition == self._partition.partition
         return False

@@ -25,7 +25,7 @@ from emulator.report.cases import (
     auto,
     closed,
     evicted,
-    raced,
+    may_commit_ahead,
     too_slow,
 )
 from emulator.report.coordinator_hints import COORDINATOR_HINTS, THREE_REPLICAS, TWO_IN_SYNC
@@ -88,11 +88,11 @@ REMOVED = ("expired", "deleted")
 
 
 def _by_admin(case: Case) -> bool:
-    return case.said("administrator")
+    return case.mentions("administrator")
 
 
 def _had_members(case: Case) -> bool:
-    return case.said("no member subscribed")
+    return case.mentions("no member subscribed")
 
 
 def _was_empty(case: Case) -> bool:
@@ -100,7 +100,7 @@ def _was_empty(case: Case) -> bool:
 
 
 def _removed_while_empty(case: Case) -> bool:
-    return case.said(*REMOVED) and not _had_members(case)
+    return case.mentions(*REMOVED) and not _had_members(case)
 
 
 RAISE_RETENTION = (
@@ -154,7 +154,7 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "reduces the loss but does not prevent it.",
             lambda case: not case.verbs.isdisjoint({"add_partitions", "create_topic"}),
         ),
-        Hint(RAISE_RETENTION, lambda case: case.said("expired")),
+        Hint(RAISE_RETENTION, lambda case: case.mentions("expired")),
         Hint(GROUP_OF_ITS_OWN, _had_members),
         Hint(SET_BEFORE_THE_START, _removed_while_empty),
     ),
@@ -190,12 +190,12 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "REBALANCE_IN_PROGRESS is retriable: call poll() until the member is in the new "
             "generation, then commit the partitions that it still owns.",
-            lambda case: case.said("REBALANCE_IN_PROGRESS"),
+            lambda case: case.mentions("REBALANCE_IN_PROGRESS"),
         ),
         Hint(
             "Give each process its own group.instance.id: a second process with the same id fences the "
             "first.",
-            lambda case: case.said("FENCED_INSTANCE_ID"),
+            lambda case: case.mentions("FENCED_INSTANCE_ID"),
         ),
         *STAY_A_MEMBER,
         COMMIT_ON_REVOKE,
@@ -226,12 +226,12 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "Set partition.assignment.strategy=cooperative-sticky: a member that keeps a partition "
             "continues at its position (switching a running group takes two rolling restarts).",
-            lambda case: not case.group.cooperative and not case.said("lost"),
+            lambda case: not case.group.cooperative and not case.mentions("lost"),
         ),
         COMMIT_ON_REVOKE,
         STATIC,
-        Hint(STAY_A_MEMBER[1].text, lambda case: case.said("lost") and too_slow(case)),
-        Hint(STAY_A_MEMBER[0].text, lambda case: case.said("lost") and evicted(case)),
+        Hint(STAY_A_MEMBER[1].text, lambda case: case.mentions("lost") and too_slow(case)),
+        Hint(STAY_A_MEMBER[0].text, lambda case: case.mentions("lost") and evicted(case)),
     ),
     Cause.REVOKED: (
         COMMIT_AT_ALL,
@@ -244,11 +244,11 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         COMMIT_BEFORE_ACKNOWLEDGING,
         Hint(
             "Commit before close(): without enable.auto.commit, close() commits nothing.",
-            lambda case: case.said("closed") and not auto(case),
+            lambda case: case.mentions("closed") and not auto(case),
         ),
         STATIC,
-        Hint(STAY_A_MEMBER[1].text, lambda case: case.said("lost") and too_slow(case)),
-        Hint(STAY_A_MEMBER[0].text, lambda case: case.said("lost") and evicted(case)),
+        Hint(STAY_A_MEMBER[1].text, lambda case: case.mentions("lost") and too_slow(case)),
+        Hint(STAY_A_MEMBER[0].text, lambda case: case.mentions("lost") and evicted(case)),
     ),
     Cause.CRASHED: (
         Hint(
@@ -259,7 +259,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "Catch exceptions of the handler: if one ends the process, everything since the last "
             "commit is reprocessed.",
-            lambda case: case.said("failed"),
+            lambda case: case.mentions("failed"),
         ),
         *COMMIT_MORE_OFTEN,
         IDEMPOTENT,
@@ -287,19 +287,23 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "Finish the batch before close(): with enable.auto.commit=true, close() commits "
             "everything that poll() returned, processed or not. Or commit processed offsets yourself.",
-            lambda case: auto(case) and not case.group.shared and (closed(case) or not raced(case)),
+            lambda case: (
+                auto(case)
+                and not case.group.shared
+                and (closed(case) or not may_commit_ahead(case))
+            ),
         ),
         Hint(
             "Set enable.auto.commit=false and call commitSync() after each batch: with "
             "group.protocol=consumer the automatic commit may cover the batch that poll() is about "
             "to return, whatever its settings.",
-            raced,
+            may_commit_ahead,
         ),
         Hint(
             "Until then, fewer commits and smaller batches reduce it: a larger "
             "{auto.commit.interval.ms}, a smaller {max.poll.records}. With group.protocol=classic "
             "poll() itself commits, before it returns records.",
-            raced,
+            may_commit_ahead,
         ),
     ),
     Cause.DISCARDED: (

@@ -8,11 +8,11 @@ from typing import Any
 
 from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.metrics.laws import Finding
-from emulator.report.chronicle import Happening
 from emulator.report.event_wording import link_text
 from emulator.report.group_screen import group_document
 from emulator.report.run_screen import hints_of
 from emulator.report.subject import FinishedRun
+from emulator.report.timeline import TimelineEntry
 
 Clock = Callable[[int], str] | None
 """Returns a time of the run as clock time; None: the scenario has no start time."""
@@ -26,7 +26,7 @@ def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dic
         "digest": run.digest,
         **totals(run.ledger),
         "rebalances": run.metrics["rebalances"],
-        "timeline": [_happening(each, clock) for each in run.chronicle.happenings],
+        "timeline": [_entry(each, clock) for each in run.timeline.entries],
         "groups": [group_document(group) for group in run.groups],
         "hints": hints_of(run),
         "ledger": [entry_document(entry, clock) for entry in run.ledger.entries],
@@ -36,13 +36,13 @@ def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dic
     }
 
 
-def _happening(happening: Happening, clock: Clock) -> dict[str, Any]:
+def _entry(entry: TimelineEntry, clock: Clock) -> dict[str, Any]:
     """Return a line of the timeline: its first time, text, count and last time."""
     return {
-        **timed(happening.first_us, clock),
-        "what": happening.text,
-        "times": happening.times,
-        "last_us": happening.last_us,
+        **timed(entry.first_us, clock),
+        "what": entry.text,
+        "times": entry.times,
+        "last_us": entry.last_us,
     }
 
 

@@ -10,13 +10,13 @@ from emulator.metrics.laws import Law, Severity
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import downtime_hints, hints_for, migration_hints, reason_of
 from emulator.report.cases import Case
-from emulator.report.chronicle import Happening
 from emulator.report.figures import lag_recovery, takeover
 from emulator.report.group_screen import groups_at_the_end, stable_groups
 from emulator.report.subject import FinishedRun, heading
+from emulator.report.timeline import TimelineEntry
 from emulator.report.wording import counted, duration, figure, joined, paragraph
 
-MOST_HAPPENINGS = 8
+MOST_ENTRIES = 8
 MOST_CAUSES = 3
 MOST_HINTS_A_CAUSE = 3
 MOST_HINTS = 6
@@ -70,16 +70,16 @@ def _verdict(ledger: Ledger) -> str:
 
 
 def _happened(run: FinishedRun) -> Iterator[str]:
-    chronicle, moment = run.chronicle, run.subject.moment
-    happenings = chronicle.happenings
+    timeline, moment = run.timeline, run.subject.moment
+    entries = timeline.entries
     rebalances = run.metrics["rebalances"]
-    if not happenings and not rebalances:
+    if not entries and not rebalances:
         return
     yield from ("", "What happened")
-    shown = happenings[:MOST_HAPPENINGS]
-    for happening in shown:
-        yield from paragraph(_happening_text(happening, run), f"  {moment(happening.first_us)}  ")
-    more = len(happenings) - len(shown) + chronicle.left_out
+    shown = entries[:MOST_ENTRIES]
+    for entry in shown:
+        yield from paragraph(_entry_text(entry, run), f"  {moment(entry.first_us)}  ")
+    more = len(entries) - len(shown) + timeline.left_out
     if more:
         yield f"  … and {more} more"
     if rebalances:
@@ -89,11 +89,11 @@ def _happened(run: FinishedRun) -> Iterator[str]:
         yield from paragraph(text, "  ", "    ")
 
 
-def _happening_text(happening: Happening, run: FinishedRun) -> str:
-    if happening.times == 1:
-        return happening.text
-    until = run.subject.moment(happening.last_us)
-    return f"{happening.text} ({happening.times} times, until {until})"
+def _entry_text(entry: TimelineEntry, run: FinishedRun) -> str:
+    if entry.times == 1:
+        return entry.text
+    until = run.subject.moment(entry.last_us)
+    return f"{entry.text} ({entry.times} times, until {until})"
 
 
 # -- causes and hints --------------------------------------------------------------------------
@@ -169,9 +169,10 @@ def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
     if entry.first_owner is not None:
         text += f" by {entry.first_owner.consumer}"
     if entry.second_owner is not None:
-        who, when = entry.second_owner.consumer, moment(entry.second_owner.at_us)
+        consumer, when = entry.second_owner.consumer, moment(entry.second_owner.at_us)
         again = entry.kind is EntryKind.REPROCESSED
-        text += f", reprocessed by {who} at {when}" if again else f", skipped by {who} at {when}"
+        verb = "reprocessed" if again else "skipped"
+        text += f", {verb} by {consumer} at {when}"
     return text if len(entries) == 1 else f"{text} ({len(entries)} entries in total)"
 
 

@@ -11,8 +11,8 @@ from emulator.ledger.entries import Ledger
 from emulator.metrics.checks import Expected
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics
-from emulator.report.chronicle import Chronicle
 from emulator.report.group_state import DescribedGroup
+from emulator.report.timeline import Timeline
 from emulator.report.wording import paragraph
 
 SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
@@ -164,6 +164,6 @@ class FinishedRun:
     metrics: Metrics
     findings: tuple[Finding, ...]
     expectations: tuple[Expected, ...]
-    chronicle: Chronicle
+    timeline: Timeline
     groups: tuple[DescribedGroup, ...]
     """Each group as its coordinator would describe it at the end."""

@@ -9,7 +9,7 @@ WIDTH = 100
 """The largest number of columns of a report."""
 
 NARROWEST = 40
-"""The smallest number of columns of a report, whatever the terminal has."""
+"""The smallest number of columns of a report, also on a narrower terminal."""
 
 
 def width() -> int:

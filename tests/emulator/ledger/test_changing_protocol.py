@@ -5,9 +5,9 @@ from __future__ import annotations
 from emulator import events as ev
 from emulator.metrics.laws import LawChecker
 from emulator.metrics.rebalances import RebalanceMeter
-from emulator.report.chronicle import Chronicle
 from emulator.report.event_wording import EPOCH, GENERATION, event_text, term_of
 from emulator.report.explain import explain
+from emulator.report.timeline import Timeline
 
 from ..metrics.meters import read
 from .history import GROUP, P0, P1, History
@@ -124,10 +124,10 @@ def test_the_first_screen_tells_each_change():
             reason="GroupIdNotFoundException (GROUP_ID_NOT_FOUND)",
         )
     )
-    chronicle = Chronicle()
+    timeline = Timeline()
     for event in history.events:
-        chronicle.feed(event)
-    there, back, death = [happening.text for happening in chronicle.happenings][-3:]
+        timeline.feed(event)
+    there, back, death = [entry.text for entry in timeline.entries][-3:]
 
     assert "billing is converted to the consumer protocol with 2 classic members" == there
     assert "billing is converted to the classic protocol; it was empty" == back

@@ -1,20 +1,20 @@
-"""What comes again and again in a story is told once, counted, and told as it ended."""
+"""What comes again and again in a selection is told once, counted, and told as it ended."""
 
 from __future__ import annotations
 
-from emulator.report.entry_screen import Line, without_refrains
+from emulator.report.entry_screen import Line, collapse_repetitions
 
 
-def story(*texts: str, shown: int = -1) -> list[Line]:
-    """Return lines of a story, a second apart; the chain shows one of them."""
+def selection(*texts: str, shown: int = -1) -> list[Line]:
+    """Return lines, a second apart; the chain shows one of them."""
     return [
         Line(at * 1_000_000, text, at, shown=at == shown) for at, text in enumerate(texts, start=1)
     ]
 
 
 def told(*texts: str, shown: int = -1) -> list[str]:
-    """Return a story as it is told."""
-    return [line.text for line in without_refrains(story(*texts, shown=shown))]
+    """Return the lines as they are shown."""
+    return [line.text for line in collapse_repetitions(selection(*texts, shown=shown))]
 
 
 def attempt(number: int) -> list[str]:
@@ -30,7 +30,7 @@ def attempt(number: int) -> list[str]:
 def test_a_refrain_of_several_lines_is_one_line_with_its_count_and_its_end():
     """Offsets, counts and commits may differ; the first and the last time are told in full."""
     rounds = [line for number in range(50) for line in attempt(number)]
-    lines = list(without_refrains(story("begins", *rounds, "crashes")))
+    lines = list(collapse_repetitions(selection("begins", *rounds, "crashes")))
 
     assert [
         "begins",
@@ -63,7 +63,7 @@ def test_a_line_that_comes_alone_is_counted_as_before():
 
 
 def test_what_the_chain_shows_is_always_told():
-    """It ends the refrain in which it stands."""
+    """It ends the block that contains it."""
     rounds = [line for number in range(20) for line in attempt(number)]
     lines = told(*rounds, shown=40)
 

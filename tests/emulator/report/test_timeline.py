@@ -6,15 +6,15 @@ import pytest
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.report.chronicle import Chronicle
+from emulator.report.timeline import Timeline
 
 
 def told(*events):
     """Return the texts of what happened, a second after the other."""
-    chronicle = Chronicle()
+    timeline = Timeline()
     for number, what in enumerate(events):
-        chronicle.feed(ev.Event(number, number * 1_000_000, None, what, number))
-    return [happening.text for happening in chronicle.happenings]
+        timeline.feed(ev.Event(number, number * 1_000_000, None, what, number))
+    return [entry.text for entry in timeline.entries]
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ EXPECTED_ENDS = {ev.End.CRASHED, ev.End.CLOSED, ev.End.KILLED}
 
 
 @dataclass(slots=True)
-class Happening:
+class TimelineEntry:
     """One line of the timeline, and how often it occurred."""
 
     text: str
@@ -95,12 +95,12 @@ class Happening:
     times: int = 1
 
 
-class Chronicle:
+class Timeline:
     """The timeline of a run, in order of first occurrence; pass every event to ``feed``."""
 
     def __init__(self) -> None:
         self.left_out = 0
-        self._happenings: dict[str, Happening] = {}
+        self._entries: dict[str, TimelineEntry] = {}
         self._restarted: set[str] = set()
         self._words: dict[type, Callable[[Any], str]] = {
             ev.FaultBegan: self._began,
@@ -123,9 +123,9 @@ class Chronicle:
         }
 
     @property
-    def happenings(self) -> list[Happening]:
+    def entries(self) -> list[TimelineEntry]:
         """Return the lines of the timeline."""
-        return list(self._happenings.values())
+        return list(self._entries.values())
 
     def feed(self, event: ev.Event) -> None:
         """Add an event if it belongs to the timeline."""
@@ -133,11 +133,11 @@ class Chronicle:
         text = words(event.what) if words is not None else ""
         if not text:
             return
-        known = self._happenings.get(text)
+        known = self._entries.get(text)
         if known is not None:
             known.times, known.last_us = known.times + 1, event.at_us
-        elif len(self._happenings) < DISTINCT:
-            self._happenings[text] = Happening(text, event.at_us, event.at_us)
+        elif len(self._entries) < DISTINCT:
+            self._entries[text] = TimelineEntry(text, event.at_us, event.at_us)
         else:
             self.left_out += 1
 
