@@ -36,10 +36,10 @@ from protocols.messages.errors import ErrorCode
 
 T = TypeVar("T")
 Call = Generator[simpy.Event, Any, T]
-"""A script that waits for others and returns a value."""
+"""A script that waits for responses and returns a value."""
 
 FIRST_INDEX: Final = 1 << 30
-"""Orders the tools behind all consumers at equal times."""
+"""Orders the tools after all consumers at equal times."""
 
 NO_ANSWER: Final = "REQUEST_TIMED_OUT"
 
@@ -56,7 +56,7 @@ class Administrator:
         self.party: Final = Party(ADMIN, "clients")
         self.index: Final = FIRST_INDEX + number
         self.trouble = NO_ANSWER
-        """Why the last call that ended with None failed: the last error, in Kafka's spelling."""
+        """The name of the last Kafka error of the last call that returned None."""
 
         self._world = world
         self._run = world.run
@@ -66,7 +66,7 @@ class Administrator:
         self._node = NO_BROKER
         self._answered = self._env.event()
         self._known = list(world.brokers.numbers)
-        """Brokers in the order in which it asks them for metadata and coordinators."""
+        """Brokers, in the order of metadata and coordinator requests to them."""
 
     # -- calls -----------------------------------------------------------------------------------
 

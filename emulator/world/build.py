@@ -87,7 +87,7 @@ def build(
     replay: Replay = NOTHING_REPLAYED,
     folding: bool = True,
 ) -> World:
-    """Return the connected parts of a run; arguments as in :func:`play`."""
+    """Return the connected parts of a run; for the arguments see :func:`play`."""
     run = _new_run(scenario, seed, sinks, polls=polls, replay=replay, folding=folding)
     offsets_topic = OffsetsTopic()
     topics, brokers = _topics(run), Brokers(run, scenario.cluster.brokers)

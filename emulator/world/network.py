@@ -2,7 +2,7 @@
 
 Delays are drawn by (link, time sent). Messages of one connection keep their order, as with TCP: one
 that would overtake another arrives right behind it. Losses concern group requests and their
-responses only; records are never lost, a fetch that is cut off waits or times out.
+responses only; records are never lost; a fetch without a connection waits or times out.
 """
 
 from __future__ import annotations

@@ -56,11 +56,11 @@ class Caller(Protocol):
 
     @property
     def party(self) -> Party:
-        """Its end of the wire."""
+        """Its name and kind on the wire."""
 
     @property
     def index(self) -> int:
-        """Its order at equal times."""
+        """Its order among events at equal times."""
 
     def receive(self, envelope: Envelope) -> None:
         """Handle a response, or the disconnection of a connection."""
@@ -111,7 +111,7 @@ class Router:
         self._processes[process.name] = process
 
     def disconnect(self, process: Reader) -> None:
-        """Stop carrying messages to a process that has ended."""
+        """Stop carrying messages to a process: it has ended."""
         self._processes.pop(process.name, None)
 
     def is_connected(self, process: str) -> bool:

@@ -99,30 +99,30 @@ class Interference(NamedTuple):
     """The effect of faults on one message."""
 
     fault: int | None = None
-    """The event of the fault that chose it; None: none did."""
+    """The event of the fault that affects it; None: there is none."""
 
     loses: bool = False
     late_us: int = 0
-    """How much later it arrives than it would have."""
+    """The additional delay."""
 
 
 UNTOUCHED = Interference()
 
 
 class Chosen:
-    """A message that is still to come, and what then becomes of it."""
+    """A future message that a fault affects, and the effect on it."""
 
     def __init__(self, match: MessageMatch, interference: Callable[[int], Interference]) -> None:
         self.match = match
         self.seen = 0
-        """How many messages like it were sent so far."""
+        """The number of matching messages sent so far."""
 
         self.before_us = NEVER if match.before is None else match.before
         self.interference = interference
         """Takes the time at which the message is sent."""
 
     def counts(self, kind: str, part: str, member: str) -> bool:
-        """Count a message that is sent now, if it is like this one; return whether it is this one."""
+        """Count a message sent now if it matches; return whether it is the chosen one."""
         match = self.match
         if (match.kind, match.part, match.member) != (kind, part, member):
             return False
@@ -130,7 +130,7 @@ class Chosen:
         return self.seen == match.nth
 
     def __str__(self) -> str:
-        """Return how many messages like it there were, for one that never came."""
+        """Return the number of matching messages, as the reason why none was chosen."""
         if not self.seen:
             return "no such message was sent"
         return f"only {self.seen} such message{'s were' if self.seen > 1 else ' was'} sent"
@@ -143,11 +143,11 @@ class ChosenMessages:
         self._chosen: list[Chosen] = []
 
     def add(self, chosen: Chosen) -> None:
-        """Wait for one more message."""
+        """Add a message to wait for."""
         self._chosen.append(chosen)
 
     def interference(self, kind: str, part: str, member: str, now: int) -> Interference:
-        """Return what becomes of a message sent now; every fault counts it that waits for one."""
+        """Return the effect of faults on a message sent now; every waiting fault counts it."""
         if not self._chosen:
             return UNTOUCHED
         self._chosen = [chosen for chosen in self._chosen if now < chosen.before_us]

@@ -267,13 +267,13 @@ class Durability:
             assert earlier.after == later.before
             assert earlier.end <= later.log_offset
         places = [(deferred.below, deferred.deadline_us) for deferred in self._deferred]
-        assert places == sorted(places), "who came later waits longer"
+        assert places == sorted(places), "later waits have later deadlines"
         assert all(self.high_watermark < below for below, _ in places)
         assert all(below <= self.next_log_offset for below, _ in places)
         facts = [fact.below for fact in self._facts]
-        assert facts == sorted(facts), "facts come true in the order of the log"
+        assert facts == sorted(facts), "facts wait in the order of the log"
         assert all(self.high_watermark < below <= self.next_log_offset for below in facts)
-        assert self._timer_set or not self._deferred, "someone waits without a time limit"
+        assert self._timer_set or not self._deferred, "a wait without a timer"
 
 
 def proposed(

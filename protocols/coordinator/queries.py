@@ -50,14 +50,14 @@ def generation_of(shard: AnyShard, group_id: str) -> int:
 def check(shard: AnyShard) -> None:
     """Assert the invariants of an active shard."""
     logged = shard.durable.groups
-    assert set(shard.durable.offsets) <= set(logged.entries), "offsets belong to groups"
+    assert set(shard.durable.offsets) <= set(logged.entries), "offsets of an unknown group"
     classic.invariants.check(shard)
     for group_id in logged.entries:
         if shard.durable.is_classic(group_id):
             continue
         group = kip848.shard.group_in(shard, group_id)
-        assert group is not None, "a group is of a type that is served"
+        assert group is not None, "a group of an unknown type"
         assert group.group_id == group_id
-        assert group_id not in shard.groups, "a group is of one type"
+        assert group_id not in shard.groups, "a group of two types"
         kip848.invariants.check(group)
-    assert set(shard.soft) <= set(logged.entries), "nothing is known of groups that are gone"
+    assert set(shard.soft) <= set(logged.entries), "soft state of a removed group"

@@ -226,7 +226,7 @@ def arrivals_of(
 
 
 _KEPT = 32
-"""The number of spells that are kept: only the recent past is asked for."""
+"""The number of spells that are kept; only the recent past is queried."""
 
 
 IN_FLIGHT = 5
@@ -237,7 +237,7 @@ TURNS = IN_FLIGHT + 1
 
 
 class Visibility:
-    """What is visible when, of one partition; append times in and out are microseconds."""
+    """The visible records of one partition by time; append times are in microseconds."""
 
     __slots__ = ("_lag_us", "_replication_us", "_spells")
 
@@ -280,23 +280,24 @@ class Visibility:
 
     def stall(self, now: int) -> None:
         """Stall: from now on no record becomes visible, nor those appended at this instant."""
-        self._go_on(now, NEVER, now - 1)
+        self._set_lag(now, NEVER, now - 1)
 
-    def move(self, now: int, late_us: int = 0, under_way: Sequence[int] = ()) -> None:
-        """Move the high watermark again from now on, later than usual by *late_us*.
+    def move(self, now: int, late_us: int = 0, in_flight: Sequence[int] = ()) -> None:
+        """Advance the high watermark again from now on, later than usual by *late_us*.
 
-        *late_us*: minus a replication where there is none to wait for: then all comes at once.
-        *under_way*: when the records were appended that come first, one a replication; rising.
+        *late_us*: minus one replication time if the leader waits for no follower.
+        *in_flight*: append times, rising, of the records that become visible first, one per
+        replication.
         """
         lag_us = self._replication_us + late_us
-        if not lag_us or not under_way or not self.is_stalled:
-            self._go_on(now, lag_us)
+        if not lag_us or not in_flight or not self.is_stalled:
+            self._set_lag(now, lag_us)
             return
-        for turn, appended_us in enumerate(under_way):
+        for turn, appended_us in enumerate(in_flight):
             self._spells.append((now + turn * lag_us, appended_us, NEVER))
-        self._go_on(now + TURNS * lag_us, lag_us)
+        self._set_lag(now + TURNS * lag_us, lag_us)
 
-    def _go_on(self, now: int, lag_us: int, most_us: int = NEVER) -> None:
+    def _set_lag(self, now: int, lag_us: int, most_us: int = NEVER) -> None:
         if lag_us == self._lag_us:
             return
         reached = min(self.as_of(now), most_us)

@@ -1,7 +1,7 @@
-"""The brokers as processes: which are up, paused, slow or full, and which reach each other.
+"""The brokers as processes: which run, are paused, slow or full, and which reach each other.
 
 The controller and the replicas determine the consequences (leaders, in-sync replicas, durable
-records): they are called whenever anything here changes.
+records): they are called after every change here.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ class Brokers:
         here, there = broker_name(one), broker_name(other)
         return wire.passes(here, there) and wire.passes(there, here)
 
-    def heard(self, broker: int) -> bool:
+    def heartbeats_arrive(self, broker: int) -> bool:
         """Return whether a broker's heartbeats reach the controller."""
         return self.answers(broker) and self._run.wire.passes(broker_name(broker), CONTROLLER)
 
     def informed(self, broker: int) -> bool:
         """Return whether a broker also receives the controller's decisions."""
         name = broker_name(broker)
-        return self.heard(broker) and self._run.wire.passes(CONTROLLER, name)
+        return self.heartbeats_arrive(broker) and self._run.wire.passes(CONTROLLER, name)
 
     @property
     def sound(self) -> bool:
@@ -127,12 +127,12 @@ class Brokers:
     # -- processes -------------------------------------------------------------------------------
 
     def crash(self, broker: int, cause: int) -> None:
-        """Kill a broker: connections break now, its absence is noticed later."""
+        """Kill a broker: its connections break now, the controller notices it later."""
         self._waiting.pop(broker, None)
         if broker in self._down:
             return
         event = self._run.recorder.write(BrokerDown(broker=broker), cause)
-        self._gone(broker)
+        self._on_down(broker)
         self._controller.reevaluate(event)
         self._on_death(broker)
 
@@ -147,7 +147,7 @@ class Brokers:
             self._controller.resign(broker, cause)
         self.crash(broker, cause)
 
-    def _gone(self, broker: int) -> None:
+    def _on_down(self, broker: int) -> None:
         if broker not in self._paused:
             self._ran_until[broker] = self._run.kernel.now
         self._paused.discard(broker)
@@ -206,7 +206,7 @@ class Brokers:
     # -- disks -----------------------------------------------------------------------------------
 
     def slow_disk(self, broker: int, by_us: int, cause: int) -> None:
-        """Delay every append and fetch of a broker by *by_us*; 0: the disk recovers."""
+        """Delay every append and fetch of a broker by *by_us*; 0: the disk recovered."""
         if by_us:
             self._slow[broker] = by_us
         else:

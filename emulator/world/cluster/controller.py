@@ -102,8 +102,8 @@ class Controller:
         self._replication.reevaluate(cause)
 
     def _update_broker(self, broker: int, cause: int) -> bool:
-        """Update whether a broker is heard and informed; return whether it is unfenced."""
-        if self._brokers.heard(broker):
+        """Update whether heartbeats and decisions reach it; return whether it is unfenced."""
+        if self._brokers.heartbeats_arrive(broker):
             self._session_timers.pop(broker, None)
         elif broker not in self._session_timers and broker not in self._fenced:
             self._start_session_timeout(broker, cause)

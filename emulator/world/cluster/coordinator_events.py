@@ -50,7 +50,7 @@ def commit_name(process: str, correlation_id: int) -> str:
 
 
 def consumer_of(client: str) -> str:
-    """Return the consumer of a client id: without the number of its start."""
+    """Return the consumer of a client id: the id without the incarnation number."""
     return client.rpartition(".")[0]
 
 
@@ -105,7 +105,7 @@ class CoordinatorEvents:
         return self._run.recorder.write(what, cause)
 
     def handled(self, envelope: Envelope, step: Step[Any]) -> None:
-        """Note a JoinGroup or SyncGroup that waits at a coordinator, if a fault waits for that."""
+        """Count a parked JoinGroup or SyncGroup as a step that a fault may wait for."""
         triggers = self._run.triggers
         if triggers.idle or not isinstance(envelope.body, JoinGroupRequest | SyncGroupRequest):
             return

@@ -43,7 +43,7 @@ MOST_BROKERS = 1_001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorContext:
-    """What the coordinators of a run use."""
+    """The parts of a run that its coordinators use."""
 
     run: Run
     brokers: Brokers
@@ -55,7 +55,7 @@ class CoordinatorContext:
     """Sends a response of a broker."""
 
     on_serving: Callable[[int, int | None], None]
-    """Called with the number of a partition whose coordinator now serves, and the cause."""
+    """Called with the number of a partition whose coordinator became active, and the cause."""
 
 
 class OffsetsPartition(Protocol):
@@ -70,7 +70,7 @@ class OffsetsPartition(Protocol):
         """The fixed part of a load, in microseconds, by the time when the load began."""
 
     def new_member_id(self, prefix: str) -> str:
-        """Return a member id, a new one each time."""
+        """Return a new member id."""
 
     def emit(self, host: Host, fact: Fact) -> None:
         """Write a fact that a coordinator reports."""
@@ -98,7 +98,7 @@ class Host:
         self._queue: deque[Callable[[], None]] = deque()
         """Actions that wait for the disk."""
 
-        self._appends = Appends(run, context.brokers, shard.number, broker, log, self._go_on)
+        self._appends = Appends(run, context.brokers, shard.number, broker, log, self._on_written)
         self._began_us = run.kernel.now
         self._read_us = 0
         self.broker = broker
@@ -110,7 +110,7 @@ class Host:
     # -- life cycle ------------------------------------------------------------------------------
 
     def load(self, cause: int | None) -> None:
-        """Wait for the broker's loader to read the log; requests are refused until then."""
+        """Wait for the broker's loader to read the log; requests are rejected until then."""
         self.topics_changed()
         loaded = partial(self._loaded, cause)
         self._context.loaders.of(self.broker).load(Load(self._shard.number, self._load_us, loaded))
@@ -123,7 +123,7 @@ class Host:
 
     def _loaded(self, cause: int | None) -> None:
         again = partial(self._loaded, cause)
-        if self._gone or self._brokers.hold(self.broker, again):
+        if self._is_replaced or self._brokers.hold(self.broker, again):
             return
         self.begin()
         now, log = self._run.kernel.now, self.log
@@ -193,7 +193,7 @@ class Host:
         return self.coordinator.phase is Phase.ACTIVE
 
     @property
-    def _gone(self) -> bool:
+    def _is_replaced(self) -> bool:
         return self._shard.hosts.get(self.broker) is not self
 
     # -- requests, timers, log changes -------------------------------------------------------------
@@ -250,11 +250,11 @@ class Host:
         self._queue.append(action)
         return True
 
-    def _go_on(self, _: object) -> None:
+    def _on_written(self, _: object) -> None:
         """Run actions that waited for the append until another begins: all are one batch."""
-        if self._appends.is_busy or self._gone:
+        if self._appends.is_busy or self._is_replaced:
             return
-        if self._brokers.hold(self.broker, partial(self._go_on, None)):
+        if self._brokers.hold(self.broker, partial(self._on_written, None)):
             return
         self._close_batch()
         while self._queue and not self._appends.is_busy:

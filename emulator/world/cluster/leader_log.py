@@ -44,7 +44,7 @@ class Copy:
 
 
 class Follower:
-    """A replica that fetches from the leader, or should."""
+    """A replica that fetches from the leader, or has stopped."""
 
     __slots__ = ("copy", "from_us", "late_us")
 
@@ -57,7 +57,7 @@ class Follower:
 
 
 class OpenAppend(NamedTuple):
-    """An append that not all followers are known to have."""
+    """An append that is not known to be on all followers."""
 
     end: int
     appended_us: int
@@ -89,7 +89,7 @@ class LeaderLog:
         """The wall clock at time 0."""
 
         self._followers: dict[int, Follower] = {}
-        self._under_way: deque[OpenAppend] = deque()
+        self._in_flight: deque[OpenAppend] = deque()
         self._forgotten = copy.high_watermark
         """All followers that fetch have everything below this."""
 
@@ -141,7 +141,7 @@ class LeaderLog:
 
     def _replicate(self, address: int, from_us: int) -> None:
         entry = OpenAppend(self.end, from_us, self._replication_us(address))
-        self._under_way.append(entry)
+        self._in_flight.append(entry)
         self._await(entry)
 
     def _await(self, entry: OpenAppend) -> None:
@@ -181,8 +181,8 @@ class LeaderLog:
         for follower in self._followers.values():
             if self._may_lag(follower):
                 limit = min(limit, self._end_of(follower, now))
-        while self._under_way and self._under_way[0].end <= limit:
-            self._forgotten = self._under_way.popleft().end
+        while self._in_flight and self._in_flight[0].end <= limit:
+            self._forgotten = self._in_flight.popleft().end
         self.log.settle(min(limit, self._known[0][1]))
 
     def _may_lag(self, follower: Follower) -> bool:
@@ -199,7 +199,7 @@ class LeaderLog:
         return self._late_us == NEVER
 
     def gate(self, late_us: int) -> None:
-        """Set the additional delay of replication from now on; ``NEVER``: not replicated for now.
+        """Set the additional delay of replication from now on; ``NEVER``: appends are not replicated.
 
         The replicas that must have a record are those of :meth:`lead`.
         """
@@ -211,15 +211,15 @@ class LeaderLog:
         if late_us == NEVER:
             return
         now = self._kernel.now
-        due = [entry for entry in self._under_way if self._safe_us(entry) <= now]
+        due = [entry for entry in self._in_flight if self._safe_us(entry) <= now]
         if due and due[-1].end > self.high_watermark:
             self._rise(due[-1].end, due[-1].replication_us)
-        for entry in self._under_way:
+        for entry in self._in_flight:
             if entry.end > self.high_watermark:
                 self._await(entry)
 
     def settle(self, now: int) -> None:
-        """Store the present log end of each follower: a change is about to follow."""
+        """Store the present log end of each follower before a change."""
         known = max((mark for at, mark in self._known if at <= now), default=0)
         for follower in self._followers.values():
             if follower.from_us <= now:
@@ -295,7 +295,7 @@ class LeaderLog:
         """Return the log end half of a replication before a time."""
         there = (
             entry.end
-            for entry in self._under_way
+            for entry in self._in_flight
             if entry.appended_us + entry.replication_us // 2 <= until_us
         )
         return max(self._forgotten, max(there, default=0))

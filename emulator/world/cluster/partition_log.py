@@ -1,8 +1,8 @@
-"""The log of one topic partition as arithmetic: what is in it, what is visible, who leads it.
+"""The log of one topic partition as arithmetic: its records, their visibility, its leaders.
 
 A record is visible to consumers when its high watermark has passed it: one replication delay after
 it was appended, at once where the leader is alone in the ISR, unless a replica that counts as in
-sync has stopped (``Partition.maybeIncrementLeaderHW``): then nothing of the partition becomes
+sync has stopped (``Partition.maybeIncrementLeaderHW``): then no record of the partition becomes
 visible until that is noticed or over.
 """
 
@@ -17,7 +17,7 @@ from protocols.messages import EpochStart
 
 
 class PartitionLog:
-    """One partition: a backlog, then what its producer appends."""
+    """One partition: a backlog, then the records that its producer appends."""
 
     __slots__ = (
         "_acked_by_leader_alone",
@@ -73,7 +73,7 @@ class PartitionLog:
         self.start = 0
 
     def end(self, now: int) -> int:
-        """Return the log end offset: everything appended by ``now`` that is still there."""
+        """Return the log end offset: all records appended by ``now`` that were not truncated."""
         before = self._backlog if now >= self._backlog_us else 0
         serial = before + self._arrivals.count(now)
         return serial if self._history is WHOLE else self._history.offset(serial)
@@ -181,13 +181,13 @@ class PartitionLog:
         if not self._visibility.is_stalled:
             self._visibility.move(now, late_us)
             return
-        heard_us = now + metadata_us
-        self._visibility.move(heard_us, late_us, self._under_way(heard_us))
+        resumed_us = now + metadata_us
+        self._visibility.move(resumed_us, late_us, self._first_requests(resumed_us))
 
-    def _under_way(self, now: int) -> tuple[int, ...]:
-        """Return when the first records were appended that are late in being visible.
+    def _first_requests(self, now: int) -> tuple[int, ...]:
+        """Return the append times of the first records that become visible when it resumes.
 
-        They come one by one where producers wait for each to be safe: not with ``acks=1``.
+        They become visible one by one if producers wait for each of them: not with ``acks=1``.
         """
         if self._acked_by_leader_alone:
             return ()
@@ -195,7 +195,7 @@ class PartitionLog:
         return tuple(self.appended_at(offset) for offset in waiting[:IN_FLIGHT])
 
     def copied_by(self, since_us: int, late_us: int = 0) -> int:
-        """Return up to which append time a follower has the records that fetched until then.
+        """Return the append time up to which a follower that fetched until then has the records.
 
         A record takes half of a replication to the follower; the news takes the other half back.
         """
@@ -207,7 +207,7 @@ class PartitionLog:
         return self.end(now) > self.end(until_us)
 
     def caught_up(self, broker: int, until_us: int, now: int) -> bool:
-        """Return whether a follower that has everything appended until then has all that is safe.
+        """Return whether a follower that has everything appended until then has all durable records.
 
         Records that a leader alone has had for less than half of a replication count as replicated.
         """
@@ -223,13 +223,13 @@ class PartitionLog:
     def on_new_leader(
         self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
     ) -> Truncation | None:
-        """Learn that another replica leads, whose copy is complete up to an append time.
+        """Continue from the copy of a new leader, which is complete up to an append time.
 
-        Records that producers had an acknowledgement for and that are not in the copy are lost:
-        with ``acks=all`` what was visible, with ``acks=1`` all that the last leader had appended
-        until it ceased to; what came at that very instant it did not live to answer. The others
-        were not acknowledged: producers send them again, and the new leader has them first. Return
-        what is gone, None if nothing is.
+        Acknowledged records that are not in the copy are lost: with ``acks=all`` the visible ones,
+        with ``acks=1`` all that the last leader had appended until it stopped, except those of the
+        last instant, which it could not answer any more. The others were not acknowledged:
+        producers retry them, and they are the new leader's first records. Return the lost records;
+        None if there are none.
         """
         epochs, visible_us = self.epochs, self.safe_us(now)
         safe_before_us = (

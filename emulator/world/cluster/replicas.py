@@ -160,7 +160,7 @@ class Readers(Protocol):
 class History(NamedTuple):
     """The truncated records of a log: separate runs of serials, ascending."""
 
-    gone: tuple[tuple[int, int], ...] = ()
+    removed: tuple[tuple[int, int], ...] = ()
     """The first serial of each run, and the first serial after it."""
 
     def offset(self, serial: int) -> int:
@@ -171,7 +171,7 @@ class History(NamedTuple):
         [99, 100, 100, 100, 101]
         """
         left = serial
-        for first, following in self.gone:
+        for first, following in self.removed:
             if serial <= first:
                 break
             left -= min(serial, following) - first
@@ -183,7 +183,7 @@ class History(NamedTuple):
         >>> [History(((100, 130),)).serial(offset) for offset in (99, 100, 101)]
         [99, 130, 131]
         """
-        for first, following in self.gone:
+        for first, following in self.removed:
             if offset < first:
                 break
             offset += following - first
@@ -193,10 +193,10 @@ class History(NamedTuple):
         """Return the history after the removal of another run.
 
         >>> History(((100, 130),)).without(90, 120)
-        History(gone=((90, 130),))
+        History(removed=((90, 130),))
         """
-        apart = [run for run in self.gone if run[1] < first or run[0] > following]
-        touching = [run for run in self.gone if run not in apart]
+        apart = [run for run in self.removed if run[1] < first or run[0] > following]
+        touching = [run for run in self.removed if run not in apart]
         first = min([first, *(run[0] for run in touching)])
         following = max([following, *(run[1] for run in touching)])
         return History(tuple(sorted([*apart, (first, following)])))
@@ -241,17 +241,17 @@ class Peer(Protocol):
     def on_new_leader(
         self, complete_us: int, wrote_until_us: int, now: int, *, clean: bool
     ) -> Truncation | None:
-        """Learn that another replica leads, whose copy is complete up to an append time.
+        """Continue from the copy of a new leader, which is complete up to an append time.
 
         *wrote_until_us*: until when the last leader could append; of one that still can, the
-        present. Return what its log lost of a topic's records, if it lost any.
+        present. Return the truncated records of a topic's log, if there are any.
         """
 
     def copied_by(self, since_us: int, late_us: int = 0) -> int:
-        """Return up to which append time a follower has what there is, fetching until then."""
+        """Return the append time up to which a follower has all records, fetching until then."""
 
     def is_behind(self, broker: int, until_us: int, now: int) -> bool:
-        """Return whether a follower that has everything appended until then lacks something."""
+        """Return whether a follower that has all records appended until then lacks records."""
 
     def caught_up(self, broker: int, until_us: int, now: int) -> bool:
-        """Return whether a follower that has everything appended until then has caught up."""
+        """Return whether a follower that has all records appended until then has caught up."""

@@ -36,11 +36,11 @@ T = TypeVar("T")
 
 
 AGAIN = -1
-"""A follower had caught up, but not enough, or its leader could not say so: it tries again."""
+"""The return of a follower to the ISR failed and is retried."""
 
 
 class Stop(NamedTuple):
-    """A follower does not fetch, or has not caught up since it does again."""
+    """A follower that does not fetch, or has not caught up since it fetches again."""
 
     since_us: int
     until_us: int
@@ -99,7 +99,7 @@ class Replication:
     # -- when something changes ------------------------------------------------------------------
 
     def reevaluate(self, cause: int | None) -> None:
-        """Determine which replica fetches from which leader, and update the high watermarks."""
+        """Update which replica fetches from which leader, and the high watermarks."""
         now = self._run.kernel.now
         self._readers.unfold()
         for shard in self._offsets_topic:
@@ -116,7 +116,7 @@ class Replication:
     def hand_over(self, peer: Peer, leader: int, *, clean: bool) -> Truncation | None:
         """Prepare a partition for a new leader: it measures the lag of followers from now on.
 
-        Return what it lacks of a topic's records.
+        Return the records of a topic that it lacks.
         """
         now, before = self._run.kernel.now, peer.replicas.leader
         if before != NO_BROKER:
@@ -137,7 +137,7 @@ class Replication:
         return cut
 
     def _copied_by(self, peer: Peer, broker: int, now: int) -> int:
-        """Return up to which append time a follower that fetches until now has what there is."""
+        """Return the append time up to which a follower that fetches until now has all records."""
         return peer.copied_by(now, self._brokers.disk_us(broker))
 
     def _update_topic(self, log: PartitionLog, cause: int | None, now: int) -> None:
@@ -156,10 +156,10 @@ class Replication:
             log.move(now, late, metadata_us)
 
     def _metadata_delay_us(self, leader: int, now: int) -> int:
-        """Return how long the metadata takes that lets a leader's high watermarks move again.
+        """Return the delay of the metadata that lets a leader's high watermarks advance again.
 
         Decisions of the controller reach each broker with a fetch of its own (in the
-        capture coordinator-kill the second leader went on some 0.07 s after the first).
+        capture coordinator-kill the second leader continued some 0.07 s after the first).
         """
         wire, receiver = self._run.wire, Party(broker_name(leader), "brokers")
         return wire.delay(Party(CONTROLLER, "brokers"), receiver, now)
@@ -218,7 +218,7 @@ class Replication:
         )
 
     def _late_us(self, replicas: ReplicaSet, leader: int, isr: tuple[int, ...]) -> int:
-        """Return how much later than usual a leader's appends are safe; ``NEVER``: they are not.
+        """Return how much later than usual a leader's appends are durable; ``NEVER``: they are not.
 
         The high watermark is stalled while fewer than ``min.insync.replicas`` are in sync, at most
         as many as there are replicas.
@@ -350,18 +350,18 @@ class Stalls:
         self._stalled: set[Peer] = set()
 
     def reevaluate(self, cause: int | None) -> None:
-        """Write which partitions stalled or resumed by a change of brokers or replicas."""
+        """Write which partitions stalled or resumed after a change of brokers or replicas."""
         for _, log in self._topics.partitions():
             self._update(log, cause, stalled=log.is_stalled)
         for shard in self._offsets_topic:
             self._update_shard(shard, cause)
 
     def update_shard(self, number: int, cause: int | None) -> None:
-        """Write whether one offsets partition has stalled: its coordinator came or went."""
+        """Write whether an offsets partition stalled or resumed with a change of coordinator."""
         self._update_shard(self._offsets_topic.partition(number), cause)
 
     def _update_shard(self, shard: Shard, cause: int | None) -> None:
-        """Write whether one offsets partition stalled or resumed: its coordinator came or went."""
+        """Write whether one offsets partition stalled or resumed."""
         leader = shard.leader
         log = shard.led.get(leader)
         is_stalled = log is None or log.is_stalled

@@ -1,4 +1,4 @@
-"""Offsets partitions: their replicas, the brokers that believe to lead them, their coordinators."""
+"""Offsets partitions: replicas, brokers that believe they lead, coordinators."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Shard:
         )
         self._copies = {broker: Copy(broker, log) for broker in brokers}
         self.led: dict[int, LeaderLog] = {}
-        """The log as each broker has it that believes to lead."""
+        """The log on each broker that believes it is the leader."""
 
         self._cleaner = LogCleaner(run, context.brokers, number, self.led)
 
         self.hosts: dict[int, Host] = {}
-        """The coordinators, each on a broker that believes to lead."""
+        """The coordinators, each on a broker that believes it is the leader."""
 
         self._missing: dict[tuple[str, TopicPartition], str] = {}
 
@@ -69,7 +69,7 @@ class Shard:
         self._lead(self.replicas.leader).begin()
 
     def settle(self, now: int) -> None:
-        """Note how far each follower has come: something is about to change."""
+        """Store the log end of each follower before a change."""
         for log in self.led.values():
             log.settle(now)
 
@@ -151,7 +151,7 @@ class Shard:
         return since_us - late_us
 
     def is_behind(self, broker: int, until_us: int, now: int) -> bool:
-        """Return whether a follower lacks something of its leader's log."""
+        """Return whether a follower lacks records of its leader's log."""
         del until_us
         log = self.led.get(self.replicas.leader)
         return log is not None and log.is_behind(broker, now)
@@ -180,7 +180,7 @@ class Shard:
     # -- requests --------------------------------------------------------------------------------
 
     def handle(self, envelope: Envelope, broker: int) -> None:
-        """Take a group request that has reached ``broker``."""
+        """Handle a group request that has reached ``broker``."""
         host = self.hosts.get(broker)
         if host is not None:
             host.handle(envelope)
@@ -195,7 +195,7 @@ class Shard:
                     context.events.refused(fact)
 
     def new_member_id(self, prefix: str) -> str:
-        """Make a member id, a new one each time; without a prefix it is a bare ``Uuid``."""
+        """Return a new member id; without a prefix it is a bare ``Uuid``."""
         self._next_id += 1
         given = self._run.member_id(prefix)
         if given is not None:
@@ -230,7 +230,7 @@ class Shard:
 
     @property
     def leader(self) -> int:
-        """The broker that leads it, as the controller has it."""
+        """The leader in the controller's metadata."""
         return self.replicas.leader
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
@@ -253,7 +253,7 @@ class Shard:
         return (copy.log, copy.end) if led is None else (led.log, led.end)
 
     def why_missing(self, group: str, partition: TopicPartition) -> str:
-        """Return why a partition has no committed offset: never had one, or it vanished."""
+        """Return why a partition has no committed offset: it never had one, or it was removed."""
         return self._missing.get((group, partition), "no offset")
 
     def check(self) -> None:

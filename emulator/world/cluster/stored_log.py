@@ -1,8 +1,8 @@
 """The stored log of an offsets partition's replicas: the batches of one branch.
 
 Replicas whose logs agree share one :class:`StoredLog` and differ only in how far they have it.
-Where histories part (a new leader begins below the end of the old one's log, or a leader goes on
-that does not know it is none any more) one of them forks.
+Where their histories diverge (a new leader begins below the end of the old one's log, or a deposed
+leader continues because it has not learned of the new one) one of them forks.
 
 The log is that of Kafka: record batches of format 2 in segments that roll and are compacted, all
 of it to the byte. Records that are not read again are only counted: of what every replica has and
@@ -43,7 +43,7 @@ _KEYS = 16_384
 _OFFSET_COMMIT = 1
 _SOME_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 MOST_ENTRIES = 5_033_164
-"""Keys that the offset map of a compaction holds where nothing was set."""
+"""The default capacity of the offset map of a compaction, in keys."""
 
 
 class StoredBatch(NamedTuple):
@@ -58,7 +58,7 @@ class StoredBatch(NamedTuple):
     """Why the segment begins with it; None: it does not."""
 
     position: int
-    """Where its bytes lie in the spool, if there is one."""
+    """The position of its bytes in the spool, if there is one."""
 
     first: int
     """Log offset of its first record."""
@@ -151,7 +151,7 @@ class StoredLog:
             size = batch_size(map(sizes_of, records))
         header = header_to_be(self.end, len(records), size, epoch, now_ms)
         active = self._batches[-1].segment if self._batches else self._segments[-1].about
-        opened = None  # an empty segment that rolled would begin where it begins now
+        opened = None  # an empty segment that rolls keeps its base offset
         if active.size_bytes:
             opened = roll_reason(active, header, self._settings, now_ms)
         if opened is not None:
@@ -249,7 +249,7 @@ class StoredLog:
     # -- compaction ------------------------------------------------------------------------------
 
     def to_clean(self, high_watermark: int, now_ms: int) -> LogToClean:
-        """Return the log as the cleaner sees it; the cleaner does not touch unsettled batches."""
+        """Return the log as the cleaner sees it; the cleaner ignores unsettled batches."""
         return log_to_clean(
             [segment.about for segment in self._segments],
             self._settings,
@@ -299,7 +299,7 @@ class StoredLog:
         return made
 
     def agreed_end(self, end: int, other: StoredLog, other_end: int) -> int:
-        """Return up to where two replicas' logs are the same (KIP-101, KIP-279).
+        """Return the end of the common part of two replicas' logs (KIP-101, KIP-279).
 
         An epoch has one leader and one history, so two logs agree up to the end of their last
         common epoch.

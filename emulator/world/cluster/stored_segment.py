@@ -1,4 +1,4 @@
-"""One segment of a stored log: what the rules ask of it, and what compaction will ask.
+"""One segment of a stored log: its size, and the records that compaction needs.
 
 A record that a newer one of its key follows in the same segment is gone after the segment's
 first compaction. So only the newest record of each key is held,
@@ -25,10 +25,10 @@ class Spool(Protocol):
     """Takes the bytes of batches that are read at the end of the run."""
 
     def add(self, data: bytes) -> int:
-        """Put some bytes behind those already there; return where they begin."""
+        """Append bytes; return their position."""
 
     def read(self, position: int, size: int) -> bytes:
-        """Return bytes that were put there."""
+        """Return appended bytes."""
 
 
 class Held(NamedTuple):
@@ -41,7 +41,7 @@ class Held(NamedTuple):
 
 
 class StoredSegment:
-    """A segment with the batches that every replica has and knows to be safe."""
+    """A segment with the batches that are durable on every replica."""
 
     __slots__ = ("about", "cleaned", "extents", "newest", "records")
 
@@ -83,10 +83,10 @@ class StoredSegment:
 
 
 class LogFiles(Protocol):
-    """Takes the offsets partitions of one run, batch by batch, and keeps their leaders' logs."""
+    """Receives the offsets partitions of one run, batch by batch, and stores their leaders' logs."""
 
     def spool(self, log_partition: int) -> Spool:
-        """Return where the batches of a partition are put as they are appended."""
+        """Return the spool for the batches of a partition."""
 
     def keep(self, log_partition: int, segments: Iterable[tuple[int, Iterable[bytes]]]) -> None:
-        """Take the base offset and the bytes of each segment there is in the end."""
+        """Store each remaining segment: its base offset and bytes."""

@@ -32,7 +32,7 @@ class TopicLog:
 
 
 class Topics:
-    """All topics of a run, as the brokers' metadata knows them."""
+    """All topics of a run, as in the brokers' metadata."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Topics:
         ] = {}
 
     def create(self, topic: Topic, now: int) -> TopicLog:
-        """Make a topic with its partitions; a name used again gets a new id."""
+        """Create a topic with its partitions; a recreated topic gets a new id."""
         number = self._incarnations.get(topic.name, 0)
         self._incarnations[topic.name] = number + 1
         key = stream_key(self._seed, "topic id", topic.name)
@@ -97,7 +97,7 @@ class Topics:
         return log.partitions[tp.partition]
 
     def shown_by(self, broker: int, tp: TopicPartition) -> ShownLog | None:
-        """Return a partition as one broker shows it: one out of touch may think it leads it."""
+        """Return a partition by the metadata of one broker, which may be stale."""
         log = self.find(tp)
         belief = None if log is None else log.replicas.belief(broker)
         if log is None or belief is None or belief.leader != broker:
@@ -139,7 +139,7 @@ class Topics:
 def end_offsets(
     request: OffsetsForLeaderEpochRequest, broker: int, topics: Topics, now: int
 ) -> OffsetsForLeaderEpochResponse:
-    """Return where the leader epochs asked for end in the logs that *broker* leads."""
+    """Return the end offsets of the requested leader epochs in the logs that *broker* leads."""
     found = tuple(_end_offset(check, broker, topics, now) for check in request.partitions)
     return OffsetsForLeaderEpochResponse(end_offsets=found)
 

@@ -24,7 +24,7 @@ WAKE_UPS = (BACKGROUND, WOKEN)
 def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Client:
     """Return the client of a new incarnation.
 
-    *member_ids*: asked for the member id, which this client makes up by itself.
+    *member_ids*: returns the member id, which this client generates by itself.
     """
     topics, pattern = subscription_of(blueprint.group, blueprint.member)
     by_broker = blueprint.group.pattern_by == "broker"
@@ -54,6 +54,6 @@ def matched_by_brokers(client: Client, existing: Iterable[str]) -> Iterator[str]
 
 
 def _lags(blueprint: Blueprint) -> Lags:
-    """Return how long the two threads of a consumer take to run, each draw by what and when."""
+    """Return the delays of a consumer's two threads, drawn by kind and time."""
     keys = {lag: stream_key(blueprint.seed, f"threads, {lag.name}", blueprint.name) for lag in Lag}
     return measured(lambda what, when: draw(keys[what], when), blueprint.group.wake_up)

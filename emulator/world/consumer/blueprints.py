@@ -50,7 +50,7 @@ class Blueprint:
     group: Group
     member: Member
     as_written: tuple[Group, Member]
-    """Both as the file has them: what a deploy changes, it changes in these."""
+    """Both as in the scenario file; a deploy changes these."""
 
     settings: ConsumerSettings
     commit: CommitPolicy
@@ -60,7 +60,7 @@ class Blueprint:
     """How late its timers run out; None: never."""
 
     each_us: int | None
-    """Work of any record, if it is the same for all and none is poisoned."""
+    """Processing time of each record, if it is constant and no record is poisoned."""
 
     work: WorkTimes
     flaws: dict[tuple[TopicPartition, int], Flaw]
@@ -204,13 +204,13 @@ def resubscribed(old: Blueprint, topics: tuple[str, ...]) -> Blueprint:
 
 
 MemberIds = Callable[[str], str | None]
-"""Gives out the member ids of a real history, by client id; None: make one up."""
+"""Returns the next member id of a real history for a client id; None: generate one."""
 
 
 def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> AnyClient:
     """Return the client of a new incarnation, by the protocol its settings name.
 
-    *member_ids*: asked by a client that makes up its member id by itself.
+    *member_ids*: used by a client that generates its own member id.
     """
     if blueprint.settings.group_protocol == "consumer":
         return consumer.async_client.new_client(blueprint, process, member_ids)
@@ -236,7 +236,7 @@ def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
 
 
 def make_assignors(settings: ConsumerSettings, member: Member) -> tuple[Assignor, ...]:
-    """Make a consumer's own assignors, in its order of preference."""
+    """Return a consumer's own assignors, in its order of preference."""
     names = settings.partition_assignment_strategy
     return tuple(load_assignor(name, member.assignor_config) for name in names)
 
@@ -250,19 +250,19 @@ def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:
 
 
 def full_match(pattern: str) -> Callable[[str], bool]:
-    """Return a predicate: whether a pattern matches a whole name, as a client evaluates it."""
+    """Return a predicate that matches whole topic names, as a client evaluates a pattern."""
     compiled = re.compile(pattern)
     return lambda topic: compiled.fullmatch(topic) is not None
 
 
 def jitter(blueprint: Blueprint) -> Callable[[str, int], float]:
-    """Return a consumer's draws for its waits, each by when it waits."""
+    """Return the function that draws the jitter of a consumer's waits by their start time."""
     key = stream_key(blueprint.seed, "jitter", blueprint.name)
     return lambda _what, when: draw(key, when)
 
 
 def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
-    """Return the topics that a client reads: of a pattern that brokers match, those there are."""
+    """Return the topics that a client reads; for a pattern matched by brokers, the existing ones."""
     if not isinstance(client, ClassicClient):
         matched = consumer.async_client.matched_by_brokers(client, existing)
         if matched is not None:
@@ -271,5 +271,5 @@ def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
 
 
 def is_wake_up(client: AnyClient, timer: str) -> bool:
-    """Return whether a timer holds how long a thread takes to run: it is not late besides."""
+    """Return whether a timer represents the time a thread takes to run; it has no lateness."""
     return not isinstance(client, ClassicClient) and timer in consumer.async_client.WAKE_UPS

@@ -1,4 +1,4 @@
-"""Facts of clients, and what applications do, as events with causes."""
+"""Write the facts of clients and the actions of applications as events with causes."""
 
 from __future__ import annotations
 
@@ -138,20 +138,20 @@ class ClientEvents:
             )
         return event
 
-    def listened(self, process: ConsumerProcess, heard: events.ListenerCalled) -> int:
+    def listened(self, process: ConsumerProcess, call: events.ListenerCalled) -> int:
         """Write a listener call; return its event."""
         causes = self._causes
         by_epochs = process.blueprint.settings.group_protocol == "consumer"
-        if heard.call != "lost" and (by_epochs or heard.consumer in causes.moved):
-            cause = causes.moved.get(heard.consumer)
-        elif heard.call == "assigned":
-            cause = causes.stable.get(heard.group)
-        elif heard.call == "revoked":
-            cause = causes.rebalance.get(heard.group)
+        if call.call != "lost" and (by_epochs or call.consumer in causes.moved):
+            cause = causes.moved.get(call.consumer)
+        elif call.call == "assigned":
+            cause = causes.stable.get(call.group)
+        elif call.call == "revoked":
+            cause = causes.rebalance.get(call.group)
         else:
-            cause = causes.dropped.get(heard.consumer)
+            cause = causes.dropped.get(call.consumer)
         if process.application.ending is Ending.BEGUN:
-            cause = causes.disturbed.get(heard.consumer)
-        event = self._write(heard, cause)
-        causes.called[heard.consumer] = event
+            cause = causes.disturbed.get(call.consumer)
+        event = self._write(call, cause)
+        causes.called[call.consumer] = event
         return event

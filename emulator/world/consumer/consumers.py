@@ -24,7 +24,7 @@ class Consumers:
         self._processes: dict[str, Process] = {}
         self._owners: dict[str, Owners] = {}
         self.failing: dict[str, FailListener] = context.failing
-        """Consumers whose rebalance listeners throw for now."""
+        """Consumers whose rebalance listeners throw at present."""
 
     def owners(self, group: str) -> Owners:
         """Return the owners of a group's partitions, and their progress."""
@@ -49,7 +49,7 @@ class Consumers:
         self.context.fetches.plan_again()
 
     def overtaken(self) -> bool:
-        """Return whether retention has overtaken what some fetch asks for, or will ask for."""
+        """Return whether retention has removed records that a fetch requests or will request."""
         running = self.everyone()
         return any(p.is_overtaken() for p in running) or self.context.fetches.overtaken()
 

@@ -44,7 +44,7 @@ class ConsumerApplication(Protocol):
 
     @property
     def calm(self) -> bool:
-        """Whether the handler has only to work on records."""
+        """Whether the handler only processes records."""
 
     @property
     def commits(self) -> Commits:
@@ -54,7 +54,7 @@ class ConsumerApplication(Protocol):
         """Call poll."""
 
     def step(self, name: str, then: Callable[[], None]) -> None:
-        """Pass a step that faults may be aimed at."""
+        """Pass a step that may trigger a fault."""
 
     def listened(self) -> None:
         """Take the end of a listener call."""
@@ -79,7 +79,7 @@ class ConsumerProcess(Reader, Protocol):
 
     @property
     def run(self) -> Run:
-        """What all parts of the run share."""
+        """The shared parts of the run."""
 
     @property
     def fetches(self) -> Fetches:
@@ -107,7 +107,7 @@ class ConsumerProcess(Reader, Protocol):
 
     @property
     def paused(self) -> bool:
-        """Whether the whole process is stopped for a while."""
+        """Whether the whole process is paused."""
 
     @property
     def busy(self) -> bool:
@@ -126,7 +126,7 @@ class ConsumerProcess(Reader, Protocol):
         """The fault that makes its listener throw, if there is one."""
 
     def hold(self, action: Callable[[], None]) -> bool:
-        """Put an action off if the process is paused; return whether it is."""
+        """Postpone an action if the process is paused; return whether it is."""
 
     def carry_out(self, step: Step[Any]) -> None:
         """Carry out the effects of a step of its client."""
@@ -141,7 +141,7 @@ class ConsumerProcess(Reader, Protocol):
         """Poll by arithmetic if the consumer is calm; return whether it is."""
 
     def settle(self) -> None:
-        """Count what the handler has finished by now."""
+        """Count the records that the handler has finished by now."""
 
     def wake_poll(self) -> None:
         """Wake the client's poll."""
@@ -152,5 +152,5 @@ class ConsumerProcess(Reader, Protocol):
     def write_handed(self, ranges: Iterable[Handed]) -> None:
         """Write that records were handed out, if one of them is poisoned."""
 
-    def write_listener_call(self, heard: ListenerCalled) -> int:
+    def write_listener_call(self, call: ListenerCalled) -> int:
         """Write a listener call; return its event."""

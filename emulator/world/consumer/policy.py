@@ -89,18 +89,18 @@ class PolicyCommits:
         )
 
     def _epoch(self, tp: TopicPartition, end: int) -> int:
-        """Return the leader epoch of the last record before ``end``, if it is to be sent along."""
+        """Return the leader epoch of the last record before ``end``, if the policy sends it."""
         reading = self._process.client.consumer.positions.readings.get(tp)
         if reading is None or not self._policy.leader_epoch:
             return UNKNOWN_EPOCH
         return epoch_at(reading.epochs, end - 1)
 
-    # -- how they end ----------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------
 
     def committed(self, result: CommitResult) -> None:
         """Take the end of a commitSync."""
         then, self._then = self._then, None
-        assert then is not None, "a commit ended that was not awaited"
+        assert then is not None, "no commitSync is in flight"
         then(result)
 
     def refused(self, result: CommitResult) -> bool:
@@ -112,7 +112,7 @@ class PolicyCommits:
         return self._policy.on_refusal == "discard"
 
     def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
-        """Retry a failed commit later, even after newer ones: the mistake of ``retry_older``."""
+        """Retry a failed commit later, even after newer ones: a user error, set by ``retry_older``."""
         pause = self._policy.retry_older
         if pause is not None:
             when = self._kernel.now + pause
@@ -172,7 +172,7 @@ class Listener:
 
     def _ended(self, call: Call) -> None:
         process = self._process
-        event = process.write_listener_call(self._heard(call))
+        event = process.write_listener_call(self._listener_event(call))
         fault = process.listener_fault
         if fault is not None and fault.call in (None, call.listener):
             self._failing = fault
@@ -230,7 +230,7 @@ class Listener:
         if self._process.alive and not self._process.hold(self._poll_again):
             self._application.poll()
 
-    def _heard(self, call: Call) -> ListenerCalled:
+    def _listener_event(self, call: Call) -> ListenerCalled:
         return ListenerCalled(
             consumer=self._blueprint.name,
             group=self._blueprint.group.id,

@@ -68,7 +68,7 @@ class Process:
         owners: Owners,
         on_end: Callable[[Process, int], None],
     ) -> None:
-        """Begin the start number *incarnation*; *on_end* is called with the event of its end."""
+        """Create incarnation number *incarnation*; *on_end* is called with the event of its end."""
         run = context.run
         self.blueprint: Final = blueprint
         self.run: Final = run
@@ -81,7 +81,7 @@ class Process:
         self.index: Final = blueprint.index
         self.alive = True
         self.ended = run.kernel.env.event()
-        """Happens when the process ends."""
+        """Triggered when the process ends."""
 
         self.progress = Progress(
             blueprint.name,
@@ -104,7 +104,7 @@ class Process:
         """The topics to subscribe to before the next poll; None: no change."""
 
     def _poll_loop(self) -> PollLoop | CalmLoop | None:
-        """Return the loop that polls by arithmetic, if one is to be used."""
+        """Return the loop that polls by arithmetic; None if it cannot be used."""
         if not self.run.folding:
             return None
         if isinstance(self.client, ClassicClient):
@@ -114,7 +114,7 @@ class Process:
     # -- life ----------------------------------------------------------------------------------
 
     def start(self, cause: int | None) -> None:
-        """Begin: subscribe and poll."""
+        """Start the process: subscribe and poll."""
         started = ConsumerStarted(
             consumer=self.blueprint.name,
             group=self.blueprint.group.id,
@@ -126,7 +126,7 @@ class Process:
         self.application.poll()
 
     def stop(self, how: str, cause: int | None, reason: str = "") -> int:
-        """End the process, here and now; return the event of its end."""
+        """End the process at once; return the event of its end."""
         self.unfold(before_arrivals=True)
         stopped = ConsumerStopped(
             consumer=self.blueprint.name, group=self.blueprint.group.id, how=how, reason=reason
@@ -155,12 +155,12 @@ class Process:
         return self._loop is not None and self._loop.poll(now)
 
     def unfold(self, *, before_arrivals: bool = False) -> None:
-        """Stop polling by arithmetic: something happens to the process."""
+        """Stop polling by arithmetic before an event that affects the process."""
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals)
 
     def is_overtaken(self) -> bool:
-        """Return whether retention has overtaken what it polls by arithmetic."""
+        """Return whether retention has removed records that it would poll by arithmetic."""
         return self._loop is not None and self._loop.is_overtaken(self.run.kernel.now)
 
     @property
@@ -174,22 +174,22 @@ class Process:
         return self._busy
 
     def wake_poll(self) -> None:
-        """Wake the client's poll: its time is up, or a heartbeat or commit is due."""
+        """Wake the client's poll: it timed out, or a heartbeat or commit is due."""
         self._wake(POLL, self.run.kernel.now)
 
     def leave(self, *, mid_batch: bool) -> None:
-        """Ask the process to end in order (SIGTERM)."""
+        """Shut the process down in order (SIGTERM)."""
         self.unfold(before_arrivals=True)
         if not self.hold(lambda: self.leave(mid_batch=mid_batch)):
             self.application.leave(mid_batch=mid_batch)
 
     def close_client(self) -> None:
-        """Call close() on the consumer; it ends in the process's end."""
+        """Call close() on the consumer, which ends the process."""
         timeout_us, operation = self.blueprint.close_timeout_us, self.blueprint.close_operation
         self.carry_out(self.client.close(self.run.kernel.now, timeout_us, operation))
 
     def settle(self) -> None:
-        """Count what the handler has finished by now, before it is read."""
+        """Count the records that the handler has finished by now, before progress is read."""
         if self._loop is not None:
             self._loop.catch_up(self.run.kernel.now)
             self._loop.write()
@@ -214,7 +214,7 @@ class Process:
 
     @property
     def paused(self) -> bool:
-        """Whether the whole process is stopped for a while."""
+        """Whether the whole process is paused."""
         return self._held is not None
 
     def pause(self, cause: int) -> int:
@@ -241,7 +241,7 @@ class Process:
             self.receive(envelope)
 
     def hold(self, action: Callable[[], None]) -> bool:
-        """Put an action off if the process is paused; return whether it was."""
+        """Postpone an action if the process is paused; return whether it is."""
         if self._held is None:
             return False
         self._held.append(action)
@@ -261,14 +261,14 @@ class Process:
         """Write that records were handed out, if one of them is poisoned."""
         self._context.events.handed(self, ranges)
 
-    def write_listener_call(self, heard: ListenerCalled) -> int:
+    def write_listener_call(self, call: ListenerCalled) -> int:
         """Write a listener call; return its event."""
-        return self._context.events.listened(self, heard)
+        return self._context.events.listened(self, call)
 
-    # -- what happens to it ---------------------------------------------------------------------
+    # -- responses and timers ---------------------------------------------------------------------
 
     def receive(self, envelope: Envelope) -> None:
-        """Take a response off the wire."""
+        """Receive a response from the wire."""
         if not self.alive:
             return
         if self._held is not None:
@@ -296,25 +296,25 @@ class Process:
             return
         self.carry_out(self.client.wake(timer, now))
 
-    # -- what its client wants -------------------------------------------------------------------
+    # -- effects of its client -------------------------------------------------------------------
 
     def carry_out(self, step: Step[Any]) -> None:
-        """Carry out a step's effects in order; what they lead to comes after them.
+        """Carry out a step's effects in order, and after them the effects that they cause.
 
-        A fault aimed at one of them may end or pause the process: no more of them, or not yet.
+        A fault triggered by one of them may end or pause the process: the rest is dropped or postponed.
         """
         if not self.alive:
             return
         self._effects.extend(step.effects)
         if not self._busy:
-            self._go_on()
+            self._carry_out_all()
 
-    def _go_on(self) -> None:
+    def _carry_out_all(self) -> None:
         self._busy = True
         try:
             while self._effects:
                 if self._held is not None:
-                    self._held.append(self._go_on)
+                    self._held.append(self._carry_out_all)
                     return
                 effect = self._effects.popleft()
                 _CARRIED_OUT[type(effect)](self, effect)

@@ -1,4 +1,4 @@
-"""Faults and acts: each is a short script in virtual time that begins at its moment.
+"""Faults and acts: each is a short script in virtual time that begins at its time or trigger.
 
 A script aimed at a step of the protocol begins inside that step: "when the batch is done" is
 after its last record and before anything that would follow. A fault that chooses a message
@@ -60,13 +60,13 @@ class Faults:
         if any(isinstance(fault, _ON_OFFSETS) for fault in self._faults):
             self._scripts |= faults.on_offsets.offset_scripts(world)
         self._chosen: dict[str, Chosen] = {}
-        """Messages that faults have chosen, by the fault's id."""
+        """Messages that faults affect, by the fault's id."""
 
         self._idle: dict[str, str] = {}
-        """Why a fault had nothing to do, by its id."""
+        """Why a fault had no effect, by its id."""
 
     def begin(self) -> None:
-        """Schedule every fault for its moment."""
+        """Schedule every fault for its time or trigger."""
         for fault in self._faults:
             when = fault.when
             if isinstance(when, model.Step) and not fault.delay:
@@ -74,7 +74,7 @@ class Faults:
             else:
                 self._run.kernel.process(self._play_when_due(fault))
 
-    # -- moments ---------------------------------------------------------------------------------
+    # -- times and triggers ---------------------------------------------------------------------------------
 
     def _play_when_due(self, fault: model.Fault) -> Script:
         yield from self._moment(fault)
@@ -102,7 +102,7 @@ class Faults:
         return low + int(draw(key, 0) * (high - low))
 
     def _inside(self, fault: model.Fault) -> None:
-        """Play up to the first wait right now, and the rest in its time."""
+        """Play the script up to its first wait at once, and the rest later."""
         script = self._play(fault)
         first = next(script, None)
 
@@ -156,7 +156,7 @@ class Faults:
                 self._run.recorder.write(missed)
 
     def _choose(self, fault: model.LoseMessage | model.DelayMessage) -> None:
-        """Wait for a message: with it the fault begins and is over, there and then."""
+        """Wait for a message; the fault begins and ends when it is sent."""
 
         def interference(now: int) -> Interference:
             began = self._begins(fault)
@@ -187,7 +187,7 @@ class Faults:
         self._world.brokers.on_network_change(began)
 
     def _names(self, party: str, began: int) -> list[str]:
-        """Return the names that a party of a cut means; consumers among them are disturbed."""
+        """Return the parties of one side of a cut; note the cut as the last fault on its consumers."""
         run, world = self._run, self._world
         if party == BROKERS:
             return [broker_name(number) for number in world.brokers.numbers]

@@ -14,7 +14,7 @@ from emulator.world.world import World
 
 
 def broker_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:
-    """Return what plays each fault and act on brokers."""
+    """Return the script of each fault and act on brokers, by its kind."""
     scripts = BrokerScripts(world)
     return {
         model.CrashBroker: scripts.crash,
@@ -42,7 +42,7 @@ class BrokerScripts:
     # -- processes -------------------------------------------------------------------------------
 
     def crash(self, fault: model.CrashBroker, began: int) -> Script:
-        """Kill a broker; start it again if it is to come back."""
+        """Kill a broker; restart it if the fault says so."""
         broker = self._target(fault, began)
         self._brokers.crash(broker, began)
         if fault.restart_after is not None:
@@ -50,7 +50,7 @@ class BrokerScripts:
             self._brokers.restart(broker, began)
 
     def stop(self, fault: model.StopBroker, began: int) -> Script:
-        """Stop a broker in order; start it again if it is to come back."""
+        """Stop a broker by a controlled shutdown; restart it if the act says so."""
         broker = self._target(fault, began)
         self._brokers.stop(broker, began)
         if fault.restart_after is not None:
@@ -58,14 +58,14 @@ class BrokerScripts:
             self._brokers.restart(broker, began)
 
     def pause(self, fault: model.PauseBroker, began: int) -> Script:
-        """Stop a broker's process for a while."""
+        """Pause a broker's process for the duration of the fault."""
         broker = self._target(fault, began)
         self._brokers.pause(broker, began)
         yield self._run.kernel.env.timeout(fault.lasting)
         self._brokers.resume(broker, began)
 
     def roll(self, fault: model.RollingBrokerRestart, began: int) -> Script:
-        """Stop and start brokers one after the other; each is an act of its own."""
+        """Restart brokers one after the other; each restart is a separate act."""
         names = broker_names(self._run.scenario.cluster)
         if not isinstance(fault.brokers, str):
             names = list(fault.brokers)
@@ -87,14 +87,14 @@ class BrokerScripts:
     # -- disks -----------------------------------------------------------------------------------
 
     def slow_disk(self, fault: model.SlowDisk, began: int) -> Script:
-        """Slow a broker's disk for a while."""
+        """Slow a broker's disk for the duration of the fault."""
         broker = self._target(fault, began)
         self._brokers.slow_disk(broker, fault.by, began)
         yield self._run.kernel.env.timeout(fault.lasting)
         self._brokers.slow_disk(broker, 0, began)
 
     def fill_disk(self, fault: model.FillDisk, began: int) -> Script:
-        """Fill a broker's disk for a while."""
+        """Fill a broker's disk for the duration of the fault."""
         broker = self._target(fault, began)
         self._brokers.fill_disk(broker, began)
         yield self._run.kernel.env.timeout(fault.lasting)

@@ -29,7 +29,7 @@ class MemberScripts:
             self._world.consumers.subscribe(consumer, act.topics, began)
 
     def fail_listener(self, fault: model.FailListener, began: int) -> Script:
-        """Make the calls of a member's listener throw for a while, in any of its processes."""
+        """Make the listener calls of a member throw for a time, in any of its processes."""
         self._run.causes.disturbed[fault.member] = began
         failing = self._world.consumers.failing
         failing[fault.member] = fault
@@ -42,7 +42,7 @@ class MemberScripts:
         return self._world.consumers.running(consumer)
 
     def crash(self, fault: model.Crash, began: int) -> Script:
-        """Kill a member; start it again if it is to come back."""
+        """Kill a member; restart it if the fault says so."""
         process = self._running(fault.member, began)
         if process is not None:
             process.stop("crashed", began)
@@ -51,7 +51,7 @@ class MemberScripts:
             self._world.consumers.start(fault.member, began)
 
     def close(self, fault: model.Close, began: int) -> Script:
-        """Close a member; start it again if it is to come back."""
+        """Close a member; restart it if the act says so."""
         yield from self._stop_member(
             fault.member, began, mid_batch=fault.mid_batch, grace=fault.grace
         )
@@ -64,7 +64,7 @@ class MemberScripts:
     ) -> Script:
         """Close a member and wait for its end; kill it after the grace period.
 
-        Without a grace period it is killed at once, before it could begin to close.
+        With a grace period of 0 it is killed before it begins to close; with None it is never killed.
         """
         process = self._running(consumer, cause)
         if process is None:
@@ -88,7 +88,7 @@ class MemberScripts:
         yield from ()
 
     def pause(self, fault: model.Pause, began: int) -> Script:
-        """Stop a process for a while."""
+        """Pause a process for the duration of the fault."""
         process = self._running(fault.member, began)
         if process is None or process.paused:
             return
@@ -105,7 +105,7 @@ class MemberScripts:
         yield self._env.timeout(fault.lasting)
 
     def rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
-        """Restart the members of a group one after the other; each restart is an act of its own."""
+        """Restart the members of a group one after the other; each restart is a separate act."""
         successor = ""
         for index, consumer in enumerate(in_order(fault, self._world)):
             if index:

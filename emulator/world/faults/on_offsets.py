@@ -52,19 +52,19 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         ErrorCode.NOT_COORDINATOR.name: "whoever was asked did not coordinate the group",
     }
 )
-"""Errors that refuse an administrator, in plain words."""
+"""The meaning of each error that an admin client gets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an act had no effect: an error in Kafka's spelling, or only words."""
+    """The reason why an act had no effect: the name of a Kafka error, or a text."""
 
     error: str
     why: str = ""
 
 
 def offset_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:
-    """Return what plays each act on committed offsets."""
+    """Return the script of each act on committed offsets, by its kind."""
     scripts = OffsetScripts(world)
     return {
         model.DeleteOffsets: partial(scripts.run, scripts.delete_offsets),
@@ -125,7 +125,7 @@ class OffsetScripts:
             yield from self._commit(act, began, tool, goals)
 
     def _goals(self, tool: Administrator, act: model.ResetOffsets) -> Call[Offsets | Refusal]:
-        """Find out which partitions are reset, and to which offset each."""
+        """Return the new offset of each partition that is reset."""
         committed: Offsets = {}
         if act.topic is None or act.shift_by is not None:
             known = yield from tool.ask_coordinator(
@@ -155,7 +155,7 @@ class OffsetScripts:
         partitions: tuple[TopicPartition, ...],
         committed: Offsets,
     ) -> Call[Offsets | None]:
-        """Return the new offset of each partition, within what its log has."""
+        """Return the new offset of each partition, limited to the range of its log."""
         if act.to == "earliest":
             return (yield from tool.list_offsets(partitions, EARLIEST_TIMESTAMP))
         ends = yield from tool.list_offsets(partitions, LATEST_TIMESTAMP)
@@ -175,7 +175,7 @@ class OffsetScripts:
         return {tp: clamp_offset(wanted[tp], starts[tp], ends[tp]) for tp in partitions}
 
     def _timestamp(self, act: model.ResetOffsets) -> int | None:
-        """Return the time a reset goes to, in epoch ms, if it goes to one."""
+        """Return the target time of a reset in epoch ms; None: its target is not a time."""
         instant_us = act.to_datetime
         if act.by_duration is not None:
             instant_us = max(self._run.kernel.now - act.by_duration, 0)
@@ -184,7 +184,7 @@ class OffsetScripts:
     def _commit(
         self, act: model.ResetOffsets, began: int, tool: Administrator, goals: Offsets
     ) -> Script:
-        """Commit as a client without membership to a group without members."""
+        """Commit the offsets without a member id; the group has no members."""
         offsets = tuple(sorted(goals.items()))
         request = OffsetCommitRequest(
             group_id=act.group, offsets=tuple(OffsetToCommit(*entry) for entry in offsets)
@@ -220,7 +220,7 @@ class OffsetScripts:
     # -- refusals --------------------------------------------------------------------------------
 
     def _end(self, act: Act, began: int, tool: Administrator, answer: Message | None) -> list[str]:
-        """Write what was refused; return the errors."""
+        """Write an event for each error of the answer; return the errors."""
         errors = [tool.trouble] if answer is None else [each.name for each in errors_of(answer)]
         for error in errors:
             self._refuse(act, began, Refusal(error))
@@ -241,7 +241,7 @@ class OffsetScripts:
 def _partitions(
     tool: Administrator, topic: str, numbers: tuple[int, ...]
 ) -> Call[tuple[TopicPartition, ...] | None]:
-    """Return the partitions an act names; where it names none, ask for those there are."""
+    """Return the partitions of an act: the given numbers, or all partitions of the topic."""
     if numbers:
         return tuple(TopicPartition(topic, number) for number in dict.fromkeys(numbers))
     return (yield from tool.find_partitions(topic))

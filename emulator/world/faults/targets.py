@@ -48,7 +48,7 @@ def target_of(fault: model.Fault) -> str:
 
 
 def _new_settings(act: Deploy) -> str:
-    """Return what a deploy changes; nothing where it changes nothing."""
+    """Return the changed settings of a deploy as text; empty if there are none."""
     given = [f"{name}={_plain(value)}" for name, value in (act.settings or {}).items()]
     changes = [*given, *(f"without {name}" for name in act.unset)]
     return f" ({', '.join(changes)})" if changes else ""
@@ -59,7 +59,7 @@ def _plain(value: object) -> str:
 
 
 def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[str]:
-    """Return the members whose turn it is one after the other."""
+    """Return the members of an act in the order in which it affects them."""
     if not isinstance(act.order, str):
         return list(act.order)
     known = world.consumers.of_group(act.group)
@@ -68,7 +68,7 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
 
 
 def offsets_of(act: model.DeleteOffsets | model.ResetOffsets) -> str:
-    """Return the offsets that an act concerns, and the target of a reset, as text."""
+    """Return the partitions of an act on offsets, and the target of a reset, as text."""
     numbers = ", ".join(map(str, act.partitions))
     where = "" if act.topic is None else f" in {act.topic}"
     where += f" ({numbers})" if numbers else ""
@@ -86,7 +86,7 @@ def _place(act: model.ResetOffsets) -> str:
 
 
 def broker_of(party: str, world: World) -> int:
-    """Return the broker that ``broker-N`` or ``coordinator of GROUP`` is; ``NO_BROKER``: none."""
+    """Return the broker of ``broker-N`` or ``coordinator of GROUP``; ``NO_BROKER``: none."""
     number = broker_number(party)
     if number is not None:
         return number

@@ -85,12 +85,12 @@ def without_member(group: Group, member_id: str) -> Group:
     return replace(rest, leader_id=None if heir is None else heir.member_id)
 
 
-def without_members(group: Group, gone: Sequence[Member]) -> Group:
+def without_members(group: Group, removed: Sequence[Member]) -> Group:
     """Return the group without several members, none of which has a parked request."""
-    if not gone:
+    if not removed:
         return group
     members = group.members.mutate()
-    for member in gone:
+    for member in removed:
         del members[member.member_id]
     rest = members.finish()
 

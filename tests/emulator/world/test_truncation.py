@@ -50,7 +50,7 @@ def test_offsets_count_what_is_left(taken):
         sum(other < serial for other in left) == history.offset(serial) for serial in range(100)
     )
     assert all(
-        one[1] < other[0] for one, other in zip(history.gone, history.gone[1:], strict=False)
+        one[1] < other[0] for one, other in zip(history.removed, history.removed[1:], strict=False)
     )
 
 
