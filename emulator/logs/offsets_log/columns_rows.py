@@ -104,12 +104,16 @@ def _layout(record_type: RecordType, version: int, there: tuple[Field, ...]) -> 
 def _parts(
     record_type: RecordType, version: int, there: tuple[Field, ...]
 ) -> Iterator[bytes | Field]:
-    """Yield the parts of a value: constant bytes, and fields of fixed size."""
+    """Yield the parts of a value: constant bytes, and fields of fixed size.
+
+    Raise ValueError for a type whose values have no fixed size without text.
+    """
     flexible = record_type.layout(version).flexible
     empty = (COMPACT if flexible else PLAIN).string_length(0)
     yield version.to_bytes(_VERSION_BYTES)
     for field in itertools.chain.from_iterable(record_type.value.runs(version)):
-        assert field.type is Sized.STRING or field.is_run, f"{field.name} has no fixed size"
+        if field.type is not Sized.STRING and not field.is_run:
+            raise ValueError(f"{field.name} has no fixed size")
         yield empty if field.type is Sized.STRING else field
     if flexible:
         yield varint(len(there))

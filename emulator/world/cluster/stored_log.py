@@ -204,9 +204,14 @@ class StoredLog:
 
     # -- reading ---------------------------------------------------------------------------------
 
+    def _require_unsettled(self, end: int) -> None:
+        """Raise ValueError for an end below which older records were discarded."""
+        if end < self.settled:
+            raise ValueError(f"end {end}: older records are discarded up to {self.settled}")
+
     def read(self, end: int) -> Iterator[tuple[int, Record]]:
         """Yield the records of a load up to ``end`` by log offset, without superseded ones."""
-        assert end >= self.settled, "what is settled cannot be read halfway"
+        self._require_unsettled(end)
         for held in sorted(self._newest.values(), key=lambda each: each.log_offset):
             yield held.log_offset, held.record
         for batch in self._batches:
@@ -234,8 +239,9 @@ class StoredLog:
     def content(self, end: int) -> Iterator[tuple[int, Iterator[bytes]]]:
         """Yield the base offset and the bytes of each segment, up to an end; needs a spool."""
         spool = self._spool
-        assert spool is not None, "bytes are only there where they were spooled"
-        assert end >= self.settled, "what is settled has one end"
+        if spool is None:
+            raise ValueError("a log without a spool has no bytes")
+        self._require_unsettled(end)
         for segment in self._segments:
             base_offset = segment.about.base_offset
             behind = [
@@ -284,7 +290,7 @@ class StoredLog:
 
     def fork(self, end: int) -> StoredLog:
         """Return a separate log with everything below ``end``."""
-        assert end >= self.settled, "what is settled is in every branch"
+        self._require_unsettled(end)
         made = StoredLog(
             settings=self._settings, is_compacted=self._is_compacted, spool=self._spool
         )

@@ -1,19 +1,15 @@
-"""Describe a consumer group: as the response of ConsumerGroupDescribe and as text.
+"""Describe a consumer group: the response of ConsumerGroupDescribe.
 
-Source: ``ConsumerGroup.asDescribedGroup``; the text has no counterpart in Kafka.
+Source: ``ConsumerGroup.asDescribedGroup``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from protocols.groups.kip848.group import (
-    AssignedEpochs,
     Group,
     Member,
     TargetPartitions,
     as_message,
-    named,
     preferred_assignor,
     state_of,
 )
@@ -75,42 +71,3 @@ def _of_topics_there(
     partitions: TargetPartitions, image: TopicsImage
 ) -> tuple[TopicPartitions, ...]:
     return as_message({topic: each for topic, each in partitions.items() if topic in image.name_of})
-
-
-def as_text(group: Group, image: TopicsImage) -> str:
-    """Return a group as text: its epochs, then each member's current and missing partitions."""
-    return "\n".join(_lines(group, image))
-
-
-def _lines(group: Group, image: TopicsImage) -> Iterator[str]:
-    yield (
-        f"group {group.group_id}: {state_of(group)}, epoch {group.epoch}, "
-        f"target of epoch {group.target_epoch}, {_count(len(group.members), 'member')}"
-    )
-    for member in sorted(group, key=lambda member: (member.metadata.client_id, member.member_id)):
-        current, metadata = member.current, member.metadata
-        static = f" ({metadata.instance_id})" if metadata.instance_id else ""
-        state = current.state.name.lower().replace("_", " ")
-        yield f"  {metadata.client_id} {member.member_id}{static}: epoch {current.epoch}, {state}"
-        yield f"    has {_in_short(current.assigned, image)}"
-        if current.revoking:
-            yield f"    revokes {_in_short(current.revoking, image)}"
-        missing = _missing(current.assigned, group.targets.get(member.member_id, {}))
-        if missing:
-            yield f"    waits for {_in_short(missing, image)}"
-
-
-def _missing(assigned: AssignedEpochs, wanted: TargetPartitions) -> TargetPartitions:
-    left = {
-        topic: tuple(number for number in numbers if number not in assigned.get(topic, {}))
-        for topic, numbers in wanted.items()
-    }
-    return {topic: numbers for topic, numbers in left.items() if numbers}
-
-
-def _in_short(partitions: AssignedEpochs | TargetPartitions, image: TopicsImage) -> str:
-    return " ".join(map(str, named(partitions, image))) or "nothing"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -9,10 +9,9 @@ import enum
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
+from protocols.offsets_topic.records.errors import MalformedRecordError
 from protocols.offsets_topic.records.reading import struct_reader
 from protocols.offsets_topic.records.schema import Int16, Int32, Layout, struct_of
-from protocols.offsets_topic.records.writing import struct_writer
 
 
 class ControlType(enum.IntEnum):
@@ -32,7 +31,7 @@ class EndTxnMarker:
 
     key_version: int = 0
     value_version: int = 0
-    """Versions above 0 are read as 0 and preserved when written."""
+    """Versions above 0 are read as 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,21 +57,6 @@ CONTROL_KEY: Final = struct_of(_Key)
 END_TXN_MARKER: Final = struct_of(_Value)
 _LAYOUT = Layout(0, flexible=False)
 _TYPES = {int(control_type): control_type for control_type in ControlType}
-
-
-def encode_control(record: EndTxnMarker | UnknownControlRecord) -> tuple[bytes, bytes | None]:
-    """Return key and value of a control record; raise UnwritableRecordError as ``encode``."""
-    if isinstance(record, UnknownControlRecord):
-        return record.key, record.value
-    try:
-        return (
-            struct_writer(CONTROL_KEY, _LAYOUT)(_Key(record.key_version, record.control_type)),
-            struct_writer(END_TXN_MARKER, _LAYOUT)(
-                _Value(record.value_version, record.coordinator_epoch)
-            ),
-        )
-    except UnwritableRecordError as error:
-        raise error.within("EndTxnMarker") from None
 
 
 def decode_control(key: bytes, value: bytes | None) -> EndTxnMarker | UnknownControlRecord:

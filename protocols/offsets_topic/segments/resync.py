@@ -223,10 +223,11 @@ class Window:
     def reach(self, position: int, size: int) -> int:
         """Load *size* bytes from *position* on into memory; return the number of bytes available.
 
-        Fewer than *size* means that the stream ends there. *position* is neither before the last
-        requested position nor after the bytes in memory.
+        Fewer than *size* means that the stream ends there. Raise ValueError if *position* is before
+        the last requested position or after the bytes in memory.
         """
-        assert self.start <= position <= self.end
+        if not self.start <= position <= self.end:
+            raise ValueError(f"position {position}; in memory are {self.start} to {self.end}")
         while self._source is not None and position + size > self.end:
             more = self._source.read(max(CHUNK_BYTES, position + size - self.end))
             if not more:

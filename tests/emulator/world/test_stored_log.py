@@ -169,3 +169,15 @@ def test_the_size_of_a_commit_is_that_of_its_bytes(value):
     key = OffsetCommitKey("g", "t", 0)
 
     assert (len(encode_key(key)), len(encode_value(1, value))) == sizes_of(Record(key, value))
+
+
+def test_what_is_settled_can_only_be_read_as_a_whole():
+    """Older records below it are discarded; refused under ``python -O``, too."""
+    log = written([(record(0, 1),), (record(0, 2),)])
+    log.settle(2)
+
+    for call in (log.fork, lambda end: list(log.read(end))):
+        with pytest.raises(ValueError, match="older records are discarded up to 2"):
+            call(1)
+    with pytest.raises(ValueError, match="without a spool"):
+        list(log.content(2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from protocols.groups.kip848.describe import as_text
 from protocols.messages import (
     ConsumerGroupDescribeRequest,
     DescribeGroupRequest,
@@ -60,25 +59,6 @@ def test_states_follow_what_happens():
     assert "Assigning" == it.state
     it.leave("A")
     assert "Empty" == it.state
-
-
-def test_a_group_in_words():
-    """The text has assigned, revoked and missing partitions of each member."""
-    it = ConsumerGroupDriver(topic(partitions=2))
-    it.join("A", instance="i")
-    it.join("B")
-    it.beat("A", instance="i")
-    image = it.coordinator._broker.image
-
-    assert (
-        "group g: Reconciling, epoch 3, target of epoch 3, 2 members\n"
-        "  A A (i): epoch 2, unrevoked partitions\n"
-        "    has t-0\n"
-        "    revokes t-1\n"
-        "  B B: epoch 3, unreleased partitions\n"
-        "    has nothing\n"
-        "    waits for t-1"
-    ) == as_text(it.group, image)
 
 
 def test_the_older_description_does_not_know_the_group():

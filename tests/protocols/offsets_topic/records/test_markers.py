@@ -8,16 +8,15 @@ from hypothesis import strategies as st
 
 from protocols.offsets_topic.records import (
     MalformedRecordError,
-    UnwritableRecordError,
 )
 from protocols.offsets_topic.records.markers import (
     ControlType,
     EndTxnMarker,
     UnknownControlRecord,
     decode_control,
-    encode_control,
 )
 
+from ..segments.control import encode_control
 from .golden import cases
 from .strategies import refusal
 
@@ -82,9 +81,3 @@ def test_what_is_wrong_is_told(key, value, told):
     """By part, byte and field."""
     with pytest.raises(MalformedRecordError, match=told):
         decode_control(bytes.fromhex(key), bytes.fromhex(value))
-
-
-def test_an_epoch_that_is_too_large_is_refused():
-    """It has four bytes."""
-    with pytest.raises(UnwritableRecordError, match=r"EndTxnMarker\.coordinatorEpoch: 2147"):
-        encode_control(EndTxnMarker(control_type=ControlType.ABORT, coordinator_epoch=2**31))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 
 from protocols.offsets_topic.records import markers
@@ -19,6 +20,16 @@ _OTHER = markers.UnknownControlRecord(key=b"\0\0\xff\xff", value=None)
 """Version 0, and a type that nobody knows."""
 
 
+def encode_control(
+    record: markers.EndTxnMarker | markers.UnknownControlRecord,
+) -> tuple[bytes, bytes | None]:
+    """Return key and value of a control record, by ``EndTxnMarker.json``."""
+    if isinstance(record, markers.UnknownControlRecord):
+        return record.key, record.value
+    key = struct.pack(">hh", record.key_version, record.control_type)
+    return key, struct.pack(">hi", record.value_version, record.coordinator_epoch)
+
+
 def encode_marker(
     marker: EndTransactionMarker,
     *,
@@ -29,7 +40,7 @@ def encode_marker(
     partition_leader_epoch: int,
 ) -> bytes:
     """Return the control batch, 78 bytes, that ends a transaction of a producer."""
-    record = LogRecord(offset, timestamp, *markers.encode_control(_control(marker)))
+    record = LogRecord(offset, timestamp, *encode_control(_control(marker)))
     return encode_batch(
         [record],
         partition_leader_epoch=partition_leader_epoch,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from protocols.offsets_topic.segments.batch import Batch, encode_batch
 from protocols.offsets_topic.segments.reader import Gap, read_batches, read_log
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.resync import CHUNK_BYTES, GapKind
+from protocols.offsets_topic.segments.resync import CHUNK_BYTES, GapKind, Window
 
 from .drawn import commits
 from .streams import BYTES, LOG, STARTS, OneByOne, gaps, offsets, patched, read
@@ -246,3 +246,10 @@ def test_a_header_inside_of_a_value_is_not_what_follows():
 
     assert [(GapKind.BAD_CHECKSUM, len(BYTES), len(bad.data))] == gaps(found)
     assert 10 == offsets(found)[-1]
+
+
+@pytest.mark.parametrize("position", [-1, 9])
+def test_a_window_is_never_asked_about_bytes_that_it_does_not_have(position):
+    """It would return other bytes; refused under ``python -O``, too."""
+    with pytest.raises(ValueError, match="in memory are 0 to 8"):
+        Window(bytes(8)).bytes_at(position, 4)
