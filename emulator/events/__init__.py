@@ -7,7 +7,15 @@ began; offsets are record offsets of the topic; ranges are half open.
 There are two kinds. *Control events* are numbered and part of the digest of a run. *Data events*
 show the ordinary work of consumers: polls, processing, and commits that succeed. They have no
 number, are not part of the digest and never cause another event. They may be written later than
-they happened, but before the next control event of their consumer.
+they happened: ledger and metrics come to the same if they precede
+
+- the next control event of their consumer, and the end of the run;
+- the next epoch, or commit by another consumer, of a partition that their consumer owns;
+- for :class:`Appended`, the next control event of its partition of the offsets log.
+
+Where consumers overlap on a partition, and below the end of what a group has processed, each
+:class:`Processed` is written when it happens. Otherwise adjacent ones may be merged, and commits
+counted (:class:`CommitsCounted`, :class:`AppendsCounted`).
 """
 
 from __future__ import annotations
@@ -17,6 +25,7 @@ from typing import Any, NamedTuple, get_args
 from emulator.events.cluster import (
     Appended,
     AppendFailed,
+    AppendsCounted,
     BrokerFenced,
     BrokerUnfenced,
     CoordinatorLoaded,
@@ -35,6 +44,7 @@ from emulator.events.commits import (
     CommitAccepted,
     CommitAnswered,
     CommitRefused,
+    CommitsCounted,
     CommitSent,
     Offsets,
 )
@@ -96,6 +106,7 @@ __all__ = [
     "ActRefused",
     "AppendFailed",
     "Appended",
+    "AppendsCounted",
     "AssignmentWarning",
     "AssignorFailed",
     "BrokerDown",
@@ -107,6 +118,7 @@ __all__ = [
     "CommitAnswered",
     "CommitRefused",
     "CommitSent",
+    "CommitsCounted",
     "ConsumerPaused",
     "ConsumerResumed",
     "ConsumerStarted",
@@ -229,7 +241,16 @@ ControlEvent = (
 )
 """What a control event may contain; :class:`CommitAnswered` with an error only."""
 
-DataEvent = Appended | CommitAccepted | CommitAnswered | CommitSent | Polled | Processed
+DataEvent = (
+    Appended
+    | AppendsCounted
+    | CommitAccepted
+    | CommitAnswered
+    | CommitSent
+    | CommitsCounted
+    | Polled
+    | Processed
+)
 """What a data event may contain; :class:`CommitAnswered` without an error only."""
 
 What = ControlEvent | DataEvent

@@ -165,6 +165,23 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AppendsCounted:
+    """Batches of a group without events of their own, appended to an offsets partition.
+
+    The last append of each second to a partition has its event, and so has the last one before any
+    other event of the partition.
+    """
+
+    log_partition: int
+    group: str
+    records: tuple[tuple[str, int], ...]
+    """By type name."""
+
+    size: int
+    """Bytes of the batches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRolled:
     """An offsets partition began a new segment; ``why``: the topic setting that caused it."""
 

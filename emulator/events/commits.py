@@ -74,5 +74,18 @@ class CommitAnswered:
     error: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitsCounted:
+    """Commits without events of their own: sent, accepted and answered like those around them.
+
+    None of them lowered a committed offset or was ahead of processing, and the last accepted commit
+    of each partition has its events.
+    """
+
+    consumer: str
+    group: str
+    commits: int
+
+
 Offsets = tuple[tuple[TopicPartition, int], ...]
 """Each partition with an offset in its log, in an order that the event says."""

@@ -133,9 +133,27 @@ class OffsetsPartition:
     stale: dict[int, Link] = field(default_factory=dict)
     """Replaced brokers that still act as coordinator, each with its successor's election."""
 
-    def successor_of(self, fact: CommitAccepted) -> Link | None:
-        """Return the election that replaced the leader which accepted a commit, if one did."""
-        return self.stale.get(fact.broker) if fact.leader_epoch < self.epoch else None
+    was_stale: list[tuple[int, Link, Instant]] = field(default_factory=list)
+    """Brokers that have stopped acting as coordinator, with that election, and when they stopped."""
+
+    def successor_of(self, event: Event, fact: CommitAccepted) -> Link | None:
+        """Return the election that replaced the leader which accepted a commit, if one did.
+
+        The event of the commit may be written after the leader has stopped.
+        """
+        at, elected = event.instant, self.stale.get(fact.broker)
+        if fact.leader_epoch >= self.epoch:
+            return None
+        if elected is not None and elected.instant < at:
+            return elected
+        before = (link for b, link, end in self.was_stale if b == fact.broker and at < end)
+        return next((link for link in before if link.instant < at), None)
+
+    def stop(self, broker: int, at: Instant) -> None:
+        """Note that a broker does not act as coordinator any more."""
+        elected = self.stale.pop(broker, None)
+        if elected is not None:
+            self.was_stale.append((broker, elected, at))
 
     @property
     def split(self) -> Link | None:
@@ -198,7 +216,7 @@ class Coordinators:
         if fact.broker != NO_BROKER:
             if known.leader not in (NO_BROKER, fact.broker) and known.leader not in self._down:
                 known.stale[known.leader] = link
-            known.stale.pop(fact.broker, None)
+            known.stop(fact.broker, event.instant)
             known.leader = fact.broker
         known.epoch = fact.epoch
         known.unclean = known.unclean if fact.clean else link
@@ -209,14 +227,14 @@ class Coordinators:
         partition = f"{OFFSETS_TOPIC}-{fact.log_partition}"
         known.loaded = link_to(event, Step.LOADED, fact.broker, partition, known.load_us)
 
-    def _on_unloaded(self, _: Event, fact: CoordinatorUnloaded) -> None:
-        self._at(fact.log_partition).stale.pop(fact.broker, None)
+    def _on_unloaded(self, event: Event, fact: CoordinatorUnloaded) -> None:
+        self._at(fact.log_partition).stop(fact.broker, event.instant)
 
-    def _on_broker_down(self, _: Event, fact: BrokerDown) -> None:
+    def _on_broker_down(self, event: Event, fact: BrokerDown) -> None:
         """Apply a broker failure: a broker that is down does not act as coordinator."""
         self._down.add(fact.broker)
         for known in self._partitions.values():
-            known.stale.pop(fact.broker, None)
+            known.stop(fact.broker, event.instant)
 
     def _on_broker_up(self, _: Event, fact: BrokerUp) -> None:
         self._down.discard(fact.broker)

@@ -256,7 +256,7 @@ class CommitOutcomes:
         if flight is not None:
             flight.accepted = True
         coordinators = self._coordinators.of(fact.group)
-        successor = coordinators.successor_of(fact)
+        successor = coordinators.successor_of(event, fact)
         if successor is not None:
             self._note_stale(event, fact, successor, coordinators)
             return

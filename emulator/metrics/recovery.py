@@ -185,7 +185,7 @@ class FaultTakeover:
     fault: str
     at_us: int
     partitions: int
-    ended: bool = False
+    ended: ev.Instant | None = None
     taken_us: list[int] = field(default_factory=list)
 
 
@@ -195,6 +195,14 @@ class PendingPartition:
 
     takeover: FaultTakeover
     owner: Incarnation
+    previous: PendingPartition | None = None
+    """That of the fault before, if its new owner has not shown its first record yet."""
+
+    def at(self, at_us: int) -> PendingPartition | None:
+        """Return that of the newest fault which had begun at *at_us*."""
+        if at_us >= self.takeover.at_us or self.previous is None:
+            return self if at_us >= self.takeover.at_us else None
+        return self.previous.at(at_us)
 
 
 class TakeoverMeter:
@@ -250,34 +258,47 @@ class TakeoverMeter:
         for name in affected:
             owner = (name, self._incarnations.get(name, 0))
             for key in self._owned[name]:
-                self._pending[key] = PendingPartition(takeover, owner)
+                self._observe(key, PendingPartition(takeover, owner))
                 takeover.partitions += 1
         if takeover.partitions:
             self._takeovers.append(takeover)
 
-    def _on_ended(self, _: ev.Event, what: ev.FaultEnded) -> None:
+    def _observe(self, key: Key, pending: PendingPartition) -> None:
+        """Observe a partition; also for the fault before, if it has another owner since."""
+        known = self._pending.get(key)
+        if known is not None and known.owner != pending.owner:
+            known.previous, pending.previous = None, known
+        self._pending[key] = pending
+
+    def _on_ended(self, event: ev.Event, what: ev.FaultEnded) -> None:
         for pending in self._pending.values():
             if pending.takeover.fault == what.fault:
-                pending.takeover.ended = True
+                pending.takeover.ended = event.instant
 
     def _on_processed(self, _: ev.Event, what: ev.Processed) -> None:
         if not self._pending:
             return
         key = (what.group, what.partition)
-        pending = self._pending.get(key)
-        if pending is None or what.began_us < pending.takeover.at_us:
+        newest = self._pending.get(key)
+        pending = None if newest is None else newest.at(what.began_us)
+        if newest is None or pending is None:
             return
         if pending.owner != (what.consumer, self._incarnations.get(what.consumer, 0)):
             pending.takeover.taken_us.append(what.began_us - pending.takeover.at_us)
-            del self._pending[key]
+            newest.previous = None
+            if pending is newest:
+                del self._pending[key]
 
-    def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted) -> None:
+    def _on_accepted(self, event: ev.Event, what: ev.CommitAccepted) -> None:
         if not self._pending:
             return
         sender = (what.consumer, self._incarnations.get(what.consumer, 0))
         for partition, _offset in what.offsets:
             pending = self._pending.get((what.group, partition))
-            if pending is not None and pending.takeover.ended and pending.owner == sender:
+            if pending is None or pending.owner != sender:
+                continue
+            ended = pending.takeover.ended
+            if ended is not None and event.instant > ended:
                 del self._pending[what.group, partition]
 
 

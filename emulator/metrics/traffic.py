@@ -32,7 +32,11 @@ class TrafficMeter:
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
-        return {ev.RequestsCounted: self._on_counted, ev.Appended: self._on_appended}
+        return {
+            ev.RequestsCounted: self._on_counted,
+            ev.Appended: self._on_appended,
+            ev.AppendsCounted: self._on_appended,
+        }
 
     def read(self, ended_us: int) -> Reading:
         """Return the traffic of a run that ended at *ended_us*."""
@@ -59,7 +63,7 @@ class TrafficMeter:
             if lasted_s > 0:
                 self._peaks[kind] = max(self._peaks.get(kind, 0.0), count / lasted_s)
 
-    def _on_appended(self, _: ev.Event, what: ev.Appended) -> None:
+    def _on_appended(self, _: ev.Event, what: ev.Appended | ev.AppendsCounted) -> None:
         self._bytes += what.size
         for kind, count in what.records:
             self._records[kind] += count
@@ -176,6 +180,7 @@ class CommitMeter:
         """Return the handler of each event type."""
         return {
             ev.CommitSent: self._on_sent,
+            ev.CommitsCounted: self._on_commits_counted,
             ev.CommitAccepted: self._on_accepted,
             ev.CommitRefused: self._on_refused,
             ev.CommitAnswered: self._on_answered,
@@ -204,6 +209,10 @@ class CommitMeter:
             self._by_admin.add(what.commit)
         else:
             self._sent += 1
+
+    def _on_commits_counted(self, _: ev.Event, what: ev.CommitsCounted) -> None:
+        self._sent += what.commits
+        self._accepted += what.commits
 
     def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted) -> None:
         if what.commit in self._by_admin:

@@ -347,7 +347,7 @@ class Coordination:
                 self._brokers.add(what.broker)
             elif isinstance(what, ev.CommitAccepted) and what.group == group:
                 known = coordinators.of(group)
-                if known.successor_of(what) is not None:
+                if known.successor_of(event, what) is not None:
                     self._successors[event.row] = known.leader
 
     def successor(self, event: ev.Event) -> int | None:
