@@ -25,6 +25,7 @@ SECOND = 1_000_000
 COMMIT_ONLY = {"OffsetCommit"}
 COMMIT_EVENTS = (ev.CommitSent, ev.CommitAccepted, ev.CommitAnswered)
 
+
 class Rewriter:
     """Writes the events of a run anew; *counted*: undisturbed commits are only counted."""
 
