@@ -322,10 +322,10 @@ emulator.run(emulator.load("quiet"))
 heavy = {"pyspark", "pyarrow", "pandas", "numpy", "plotly", "matplotlib", "kafka"}
 print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
 """
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert told.stdout == "[]\n"
+    assert done.stdout == "[]\n"
 
 
 def test_files_fit_on_a_few_screens():

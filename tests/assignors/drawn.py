@@ -24,7 +24,7 @@ counts = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 12), min_size=1)
 
 @st.composite
 def groups(draw: st.DrawFn, *, uniform: bool) -> tuple[Topics, dict[str, Subscription]]:
-    """Draw a new group: nobody has anything yet."""
+    """Draw a new group, in which no member has partitions yet."""
     asked = tuple(sorted(draw(counts)))
     racks = draw(st.booleans())
     members: dict[str, Subscription] = {}
@@ -47,7 +47,7 @@ any_group = st.one_of(groups(uniform=True), groups(uniform=False))
 
 
 def wanted(topics: Topics, members: Subscriptions) -> list[TopicPartition]:
-    """Return the partitions that somebody asks for, sorted."""
+    """Return the partitions that at least one member subscribes to, sorted."""
     asked = {topic for subscription in members.values() for topic in subscription.topics}
     return sorted(
         TopicPartition(topic, number)
@@ -69,7 +69,7 @@ def as_sets(assignment: Assignment) -> dict[str, frozenset[TopicPartition]]:
 def keeping(
     assign: AssignFunction, members: Subscriptions, before: Assignment, generation: int = 1
 ) -> dict[str, Subscription]:
-    """Return the subscriptions of members that had *before*, told as *assign* wants to be told."""
+    """Return the subscriptions of members that owned *before*, in the form that *assign* needs."""
     return {
         member: replace(
             subscription,

@@ -18,8 +18,8 @@ def owning(topics: str, had: str = "", generation: int = -1) -> Subscription:
     )
 
 
-def test_a_newcomer_gets_its_share_in_the_second_round(counts, words) -> None:
-    """First the owner gives up, then the newcomer takes; in between nobody has them."""
+def test_a_new_member_gets_its_share_in_the_second_round(counts, words) -> None:
+    """The owner revokes first, then the new member gets it; in between it has no owner."""
     first = words(
         assign_cooperative_sticky(
             counts(t=4), {"A": owning("t", "tp0 tp1 tp2 tp3", 1), "B": owning("t")}
@@ -35,8 +35,8 @@ def test_a_newcomer_gets_its_share_in_the_second_round(counts, words) -> None:
     assert second == {"A": "tp0 tp1", "B": "tp2 tp3"}
 
 
-def test_what_a_leaver_had_is_handed_out_at_once(counts, words) -> None:
-    """Nobody has to give anything up: one round is enough."""
+def test_partitions_of_a_member_that_left_are_assigned_at_once(counts, words) -> None:
+    """No member has to revoke anything: one round is enough."""
     given = words(
         assign_cooperative_sticky(
             counts(t=4), {"A": owning("t", "tp0 tp1", 3), "B": owning("t", "tp2", 3)}
@@ -78,7 +78,7 @@ def test_it_supports_both_protocols_and_wants_the_newer() -> None:
     )
 
 
-def test_it_tells_the_leader_its_generation() -> None:
+def test_user_data_has_the_generation() -> None:
     """Four bytes, -1 before the first assignment."""
     assignor = CooperativeStickyAssignor()
 

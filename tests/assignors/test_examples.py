@@ -49,8 +49,8 @@ def test_random_depends_on_the_seed_alone(example_folder) -> None:
     assert first != run_assignor(eight, TOPICS, READERS).assignment
 
 
-def test_broadcast_gives_everybody_everything_it_asks_for(example_folder) -> None:
-    """And declares that it means to, so nothing is reported."""
+def test_broadcast_gives_each_member_every_partition_of_its_topics(example_folder) -> None:
+    """It declares that sharing is intended, so no warning is reported."""
     assignor = load_assignor("broadcast:create", folders=example_folder)
 
     checked = run_assignor(assignor, TOPICS, READERS)

@@ -80,7 +80,7 @@ def test_sticky_sees_the_highest_generation_and_the_path_that_kafka_sees(
 def test_the_coordinator_takes_subscriptions_for_equal_where_kafka_does(
     golden_file: Path,
 ) -> None:
-    """Homogeneous and heterogeneous groups are told apart as by Kafka's coordinator."""
+    """Groups are classified as homogeneous or heterogeneous as by Kafka's coordinator."""
     wrong = []
     for name, expected, outcome in steps(golden_file):
         if outcome.answer is None or not str(outcome.assignor).startswith("server-"):

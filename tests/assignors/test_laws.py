@@ -95,8 +95,8 @@ def test_range_is_balanced_topic_by_topic(assign: AssignFunction, drawn) -> None
 
 @few
 @given(groups(uniform=False))
-def test_sticky_leaves_nobody_who_could_relieve_another(drawn) -> None:
-    """From scratch no move of one partition to another reader makes the two more equal."""
+def test_sticky_is_balanced(drawn) -> None:
+    """From scratch, no move of one partition to another subscriber makes two members more equal."""
     topics, members = drawn
     members = without_racks(members)
     assume(not first_has_none(members))
@@ -114,7 +114,7 @@ def test_sticky_leaves_nobody_who_could_relieve_another(drawn) -> None:
 @few
 @given(groups(uniform=True))
 def test_a_second_assignment_changes_nothing(assign: AssignFunction, drawn) -> None:
-    """As long as nobody comes and nobody goes."""
+    """The membership is the same."""
     topics, members = drawn
     members = without_racks(members)
     before = assign(topics, members)

@@ -72,7 +72,7 @@ def test_an_exception_is_the_users_not_kafkas() -> None:
     ],
 )
 def test_a_partition_that_does_not_exist_is_refused(given: Any, words: str) -> None:
-    """Kafka would send it, and nobody would hear of it again; here it is named, and who got it."""
+    """Kafka sends it without an error; here the partition and the member that got it are named."""
     topics = Topics(partition_counts={"t": 2, "one": 1, "gone": 0})
 
     with pytest.raises(AssignmentError, match=f"^The assignor 'own' is wrong: .*{words}"):

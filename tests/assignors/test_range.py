@@ -35,7 +35,7 @@ def test_static_members_come_first_by_instance_id(counts, words) -> None:
     assert given == {"a": "tp2", "b": "tp1", "c": "tp0"}
 
 
-def test_a_topic_nobody_knows_is_passed_over(group, counts, words) -> None:
+def test_an_unknown_topic_is_ignored(group, counts, words) -> None:
     """Neither an absent topic nor one without partitions is an error."""
     given = words(assign_range(counts(t=1, empty=0), group({"C0": "t absent empty"})))
 
@@ -50,7 +50,7 @@ def test_a_member_without_topics_gets_nothing(group, counts, words) -> None:
 
 
 def test_a_group_without_members_has_no_assignment(counts) -> None:
-    """There is nobody to ask for."""
+    """The assignment is empty."""
     assert assign_range(counts(t=1), {}) == {}
 
 

@@ -112,7 +112,7 @@ def test_what_leads_nowhere_says_what_to_do(spec: str, message: str, folder: lis
         ("broken_assignors:create", "failed to be imported: ZeroDivisionError"),
     ],
 )
-def test_what_the_users_code_raises_is_told_as_the_users(
+def test_an_exception_of_the_users_code_is_reported_as_the_users(
     spec: str, message: str, folder: list[Path]
 ) -> None:
     """The exception is kept as the cause."""

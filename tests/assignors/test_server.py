@@ -43,7 +43,7 @@ def test_uniform_moves_the_leavers_partitions_only(group, counts, words) -> None
 
 
 def test_uniform_leaves_the_surplus_with_its_holder(counts, words) -> None:
-    """Since Kafka 4.1: a balanced group is left alone whoever holds one more."""
+    """Since Kafka 4.1 a balanced group is not changed, whichever member has one more."""
     topics = counts(t=3)
     before = words(assign_server_uniform(topics, keeping({"A": "t", "B": "t"}, {})))
     held = assign_server_uniform(topics, keeping({"A": "t", "B": "t"}, {}))
@@ -94,7 +94,7 @@ def test_range_cuts_each_topic_in_the_order_of_the_ids(group, counts, words) -> 
 
 @pytest.mark.parametrize("assign", [assign_server_range, assign_server_uniform])
 def test_unknown_topics_and_empty_groups_are_no_errors(assign, group, counts, words) -> None:
-    """Nobody gets what does not exist."""
+    """Topics that do not exist are assigned to no member."""
     assert words(assign(counts(t=1), group({"A": "absent"}))) == {"A": ""}
     assert assign(counts(t=1), {}) == {}
 
@@ -122,8 +122,8 @@ def test_the_balancer_picks_from_both_ends_in_turn() -> None:
     assert sizes == [2, 2, 3, 3]
 
 
-def test_the_balancer_passes_over_who_has_nothing_to_give() -> None:
-    """An excluded reader is not picked again; when all are, there is nobody."""
+def test_the_balancer_ignores_members_without_movable_partitions() -> None:
+    """An excluded member is not chosen again; if all are excluded, none is chosen."""
     balancer = Balancer([0, 3, 3], range(3))
 
     picked = []

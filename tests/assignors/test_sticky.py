@@ -42,7 +42,7 @@ def keeping(topics: dict[str, str], before) -> dict[str, Subscription]:
 
 
 def test_unequal_subscriptions_are_balanced(group, counts, words) -> None:
-    """Where round robin gives four of six to one member, everybody gets what fits."""
+    """Round robin gives four of six to one member; sticky gives each member two."""
     given = words(assign_sticky(counts(t0=1, t1=2, t2=3), group(UNEQUAL)))
 
     assert given == {"C0": "t0p0", "C1": "t1p0 t1p1", "C2": "t2p0 t2p1 t2p2"}
@@ -70,7 +70,7 @@ def test_one_of_three_leaves_and_only_its_partitions_move(group, counts, words) 
     assert after == {"C0": "t0p0 t3p0 t1p1 t0p1", "C2": "t1p0 t2p1 t2p0 t3p1"}
 
 
-def test_it_tells_the_leader_what_it_was_given() -> None:
+def test_user_data_has_the_current_assignment() -> None:
     """Nothing before the first assignment; then the partitions and their generation."""
     assignor = StickyAssignor()
     had = partitions("t-0,1")
@@ -82,8 +82,8 @@ def test_it_tells_the_leader_what_it_was_given() -> None:
     assert encode_sticky(had, 5) == assignor.subscription_user_data(frozenset("t"))
 
 
-def test_an_empty_assignment_is_told_too() -> None:
-    """A member that got nothing is not a new one."""
+def test_user_data_may_have_an_empty_assignment() -> None:
+    """A member without partitions is not a new member."""
     assignor = StickyAssignor()
     assignor.on_assignment((), 5)
 
@@ -110,8 +110,10 @@ def test_generation_0_is_a_generation(counts) -> None:
 
 
 @pytest.mark.parametrize("generation", [0, 4])
-def test_nobody_keeps_what_two_claim_in_one_generation(counts, words, generation: int) -> None:
-    """It is dealt out anew; what a member claims alone stays with it."""
+def test_a_partition_claimed_twice_in_one_generation_is_reassigned(
+    counts, words, generation: int
+) -> None:
+    """Each member keeps what only it claims."""
     both = {"A": member("t", "t-0,1", generation), "B": member("t", "t-1", generation)}
 
     given = words(assign_sticky(counts(t=2), both))
@@ -174,7 +176,7 @@ def test_a_stale_claim_of_a_settled_member_ends_in_a_named_defect(counts) -> Non
 
 
 def test_a_stale_claimer_can_get_a_topic_it_does_not_ask_for(counts) -> None:
-    """Kafka's defect: nobody asks whether it still subscribes."""
+    """Kafka's defect: it does not check whether the member still subscribes."""
     given = assign_sticky(counts(t0=1, t1=6), {**STALE, "D": member("t0")})
 
     assert TopicPartition("t1", 0) in given["A"]
@@ -190,7 +192,7 @@ def test_a_claimed_partition_that_does_not_exist_is_kept(counts, words) -> None:
 
 
 def test_claims_beyond_a_topic_can_end_in_a_named_defect(counts) -> None:
-    """What stands behind such a partition is dealt again, and nobody has room for it."""
+    """Partitions after such a claim are reassigned, and no member has room for them."""
     members = {"A": member("t u", "t-0,5", 1), "B": member("t u", "u-0,1", 1)}
 
     with pytest.raises(AssignorDefectError, match="no member is left") as caught:
@@ -226,5 +228,5 @@ def test_the_own_rack_comes_before_what_a_member_had(words) -> None:
 
 
 def test_a_group_without_members_has_no_assignment(counts) -> None:
-    """There is nobody to ask for."""
+    """The assignment is empty."""
     assert assign_sticky(counts(t=1), {}) == {}

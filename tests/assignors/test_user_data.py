@@ -52,7 +52,7 @@ def test_what_is_written_is_read_back(claimed: list[TopicPartition], generation:
 
 
 def test_version_0_has_no_generation() -> None:
-    """The same without the last four bytes, and it is told from generation -1."""
+    """The same without the last four bytes; it is read as generation -1."""
     assert Claim([T0, TopicPartition("t", 1)], None) == decode_sticky(VERSION_1[:-4])
 
 

@@ -200,8 +200,8 @@ class Count:
         for partition, offset in what.offsets:
             log = self.logs[partition]
             sender = self.readers.get((what.consumer, partition), log.latest)
-            told = sender is not None and sender.consumer == what.consumer
-            log.committed = None if told and offset > sender.limit else offset
+            same_sender = sender is not None and sender.consumer == what.consumer
+            log.committed = None if same_sender and offset > sender.limit else offset
 
     def on_OffsetsDropped(self, what: OffsetsDropped) -> None:  # noqa: N802
         for partition in what.partitions:

@@ -82,7 +82,7 @@ class Bench:
     # -- what there is -----------------------------------------------------------------------
 
     def pending(self, kind: type) -> list[Sent]:
-        """The requests of one kind that nobody has answered, oldest first."""
+        """Return the unanswered requests of one kind, oldest first."""
         return [sent for sent in self.sent if isinstance(sent.message, kind)]
 
     def one(self, kind: type) -> Any:
@@ -90,7 +90,7 @@ class Bench:
         (sent,) = self.pending(kind)
         return sent.message
 
-    def told(self, kind: type) -> list[Any]:
+    def emitted(self, kind: type) -> list[Any]:
         return [fact for fact in self.facts if type(fact) is kind]
 
     def batches(self) -> list[tuple[Handed, ...]]:

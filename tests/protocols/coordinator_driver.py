@@ -52,7 +52,7 @@ class CoordinatorDriver:
             self.settings, epoch_ms=self.epoch_ms, topics=self.topics, **self.given
         )
 
-    def told(self, kind: type) -> list[Any]:
+    def emitted(self, kind: type) -> list[Any]:
         return [fact for fact in self.facts if type(fact) is kind]
 
     # -- what a test does --------------------------------------------------------------------

@@ -67,7 +67,9 @@ def test_each_line_is_answered_in_order() -> None:
     assert len(answers) == 3
 
 
-def test_a_partition_given_twice_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partition_assigned_twice_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is no error: Kafka does not object."""
     (tmp_path / "generous.py").write_text(
         "from assignors.types import FunctionAssignor\n"

@@ -9,7 +9,7 @@ def test_an_entry_is_told_step_by_step(tmp_path):
     """Who owned, what was committed, what broke, who came next and where it began."""
     status, out, err = rebalance("explain", written(tmp_path), "D1")
 
-    told = [
+    texts = [
         "cause:    crashed while uncommitted",
         "root:     crash billing-1 at 0:00:18.000 (crash-1)",
         "the coordinator appends commit",
@@ -20,7 +20,7 @@ def test_an_entry_is_told_step_by_step(tmp_path):
         "* evidence of the cause",
     ]
     assert (0, "") == (status, err)
-    assert sorted(map(out.index, told)) == [out.index(text) for text in told]
+    assert sorted(map(out.index, texts)) == [out.index(text) for text in texts]
 
 
 def test_commits_and_failovers_are_told_with_their_place_in_the_offsets_log(tmp_path):

@@ -80,10 +80,10 @@ def test_the_examples_of_the_help_work_unchanged(example, tmp_path, monkeypatch)
 )
 def test_the_help_tells_the_exit_statuses(command):
     """Pipelines depend on them."""
-    told = " ".join(help_of(command).split())
+    joined = " ".join(help_of(command).split())
 
-    assert "Exit status: 0 " in told
-    assert re.search(r"; 2 (bad input|a line cannot be read)", told)
+    assert "Exit status: 0 " in joined
+    assert re.search(r"; 2 (bad input|a line cannot be read)", joined)
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "study", "explain", "verify"])
@@ -115,8 +115,8 @@ def test_json_has_the_keys_that_the_help_names(tmp_path, call, keys):
     document = rebalance(command, written(tmp_path), *entry, *options).document
 
     assert set(keys.split()) <= document.keys()
-    told = " ".join(help_of(command).split()).partition("--json prints ")[2]
-    assert not [key for key in keys.split() if key not in told]
+    joined = " ".join(help_of(command).split()).partition("--json prints ")[2]
+    assert not [key for key in keys.split() if key not in joined]
 
 
 @pytest.mark.parametrize("columns", [80, 200])

@@ -62,11 +62,11 @@ def test_a_written_scenario_runs_as_it_is(imported, tmp_path):
     folder, _ = imported
     path = tmp_path / "group.toml"
     status, out, _ = rebalance("import", folder, "--scenario", GROUP, "-o", path)
-    played, told, _ = rebalance("run", path, "--set", "run_for=20s")
+    played, printed, _ = rebalance("run", path, "--set", "run_for=20s")
 
     assert (0, 0) == (status, played)
     assert f"rebalance run {path}" in out
-    assert "3 static members" in told
+    assert "3 static members" in printed
 
 
 def test_a_scenario_as_json_is_one_line(imported):
@@ -99,12 +99,12 @@ def test_a_file_that_is_there_is_not_written_over(imported, tmp_path):
         (("--offsets-retention", "1s"), "must be at least a minute"),
     ],
 )
-def test_what_cannot_be_is_refused(imported, arguments, told):
+def test_what_cannot_be_is_refused(imported, arguments, printed):
     """With what can be; nothing is written."""
     status, out, err = rebalance("import", imported[0], *arguments)
 
     assert (2, "") == (status, out)
-    assert told in err
+    assert printed in err
 
 
 def test_a_log_of_nobody_known_names_what_is_missing(tmp_path):

@@ -50,10 +50,10 @@ def lines(*arguments: object, given: bytes = b"") -> list[dict]:
 
 def test_every_record_is_a_line():
     """In the order of the log."""
-    told = lines(STATIC)
+    shown = lines(STATIC)
 
-    assert list(range(len(told))) == [line["offset"] for line in told]
-    assert "log" not in told[0]
+    assert list(range(len(shown))) == [line["offset"] for line in shown]
+    assert "log" not in shown[0]
 
 
 def test_the_input_is_a_segment_too():
@@ -81,9 +81,9 @@ def test_segments_of_one_partition_are_one_log(tmp_path):
 
     calls = [(tmp_path,), (tmp_path / SECOND, tmp_path / FIRST)]
     for call in calls:
-        told = lines(*call, "--follow-state")
-        assert [3, 100, 101] == [line["offset"] for line in told]
-        assert {"t": {"0": 7, "1": 8}} == told[-1]["after"]["g"]["offsets"]
+        shown = lines(*call, "--follow-state")
+        assert [3, 100, 101] == [line["offset"] for line in shown]
+        assert {"t": {"0": 7, "1": 8}} == shown[-1]["after"]["g"]["offsets"]
 
 
 def test_only_groups_asked_for_are_shown():
@@ -107,10 +107,10 @@ def test_a_group_that_is_nowhere_is_told_of():
 
 def test_headers_of_batches_come_before_their_records():
     """And cover the file."""
-    told = [line for line in lines(CONSUMER, "--batches") if "baseOffset" in line]
-    ends = [line["position"] + line["size"] for line in told]
+    shown = [line for line in lines(CONSUMER, "--batches") if "baseOffset" in line]
+    ends = [line["position"] + line["size"] for line in shown]
 
-    assert [0, *ends[:-1]] == [line["position"] for line in told]
+    assert [0, *ends[:-1]] == [line["position"] for line in shown]
     assert len(gzip.decompress(CONSUMER.read_bytes())) == ends[-1]
 
 

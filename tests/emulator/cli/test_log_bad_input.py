@@ -130,8 +130,8 @@ def test_a_compressed_file_cut_short_shows_what_it_holds(tmp_path):
     path = written(tmp_path, STATIC.read_bytes()[:-1500], FIRST + ".gz")
 
     status, out, err = rebalance("log", path)
-    told = [json.loads(line) for line in out.splitlines()]
-    end = told[-1]
+    documents = [json.loads(line) for line in out.splitlines()]
+    end = documents[-1]
 
     assert 1 == status
     assert ("unreadable", None, "gzip: cut off before its end") == (
@@ -139,7 +139,7 @@ def test_a_compressed_file_cut_short_shows_what_it_holds(tmp_path):
         end["size"],
         end["reason"],
     )
-    assert sum("offset" in line for line in told) > 50
+    assert sum("offset" in line for line in documents) > 50
     assert "could not be read" in err
 
 
@@ -147,8 +147,8 @@ def test_a_log_that_no_coordinator_could_load_is_told(tmp_path):
     """Where states are asked for; as records they are fine."""
     data = gzip.decompress(CONSUMER.read_bytes())
     path = written(tmp_path, data)
-    told = [json.loads(line) for line in rebalance("log", path, "--batches").out.splitlines()]
-    heads = [line for line in told if "baseOffset" in line]
+    documents = [json.loads(line) for line in rebalance("log", path, "--batches").out.splitlines()]
+    heads = [line for line in documents if "baseOffset" in line]
     (gone,) = [head for head in heads if head["baseOffset"] == 107]
     at, end = gone["position"], gone["position"] + gone["size"]
     path.write_bytes(data[:at] + data[end:])

@@ -68,12 +68,12 @@ def accounted(path: Path, size: int, *options: str) -> int:
         assert err.startswith(f"{path}: ")
         assert err.count("\n") == 1
         return status
-    told = [json.loads(line) for line in out.splitlines()] if "--table" not in options else []
+    documents = [json.loads(line) for line in out.splitlines()] if "--table" not in options else []
     assert (status == 1) == ("could not" in err or "out of order" in err or "not know" in err)
     if "--batches" in options:
         spans = [
             (line["position"], line["position"] + line["size"])
-            for line in told
+            for line in documents
             if {"baseOffset", "gap"} & line.keys() and line["size"] is not None
         ]
         assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), size]

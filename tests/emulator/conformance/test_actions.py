@@ -106,7 +106,7 @@ def test_the_history_tells_who_was_down_when(capture):
     stopped = struck(
         capture, action("stopother", broker=2), action("contother", at_us=1_000_000, broker=2)
     )
-    told = [
+    brokers = [
         event.what
         for event in history(stopped)
         if isinstance(event.what, BrokerDown | BrokerUp | FaultBegan | FaultEnded)
@@ -117,7 +117,7 @@ def test_the_history_tells_who_was_down_when(capture):
         BrokerDown(broker=2),
         FaultEnded(fault="pause_broker-1", verb="pause_broker", target="broker-2"),
         BrokerUp(broker=2),
-    ] == told
+    ] == brokers
 
 
 def test_what_nobody_knows_is_not_compared(capture):

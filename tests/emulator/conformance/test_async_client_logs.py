@@ -49,9 +49,9 @@ def test_commits_from_the_call_of_close_on_belong_to_it():
 
 def test_the_first_answer_tells_the_interval():
     """Later ones are written down only if they change it."""
-    told = "Member X received heartbeat interval %dms from the group coordinator"
+    line = "Member X received heartbeat interval %dms from the group coordinator"
 
-    assert FirstAnswer(1_000_000, 3_000_000) == first_answer(said("", told % 3000, told % 5000))
+    assert FirstAnswer(1_000_000, 3_000_000) == first_answer(said("", line % 3000, line % 5000))
     assert first_answer(said("Cluster ID: X")) is None
 
 
@@ -60,9 +60,9 @@ def test_every_commit_a_real_client_knows_of_is_in_its_log(capture):
     run = capture("kip848-crash/run-1")
     for trace in run.traces:
         log = list(automatic_commits(run.client_logs[trace.name], trace.marked_us("closing")))
-        told = [dict(e.offsets) for e in trace.entries if isinstance(e, Committed) and e.offsets]
+        line = [dict(e.offsets) for e in trace.entries if isinstance(e, Committed) and e.offsets]
 
-        assert told == [dict(commit.offsets) for commit in log][: len(told)]
+        assert line == [dict(commit.offsets) for commit in log][: len(line)]
 
 
 def test_a_real_client_commits_before_each_reconciliation_with_positions(capture):

@@ -37,8 +37,8 @@ def test_every_answered_commit_is_accepted_once(capture, name):
         if isinstance(entry, Committed) and entry.offsets and entry.at_us <= run.end_us
     )
 
-    told = Counter((w.consumer, frozenset(w.offsets)) for w in of(run, CommitAccepted))
-    assert answered == told
+    accepted = Counter((w.consumer, frozenset(w.offsets)) for w in of(run, CommitAccepted))
+    assert answered == accepted
 
 
 def test_a_commit_whose_answer_was_not_handled_counts(copied):

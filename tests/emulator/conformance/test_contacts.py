@@ -44,7 +44,7 @@ def test_the_last_contact_is_the_last_heartbeat(capture):
 
 def test_the_coordinator_says_how_often(capture):
     """The interval is the one that the first answer told, or else the member's own setting."""
-    told, own = capture("kip848-crash/run-1"), capture("crash-range-auto/run-1")
+    answered, own = capture("kip848-crash/run-1"), capture("crash-range-auto/run-1")
 
-    assert 1_000_000 == heartbeat_interval_us(told, told.traces[0])
+    assert 1_000_000 == heartbeat_interval_us(answered, answered.traces[0])
     assert 1_000_000 == heartbeat_interval_us(own, own.traces[0])

@@ -14,7 +14,7 @@ ID, OTHER = "MqLAo9DuQMWcW0M5zgcNyw", "AqLAo9DuQMWcW0M5zgcNyw"
 GIVES = "[GroupId g] Computed a new target assignment for epoch 2 with 'uniform' assignor in 0ms: "
 
 
-def told(text):
+def events_of(text):
     return CoordinatorLine(0, 1, "thread", "GroupMetadataManager", text)
 
 
@@ -54,7 +54,7 @@ def test_a_static_member_that_returns_replaces_its_former_self(capture):
         f"[GroupId g] Static member {ID} with instance id i re-joins the consumer group using the"
         f" consumer protocol. Created a new member {ID} to replace the existing member {OTHER}."
     )
-    run = replace(capture(CRASH), coordinator_log=(told(text),))
+    run = replace(capture(CRASH), coordinator_log=(events_of(text),))
     ((_, added),) = epoch_history(run)
 
     assert (ID, OTHER) == (added.member_id, added.replaced)
@@ -78,10 +78,10 @@ def test_everything_of_it_is_in_the_whole_history(capture):
 
 def test_a_topic_nobody_committed_is_known_by_what_is_left_over():
     """Two unknown ids are not told apart."""
-    one = told(GIVES + f"{{m=MemberAssignment(partitions={{{ID}=[0]}})}}.")
-    two = told(GIVES + f"{{m=MemberAssignment(partitions={{{ID}=[0], {OTHER}=[1]}})}}.")
+    one = events_of(GIVES + f"{{m=MemberAssignment(partitions={{{ID}=[0]}})}}.")
+    two = events_of(GIVES + f"{{m=MemberAssignment(partitions={{{ID}=[0], {OTHER}=[1]}})}}.")
 
-    cut = told(one.text.replace(ID, ID[:-1] + "x"))
+    cut = events_of(one.text.replace(ID, ID[:-1] + "x"))
 
     assert {"a": ID} == topic_ids([one], ["a"])
     assert {} == topic_ids([cut], ["a"])

@@ -92,13 +92,13 @@ def test_ranges_hold_every_record_done_before_the_end(capture, name):
         if record.at_us <= run.end_us
     )
 
-    told = Counter(
+    counts = Counter(
         (what.consumer, what.partition, offset)
         for what in (event.what for event in history(run))
         if isinstance(what, Processed)
         for offset in range(what.first, what.next_offset)
     )
-    assert done == told
+    assert done == counts
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -122,9 +122,9 @@ def stalls_apart(run):
     Where nobody reads to the end, that account leaves the end out.
     """
     found = observe(history(run), tolerances_of(run).view).stalls
-    told = {p: stall for p, stall in run.summary["max_stall_s"].items() if stall}
-    read = sorted(told.keys() - {run.shown(p) for p in run.orphaned})
-    return [p for p in read if abs(found.get(p, 0) - told[p][0]) > 0.02]
+    expected_stalls = {p: stall for p, stall in run.summary["max_stall_s"].items() if stall}
+    read = sorted(expected_stalls.keys() - {run.shown(p) for p in run.orphaned})
+    return [p for p in read if abs(found.get(p, 0) - expected_stalls[p][0]) > 0.02]
 
 
 def ledger_totals(run):

@@ -140,12 +140,12 @@ def test_without_a_dump_there_is_nothing_said_of_records(kept):
 def test_stalls_are_compared_where_a_broker_failed(kept):
     """The first partition that went on and the last, and the wait of commits."""
     names = {"stall_first_s", "stall_last_s", "commit_wait_s"}
-    told = [
+    stalls = [
         {figure.name for figure in figures_of(Play(kept / run, None))} & names
         for run in ("coordinator-pause/run-3", "precommit-crash/run-2")
     ]
 
-    assert [names, set()] == told
+    assert [names, set()] == stalls
 
 
 def test_a_seed_is_a_machine_of_its_own_and_always_the_same(kept):
@@ -192,8 +192,8 @@ def test_what_is_not_modelled_is_skipped_with_the_reason(copied):
     """It is neither inside nor outside."""
     for path in copied.glob("*.jsonl.gz"):
         lines = gzip.decompress(path.read_bytes()).decode()
-        told = lines.replace('"strip":', '"lib":"aiokafka","strip":')
-        path.write_bytes(gzip.compress(told.encode()))
+        stalls = lines.replace('"strip":', '"lib":"aiokafka","strip":')
+        path.write_bytes(gzip.compress(stalls.encode()))
 
     verdict = verify_run(copied)
 

@@ -83,9 +83,9 @@ def test_a_change_is_told_in_words():
     convert(history, "consumer", 3, "a", "b")
     convert(history, "classic", 5, "a")
     convert(history, "consumer", 6)
-    told = [event_text(event.what, P0) for event in history.events[-3:]]
+    texts = [event_text(event.what, P0) for event in history.events[-3:]]
 
-    assert told == [
+    assert texts == [
         "billing is converted to the consumer protocol when c joins: generation 3 becomes epoch 3, also for a, b",
         "billing is converted to the classic protocol when c joins: epoch 5 becomes generation 5, also for a",
         "billing is converted to the consumer protocol when c joins; it had no members and starts counting at zero",
@@ -104,11 +104,11 @@ def test_the_story_of_an_entry_tells_the_change_and_speaks_of_epochs_from_then_o
     raise_epoch(history, 4)
     history.open("b", offset=80, generation=4)
     history.work("b", 80, 130, generation=4)
-    told = [line.text for line in explain(history.ledger().entry("D1"), history.events)]
+    texts = [line.text for line in explain(history.ledger().entry("D1"), history.events)]
 
-    assert "a starts orders-0 at offset 0 (committed) in generation 3" in told
-    assert any(line.startswith("billing is converted to the consumer protocol") for line in told)
-    assert "b starts orders-0 at offset 80 (committed) in epoch 4" in told
+    assert "a starts orders-0 at offset 0 (committed) in generation 3" in texts
+    assert any(line.startswith("billing is converted to the consumer protocol") for line in texts)
+    assert "b starts orders-0 at offset 80 (committed) in epoch 4" in texts
 
 
 def test_the_first_screen_tells_each_change():

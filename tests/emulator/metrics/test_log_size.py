@@ -45,9 +45,9 @@ def rolled(segments, broker=1):
     )
 
 
-def history_of(*told, every_us=SECOND):
+def history_of(*facts, every_us=SECOND):
     history = History()
-    for what in told:
+    for what in facts:
         history.now_us += every_us
         history.say(what)
     return history

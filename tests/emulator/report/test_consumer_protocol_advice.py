@@ -109,12 +109,12 @@ def test_an_entry_is_told_in_epochs():
     run = emulator.run(load_named("kip848-commit-ahead").scenario, 0)
     entry = run.ledger.entry("L1")
     term = term_of(entry.group, run.events)
-    told = "\n".join(entry_screen("", entry, explain(entry, run.events), str, term))
+    text = "\n".join(entry_screen("", entry, explain(entry, run.events), str, term))
 
     assert "epoch" == term(0)
-    assert "generation" not in told
-    assert "is removed from billing: session expired" in told
-    assert "orders-4 is assigned to billing-0" in " ".join(told.split())
+    assert "generation" not in text
+    assert "is removed from billing: session expired" in text
+    assert "orders-4 is assigned to billing-0" in " ".join(text.split())
 
 
 def test_a_listener_that_threw_is_to_catch_what_it_meets():

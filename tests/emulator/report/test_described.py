@@ -63,24 +63,24 @@ class FinishedRun(History):
 
 
 @pytest.fixture
-def told() -> FinishedRun:
+def finished() -> FinishedRun:
     """A has both partitions and is to give one to b, which has joined."""
-    told = FinishedRun()
-    told.added("a")
-    told.raised(2)
-    told.aimed(2, a=(P0, P1))
-    told.moved("a", 2, P0, P1)
-    told.added("b")
-    told.raised(3)
-    told.aimed(3, a=(P0,), b=(P1,))
-    told.moved("b", 3, state="UNRELEASED_PARTITIONS")
-    told.moved("a", 2, P0, state="UNREVOKED_PARTITIONS", revoking=(P1,))
-    return told
+    finished = FinishedRun()
+    finished.added("a")
+    finished.raised(2)
+    finished.aimed(2, a=(P0, P1))
+    finished.moved("a", 2, P0, P1)
+    finished.added("b")
+    finished.raised(3)
+    finished.aimed(3, a=(P0,), b=(P1,))
+    finished.moved("b", 3, state="UNRELEASED_PARTITIONS")
+    finished.moved("a", 2, P0, state="UNREVOKED_PARTITIONS", revoking=(P1,))
+    return finished
 
 
-def test_who_gives_up_and_who_waits_is_told(told):
+def test_who_gives_up_and_who_waits_is_told(finished):
     """Each member with its epoch, what it may own, and what is still missing of its target."""
-    group = told.described
+    group = finished.described
     a, b = group.members
 
     assert ("Reconciling", 3, 3, "uniform") == (
@@ -93,39 +93,39 @@ def test_who_gives_up_and_who_waits_is_told(told):
     assert (3, (), (P1,)) == (b.epoch, b.assigned, b.missing)
 
 
-def test_the_state_follows_what_happens(told):
+def test_the_state_follows_what_happens(finished):
     """Stable when all have arrived, assigning once an epoch rose, empty when all are gone."""
-    told.moved("a", 3, P0)
-    told.moved("b", 3, P1)
-    assert "Stable" == told.described.state
-    told.raised(4)
-    assert "Assigning" == told.described.state
+    finished.moved("a", 3, P0)
+    finished.moved("b", 3, P1)
+    assert "Stable" == finished.described.state
+    finished.raised(4)
+    assert "Assigning" == finished.described.state
     for name in ("a", "b"):
         removed = ev.MemberRemoved(group=GROUP, consumer=name, member_id=f"{name}-id", why="left")
-        told.say(removed)
-    told.say(ev.GroupEmptied(group=GROUP, generation=5))
+        finished.say(removed)
+    finished.say(ev.GroupEmptied(group=GROUP, generation=5))
 
     assert ("Empty", 5, 5) == (
-        told.described.state,
-        told.described.epoch,
-        told.described.target_epoch,
+        finished.described.state,
+        finished.described.epoch,
+        finished.described.target_epoch,
     )
 
 
 def test_a_group_that_goes_over_keeps_what_its_members_had():
     """Classic members begin with what they had; a classic group is not described."""
-    told = FinishedRun()
+    finished = FinishedRun()
     given = (("a", (P0, P1)),)
-    told.say(ev.GroupStabilised(group=GROUP, generation=6, assignment=given))
-    assert told.described is None
+    finished.say(ev.GroupStabilised(group=GROUP, generation=6, assignment=given))
+    assert finished.described is None
 
     converted = {"group": GROUP, "generation": 6, "consumer": "b", "members": ("a",)}
-    told.say(ev.GroupConverted(protocol="consumer", **converted))
-    (member,) = told.described.members
-    assert ("Stable", 6, (P0, P1)) == (told.described.state, member.epoch, member.assigned)
-    told.say(ev.GroupConverted(protocol="classic", **converted))
+    finished.say(ev.GroupConverted(protocol="consumer", **converted))
+    (member,) = finished.described.members
+    assert ("Stable", 6, (P0, P1)) == (finished.described.state, member.epoch, member.assigned)
+    finished.say(ev.GroupConverted(protocol="classic", **converted))
 
-    assert told.described is None
+    assert finished.described is None
 
 
 def test_it_agrees_with_the_coordinator(tmp_path):

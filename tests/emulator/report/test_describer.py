@@ -55,60 +55,60 @@ class FinishedRun(History):
 
 def one_of(a=Protocol.CONSUMER, b=Protocol.CONSUMER):
     """A group of the consumer protocol in epoch 2, whose members have what they shall have."""
-    told = FinishedRun()
-    told.added("a", protocol=a)
-    told.added("b", protocol=b)
-    told.raised(2)
-    told.aimed(2, a=(P0,), b=(P1,))
-    told.moved("a", 2, P0)
-    told.moved("b", 2, P1)
-    return told
+    finished = FinishedRun()
+    finished.added("a", protocol=a)
+    finished.added("b", protocol=b)
+    finished.raised(2)
+    finished.aimed(2, a=(P0,), b=(P1,))
+    finished.moved("a", 2, P0)
+    finished.moved("b", 2, P1)
+    return finished
 
 
 def test_a_group_has_been_in_its_state_since_it_came_there():
     """What does not change the state does not change the time."""
-    told = one_of()
-    since = told.now_us
-    told.wait(5)
-    told.moved("b", 2, P1)
+    finished = one_of()
+    since = finished.now_us
+    finished.wait(5)
+    finished.moved("b", 2, P1)
 
-    assert ("Stable", since) == (told.described().state, told.described().since_us)
+    assert ("Stable", since) == (finished.described().state, finished.described().since_us)
 
 
 def test_what_nobody_has_is_told():
     """Whoever is removed leaves partitions that have no owner before there is a new target."""
-    told = one_of()
-    told.removed("b")
-    told.raised(3)
-    left = told.described()
-    told.aimed(3, a=(P0, P1))
-    told.moved("a", 3, P0, P1)
+    finished = one_of()
+    finished.removed("b")
+    finished.raised(3)
+    left = finished.described()
+    finished.aimed(3, a=(P0, P1))
+    finished.moved("a", 3, P0, P1)
 
     assert ("Assigning", (P1,)) == (left.state, left.unowned)
-    assert () == told.described().unowned
+    assert () == finished.described().unowned
 
 
 def test_a_process_that_is_back_is_told_from_its_member_before():
     """A crashed member stays until its session is over, while its process has joined again."""
-    told = one_of()
-    told.added("b", "b-new")
-    told.raised(3)
-    both = told.described()
-    told.moved("b", 3)
-    told.removed("b", "b-id")
+    finished = one_of()
+    finished.added("b", "b-new")
+    finished.raised(3)
+    both = finished.described()
+    finished.moved("b", 3)
+    finished.removed("b", "b-id")
 
     assert ["a", "b", "b (previous process)"] == [one.consumer for one in both.members]
-    assert ["a", "b"] == [one.consumer for one in told.described().members]
-    assert 3 == told.described().members[1].epoch
+    assert ["a", "b"] == [one.consumer for one in finished.described().members]
+    assert 3 == finished.described().members[1].epoch
 
 
 def test_a_static_member_that_is_replaced_is_one_member():
     """The new process takes the place of the old one."""
-    told = one_of()
-    told.added("b", "b-new", replaced="b-id")
+    finished = one_of()
+    finished.added("b", "b-new", replaced="b-id")
 
-    assert ["a", "b"] == [one.consumer for one in told.described().members]
-    assert (P1,) == told.described().members[1].assigned
+    assert ["a", "b"] == [one.consumer for one in finished.described().members]
+    assert (P1,) == finished.described().members[1].assigned
 
 
 def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
@@ -120,7 +120,7 @@ def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
         one.wait(60)
         one.say(ev.ConsumerPaused(consumer="a"))
 
-    assert 60_001_000 == told.described().unserved_us
+    assert 60_001_000 == finished.described().unserved_us
     assert 0 == with_other.described().unserved_us
     assert [Protocol.CLASSIC, Protocol.CONSUMER] == [
         one.protocol for one in with_other.described().members
@@ -132,15 +132,15 @@ def test_a_classic_group_goes_through_the_phases_of_its_rebalance():
     told = FinishedRun()
     told.added("a", protocol=Protocol.CLASSIC)
     reason = {"reason": "joined", "consumer": "a"}
-    told.say(ev.RebalanceStarted(group=GROUP, generation=0, **reason))
-    seen = [told.described()]
+    finished.say(ev.RebalanceStarted(group=GROUP, generation=0, **reason))
+    seen = [finished.described()]
     ended = {"generation": 1, "protocol": "range", "leader": "a", "consumers": ("a",)}
-    told.say(ev.JoinPhaseEnded(group=GROUP, **ended))
-    seen.append(told.described())
-    told.say(ev.GroupStabilised(group=GROUP, generation=1, assignment=(("a", (P0, P1)),)))
-    seen.append(told.described())
-    told.say(ev.GroupEmptied(group=GROUP, generation=2))
-    seen.append(told.described())
+    finished.say(ev.JoinPhaseEnded(group=GROUP, **ended))
+    seen.append(finished.described())
+    finished.say(ev.GroupStabilised(group=GROUP, generation=1, assignment=(("a", (P0, P1)),)))
+    seen.append(finished.described())
+    finished.say(ev.GroupEmptied(group=GROUP, generation=2))
+    seen.append(finished.described())
 
     states = ["PreparingRebalance", "CompletingRebalance", "Stable", "Empty"]
     assert states == [one.state for one in seen]

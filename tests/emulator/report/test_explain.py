@@ -11,7 +11,7 @@ from emulator.report.explain import explain
 from ..ledger.history import GROUP, P0, P1, TICK_US, History
 
 
-def told(history, entry_id):
+def explained(history, entry_id):
     builder = LedgerBuilder()
     for event in history.events:
         builder.feed(event)
@@ -52,7 +52,7 @@ def test_refrains_are_joined_wherever_in_the_log_they_stand():
     history.crash("a", 100)
     history.open("b", offset=80, generation=2)
     history.work("b", 80, 130, generation=2)
-    lines = told(history, "D1")
+    lines = explained(history, "D1")
 
     assert (
         "the coordinator appends commit a#21 of a: orders-0 = 90 in generation 1, at log offset "
@@ -75,7 +75,7 @@ def test_a_crash_is_told_from_the_fault_to_the_repeat():
     history.work("b", 80, 130, generation=2)
     history.work("b", 130, 200, generation=2)
 
-    assert told(history, "D1") == [
+    assert explained(history, "D1") == [
         "a starts orders-0 at offset 0 (committed) in generation 1",
         "the coordinator appends commit c8 of a: orders-0 = 80 in generation 1",
         "fault crash a begins: crash a",
@@ -102,7 +102,7 @@ def crash_with_an_end(seconds):
     history.wait(10)
     history.open("b", offset=80, generation=2)
     history.work("b", 80, 130, generation=2)
-    return [line for line in told(history, "D1") if line.startswith("fault ")]
+    return [line for line in explained(history, "D1") if line.startswith("fault ")]
 
 
 def test_a_fault_that_is_over_as_it_begins_has_one_line():
@@ -137,7 +137,7 @@ def test_records_that_are_gone_are_told_from_where_a_replica_fell_behind():
     fallen_behind(history)
     history.truncate(100, 120)
 
-    assert told(history, "T1")[2:] == [
+    assert explained(history, "T1")[2:] == [
         "fault cut-1 begins: cut broker-1 and broker-2",
         "new records of orders-0 cannot be read",
         "the ISR of orders-0 is 1 (lagging)",
@@ -159,7 +159,7 @@ def test_replicas_that_fell_behind_are_no_part_of_a_crash():
     history.open("b", offset=80, generation=2)
     history.work("b", 80, 130, generation=2)
 
-    assert [line for line in told(history, "D1") if "sync" in line or "leads" in line] == [
+    assert [line for line in explained(history, "D1") if "sync" in line or "leads" in line] == [
         "broker 1 leads orders-0 in epoch 2"
     ]
 
@@ -172,7 +172,7 @@ def test_a_refused_commit_is_told_with_its_error():
     history.close("a", 100, "revoked")
     history.open("b", offset=80, generation=2)
     history.work("b", 80, 130, generation=2)
-    lines = told(history, "D1")
+    lines = explained(history, "D1")
 
     assert "a sends commit c9 (sync): orders-0 = 100 in generation 1" in lines
     assert (
@@ -191,7 +191,7 @@ def test_a_loss_is_told_with_the_commit_that_ran_ahead():
     history.open("b", offset=150, generation=2)
     history.work("b", 150, 160, generation=2)
 
-    assert told(history, "L1") == [
+    assert explained(history, "L1") == [
         "a starts orders-0 at offset 0 (committed) in generation 1",
         "the coordinator appends commit c8 of a: orders-0 = 80 in generation 1",
         "a sends commit c9 (sync): orders-0 = 150 in generation 1",
@@ -214,7 +214,7 @@ def test_a_refrain_is_told_once_and_counted():
     history.crash("a", 100)
     history.open("b", offset=80, generation=2)
     history.work("b", 80, 130, generation=2)
-    lines = told(history, "D1")
+    lines = explained(history, "D1")
 
     assert "these 2 lines 39 more times, until here" in lines
     assert len(lines) < 20
@@ -230,7 +230,7 @@ def test_what_concerns_others_is_left_out():
     history.open("b", offset=0, source="seek", generation=2)
     history.work("b", 0, 10, generation=2)
 
-    assert not [line for line in told(history, "D1") if "orders-1" in line or "c70" in line]
+    assert not [line for line in explained(history, "D1") if "orders-1" in line or "c70" in line]
 
 
 def test_polls_are_told_where_they_were_recorded():
@@ -242,7 +242,7 @@ def test_polls_are_told_where_they_were_recorded():
     history.say(polled)
     history.work("b", 40, 90, generation=2)
 
-    assert "poll returns 40..89 (50 records) of orders-0 to b" in told(history, "D1")
+    assert "poll returns 40..89 (50 records) of orders-0 to b" in explained(history, "D1")
 
 
 def test_every_kind_of_event_that_is_told_has_words():
@@ -318,7 +318,7 @@ def test_who_was_replaced_is_named_where_it_appends():
     history.crash("a", 100)
     history.open("b", offset=80, generation=2)
     history.work("b", 80, 130, generation=2)
-    (line,) = [line for line in told(history, "D1") if "a#9" in line]
+    (line,) = [line for line in explained(history, "D1") if "a#9" in line]
 
     assert line.startswith(
         "broker 1, replaced by broker 2, appends commit a#9 of a: orders-0 = 100"

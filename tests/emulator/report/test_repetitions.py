@@ -45,7 +45,7 @@ def test_a_refrain_may_lose_its_step():
     """What has the same lines in another order, or one more of them, goes on with it."""
     rounds = [line for number in range(9) for line in attempt(number)]
     rest = [*reversed(attempt(9)), *attempt(10), attempt(11)[0]]
-    lines = told(*rounds, *rest)
+    lines = folded(*rounds, *rest)
 
     assert 5 == len(lines)
     assert lines[-1].startswith(
@@ -59,13 +59,13 @@ def test_a_line_that_comes_alone_is_counted_as_before():
     """Commits that differ in their names only need no second telling."""
     lines = [f"a learns that commit a.1#{number} failed: NETWORK_EXCEPTION" for number in range(5)]
 
-    assert [lines[0], "the same 4 more times, until here"] == told(*lines)
+    assert [lines[0], "the same 4 more times, until here"] == folded(*lines)
 
 
 def test_what_the_chain_shows_is_always_told():
     """It ends the block that contains it."""
     rounds = [line for number in range(20) for line in attempt(number)]
-    lines = told(*rounds, shown=40)
+    lines = folded(*rounds, shown=40)
 
     assert rounds[39] in lines
     assert 20 > len(lines)
@@ -79,11 +79,11 @@ def test_what_differs_in_names_is_no_refrain():
         for error in ("NOT_COORDINATOR", "NETWORK_EXCEPTION")
     ]
 
-    assert lines == told(*lines)
+    assert lines == folded(*lines)
 
 
 def test_twice_is_no_refrain():
     """A line saved is not worth a puzzle."""
     lines = [*attempt(0), *attempt(1)]
 
-    assert lines == told(*lines)
+    assert lines == folded(*lines)

@@ -9,7 +9,7 @@ from emulator import events as ev
 from emulator.report.timeline import Timeline
 
 
-def told(*events):
+def texts_of(*events):
     """Return the texts of what happened, a second after the other."""
     timeline = Timeline()
     for number, what in enumerate(events):
@@ -35,7 +35,7 @@ def test_records_that_are_gone_are_counted(next_offset, text):
         incarnation=1,
     )
 
-    assert [text] == told(gone)
+    assert [text] == texts_of(gone)
 
 
 def test_a_broker_that_is_named_by_its_office_is_told_in_a_sentence():
@@ -47,4 +47,4 @@ def test_a_broker_that_is_named_by_its_office_is_told_in_a_sentence():
         "the process of the coordinator of billing is paused",
         "the process of the coordinator of billing resumes",
         "broker-1 crashes",
-    ] == told(ev.FaultBegan(**pause), ev.FaultEnded(**pause), ev.FaultBegan(**crash))
+    ] == texts_of(ev.FaultBegan(**pause), ev.FaultEnded(**pause), ev.FaultBegan(**crash))

@@ -144,7 +144,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
             "poison": st.just([{"topic": "orders", "partition": 0, "offset": 7, "work": "1s"}]),
         },
     )
-    told = draw(st.sampled_from([{"members": 3}, {"members": list(MEMBERS)}]))
+    listed = draw(st.sampled_from([{"members": 3}, {"members": list(MEMBERS)}]))
     return {
         "title": draw(st.text(min_size=1, max_size=20)),
         "run_for": "2h",
@@ -162,7 +162,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
             st.fixed_dictionaries({}, optional={"loss": st.floats(0, 1), "latency": distributions})
         ),
         "topic": [draw(topic)],
-        "group": [{**draw(group), **told}],
+        "group": [{**draw(group), **listed}],
         "fault": draw(st.lists(faults, max_size=4)),
         "expect": draw(
             st.dictionaries(

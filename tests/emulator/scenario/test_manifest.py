@@ -53,12 +53,12 @@ def test_the_manifest_has_versions_and_settings_in_force():
             '[[group.member]]\nname = "billing-2"\nsettings.max.poll.records = 5\n[[fault]]',
         )
     )
-    told = manifest(scenario)
+    values = manifest(scenario)
 
-    assert (1, "4.4.0") == (told["schema_version"], told["kafka"])
-    assert scenario_hash(scenario) == told["scenario_hash"]
-    assert 6_000 == told["settings"]["group"]["billing"]["session.timeout.ms"]
-    assert 3_000 == told["settings"]["group"]["billing"]["heartbeat.interval.ms"]
-    assert {"billing-2": {"max.poll.records": 5}} == told["settings"]["member"]
-    assert 50 == told["settings"]["cluster"]["offsets.topic.num.partitions"]
-    assert json.dumps(told)
+    assert (1, "4.4.0") == (values["schema_version"], values["kafka"])
+    assert scenario_hash(scenario) == values["scenario_hash"]
+    assert 6_000 == values["settings"]["group"]["billing"]["session.timeout.ms"]
+    assert 3_000 == values["settings"]["group"]["billing"]["heartbeat.interval.ms"]
+    assert {"billing-2": {"max.poll.records": 5}} == values["settings"]["member"]
+    assert 50 == values["settings"]["cluster"]["offsets.topic.num.partitions"]
+    assert json.dumps(values)

@@ -58,12 +58,12 @@ def test_the_value_of_a_verb_is_the_group():
         ('delete_groups = "billing"', 'did you mean "delete_group"?'),
     ],
 )
-def test_what_is_wrong_is_told(lines, said):
+def test_an_error_has_part_byte_and_field(lines, said):
     """With the place, what is allowed, and the nearest right spelling."""
-    with pytest.raises(ScenarioError) as told:
+    with pytest.raises(ScenarioError) as caught:
         act(lines)
 
-    assert said in str(told.value)
+    assert said in str(caught.value)
 
 
 def test_the_administrator_can_be_cut_off_and_is_nobody_else():

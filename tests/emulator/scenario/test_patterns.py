@@ -26,11 +26,11 @@ def refused(*changes: str) -> str:
 def test_a_pattern_of_the_broker_is_read_as_the_broker_reads_it():
     """Python and Java would take it; RE2J has no looking ahead."""
     lookahead = "group[billing].pattern=orders-(?=us).*"
-    told = refused(lookahead)
+    message = refused(lookahead)
 
-    assert "group[billing].pattern" in told
-    assert "INVALID_REGULAR_EXPRESSION" in told
-    assert "invalid perl operator" in told
+    assert "group[billing].pattern" in message
+    assert "INVALID_REGULAR_EXPRESSION" in message
+    assert "invalid perl operator" in message
     assert (
         loads(catalogue.read(NAME), "file", (lookahead, "group[billing].pattern_by=client"))
         .group[0]

@@ -102,6 +102,6 @@ def test_a_member_may_subscribe_to_something_else():
 
 def test_settings_in_force_are_told_by_kafkas_names():
     """The full list has defaults and changes alike."""
-    told = settings_in_force(ConsumerSettings(session_timeout_ms=6_000))
+    in_force = settings_in_force(ConsumerSettings(session_timeout_ms=6_000))
 
-    assert (6_000, 500) == (told["session.timeout.ms"], told["max.poll.records"])
+    assert (6_000, 500) == (in_force["session.timeout.ms"], in_force["max.poll.records"])

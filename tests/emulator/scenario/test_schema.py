@@ -86,10 +86,10 @@ def test_dotted_settings_are_valid():
 def test_every_setting_has_its_type_and_meaning():
     """Kafka's settings are listed with a description and a default in Kafka's unit."""
     for known, name in ((CONSUMER, "ConsumerSettings"), (BROKER, "BrokerSettings")):
-        told = SCHEMA["$defs"][name]["properties"]
+        properties = SCHEMA["$defs"][name]["properties"]
 
-        assert known.keys() <= told.keys()
-        assert all(told[setting]["description"] for setting in known)
+        assert known.keys() <= properties.keys()
+        assert all(properties[setting]["description"] for setting in known)
     assert (
         45_000 == SCHEMA["$defs"]["ConsumerSettings"]["properties"]["session.timeout.ms"]["default"]
     )

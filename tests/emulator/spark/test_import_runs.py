@@ -67,10 +67,12 @@ def test_spark_writes_the_same_bytes_as_one_process(session, tasks, kept, tmp_pa
     """One file a task; each is told of when it is there."""
     folder, receipts = kept
 
-    told = list(read_on_spark(session, tasks, tmp_path))
+    results = list(read_on_spark(session, tasks, tmp_path))
 
     assert files_in(folder) == files_in(tmp_path)
-    assert sorted(receipts, key=lambda each: each.name) == sorted(told, key=lambda each: each.name)
+    assert sorted(receipts, key=lambda each: each.name) == sorted(
+        results, key=lambda each: each.name
+    )
 
 
 @pytest.mark.parametrize("table", list(TABLES))
@@ -108,10 +110,12 @@ def test_a_broker_that_is_not_there_ends_the_job(session, tmp_path):
     settings = {"bootstrap.servers": "127.0.0.1:1", "sasl.password": "hidden"}
     task = Task(LogRange("__consumer_offsets", 0, 0, 5), Selection(), settings)
 
-    with pytest.raises(SparkError, match=r"BrokerError: 127\.0\.0\.1:1: no answer within") as told:
+    with pytest.raises(
+        SparkError, match=r"BrokerError: 127\.0\.0\.1:1: no answer within"
+    ) as results:
         list(read_on_spark(session, [task], tmp_path))
 
-    assert "hidden" not in str(told.value)
+    assert "hidden" not in str(results.value)
 
 
 def test_secrets_do_not_show_in_plans(session):

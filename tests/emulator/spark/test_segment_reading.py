@@ -130,10 +130,10 @@ def test_rows_are_those_of_the_same_files_on_a_path(session, folder, tmp_path, m
     far, near = tmp_path / "far", tmp_path / "near"
     tasks = [Task(each, Selection()) for each in found_in(session, LOGS) if each.size]
 
-    told = list(read_on_spark(session, tasks, far))
+    results = list(read_on_spark(session, tasks, far))
 
     local = [Task(each, Selection()) for each in segments_of([str(folder)]) if each.size]
-    assert sorted(keep(task, near).name for task in local) == sorted(each.name for each in told)
+    assert sorted(keep(task, near).name for task in local) == sorted(each.name for each in results)
     assert files_in(near, "commits", "groups") == files_in(far, "commits", "groups")
     assert gaps_in(near, str(folder)) == gaps_in(far, LOGS)
 
@@ -206,10 +206,10 @@ def test_what_cannot_be_found_is_refused(session, folder, uri, reason):
     """In the file system's own words, in one line."""
     del folder
 
-    told = refused(session, uri)
+    results = refused(session, uri)
 
-    assert reason in told
-    assert "\n" not in told
+    assert reason in results
+    assert "\n" not in results
 
 
 def test_a_file_that_hadoop_would_inflate_is_refused(session, folder):

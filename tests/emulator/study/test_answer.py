@@ -73,13 +73,13 @@ def test_what_is_expected_over_seeds_is_told_of_the_best():
 def test_what_the_seeds_do_not_tell_from_the_best_is_said():
     """The mean of paired differences may be nothing."""
     untold = findings_of('{ least = "reprocessed" }', [1, 9, 1, 9], [9, 1, 9, 2])
-    told = findings_of('{ least = "reprocessed" }', [1, 2, 3, 4], [2, 3, 4, 6])
+    distinct = findings_of('{ least = "reprocessed" }', [1, 2, 3, 4], [2, 3, 4, 6])
 
-    assert ((0, 1), (0,)) == (untold.best.ties, told.best.ties)
+    assert ((0, 1), (0,)) == (untold.best.ties, distinct.best.ties)
     assert "Not significantly different with these seeds: commit interval=5s." in list(
         sentences(untold)
     )
-    assert "Worst: commit interval=5s: reprocessed 3.75 ± 2.72." in list(sentences(told))
+    assert "Worst: commit interval=5s: reprocessed 3.75 ± 2.72." in list(sentences(distinct))
 
 
 def test_the_second_thing_decides_where_the_first_is_equal():
@@ -105,12 +105,12 @@ values = [{ name = "few", set = ["group[billing].members=2"] },
 """
     goal = '{ least = ["reprocessed", "team", "commit interval"] }'
     found = findings_of(goal, [9, 9], [5, 5], [1, 1], [7, 7], more=names)
-    told = [each for each in sentences(found) if each.startswith("Pareto-optimal alternative")]
+    distinct = [each for each in sentences(found) if each.startswith("Pareto-optimal alternative")]
 
     assert [
         "Pareto-optimal alternative with less commit interval: commit interval=500ms, team=few.",
         "Pareto-optimal alternative with less commit interval: commit interval=500ms, team=many.",
-    ] == told
+    ] == distinct
 
 
 def test_a_cell_in_which_every_run_failed_takes_no_answer_along():

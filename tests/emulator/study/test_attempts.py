@@ -211,8 +211,8 @@ def test_a_run_that_kills_its_process_does_not_stop_the_others(tmp_path):
 
     status, out, _ = rebalance("study", path, "-o", tmp_path / "out", "--jobs", 2)
 
-    told = " ".join(out.split())
+    screen = " ".join(out.split())
     assert 1 == status
-    assert "1 run failed" in told
-    assert "1 in commit interval=5s, members=3, as-written, first with seed 0: Kills" in told
+    assert "1 run failed" in screen
+    assert "1 in commit interval=5s, members=3, as-written, first with seed 0: Kills" in screen
     assert [] == list(tmp_path.rglob("*.at"))

@@ -101,10 +101,12 @@ def test_the_folder_says_what_it_holds(tmp_path):
     """And by what it was played."""
     store.begin(tmp_path / "new", study_manifest(plan_of()))
 
-    told = json.loads((tmp_path / "new" / "manifest.json").read_text())
+    document = json.loads((tmp_path / "new" / "manifest.json").read_text())
 
-    assert {"schema_version", "kafka", "version", "code", "study", "cells", "settings"} <= set(told)
-    assert ["500ms", "5s"] == [cell["settings"]["commit interval"] for cell in told["cells"]]
+    assert {"schema_version", "kafka", "version", "code", "study", "cells", "settings"} <= set(
+        document
+    )
+    assert ["500ms", "5s"] == [cell["settings"]["commit interval"] for cell in document["cells"]]
 
 
 def test_the_same_study_takes_up_its_folder(tmp_path):

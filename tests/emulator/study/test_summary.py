@@ -59,13 +59,15 @@ def test_protocols_are_held_against_the_first_at_the_same_settings():
 
     found = differences(results, ["reprocessed"])
 
-    told = [(each.against, each.cell, each.reference, each.comparison.mean.value) for each in found]
+    moves = [
+        (each.against, each.cell, each.reference, each.comparison.mean.value) for each in found
+    ]
     assert [
         ("protocol", 1, 0, 1.0),
         ("settings", 2, 0, 3.0),
         ("protocol", 3, 2, 4.0),
         ("settings", 3, 1, 6.0),
-    ] == told
+    ] == moves
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def test_a_broken_connection_sends_the_client_to_look_for_the_coordinator():
     assert Next.LOOK_UP is next_step(None)
 
 
-def test_errors_are_told_once():
-    """However many partitions have the same one; no error is none."""
+def test_errors_are_reported_once():
+    """However many partitions have the same one; NONE is not an error."""
     refused = OffsetCommitResponse(
         errors=((P0, ErrorCode.UNKNOWN_MEMBER_ID), (P1, ErrorCode.UNKNOWN_MEMBER_ID))
     )

@@ -38,7 +38,7 @@ def test_a_later_fetch_does_not_change_it():
     assert [2, 0, 1] == order(session)
 
 
-def test_whoever_returned_data_goes_to_the_back():
+def test_a_partition_that_returned_data_goes_to_the_back():
     """So that no partition starves the others."""
     session = FetchSession[int]()
     session.renew(wanted(0, 1, 2), keep)

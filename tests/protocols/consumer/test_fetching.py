@@ -46,7 +46,7 @@ def asked(fetcher: Fetcher) -> dict[int, list[int]]:
 
 
 def arrive(fetcher: Fetcher, counts: dict[int, int], broker: int = 1) -> None:
-    """Let so many records of each partition arrive from where it stands."""
+    """Add so many records of each partition at its position."""
     at = fetcher.positions.valid()
     parts = tuple(FetchedRecords(tp(n), at[tp(n)], at[tp(n)] + c) for n, c in counts.items())
     fetcher.arrived(FetchResponse(broker, parts))
@@ -175,8 +175,8 @@ def test_a_partition_given_back_later_starts_without_a_position():
     assert () == fetcher.collect(10)
 
 
-def test_records_for_nobody_are_dropped():
-    """Of a partition that is not assigned any more."""
+def test_records_of_unassigned_partitions_are_dropped():
+    """They are not returned by poll."""
     fetcher = reading({0: 0, 1: 0})
     fetcher.requests()
     fetcher.assign([tp(1)])
@@ -220,7 +220,7 @@ def test_no_broker_with_buffered_records_is_asked():
     assert {2: [1]} == asked(fetcher)
 
 
-def test_a_buffer_nobody_wants_does_not_hold_its_broker_back():
+def test_a_stale_buffer_does_not_delay_its_broker():
     """Stale records do not count."""
     fetcher = reading({0: 0, 1: 0})
     fetcher.requests()
@@ -259,7 +259,7 @@ def test_that_order_survives_a_metadata_refresh():
 
 
 def test_a_lost_broker_is_asked_again_after_a_metadata_update():
-    """Until then nobody leads its partitions."""
+    """Until then its partitions have no known leader."""
     fetcher = reading({0: 0, 1: 0}, brokers=2)
     fetcher.requests()
     fetcher.disconnected(1)
@@ -297,8 +297,8 @@ def test_a_stale_leader_is_forgotten_for_one_partition():
     assert fetcher.positions.leaderless
 
 
-def test_a_partition_nobody_leads_is_not_asked_for():
-    """There is nobody to ask."""
+def test_a_partition_without_a_leader_is_not_fetched():
+    """No request is sent."""
     fetcher = Fetcher()
     fetcher.assign([tp(0)])
     fetcher.positions.seek(tp(0), 1)

@@ -53,7 +53,7 @@ def epochs_of(fetcher: Fetcher) -> dict[int, tuple[int, int]]:
     return {p.partition: (at, epoch) for p, at, epoch in fetcher.positions.consumed()}
 
 
-def test_a_fetch_tells_in_which_epoch_its_broker_is_taken_to_lead():
+def test_a_fetch_has_the_known_leader_epoch():
     """So that a leader of another epoch can refuse it."""
     fetcher = reading(7)
     arrive(fetcher, FetchedRecords(tp(0), 7, 7))
@@ -77,7 +77,7 @@ def test_a_position_has_the_epoch_of_the_last_record_handed_out():
 
 
 def test_records_of_unknown_epoch_make_the_positions_epoch_unknown():
-    """Brokers need not tell."""
+    """Brokers need not send one."""
     fetcher = reading(0)
     arrive(fetcher, FetchedRecords(tp(0), 0, 3, epochs=ONE_EPOCH))
     fetcher.collect(10)
@@ -112,8 +112,8 @@ def test_the_old_leader_names_the_new_one_with_its_refusal():
 
 
 @pytest.mark.parametrize("named", [led(2, 3), led(NO_LEADER, 4)])
-def test_a_refusal_that_names_an_older_leader_or_none_tells_nothing(named):
-    """Metadata knew better."""
+def test_an_error_with_an_older_leader_or_none_changes_nothing(named):
+    """The metadata are newer."""
     fetcher = reading(5)
     fetcher.positions.update_leaders({tp(0): led(1, 3)})
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER

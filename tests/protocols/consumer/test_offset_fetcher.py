@@ -1,4 +1,4 @@
-"""Answers of any broker: whoever still waits for one takes it, and nobody else."""
+"""Answers of any broker are used by the request that waits for one, and by no other."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LATE = [
 
 
 @pytest.mark.parametrize("answer", LATE, ids=lambda answer: type(answer).__name__)
-def test_an_answer_nobody_waits_for_changes_nothing(answer):
-    """A request that was given up may still be answered."""
+def test_an_unexpected_answer_changes_nothing(answer):
+    """An expired request may still be answered."""
     reader = ClientBench().client.consumer
 
     assert Step(NOTHING_ASKED) == on_response(NOTHING_ASKED, reader, 3, answer, 0)

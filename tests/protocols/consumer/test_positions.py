@@ -34,7 +34,7 @@ def reading(at: dict[int, int], epoch: int = -1, leader: LeaderAndEpoch = FIRST)
 
 
 def learn(positions: Positions, *leaders: LeaderAndEpoch) -> None:
-    """Let metadata tell of these leaders of partitions 0, 1, ..., and poll look at it."""
+    """Update the metadata with these leaders of partitions 0, 1, ..., and poll."""
     positions.update_leaders({tp(number): led for number, led in enumerate(leaders)})
     positions.follow_leaders()
     positions.check()
@@ -43,8 +43,8 @@ def learn(positions: Positions, *leaders: LeaderAndEpoch) -> None:
 # -- what they wait for --------------------------------------------------------------------------
 
 
-def test_a_reset_tells_why_and_when_it_may_be_asked_for():
-    """At once, then as its host says; a seek ends it."""
+def test_a_reset_has_its_reason_and_time():
+    """At once, then after the back-off; a seek ends it."""
     positions = reading({0: 0, 1: 0})
     positions.reset(tp(0), "out of range")
     assert ("out of range", (tp(0),), None) == (
@@ -77,8 +77,8 @@ def test_valid_positions_are_those_of_readers_only():
     assert not positions.reads_at(tp(9), 0)
 
 
-def test_nobody_leads_what_nothing_is_known_of():
-    """There is nobody to ask."""
+def test_an_unknown_partition_has_no_leader():
+    """No request can be sent."""
     positions = Positions()
     positions.assign([tp(0)])
 
@@ -120,7 +120,7 @@ def test_a_position_without_an_epoch_follows_its_leader_unasked():
 
 
 def test_a_leader_without_an_epoch_is_followed_unasked():
-    """Brokers need not tell epochs."""
+    """Brokers need not send epochs."""
     positions = reading({0: 8}, epoch=0)
     learn(positions, LeaderAndEpoch(2))
 
@@ -140,7 +140,7 @@ def test_positions_are_compared_with_metadata_only_when_poll_looks():
 
 
 def test_a_leader_that_vanished_moves_nothing():
-    """There is nobody to read from, and nobody to ask; the next leader is compared."""
+    """Without a leader nothing is fetched or validated; the next leader is compared."""
     positions = reading({0: 8}, epoch=0)
     learn(positions, led(NO_LEADER, 1))
     assert positions.all_reading()
@@ -177,8 +177,8 @@ def test_what_has_no_position_has_nothing_to_validate(phase):
 # -- older and newer news ------------------------------------------------------------------------
 
 
-def test_metadata_of_an_older_epoch_tell_nothing():
-    """A broker that lags behind answered: the newer leader stays."""
+def test_metadata_of_an_older_epoch_are_ignored():
+    """A broker with stale metadata answered: the newer leader is kept."""
     positions = reading({0: 8}, epoch=0, leader=led(2, 3))
     learn(positions, led(1, 2))
 
@@ -195,7 +195,7 @@ def test_a_recreated_topic_begins_with_old_epochs():
 
 
 def test_a_newer_epoch_heard_of_makes_the_leader_unknown():
-    """Somebody was elected since the metadata were made: old ones do not bring the leader back."""
+    """The metadata are older than that election: they do not restore the leader."""
     positions = reading({0: 8}, leader=led(1, 2))
     assert not positions.update_epoch(tp(0), 2)
     assert positions.update_epoch(tp(0), 3)

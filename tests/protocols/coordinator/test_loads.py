@@ -106,7 +106,7 @@ def test_a_commit_of_the_oldest_form_counts_as_any_other():
     ],
 )
 def test_what_no_group_here_is_made_of_is_skipped(record):
-    """What stands before and behind it counts."""
+    """Records before and after it count."""
     before = Record(KEY, OffsetCommitValue(offset=1, commit_timestamp=0))
     behind = Record(KEY._replace(partition=1), OffsetCommitValue(offset=2, commit_timestamp=0))
 
@@ -141,8 +141,8 @@ def test_after_a_load_that_failed_there_is_no_group():
     assert () == coordinator.unload(5).effects
 
 
-def test_after_a_load_that_failed_everybody_is_sent_elsewhere():
-    """Heartbeats too, which a load answers as if all were well; commits are told as refused."""
+def test_after_a_failed_load_all_requests_get_not_coordinator():
+    """Heartbeats too, which a loading coordinator accepts; commits are reported as refused."""
     coordinator = failed()
     header = Header("c", 1, "c")
 
@@ -152,10 +152,10 @@ def test_after_a_load_that_failed_everybody_is_sent_elsewhere():
     beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     assert [Send(header, HeartbeatResponse(error=ErrorCode.NOT_COORDINATOR))] == answers(beat)
     commit = OffsetCommitRequest(group_id="g", offsets=(OffsetToCommit(TP, 1),))
-    told, said = answers(commit)
-    assert isinstance(told, Report)
-    assert isinstance(told.fact, OffsetsRefused)
-    assert ErrorCode.NOT_COORDINATOR is told.fact.error
+    events, said = answers(commit)
+    assert isinstance(events, Report)
+    assert isinstance(events.fact, OffsetsRefused)
+    assert ErrorCode.NOT_COORDINATOR is events.fact.error
     assert ((TP, ErrorCode.NOT_COORDINATOR),) == said.message.errors
 
 

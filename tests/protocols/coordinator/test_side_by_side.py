@@ -153,7 +153,7 @@ def test_an_empty_consumer_group_makes_room_for_a_classic_member(host):
 
 
 def test_an_empty_classic_group_makes_room_for_a_consumer_member(host):
-    """Nobody waits in it; the offsets stay."""
+    """It has no members; the offsets stay."""
     host.join_classic("g")
     host.commit("g")
     before = len(host.log)
@@ -226,5 +226,5 @@ def test_a_log_that_makes_a_consumer_group_of_a_living_classic_one_is_broken(hos
 
 
 def _with_type(value: Any) -> Any:
-    """A group that somebody has used."""
+    """Return a driver whose group has been used with this protocol."""
     return replace(value, protocol_type="consumer")

@@ -91,10 +91,10 @@ def test_every_record_is_counted_and_told_by_whom_and_when(passes, order, chunk)
     found = counted(rows, order, chunk)
 
     hold_counts(found, rows)
-    told = repeats_in(found)
+    repeats = repeats_in(found)
     for (topic, partition, offset), times in processings(rows).items():
         if len(times) == 2:
-            assert told[topic, partition, offset, times[0][1], times[1][1]] == 1
+            assert repeats[topic, partition, offset, times[0][1], times[1][1]] == 1
     done = processings(rows)
     for part in found.partitions:
         for each in part.again:

@@ -132,7 +132,7 @@ class Log:
 
 def member(name: str, *partitions: int, member_id: str = "", **more: Any) -> dict[str, Any]:
     """Return a member that reads ``orders`` and has some of its partitions."""
-    told = {
+    fields = {
         "member_id": member_id or f"{name}-id",
         "client_id": name,
         "client_host": "/10.0.0.7",
@@ -141,4 +141,4 @@ def member(name: str, *partitions: int, member_id: str = "", **more: Any) -> dic
         "topics": ["orders"],
         "assignment": [{"topic": "orders", "partitions": list(partitions)}],
     }
-    return told | more
+    return fields | more

@@ -47,10 +47,10 @@ def rows_in(data: bytes, selection: Selection | None = None) -> Rows:
     return found
 
 
-def told(row: dict[str, Any]) -> dict[str, Any]:
+def known_fields(row: dict[str, Any]) -> dict[str, Any]:
     """Return what is not null of a row, down to its members."""
     return {
-        name: [told(each) if isinstance(each, dict) else each for each in value]
+        name: [known_fields(each) if isinstance(each, dict) else each for each in value]
         if isinstance(value, list)
         else value
         for name, value in row.items()

@@ -56,14 +56,14 @@ def test_the_worst_hour_is_told_besides_the_rate():
 
     assert 8 == pace.worst_hour
     assert 9 * HOUR == pace.worst_hour_from_ms
-    assert {"member joined": 4, "member left or expired": 4} == told(pace.worst_hour_reasons)
-    assert {"group formed": 1, "member joined": 4, "member left or expired": 4} == told(
+    assert {"member joined": 4, "member left or expired": 4} == counts(pace.worst_hour_reasons)
+    assert {"group formed": 1, "member joined": 4, "member left or expired": 4} == counts(
         pace.reasons
     )
     assert pace.an_hour < 1.1
 
 
-def told(reasons: Reasons) -> dict[str, int]:
+def counts(reasons: Reasons) -> dict[str, int]:
     """Return how often a group rebalanced for which reason."""
     return {str(reason): number for reason, number in reasons}
 

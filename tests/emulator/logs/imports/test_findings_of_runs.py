@@ -24,11 +24,11 @@ def test_rewinds_are_those_that_the_run_counted(tmp_path):
     """Each older commit that won, and how many records it asked for again."""
     scenario = emulator.load(catalogue.path_of("d3-older-commit-wins"))
     tables, metrics = played_and_measured(scenario, tmp_path / "log")
-    told = found(tables, "billing")
+    findings = found(tables, "billing")
 
-    assert metrics["rewinds"] == told.rewound == len(told.rewinds) > 0
-    assert metrics["rewind_records"] == sum(each.records for each in told.rewinds)
-    assert all("a delayed older commit" in each.words for each in told.rewinds)
+    assert metrics["rewinds"] == findings.rewound == len(findings.rewinds) > 0
+    assert metrics["rewind_records"] == sum(each.records for each in findings.rewinds)
+    assert all("a delayed older commit" in each.words for each in findings.rewinds)
 
 
 @pytest.mark.long
@@ -48,8 +48,8 @@ def test_rewinds_are_those_that_the_run_counted(tmp_path):
 )
 def test_reasons_are_those_of_the_scenario(tmp_path, name, expected):
     """After the group has formed; told from commits and generations alone."""
-    told = [each.reason for each in catalogue_run(name, tmp_path).changes]
-    since = dropwhile(lambda reason: reason in FORMING, told)
+    findings = [each.reason for each in catalogue_run(name, tmp_path).changes]
+    since = dropwhile(lambda reason: reason in FORMING, findings)
 
     assert expected == list(since)
 
@@ -72,7 +72,7 @@ def test_a_rolling_restart_is_a_deploy(tmp_path, name, renewed, rebalances):
 @pytest.mark.long
 def test_two_members_in_a_loop_of_late_polls_flap(tmp_path):
     """They are not being deployed."""
-    told = catalogue_run("c1-slow-record-loop", tmp_path)
+    findings = catalogue_run("c1-slow-record-loop", tmp_path)
 
-    assert 2 == sum(each.flapping for each in told.member_findings)
-    assert () == told.deploys
+    assert 2 == sum(each.flapping for each in findings.member_findings)
+    assert () == findings.deploys

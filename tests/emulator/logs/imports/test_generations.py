@@ -14,21 +14,21 @@ def followed(log: Log) -> list[Generation | Owner]:
     """Follow a log's records to the end."""
     follower = Follower()
     rows = pa.Table.from_pylist(log.groups, GROUPS).to_pylist()
-    told = [each for row in rows for each in follower.see(row)]
-    return [*told, *follower.end()]
+    changes = [each for row in rows for each in follower.see(row)]
+    return [*changes, *follower.end()]
 
 
-def owners(told) -> list[tuple[int, str | None]]:
+def owners(changes) -> list[tuple[int, str | None]]:
     """Return partitions with the names of their new owners, in order."""
     return [
         (each.assigned[1], each.member.name if each.member else None)
-        for each in told
+        for each in changes
         if isinstance(each, Owner)
     ]
 
 
-def generations(told) -> list[Generation]:
-    return [each for each in told if isinstance(each, Generation)]
+def generations(changes) -> list[Generation]:
+    return [each for each in changes if isinstance(each, Generation)]
 
 
 def test_a_classic_generation_tells_changed_owners_alone():
@@ -65,8 +65,11 @@ def consumer_member(at_ms: int, log: Log, name: str, member_id: str, **more) -> 
 
 
 def has(at_ms: int, log: Log, member_id: str, *partitions: int) -> None:
-    told = {"member_id": member_id, "assignment": [{"topic": "ID", "partitions": list(partitions)}]}
-    log.record(at_ms, 8, member_id=member_id, epoch=1, members=[told], state="stable")
+    changes = {
+        "member_id": member_id,
+        "assignment": [{"topic": "ID", "partitions": list(partitions)}],
+    }
+    log.record(at_ms, 8, member_id=member_id, epoch=1, members=[changes], state="stable")
 
 
 def test_an_epoch_has_the_members_written_before_it():
@@ -76,10 +79,10 @@ def test_an_epoch_has_the_members_written_before_it():
     log.record(0, 3, epoch=2)
     consumer_member(10, log, "b", "B")
     log.record(10, 3, epoch=3)
-    told = generations(followed(log))
+    changes = generations(followed(log))
 
     assert [("consumer", 2, ["A"]), ("consumer", 3, ["A", "B"])] == [
-        (each.group_type, each.epoch, list(each.roster)) for each in told
+        (each.group_type, each.epoch, list(each.roster)) for each in changes
     ]
 
 
@@ -105,9 +108,9 @@ def test_a_static_member_replaced_within_an_epoch_shows_at_the_end_of_its_batch(
     for number in (8, 7, 5):
         log.record(10, number, member_id="A")
     consumer_member(10, log, "a", "B", instance_id="i")
-    told = generations(followed(log))
+    changes = generations(followed(log))
 
-    assert [(2, ["A"]), (2, ["B"])] == [(each.epoch, list(each.roster)) for each in told]
+    assert [(2, ["A"]), (2, ["B"])] == [(each.epoch, list(each.roster)) for each in changes]
 
 
 def test_a_group_that_changes_its_protocol_is_not_deleted():
@@ -117,9 +120,9 @@ def test_a_group_that_changes_its_protocol_is_not_deleted():
     log.record(10, 2)
     consumer_member(10, log, "a", "A")
     log.record(10, 3, epoch=5)
-    told = generations(followed(log))
+    changes = generations(followed(log))
 
     assert [("classic", False), ("classic", True), ("consumer", False)] == [
-        (each.group_type, each.deleted) for each in told
+        (each.group_type, each.deleted) for each in changes
     ]
-    assert ["A"] == list(told[-1].roster)
+    assert ["A"] == list(changes[-1].roster)

@@ -16,7 +16,7 @@ from protocols.offsets_topic.records import (
     streams,
 )
 
-from .logs import bytes_of, rows_in, told
+from .logs import bytes_of, known_fields, rows_in
 
 PARTS = (consumer.TopicPartitions(topic_id="id", partitions=(1, 2)),)
 ASSIGNED = (consumer.AssignedPartitions(topic_id="id", partitions=(1, 2)),)
@@ -37,7 +37,7 @@ RUNS = {"member_id": "m", "assignment": [{"topic": "0", "partitions": [3]}]}
 
 def row_of(record: Record) -> dict:
     """Return what a row says beyond its place and its group."""
-    row = told(group_row(record, 7, 1_000))
+    row = known_fields(group_row(record, 7, 1_000))
     assert (7, 1_000, "g") == (row.pop("log_offset"), row.pop("timestamp"), row.pop("group"))
     assert KINDS[row.pop("record_type")] == row.pop("kind")
     assert record.value is None or row.pop("is_tombstone") is False

@@ -122,11 +122,11 @@ def test_every_record_comes_once_and_says_what_became_of_it(data):
         patch.setattr(live, "WINDOW", data.draw(st.integers(1, 9)))
         rows, gaps = imported(patch, first, second, end, begin)
 
-    def told(at: int) -> str | None:
+    def name_at(at: int) -> str | None:
         return "undecided" if at >= stable else "aborted" if kinds[at] == "aborted" else None
 
     places = [at for at in range(begin, end) if kinds[at] != "gone"]
-    assert [(at, told(at)) for at in places] == [
+    assert [(at, name_at(at)) for at in places] == [
         (row["log_offset"], row["transaction"]) for row in rows
     ]
     assert {None} >= {row["producer_id"] for row in rows}

@@ -189,11 +189,11 @@ def test_a_group_of_the_same_name_is_made_anew():
 
 def test_a_real_deploy_of_static_members_is_recognised():
     """Each came back under a new id, with one generation before and one after."""
-    told = found(kept(), "rolling-static-1-26gt5")
-    (deploy,) = told.deploys
+    findings = found(kept(), "rolling-static-1-26gt5")
+    (deploy,) = findings.deploys
 
     assert 3 * [Reason.STATIC_REJOIN] == [
-        each.reason for each in told.changes if each.change.rejoined
+        each.reason for each in findings.changes if each.change.rejoined
     ]
     assert (3, 3, 0) == (deploy.renewed, deploy.members, deploy.rebalances)
 
@@ -214,8 +214,10 @@ def test_a_real_deploy_of_static_members_is_recognised():
 def test_real_failures_are_called_what_they_were(begin, expected):
     """Of a real Kafka's logs: crashes, closes and late polls, by silence alone."""
     paths = sorted(Path(CAPTURES or ".", "offsets-log").glob("__consumer_offsets-*.log.gz"))
-    told = [each for each in explore(*read(paths)) if each.group.startswith(begin)]
-    first = [next(change.reason for change in each.changes if change.change.left) for each in told]
+    findings = [each for each in explore(*read(paths)) if each.group.startswith(begin)]
+    first = [
+        next(change.reason for change in each.changes if change.change.left) for each in findings
+    ]
 
-    assert told
+    assert findings
     assert set(first) <= expected

@@ -23,9 +23,9 @@ def spread_of(numbers) -> Spread:
 def test_a_quantile_is_at_most_a_hundredth_too_small(numbers, share):
     """Small numbers are kept as they are."""
     exact = sorted(numbers)[ceil(share * len(numbers)) - 1]
-    told = spread_of(numbers).quantile(share)
+    approximated = spread_of(numbers).quantile(share)
 
-    assert exact * 0.99 <= told <= exact
+    assert exact * 0.99 <= approximated <= exact
 
 
 @given(NUMBERS, NUMBERS)

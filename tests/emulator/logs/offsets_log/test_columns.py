@@ -178,8 +178,8 @@ def test_the_package_does_not_need_numpy():
         "import sys, emulator.logs.offsets_log, emulator.logs.offsets_log.dumping\n"
         "print({'numpy', 'pyarrow'} & {*sys.modules})"
     )
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
-    assert "set()\n" == told.stdout
+    assert "set()\n" == done.stdout

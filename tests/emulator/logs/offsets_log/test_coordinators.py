@@ -75,9 +75,9 @@ def story(segment: Path, group: str, log: Path) -> Story:
     return Story(group, lines, said)
 
 
-def held_as_classic(told: Story) -> int:
+def held_as_classic(history: Story) -> int:
     """Hold a classic group against each statement on what was stored; return how many there were."""
-    for state, stored in told.statements(STORED):
+    for state, stored in history.statements(STORED):
         members = state["members"]
         static = [member for member in members if member["groupInstanceId"] is not None]
         assert ("Stable", stored[1], *map(int, stored.groups()[1:])) == (
@@ -87,16 +87,16 @@ def held_as_classic(told: Story) -> int:
             len(members),
             len(static),
         )
-    for state, emptied in told.statements(EMPTIED):
+    for state, emptied in history.statements(EMPTIED):
         assert ("Empty", int(emptied[1]), []) == (
             state["state"],
             state["generation"],
             state["members"],
         )
-    for state, replaced in told.statements(REPLACED):
+    for state, replaced in history.statements(REPLACED):
         (now,) = [m for m in state["members"] if m["groupInstanceId"] == replaced[1]]
         assert replaced[2] != now["memberId"]
-    return sum(len(told.statements(each)) for each in (STORED, EMPTIED, REPLACED))
+    return sum(len(history.statements(each)) for each in (STORED, EMPTIED, REPLACED))
 
 
 def partitions(text: str) -> dict[str, list[int]]:
@@ -116,23 +116,23 @@ def targets(text: str) -> dict[str, dict[str, list[int]]]:
     }
 
 
-def held_as_consumer(told: Story) -> int:
+def held_as_consumer(history: Story) -> int:
     """Hold a consumer group against every statement on epochs, targets and assignments."""
-    moves = [(told.after(line), line["key"]["data"]["memberId"]) for line in told.values("8")]
+    moves = [(history.after(line), line["key"]["data"]["memberId"]) for line in history.values("8")]
     assert [
         (m[1], int(m[2]), int(m[3]), m[4], partitions(m[5]), partitions(m[6]))
-        for _, m in told.statements(MOVED)
+        for _, m in history.statements(MOVED)
     ] == [
         (*(member[name] for name in ASSIGNMENT), member["pendingRevocation"])
         for state, member_id in moves
         for member in state["members"]
         if member["memberId"] == member_id
     ]
-    assert [int(m[1]) for _, m in told.statements(BUMPED)] == [
-        told.after(line)["groupEpoch"] for line in told.values("3")
+    assert [int(m[1]) for _, m in history.statements(BUMPED)] == [
+        history.after(line)["groupEpoch"] for line in history.values("3")
     ]
-    reached = [told.after(line) for line in told.values("6")]
-    assert [(int(m[1]), targets(m[2])) for _, m in told.statements(COMPUTED)] == [
+    reached = [history.after(line) for line in history.values("6")]
+    assert [(int(m[1]), targets(m[2])) for _, m in history.statements(COMPUTED)] == [
         (
             state["targetEpoch"],
             {member["memberId"]: member["target"] for member in state["members"]},
@@ -144,28 +144,28 @@ def held_as_consumer(told: Story) -> int:
     return len(moves)
 
 
-def assert_the_end(told: Story) -> None:
+def assert_the_end(history: Story) -> None:
     """Hold the members who came and did not go against those after the last statement."""
-    came = {m[1] for _, m in told.statements(CAME)}
-    went = {m[1] for _, m in told.statements(WENT)}
-    last_ms, _ = told.said[-1]
+    came = {m[1] for _, m in history.statements(CAME)}
+    went = {m[1] for _, m in history.statements(WENT)}
+    last_ms, _ = history.said[-1]
 
-    assert sorted(came - went) == [m["memberId"] for m in told.at(last_ms)["members"]]
-    assert told.at(last_ms)["state"] == ("Empty" if came == went else "Stable")
+    assert sorted(came - went) == [m["memberId"] for m in history.at(last_ms)["members"]]
+    assert history.at(last_ms)["state"] == ("Empty" if came == went else "Stable")
 
 
-def assert_as_told(told: Story) -> None:
-    if told.values("3"):
-        assert held_as_consumer(told) > 10
-        assert_the_end(told)
+def assert_log_matches(history: Story) -> None:
+    if history.values("3"):
+        assert held_as_consumer(history) > 10
+        assert_the_end(history)
     else:
-        assert held_as_classic(told) >= 3
+        assert held_as_classic(history) >= 3
 
 
 @pytest.mark.parametrize(("partition", "group"), GROUPS.items())
 def test_a_followed_group_is_what_its_coordinator_said(partition, group):
     """Generations or epochs, leaders, members, targets, assignments; up to the last line."""
-    assert_as_told(story(segment_of(partition), group, KEPT / f"{group}.coordinator.txt.gz"))
+    assert_log_matches(story(segment_of(partition), group, KEPT / f"{group}.coordinator.txt.gz"))
 
 
 @pytest.mark.long
@@ -177,5 +177,5 @@ def test_every_followed_group_is_what_its_coordinator_said():
     for entry in index:
         group = entry["group"]
         log = folder / f"{group}.coordinator.log.gz"
-        assert_as_told(story(folder / entry["segment"], group, log))
+        assert_log_matches(story(folder / entry["segment"], group, log))
     assert index

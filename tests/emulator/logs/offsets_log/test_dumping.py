@@ -56,9 +56,9 @@ def test_a_batch_below_its_files_name_is_out_of_order(tmp_path):
 
 def test_headers_of_batches_are_shown_when_asked_for(tmp_path):
     """Each before its records."""
-    told = [line.words for line in lines(written(tmp_path, ONE + TWO), batches=True)]
+    texts = [line.words for line in lines(written(tmp_path, ONE + TWO), batches=True)]
 
-    assert [0, None, len(ONE), None] == [words.get("position") for words in told]
+    assert [0, None, len(ONE), None] == [words.get("position") for words in texts]
 
 
 def test_without_records_only_faults_are_left(tmp_path):
@@ -73,7 +73,7 @@ def test_without_records_only_faults_are_left(tmp_path):
     ]
 
 
-def told(*found: Line) -> list[str]:
+def texts(*found: Line) -> list[str]:
     """Return the sentences about some lines."""
     tally = Tally()
     for line in found:
@@ -85,7 +85,7 @@ def told(*found: Line) -> list[str]:
 def test_faults_are_told_in_a_sentence_a_kind(tmp_path):
     """How many, the first of them, and where."""
     data = ONE + SPOILED + raw_batch((b"\0", None), (b"\0", None), at=2) + TWO
-    gap, order, records = told(*lines(written(tmp_path, data)))
+    gap, order, records = texts(*lines(written(tmp_path, data)))
 
     assert gap.startswith(f"a.log: 1 gap, {len(TWO)} bytes, could not be read: checksum ")
     assert gap.endswith(f" (byte {len(ONE)})")
@@ -94,4 +94,4 @@ def test_faults_are_told_in_a_sentence_a_kind(tmp_path):
         f"{len(ONE + TWO)}: key, byte 0, type: 2 bytes wanted, 1 left"
     )
     assert order.startswith("a.log: 1 batch out of order: a batch begins at offset 1")
-    assert [] == told(*lines(written(tmp_path, ONE)))
+    assert [] == texts(*lines(written(tmp_path, ONE)))

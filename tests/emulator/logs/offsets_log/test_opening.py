@@ -96,10 +96,10 @@ def test_a_disk_that_fails_ends_the_file():
 
 def test_reading_tells_how_far_it_is():
     """In bytes of the file, compressed as it is."""
-    told = []
-    buffered(SegmentBytes(io.BytesIO(ZIPPED), told.append)).read()
+    progress = []
+    buffered(SegmentBytes(io.BytesIO(ZIPPED), progress.append)).read()
 
-    assert len(ZIPPED) == sum(told)
+    assert len(ZIPPED) == sum(progress)
 
 
 def test_a_file_that_cannot_be_opened_is_named(tmp_path):

@@ -99,16 +99,16 @@ def test_the_commands_of_the_page_print_what_is_shown(tmp_path, monkeypatch):
 def test_every_column_is_explained_with_its_type():
     """In the order of the file."""
     rows = re.findall(r"^\| (`.*) \| (\w+(?:, \w+)*) \| .* \|$", PAGE, re.MULTILINE)
-    told = list[tuple[str, str]]()
+    found = list[tuple[str, str]]()
     for names, types in rows[next(n for n, row in enumerate(rows) if row[0] == "`log`") :]:
         each = re.findall(r"`(\w+)`", names)
         kinds = types.split(", ")
-        told += zip(each, kinds * (len(each) // len(kinds)), strict=True)
+        found += zip(each, kinds * (len(each) // len(kinds)), strict=True)
     spelled = {"dictionary<values=string, indices=int32, ordered=0>": "text"}
 
     assert [
         (field.name, spelled.get(str(field.type), str(field.type))) for field in FILE_SCHEMA
-    ] == told
+    ] == found
 
 
 def test_settings_of_the_page_can_be_set_or_are_said_to_be_left_out():

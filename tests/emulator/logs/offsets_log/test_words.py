@@ -52,13 +52,13 @@ def test_every_segment_is_shown_as_kafkas_own_tool_dumps_it():
     dumps = sorted(Path(CAPTURES).glob("offsets-log/__consumer_offsets-*.dump.txt.gz"))
     for dump in dumps:
         (segment,) = dump.parent.glob(dump.name.split(".")[0] + ".*.log.gz")
-        told = [
+        documents = [
             dumped_record(line) if line.startswith("|") else dumped_batch(line)
             for line in lines_of(dump)
             if line.startswith(("|", "baseOffset"))
         ]
 
-        assert texts(told) == texts(shown(segment, batches=True))
+        assert texts(documents) == texts(shown(segment, batches=True))
     assert dumps
 
 

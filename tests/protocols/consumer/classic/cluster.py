@@ -169,7 +169,7 @@ class Cluster:
             process.receive(envelope)
 
     def _refuse(self, header: Header, node: int) -> None:
-        """Nobody coordinates there any more: the connection is closed."""
+        """Close the connection: that broker is not a coordinator any more."""
         gone = Envelope(Header(header.client, -1), Disconnected(node))
         self._carry(header.client, node, False, "Disconnected", lambda: self._deliver(gone))
 
@@ -255,7 +255,7 @@ class Cluster:
     # -- what processes tell -------------------------------------------------------------------
 
     def assigned(self, process: Process) -> None:
-        """Law 1: nobody else was given any of these in this generation."""
+        """Check law 1: no other member got any of these partitions in this generation."""
         generation = process.client.state.generation.id
         for tp in process.client.state.assignment:
             owner = self.owners.setdefault((generation, tp), process.owner)
@@ -275,17 +275,17 @@ class Cluster:
                 latest = self.acknowledged.get(entry.partition, -1)
                 self.acknowledged[entry.partition] = max(latest, place)
 
-    def started(self, process: Process, told: PositionSet) -> None:
+    def started(self, process: Process, position: PositionSet) -> None:
         """Law 2: a member starts from nothing older than what was acknowledged before it asked."""
-        floor = process.floor.get(told.partition, -1)
-        if told.source == "committed":
-            place = self._durable_place(told.partition, told.offset)
-            assert place >= max(floor, 0), f"{told} is older than what was acknowledged"
-        elif told.why == "no offset":
-            assert floor < 0, f"{told}, but a commit was acknowledged"
+        floor = process.floor.get(position.partition, -1)
+        if position.source == "committed":
+            place = self._durable_place(position.partition, position.offset)
+            assert place >= max(floor, 0), f"{position} is older than what was acknowledged"
+        elif position.why == "no offset":
+            assert floor < 0, f"{position}, but a commit was acknowledged"
 
     def _durable_place(self, tp: TopicPartition, offset: int) -> int:
-        """Return the last place in the durable log where this offset stands, -1 for none."""
+        """Return the last position of this offset in the durable log, -1 for none."""
         for place in range(self.coordinator.high_watermark - 1, -1, -1):
             match self.group.log[place]:
                 case Record(OffsetCommitKey() as key, OffsetCommitValue() as value):

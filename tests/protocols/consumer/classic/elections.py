@@ -47,7 +47,7 @@ def reading(*numbers: int, **settings) -> ClientDriver:
 
 
 def elected(driver: ClientDriver, leader: int = 2, epoch: int = 1, number: int = 0) -> None:
-    """Let another broker lead a partition, and metadata tell of it."""
+    """Elect another leader of a partition and update the metadata."""
     driver.leaders = {**driver.leaders, parts(number)[0]: leader}
     driver.leader_epochs = {**driver.leader_epochs, parts(number)[0]: epoch}
     driver.advance(METADATA_AGE_MS)

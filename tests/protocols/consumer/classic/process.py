@@ -1,4 +1,4 @@
-"""A consumer process of a cluster: a client, its timers, and an application that does as told."""
+"""A consumer process of a cluster: a client, its timers, and a scripted application."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_a_finished_join_winds_the_clock_up():
     for _ in range(60):
         driver.advance(100)
         driver.poll()
-    regular = [f for f in driver.told(CommitSent) if f.kind == "auto"]
+    regular = [f for f in driver.emitted(CommitSent) if f.kind == "auto"]
 
     assert 1 == len(regular)
     assert began + 5_000 == commits(driver)[-1]
@@ -218,17 +218,17 @@ def test_a_new_member_commits_nothing_at_all_while_it_has_no_positions():
     assert [] == commits(driver)
 
 
-def test_each_commit_is_told_with_its_fate():
-    """Sent and ended, by kind and number."""
+def test_each_commit_emits_its_start_and_outcome():
+    """With its kind and number."""
     driver = ClientDriver()
     driver.stable({0: 0})
     driver.advance(5_000)
     driver.poll()
     driver.committed(E.ILLEGAL_GENERATION)
     driver.poll()
-    (sent,) = [fact for fact in driver.told(CommitSent) if fact.kind == "auto"]
+    (sent,) = [fact for fact in driver.emitted(CommitSent) if fact.kind == "auto"]
     (ended,) = [
-        end for end in driver.told(CommitEnded) if end.correlation_id == sent.correlation_id
+        end for end in driver.emitted(CommitEnded) if end.correlation_id == sent.correlation_id
     ]
 
     assert ("auto", "auto", E.ILLEGAL_GENERATION) == (sent.kind, ended.kind, ended.error)

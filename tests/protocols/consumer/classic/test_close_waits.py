@@ -31,7 +31,7 @@ def left(driver: ClientDriver) -> None:
 
 
 def joining(*, until: type = JoinGroupRequest, **settings) -> ClientDriver:
-    """A cooperative member whose next JoinGroup or SyncGroup is not answered yet."""
+    """Return a cooperative member whose next JoinGroup or SyncGroup is unanswered."""
     driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False, **settings)
     driver.stable()
     driver.learn()
@@ -120,7 +120,7 @@ def test_commits_that_wait_for_a_lookup_are_waited_for_before_the_listener():
 
 
 def test_commits_that_wait_for_a_lookup_are_waited_for_no_longer_than_the_budget():
-    """Nobody finds a coordinator: listener call, then the end."""
+    """No coordinator is found: the listener is called, then close() ends."""
     driver = unsent()
     driver.close(1_000)
     driver.advance(999)
@@ -132,14 +132,14 @@ def test_commits_that_wait_for_a_lookup_are_waited_for_no_longer_than_the_budget
 
 
 def test_a_commit_that_is_never_sent_ends_with_the_wait():
-    """It is told of, as refused by the client itself: nobody else will ever hear of it."""
+    """It is reported as failed by the client itself."""
     driver = unsent()
     driver.close(1_000)
     driver.advance(999)
-    assert [] == driver.told(CommitEnded)
+    assert [] == driver.emitted(CommitEnded)
 
     driver.advance(1)
-    (end,) = driver.told(CommitEnded)
+    (end,) = driver.emitted(CommitEnded)
     assert (offsets({0: 5}), E.COORDINATOR_NOT_AVAILABLE, True) == (
         end.offsets,
         end.error,
@@ -155,5 +155,5 @@ def test_a_failed_lookup_ends_the_wait_for_commits():
     error = E.COORDINATOR_NOT_AVAILABLE
     driver.respond(lookup, FindCoordinatorResponse(error=error))
 
-    assert [error] == [end.error for end in driver.told(CommitEnded)]
+    assert [error] == [end.error for end in driver.emitted(CommitEnded)]
     assert closed(driver)

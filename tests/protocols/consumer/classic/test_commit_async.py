@@ -29,7 +29,7 @@ def member(**settings) -> ClientDriver:
 
 
 def ends(driver: ClientDriver) -> list[tuple[ErrorCode, int]]:
-    return [(end.error, end.offsets[0].offset) for end in driver.told(CommitEnded)]
+    return [(end.error, end.offsets[0].offset) for end in driver.emitted(CommitEnded)]
 
 
 def test_it_is_sent_at_once_and_does_not_wait():
@@ -59,8 +59,8 @@ def test_without_arguments_it_commits_all_that_poll_returned():
         E.OFFSET_METADATA_TOO_LARGE,
     ],
 )
-def test_a_failure_is_told_and_never_retried(error):
-    """Whatever it was."""
+def test_a_failure_is_reported_and_never_retried(error):
+    """For every error code."""
     driver = member()
     driver.commit_async({0: 5})
     driver.committed(error)
@@ -85,7 +85,7 @@ def test_all_in_flight_fail_with_their_connection():
     assert 5 == len(driver.ever(OffsetCommitRequest))
 
 
-def test_their_ends_are_told_in_the_order_of_the_answers():
+def test_outcomes_are_reported_in_the_order_of_the_answers():
     """One connection, first in, first out."""
     driver = member()
     for offset in (3, 4):
@@ -176,7 +176,7 @@ def test_an_unjoined_member_is_refused_without_a_request():
     driver = member()
     driver.learn(E.UNKNOWN_MEMBER_ID)
     driver.commit_async({0: 3})
-    (end,) = driver.told(CommitEnded)
+    (end,) = driver.emitted(CommitEnded)
 
     assert (E.UNKNOWN_MEMBER_ID, True) == (end.error, end.refused_locally)
     assert [] == driver.ever(OffsetCommitRequest)
@@ -188,7 +188,7 @@ def test_a_joining_member_is_refused_without_a_request():
     driver.learn()
     driver.poll()
     driver.commit_async({0: 3})
-    (end,) = driver.told(CommitEnded)
+    (end,) = driver.emitted(CommitEnded)
 
     assert (E.REBALANCE_IN_PROGRESS, True) == (end.error, end.refused_locally)
 
@@ -208,7 +208,7 @@ def test_a_rebalance_in_progress_asks_for_a_rejoin():
 
 
 def disconnected() -> ClientDriver:
-    """A member whose coordinator is unknown; the lookup is not answered."""
+    """Return a member whose coordinator is unknown; the lookup is unanswered."""
     driver = member()
     driver.deaf = {FindCoordinatorRequest}
     driver.disconnect()

@@ -73,7 +73,7 @@ def test_no_heartbeats_are_sent_until_the_join_is_answered():
 
 
 def test_a_join_answer_lies_unread_while_the_application_works():
-    """Nobody pumps: no SyncGroup, no heartbeat, until the next poll reads it."""
+    """Only poll() reads it: until then there is no SyncGroup and no heartbeat."""
     driver = ClientDriver(heartbeat_interval_ms=200)
     driver.look_up()
     driver.joined()
@@ -153,7 +153,7 @@ def test_a_silent_coordinator_is_forgotten_after_the_session_timeout():
     generation = driver.state.generation
     driver.advance(10_000)
 
-    assert [10_000_000] == [driver.now_us for _ in driver.told(CoordinatorLost)]
+    assert [10_000_000] == [driver.now_us for _ in driver.emitted(CoordinatorLost)]
     assert generation == driver.state.generation
     assert parts(0, 1) == driver.state.assignment
     assert [] == driver.calls
@@ -165,10 +165,10 @@ def test_an_answered_heartbeat_winds_the_session_up():
         driver = member(session_timeout_ms=10_000)
         driver.learn(error)
         driver.advance(9_900)
-        assert [] == driver.told(CoordinatorLost)
+        assert [] == driver.emitted(CoordinatorLost)
 
         driver.advance(100)
-        assert 1 == len(driver.told(CoordinatorLost))
+        assert 1 == len(driver.emitted(CoordinatorLost))
 
 
 def test_a_commit_does_not_wind_the_session_up():
@@ -180,7 +180,7 @@ def test_a_commit_does_not_wind_the_session_up():
         driver.advance(1_000)
     driver.advance(1_000)
 
-    assert 1 == len(driver.told(CoordinatorLost))
+    assert 1 == len(driver.emitted(CoordinatorLost))
 
 
 def test_a_coordinator_that_is_found_winds_the_session_up():

@@ -78,7 +78,7 @@ def test_a_member_the_coordinator_does_not_know_resets_itself(error, kept):
 
 @pytest.mark.parametrize("error", [E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION, E.FENCED_INSTANCE_ID])
 def test_errors_for_an_older_generation_are_ignored(error):
-    """The member has moved on; what the old generation is told means nothing."""
+    """The member has a newer generation; an error of the old one has no effect."""
     driver = member()
     driver.advance(3_000)
     late = driver.lose(HeartbeatRequest)
@@ -131,7 +131,7 @@ def test_a_disconnect_only_loses_the_coordinator():
 
 
 def test_a_zombie_is_handed_more_before_it_learns_of_its_eviction():
-    """Silent eviction: polls go on until somebody reads the error and a poll acts on it."""
+    """It is removed silently: polls return records until one handles the error."""
     driver = member(max_poll_records=5)
     driver.hand({0: 25})
     driver.advance_until(HeartbeatRequest)

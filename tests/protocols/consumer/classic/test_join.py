@@ -110,7 +110,7 @@ def test_reasons_are_cut_to_what_the_protocol_allows():
 
 
 def test_a_follower_syncs_without_assignments():
-    """Whoever does not lead asks for its own part, in the generation and protocol it was given."""
+    """A follower asks for its own assignment, with the generation and protocol it was given."""
     driver = ClientDriver()
     driver.look_up()
     driver.joined(3)

@@ -50,7 +50,7 @@ FATAL = {
 
 
 def joining(**settings) -> ClientDriver:
-    """A member with the id ``m-7`` whose JoinGroup is in flight, while poll waits."""
+    """Return a member with the id ``m-7`` whose JoinGroup is in flight, while poll waits."""
     driver = ClientDriver(**settings)
     driver.poll(10_000)
     driver.join_error(E.MEMBER_ID_REQUIRED, "m-7")
@@ -136,7 +136,7 @@ def test_a_join_answer_that_comes_after_a_reset_is_not_used():
     assert "" == driver.one(JoinGroupRequest).member_id
 
 
-def test_a_join_that_nobody_answers_is_sent_again_with_the_same_id():
+def test_an_unanswered_join_is_sent_again_with_the_same_id():
     """After max(request timeout, poll interval + 5 s) the connection is dropped."""
     driver = joining(max_poll_interval_ms=60_000, metadata_max_age_ms=10_000_000)
     sent = driver.lose(JoinGroupRequest)
@@ -165,7 +165,7 @@ def test_a_join_may_take_as_long_as_the_rebalance(poll_interval_ms, timeout_ms):
 
 
 def syncing(**settings) -> ClientDriver:
-    """A member in generation 5 whose SyncGroup is in flight, while poll waits; it owns nothing."""
+    """Return a member without partitions whose SyncGroup of generation 5 is in flight during a poll."""
     driver = ClientDriver(enable_auto_commit=False, **settings)
     driver.poll(100_000)
     driver.joined(5, member="m-7")
@@ -280,7 +280,7 @@ def test_a_sync_overtaken_by_the_next_rebalance_keeps_what_the_member_owns():
 
 
 def test_a_join_answer_with_success_names_the_member():
-    """The id in the answer becomes the member's, whoever made it up (static restarts)."""
+    """The id in the answer becomes the member's id, also one it did not have (static restarts)."""
     driver = ClientDriver(group_instance_id="i-1")
     driver.look_up()
     driver.answer(

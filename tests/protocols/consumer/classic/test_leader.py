@@ -35,7 +35,7 @@ class Plugin:
         self.rebalance_protocols = protocols or (RebalanceProtocol.EAGER,)
         self.answer = answer
         self.asked: list[tuple[Topics, Subscriptions]] = []
-        self.told: list[tuple[tuple[TopicPartition, ...], int]] = []
+        self.assigned: list[tuple[tuple[TopicPartition, ...], int]] = []
 
     def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
         return ",".join(sorted(topics)).encode()
@@ -48,11 +48,11 @@ class Plugin:
         return given
 
     def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
-        self.told.append((partitions, generation))
+        self.assigned.append((partitions, generation))
 
 
 def elected(plugin: Any, **settings: Any) -> ClientDriver:
-    """A member that is told it leads itself and another one."""
+    """Return a member that has become the leader of itself and another member."""
     driver = ClientDriver(
         assignors=(plugin,), **{"enable_auto_commit": False, "topics": {"t": 4}, **settings}
     )
@@ -64,7 +64,7 @@ def elected(plugin: Any, **settings: Any) -> ClientDriver:
     return driver
 
 
-def test_the_leader_brings_the_assignment_of_everybody():
+def test_the_leader_sends_the_assignment_of_all_members():
     """It runs the selected assignor on all subscriptions, and syncs with the result."""
     driver = elected("range")
     given = dict(driver.one(SyncGroupRequest).assignments)
@@ -83,21 +83,21 @@ def test_the_assignor_sees_partition_counts_and_subscriptions():
     assert b"t" == subscriptions[MEMBER].user_data
 
 
-def test_every_member_tells_its_assignor_what_it_was_given():
-    """With the generation, before the listener hears of it."""
+def test_every_member_passes_its_assignment_to_its_assignor():
+    """With the generation, before the listener is called."""
     plugin = Plugin({})
     driver = ClientDriver(assignors=(plugin,))
     heard = []
-    driver.on_call = lambda _: heard.append(list(plugin.told))
+    driver.on_call = lambda _: heard.append(list(plugin.assigned))
     driver.join(0, generation=6)
 
     assert [[(parts(0), 6)]] == heard
 
 
 def test_a_defect_of_the_assignor_is_thrown_from_poll():
-    """Nobody gets an assignment; the fact says which assignor failed, and why."""
+    """No member gets an assignment; the event has the assignor and the reason."""
     driver = elected(Plugin(DEFECT))
-    (fact,) = driver.told(AssignorFailed)
+    (fact,) = driver.emitted(AssignorFailed)
 
     assert ("plug-in", str(DEFECT)) == (fact.assignor, fact.message)
     assert Failed("KafkaException") == driver.returned[-1]
@@ -129,7 +129,7 @@ def test_a_cooperative_plug_in_may_not_move_what_is_still_owned(answer, violates
     plugin = Plugin(answer, RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE)
     driver = elected(plugin)
 
-    assert violates == bool(driver.told(AssignorFailed))
+    assert violates == bool(driver.emitted(AssignorFailed))
     assert violates == (not driver.pending(SyncGroupRequest))
     if violates:
         assert Failed("IllegalStateException") == driver.returned[-1]
@@ -143,7 +143,7 @@ def test_the_same_move_is_an_eager_plug_ins_right():
 
 
 def test_the_built_in_cooperative_assignor_withholds_what_moves():
-    """A partition on its way between living owners is nobody's in this generation."""
+    """A partition that moves between living owners has no owner in this generation."""
     driver = ClientDriver(
         assignors=("cooperative-sticky",), topics={"t": 4}, enable_auto_commit=False
     )
@@ -157,16 +157,16 @@ def test_the_built_in_cooperative_assignor_withholds_what_moves():
     assert (0, 2) == (len(given[MEMBER]), len(given[OTHER]))
 
 
-def test_a_partition_given_twice_is_told():
-    """A warning, unless the plug-in says that it shares on purpose."""
+def test_a_partition_assigned_twice_is_reported():
+    """A warning, unless the plug-in declares that it shares on purpose."""
     answer = {MEMBER: parts(0, 1), OTHER: parts(1, 2, 3)}
     driver = elected(Plugin(answer))
-    (fact,) = driver.told(AssignmentWarning)
+    (fact,) = driver.emitted(AssignmentWarning)
     assert (parts(1)[0], (MEMBER, OTHER), 1) == (fact.partition, fact.member_ids, fact.generation)
 
     sharing = Plugin(answer)
     sharing.exclusive = False  # type: ignore[attr-defined]
-    assert [] == elected(sharing).told(AssignmentWarning)
+    assert [] == elected(sharing).emitted(AssignmentWarning)
 
 
 def test_a_follower_runs_no_assignor():

@@ -81,7 +81,7 @@ def test_a_back_off_whose_maximum_is_not_above_its_base_is_constant():
 
 
 def test_a_lookup_without_an_answer_is_repeated_after_the_request_timeout():
-    """Nobody answers: the request is given up after request.timeout.ms, and sent again."""
+    """The request expires after request.timeout.ms and is sent again."""
     driver = ClientDriver(request_timeout_ms=2_000)
     driver.deaf = {FindCoordinatorRequest}
     driver.poll(10_000)
@@ -162,8 +162,8 @@ def test_the_heartbeat_thread_forgets_a_lookup_that_its_last_turn_sent():
     assert [100, 300, 500, 700, 900] == times
 
 
-def test_the_answer_of_a_forgotten_lookup_is_taken_all_the_same():
-    """Whoever asked: an answer names the coordinator."""
+def test_the_answer_of_an_expired_lookup_is_used():
+    """Any answer names the coordinator."""
     driver = ClientDriver()
     driver.stable()
     driver.deaf = {FindCoordinatorRequest}

@@ -165,7 +165,7 @@ def test_a_change_in_the_middle_of_a_rebalance_leads_to_another():
 
 
 def test_racks_count_only_for_a_client_that_has_one():
-    """A replica's rack that changes is a change to whoever set client.rack."""
+    """A changed rack of a replica is a change only for clients that set client.rack."""
     for rack, reason in (("r1", "cached metadata has changed"), ("", None)):
         driver = leader({"t": 1}, client_rack=rack)
         driver.racks = {"t": (("r1", "r2"),)}
@@ -174,7 +174,7 @@ def test_racks_count_only_for_a_client_that_has_one():
 
 
 def test_a_restarted_static_leader_watches_although_it_assigns_nothing():
-    """Told to skip the assignment, it syncs empty-handed and compares from then on."""
+    """With skip_assignment it syncs without assignments, and compares metadata from then on."""
     driver = ClientDriver(
         group_instance_id="i-1", enable_auto_commit=False, metadata_max_age_ms=AGE
     )
@@ -247,7 +247,7 @@ def test_an_answer_asked_for_before_those_topics_were_known_does_not_count():
 
 
 def test_a_recreated_topic_is_led_in_epochs_of_its_own():
-    """An older epoch tells nothing about the same topic, everything about a new one (its id)."""
+    """An older epoch of the same topic id is ignored, one of a new topic id is used."""
     driver = ClientDriver(metadata_max_age_ms=AGE)
     driver.leader_epochs = dict.fromkeys(parts(0, 1), 5)
     driver.look_up()

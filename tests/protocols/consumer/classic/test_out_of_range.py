@@ -14,7 +14,7 @@ OFF = "OffsetOutOfRangeException"
 
 
 def test_out_of_range_resets_by_policy():
-    """Retention overtook the position: the policy says where to go on, and why is told."""
+    """The log start passed the position: the policy decides, and the reason is emitted."""
     driver = ClientDriver(enable_auto_commit=False)
     driver.stable({0: 5})
     driver.poll(10_000)
@@ -22,8 +22,8 @@ def test_out_of_range_resets_by_policy():
 
     assert {} == driver.positions()
     driver.listed({0: 30})
-    told = driver.told(PositionSet)[-1]
-    assert (30, "earliest", "out of range") == (told.offset, told.source, told.why)
+    event = driver.emitted(PositionSet)[-1]
+    assert (30, "earliest", "out of range") == (event.offset, event.source, event.why)
 
 
 def out_of_range(*numbers: int) -> ClientDriver:
@@ -102,7 +102,7 @@ def test_out_of_range_is_thrown_for_one_partition_a_poll():
 
 
 def test_out_of_range_of_a_partition_given_away_is_never_thrown():
-    """Whoever owns it now will find out."""
+    """Its new owner finds the error itself."""
     driver = out_of_range(0, 1)
     driver.records({0: 0}, error=E.OFFSET_OUT_OF_RANGE)
     driver.learn()

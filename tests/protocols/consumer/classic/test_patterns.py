@@ -144,7 +144,7 @@ def test_leaders_are_in_force_as_soon_as_the_answer_is_read():
     assert 2 == driver.client.consumer.positions.leader(parts(0)[0]).leader
 
 
-def test_an_answer_nobody_waits_for_is_dropped():
+def test_an_outdated_answer_is_dropped():
     """Only the last request's answer counts."""
     driver = ClientDriver()
     driver.stable()

@@ -205,8 +205,8 @@ def test_a_poll_that_has_to_wait_handles_what_has_arrived():
     assert driver.state.rejoin is not None or driver.pending(JoinGroupRequest)
 
 
-def test_fetched_records_wait_for_somebody_who_pumps():
-    """While the application works the heartbeat thread takes them in, within 100 ms."""
+def test_fetched_records_are_read_by_poll_or_the_heartbeat_thread():
+    """While the application works the heartbeat thread reads them, within 100 ms."""
     driver = member(max_poll_records=5)
     driver.poll()
     driver.advance(30)
@@ -280,7 +280,7 @@ def test_records_from_before_an_eager_rebalance_are_dropped():
 
 
 def test_records_are_read_from_the_committed_offset_after_a_loss():
-    """A member that lost its partitions starts where the group stands, not where it was."""
+    """A member that lost its partitions starts at the committed offset, not at its old position."""
     driver = member()
     driver.hand({0: 30})
     driver.learn(E.ILLEGAL_GENERATION)

@@ -40,12 +40,12 @@ def test_a_member_that_stops_polling_leaves_and_drops_out():
     assert (Membership.UNJOINED, Generation()) == (driver.membership, driver.state.generation)
     assert [] == [at for at in beats(driver) if at > 1_100]
     assert ["consumer pro-actively leaving the group"] == [
-        fact.reason for fact in driver.told(ClientDropped)
+        fact.reason for fact in driver.emitted(ClientDropped)
     ]
 
 
 def test_its_next_poll_loses_the_partitions_and_joins_anew():
-    """Lost with all, and a JoinGroup that tells why."""
+    """It calls onPartitionsLost with all partitions, then a JoinGroup with the reason."""
     driver = member(max_poll_interval_ms=1_000)
     driver.advance(2_000)
     driver.poll()

@@ -33,8 +33,8 @@ def assigned(*numbers: int, **settings) -> ClientDriver:
 
 
 def sources(driver: ClientDriver) -> list[tuple[int, int, str, str]]:
-    told = driver.told(PositionSet)
-    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in told]
+    events = driver.emitted(PositionSet)
+    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in events]
 
 
 # -- committed offsets ---------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def test_other_errors_are_thrown(error):
 
 
 def unread(*, policy: str = "none") -> ClientDriver:
-    """A member whose application works while its OffsetFetch is under way."""
+    """Return a member whose application works while its OffsetFetch is in flight."""
     driver = ClientDriver(enable_auto_commit=False, auto_offset_reset=policy)
     driver.join(0, 1)
     driver.poll()
@@ -186,7 +186,7 @@ def test_a_failure_read_inside_commit_sync_does_not_end_it():
 
 
 def test_a_failure_read_inside_close_does_not_end_it():
-    """Nobody asks for positions any more."""
+    """Positions are not needed any more."""
     driver = unread()
     driver.close()
     driver.fetched(error=FATAL.error)
@@ -249,8 +249,8 @@ def test_a_fetch_at_the_wrong_leader_refreshes_metadata_and_goes_on(error):
     assert (2, 5) == (sent.node, sent.message.partitions[0].offset)
 
 
-def test_a_partition_nobody_is_known_to_lead_has_metadata_read_again():
-    """Assigned by a leader that knew more: its committed offset alone does not make it read."""
+def test_a_partition_without_a_known_leader_requests_metadata():
+    """The group leader has newer metadata; a committed offset alone is not enough."""
     driver = ClientDriver(topics={"t": 1}, enable_auto_commit=False)
     driver.look_up()
     driver.topics = {"t": 2}
@@ -270,7 +270,7 @@ def test_a_partition_nobody_is_known_to_lead_has_metadata_read_again():
 
 
 def test_a_reset_waits_for_a_leader():
-    """Nobody to ask: metadata is read again until there is one."""
+    """Metadata are requested until there is one."""
     driver = ClientDriver(enable_auto_commit=False)
     driver.leaders = dict.fromkeys(parts(0, 1), -1)
     driver.join(0)

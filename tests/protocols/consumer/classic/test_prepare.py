@@ -53,7 +53,7 @@ def test_the_join_goes_on_when_the_commit_is_accepted(assignors):
 
     assert revoked == driver.calls
     assert driver.pending(JoinGroupRequest)
-    assert ["prepare"] == [fact.kind for fact in driver.told(CommitSent)]
+    assert ["prepare"] == [fact.kind for fact in driver.emitted(CommitSent)]
 
 
 @EITHER
@@ -155,7 +155,7 @@ def test_a_first_join_has_nothing_to_commit():
     driver.look_up()
 
     assert [] == driver.ever(OffsetCommitRequest)
-    assert [] == driver.told(CommitSent)
+    assert [] == driver.emitted(CommitSent)
 
 
 @EITHER
@@ -166,7 +166,7 @@ def test_a_member_that_dropped_out_is_refused_its_commit_and_goes_on(assignors):
     driver.calls.clear()
     driver.learn(E.UNKNOWN_MEMBER_ID)
     driver.poll()
-    (ended,) = driver.told(CommitEnded)
+    (ended,) = driver.emitted(CommitEnded)
 
     assert ("prepare", True) == (ended.kind, ended.refused_locally)
     assert [] == driver.ever(OffsetCommitRequest)
@@ -215,7 +215,7 @@ def test_a_commit_lost_with_its_connection_is_made_again_at_the_next_coordinator
 
 
 def test_an_old_commits_refusal_makes_the_preparation_run_once_more():
-    """Read after the member dropped out it resets it again; nobody is called twice."""
+    """Read after the member has left the group, it resets it again; the listener is called once."""
     driver = ClientDriver()
     driver.stable()
     driver.hand({0: 6})

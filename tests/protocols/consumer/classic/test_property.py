@@ -113,7 +113,7 @@ class Living(RuleBasedStateMachine):
     # -- people come and go --------------------------------------------------------------------
 
     def at(self, place: int) -> Process | None:
-        """Whoever lives at a place, if anybody does."""
+        """Return the living process at a place, or None."""
         living = [p for p in self.cluster.alive() if p.name.startswith(f"p{place}.")]
         return living[0] if living else None
 
@@ -183,13 +183,13 @@ class Living(RuleBasedStateMachine):
         self.cluster.check()
 
     @invariant()
-    def nobody_throws(self) -> None:
-        """None of this is a reason for an application to die, but a double's instance id."""
+    def no_application_throws(self) -> None:
+        """Only a process whose instance id was taken may fail."""
         failed = [p.failed for p in self.cluster.processes.values() if p.failed is not None]
         assert all(f.exception in ALLOWED for f in failed), failed
 
     def teardown(self) -> None:
-        """Left alone, whoever lives comes to rest in one generation."""
+        """Check that without further faults all living members settle in one generation."""
         if not hasattr(self, "cluster"):
             return
         self.cluster.cut.clear()

@@ -27,8 +27,8 @@ def assigned(*numbers: int, **settings) -> ClientDriver:
 
 
 def sources(driver: ClientDriver) -> list[tuple[int, int, str, str]]:
-    told = driver.told(PositionSet)
-    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in told]
+    events = driver.emitted(PositionSet)
+    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in events]
 
 
 POLICIES = {
@@ -75,7 +75,7 @@ def test_without_a_policy_poll_throws():
 
 
 def test_other_partitions_are_read_while_one_waits_for_its_reset():
-    """A missing position holds nobody else up."""
+    """A missing position does not delay other partitions."""
     driver = assigned()
     driver.fetched({0: 5})
     driver.records({0: 3})
@@ -103,7 +103,7 @@ def test_partitions_of_several_leaders_are_asked_apart():
     "error", [E.NOT_LEADER_OR_FOLLOWER, E.UNKNOWN_TOPIC_OR_PARTITION, E.LEADER_NOT_AVAILABLE]
 )
 def test_a_reset_that_failed_is_retried_and_metadata_read_again(error):
-    """After retry.backoff.ms, at whoever leads by then."""
+    """After retry.backoff.ms, at the leader of that time."""
     driver = assigned(0)
     driver.fetched()
     known = len(driver.ever(MetadataRequest))
@@ -170,7 +170,7 @@ def test_an_eager_rebalance_opens_every_gate():
 
 
 def test_an_answer_that_comes_late_does_not_move_a_position():
-    """Whoever has a position keeps it."""
+    """A partition that has a position keeps it."""
     driver = assigned(0, request_timeout_ms=7_000)
     driver.fetched()
     late = driver.lose(ListOffsetsRequest)

@@ -25,7 +25,7 @@ def subscribe(driver: ClientDriver, *topics: str) -> None:
 
 
 def test_the_next_poll_joins_with_the_new_topics():
-    """Not before, and nobody is called till then; metadata of new topics are asked for at once."""
+    """Until then no listener is called; metadata of new topics are requested at once."""
     driver = member()
     subscribe(driver, "u", "t")
     driver.advance(1_000)

@@ -47,8 +47,8 @@ def test_unsubscribe_after_dropping_out_loses():
     assert [] == driver.ever(LeaveGroupRequest)
 
 
-def test_whoever_is_not_subscribed_may_not_poll():
-    """IllegalStateException, and no new JoinGroup, whatever metadata say."""
+def test_poll_without_a_subscription_throws():
+    """IllegalStateException, and no new JoinGroup after any metadata."""
     driver = member(metadata_max_age_ms=1_000)
     driver.unsubscribe()
     joins = len(driver.ever(JoinGroupRequest))

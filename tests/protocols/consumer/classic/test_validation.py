@@ -33,7 +33,7 @@ from .elections import (
 
 
 def sources(driver: ClientDriver) -> list[tuple[int, str, str]]:
-    return [(fact.offset, fact.source, fact.why) for fact in driver.told(PositionSet)]
+    return [(fact.offset, fact.source, fact.why) for fact in driver.emitted(PositionSet)]
 
 
 # -- committed offsets ---------------------------------------------------------------------------
@@ -114,10 +114,10 @@ def test_a_new_leader_is_asked_before_it_is_read_from():
     assert (2, (EpochToCheck(*parts(0), 0, 1),)) == (sent.node, sent.message.partitions)
     assert [] == fetches(driver, 2)
 
-    told = sources(driver)
+    before = sources(driver)
     driver.ends({0: (0, 8)})
     assert [(0, 8, 1)] == fetches(driver, 2)
-    assert told == sources(driver)
+    assert before == sources(driver)
 
 
 def test_each_leader_is_asked_about_its_own_partitions():

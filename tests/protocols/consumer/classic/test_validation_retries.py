@@ -126,8 +126,8 @@ def test_an_answer_about_a_partition_given_away_meanwhile_is_dropped(number):
     assert {number: 50} == driver.positions()
 
 
-def test_nobody_is_asked_while_nobody_leads():
-    """Metadata are read until somebody does."""
+def test_without_a_leader_no_request_is_sent():
+    """Metadata are requested until there is a leader."""
     driver = starting(3, metadata_max_age_ms=300_000)
     driver.advance(1_000)
     before = metadata_asked(driver)
@@ -156,7 +156,7 @@ def test_a_leader_learned_while_the_coordinator_is_looked_up_is_asked_afterwards
 
 
 def test_a_fenced_fetch_has_metadata_read_again_and_the_position_validated():
-    """Somebody was elected since: the fetch was for a leader of the past."""
+    """A new leader was elected; the fetch was sent with the old leader epoch."""
     driver = reading()
     driver.leader_epochs = dict.fromkeys(parts(0, 1), 1)
     driver.records({0: 0}, error=E.FENCED_LEADER_EPOCH)

@@ -92,8 +92,8 @@ class ClientBench(Bench):
         return [sent.message for sent in self.history if isinstance(sent.message, kind)]
 
     def ways(self) -> list[str]:
-        """The states it has been in, as its log would tell."""
-        return [fact.after for fact in self.told(ClientStateChanged)]
+        """Return the states it has been in, as its log would show."""
+        return [fact.after for fact in self.emitted(ClientStateChanged)]
 
     def owned(self) -> list[int]:
         return [tp.partition for tp in self.state.assignment]

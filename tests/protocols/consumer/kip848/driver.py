@@ -71,10 +71,14 @@ class ClientDriver(ClientBench):
     # -- answers -----------------------------------------------------------------------------
 
     def beaten(
-        self, epoch: int | None = None, *numbers: int, told: Any = None, interval_ms: int = 5_000
+        self,
+        epoch: int | None = None,
+        *numbers: int,
+        assigned: Any = None,
+        interval_ms: int = 5_000,
     ) -> None:
-        """Answer the oldest heartbeat; with numbers, or *told*, it is to own these partitions."""
-        given = ids(*numbers) if numbers else told
+        """Answer the oldest heartbeat, with partition numbers or the partitions *assigned*."""
+        given = ids(*numbers) if numbers else assigned
         answer = ConsumerGroupHeartbeatResponse(
             member_id=MEMBER,
             member_epoch=self.epoch if epoch is None else epoch,
@@ -125,7 +129,7 @@ class ClientDriver(ClientBench):
 
     def reconcile(self, epoch: int, *numbers: int) -> None:
         """Answer the heartbeat in flight with an assignment, and poll until it is acknowledged."""
-        self.beaten(epoch, *numbers, told=())
+        self.beaten(epoch, *numbers, assigned=())
         for _ in range(6):
             if self.pending(Beat):
                 break
@@ -158,9 +162,9 @@ class ClientDriver(ClientBench):
         self.facts.clear()
 
     def to_own(self, *numbers: int, epoch: int = 2) -> None:
-        """Let the next heartbeat's answer tell the member to own these partitions."""
+        """Assign these partitions to the member in the next heartbeat's answer."""
         self.beat_due()
-        self.beaten(epoch, *numbers, told=())
+        self.beaten(epoch, *numbers, assigned=())
 
     def beat_due(self) -> Any:
         """Let time pass until the next heartbeat, and return it."""

@@ -212,7 +212,7 @@ def test_a_calm_client_is_quiet_until_its_next_heartbeat_or_commit():
 
 
 def lose_coordinator(driver: ClientDriver) -> None:
-    """Break the connection to it; nobody knows who is the next."""
+    """Break the connection to the coordinator; the next one is unknown."""
     driver.coordinator = None
     driver.disconnect()
 

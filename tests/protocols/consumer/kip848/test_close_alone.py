@@ -24,7 +24,7 @@ def alone(driver: ClientDriver) -> ClientDriver:
 
 
 def test_asynchronous_commits_are_given_up_without_a_coordinator():
-    """Nobody looks for one any more, so close() does not wait for what can never be sent."""
+    """No lookup is sent any more, so close() does not wait for commits that cannot be sent."""
     driver = alone(manual())
     driver.commit_async({0: 9})
     driver.close()

@@ -180,7 +180,7 @@ def test_commit_async_is_never_sent_again(driver, error):
     driver.committed(error)
     driver.advance(4_000)
 
-    assert [error] == [fact.error for fact in driver.told(CommitEnded)]
+    assert [error] == [fact.error for fact in driver.emitted(CommitEnded)]
     assert 1 == len(driver.ever(OffsetCommitRequest))
 
 
@@ -190,7 +190,7 @@ def test_a_lost_connection_ends_asynchronous_commits(driver):
     driver.disconnect()
     driver.advance(4_000)
 
-    assert [ErrorCode.NETWORK_EXCEPTION] == [fact.error for fact in driver.told(CommitEnded)]
+    assert [ErrorCode.NETWORK_EXCEPTION] == [fact.error for fact in driver.emitted(CommitEnded)]
     assert 1 == len(driver.ever(OffsetCommitRequest))
 
 
@@ -308,14 +308,14 @@ def test_a_commit_waits_for_its_turn_with_what_it_covers():
     assert offsets({0: 3}) == driver.one(OffsetCommitRequest).offsets
 
 
-def test_commits_are_told_with_kind_and_epoch():
-    """Whoever keeps the books hears what was sent, and how it ended."""
+def test_commits_are_emitted_with_kind_and_epoch():
+    """The events have each request and its outcome."""
     driver = auto()
     driver.advance(5_000)
     driver.poll()
     driver.committed()
 
-    (sent,), (ended,) = driver.told(CommitSent), driver.told(CommitEnded)
+    (sent,), (ended,) = driver.emitted(CommitSent), driver.emitted(CommitEnded)
     assert ("auto", 2, offsets({0: 3})) == (sent.kind, sent.generation, sent.offsets)
     assert (sent.correlation_id, ErrorCode.NONE) == (ended.correlation_id, ended.error)
 

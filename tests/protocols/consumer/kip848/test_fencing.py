@@ -57,7 +57,7 @@ def test_what_is_lost_is_not_read_any_more(driver):
 
 
 def test_nothing_is_committed_because_of_it(driver):
-    """A fenced member has no say any more: what it read is read again by somebody."""
+    """A fenced member cannot commit: its records are reprocessed by the next owner."""
     driver.beat_due()
     driver.refused(ErrorCode.UNKNOWN_MEMBER_ID)
     driver.poll()
@@ -89,7 +89,7 @@ def test_a_fenced_member_that_owns_nothing_joins_at_once():
 
 
 def test_without_a_listener_a_fenced_member_joins_at_once():
-    """Nobody has to be told."""
+    """There is no callback to wait for."""
     driver = ClientDriver(listener=False)
     driver.stable()
     driver.beat_due()

@@ -41,8 +41,8 @@ def test_the_interval_begins_when_a_heartbeat_leaves(driver):
     assert 3_500 == driver.advance_until(Beat)
 
 
-def test_a_new_interval_begins_with_the_answer_that_tells_it(driver):
-    """A changed interval counts from when it was heard."""
+def test_a_new_interval_begins_with_its_answer(driver):
+    """A changed interval counts from when it was received."""
     driver.beat_due()
     driver.advance(1_000)
     driver.beaten(interval_ms=2_000)
@@ -71,7 +71,7 @@ def test_one_heartbeat_is_in_flight_at_a_time(driver):
 
 
 def test_an_unanswered_heartbeat_breaks_the_connection(driver):
-    """After request.timeout.ms the coordinator is looked up and told everything anew."""
+    """After request.timeout.ms the coordinator is looked up and gets a full request."""
     driver.beat_due()
     driver.lose(Beat)
     driver.advance(30_000)
@@ -118,7 +118,7 @@ def test_a_good_answer_ends_the_back_off(driver):
 
 
 @pytest.mark.parametrize("error", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])
-def test_a_coordinator_that_moved_is_found_and_told_all_at_once(driver, error):
+def test_a_coordinator_that_moved_gets_a_full_request_at_once(driver, error):
     """The heartbeat is repeated as soon as the new coordinator is known, without back-off."""
     driver.coordinator = None
     driver.beat_due()
@@ -143,7 +143,7 @@ def test_a_joining_member_does_not_wait_for_the_back_off():
 
 
 def test_a_lost_acknowledgement_is_made_up_for(driver):
-    """What is owned goes out again when nobody knows whether it arrived."""
+    """The owned partitions are sent again when it is unknown whether they arrived."""
     driver.beat_due()
     driver.beaten(3, 0, 1, 2)
     driver.poll()
@@ -196,7 +196,7 @@ def test_fatal_errors_lose_everything_and_every_poll_throws(driver, error):
     assert [] == driver.pending(Beat)
 
 
-def test_an_answer_to_a_heartbeat_from_before_a_reset_tells_nothing(driver):
+def test_an_answer_to_a_heartbeat_from_before_a_reset_is_ignored(driver):
     """A late answer to the old membership does not become the epoch of the new one."""
     sent = driver.beat_due()
     (flight,) = [s for s in driver.pending(Beat) if s.message is sent]

@@ -63,7 +63,7 @@ def test_a_heartbeat_of_a_stable_member_says_nothing():
 
 
 def test_a_first_empty_assignment_is_reconciled():
-    """Told to own nothing, a new member calls its listener with nothing and acknowledges that."""
+    """A new member with an empty assignment calls its listener with none and acknowledges."""
     driver = ClientDriver()
     driver.joining()
     driver.reconcile(2)
@@ -74,7 +74,7 @@ def test_a_first_empty_assignment_is_reconciled():
 
 
 def test_a_member_that_joins_again_into_the_same_is_stable_at_once():
-    """An answer that tells what the member owns already leaves nothing to reconcile."""
+    """An assignment that equals the owned partitions needs no reconciliation."""
     driver = ClientDriver()
     driver.stable({})
     driver.beat_due()
@@ -97,7 +97,7 @@ def test_a_pattern_of_the_coordinator_is_sent_as_it_is():
 
 
 def test_a_pattern_of_the_client_joins_without_a_topic_to_name():
-    """The first poll joins, before metadata have told of any topic; names follow when they have."""
+    """The first poll joins before any metadata; the topic names follow with the metadata."""
     driver = ClientDriver(matches=lambda name: name.startswith("t"), topics={"t": 1, "x": 1})
     assert () == driver.joining().subscribed_topic_names
     driver.reconcile(2)

@@ -187,8 +187,8 @@ def test_the_final_commit_has_the_budget_of_close(driver):
     assert Closed() == driver.returned[-1]
 
 
-def test_without_a_coordinator_nobody_is_told():
-    """A member that cannot reach its coordinator is gone without its last heartbeat."""
+def test_without_a_coordinator_no_leave_is_sent():
+    """A member that cannot reach its coordinator ends without its last heartbeat."""
     driver = manual()
     driver.coordinator = None
     driver.disconnect()
@@ -247,7 +247,7 @@ def test_close_waits_for_asynchronous_commits():
 
 
 def test_closing_a_fenced_member_loses_what_it_owned(driver):
-    """A member that is none any more has nothing to revoke, and nobody to tell."""
+    """It has nothing to revoke and sends no heartbeat."""
     driver.beat_due()
     driver.refused(ErrorCode.UNKNOWN_MEMBER_ID)
     driver.close()
@@ -259,7 +259,7 @@ def test_closing_a_fenced_member_loses_what_it_owned(driver):
 
 
 def test_closing_a_consumer_that_never_polled():
-    """There is nothing to commit, nobody to call and nothing to leave."""
+    """There is nothing to commit, no callback, and no group to leave."""
     driver = ClientDriver()
     driver.close()
 

@@ -15,7 +15,7 @@ from .driver import Beat, ClientDriver
 
 
 def being_assigned() -> tuple[ConsumerGroupDriver, ClientDriver]:
-    """A group of A, whose listener is being told of both partitions of its topic."""
+    """Return a group of A, whose listener is being called with both partitions of its topic."""
     group = ConsumerGroupDriver(topic(partitions=2))
     client = ClientDriver(member_id="A", topics={"t": 2}, enable_auto_commit=False)
     client.topic_ids = dict(IDS)

@@ -1,4 +1,4 @@
-"""Where a member may go from where it stands, and how equal assignments are told apart."""
+"""Transitions between the states of a member, and how equal assignments are distinguished."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_every_state_but_the_fatal_one_can_become_fatal():
 
 
 def test_the_first_empty_assignment_differs_from_none():
-    """A new member that is told to own nothing has something to reconcile."""
-    told = NO_ASSIGNMENT.with_target(())
+    """A new member reconciles an empty assignment."""
+    assigned = NO_ASSIGNMENT.with_target(())
 
-    assert LocalAssignment(0, ()) == told
-    assert told != NO_ASSIGNMENT
+    assert LocalAssignment(0, ()) == assigned
+    assert assigned != NO_ASSIGNMENT
 
 
-def test_the_same_target_told_again_is_no_news():
+def test_a_repeated_target_changes_nothing():
     """An assignment that equals the target keeps its count."""
     target = LocalAssignment(3, by_id([TopicPartitions("a", (1,))]))
 
@@ -56,6 +56,10 @@ def test_the_same_target_told_again_is_no_news():
 
 def test_assignments_are_compared_in_one_form():
     """Order, repetition and empty topics of an answer make no difference."""
-    told = [TopicPartitions("b", ()), TopicPartitions("a", (2, 1)), TopicPartitions("a", (1, 0))]
+    assigned = [
+        TopicPartitions("b", ()),
+        TopicPartitions("a", (2, 1)),
+        TopicPartitions("a", (1, 0)),
+    ]
 
-    assert (TopicPartitions("a", (0, 1, 2)),) == by_id(told)
+    assert (TopicPartitions("a", (0, 1, 2)),) == by_id(assigned)

@@ -84,7 +84,7 @@ def test_records_end_a_wait_after_a_wake_up():
 
 
 def test_the_answer_to_the_first_heartbeat_ends_a_wait():
-    """Until the interval is told no wait lasts: the first assignment is taken at once."""
+    """Until the interval is known poll() does not wait: the first assignment is used at once."""
     driver = ClientDriver(enable_auto_commit=False)
     driver.poll(1_000)
     driver.advance(30)

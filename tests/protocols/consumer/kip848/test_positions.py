@@ -118,13 +118,13 @@ def test_without_an_offset_the_policy_decides():
     driver.answer(ListOffsetsRequest, ListOffsetsResponse(offsets=listed))
 
     assert {0: 5, 1: 2} == driver.positions()
-    (fact,) = [f for f in driver.told(PositionSet) if f.partition.partition == 1]
+    (fact,) = [f for f in driver.emitted(PositionSet) if f.partition.partition == 1]
     assert ("earliest", "no offset") == (fact.source, fact.why)
     assert 1 == len(driver.pending(FetchRequest))
 
 
 def test_without_an_offset_and_a_policy_poll_throws():
-    """Somebody has to say where to start."""
+    """NoOffsetForPartitionException."""
     driver = assigned(auto_offset_reset="none")
     driver.fetched({0: 5})
 

@@ -1,9 +1,9 @@
-"""Whatever is answered, in whatever order, and whatever the application does meanwhile.
+"""A consumer with any answers, in any order, and any calls of the application.
 
-1. It never hands out a record of a partition that its listener was not told it owns.
-2. A commit covers nothing but what polls returned before, unless the threads raced for it.
-3. Its epoch rises until it joins anew; a commit has no epoch that it was not told.
-4. It goes where the table of states says (held by the machine), and nothing makes it fall over.
+1. It never returns a record of a partition that its listener has not been assigned.
+2. A commit covers only what polls returned before, unless the threads raced for it.
+3. Its epoch rises until it joins again; a commit has only epochs from answers.
+4. It follows the table of states (checked by the machine), and nothing makes it fail.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Living(RuleBasedStateMachine):
     @precondition(lambda self: not self._in_commit())
     @rule(numbers=NUMBERS)
     def go_on(self, numbers) -> None:
-        """Let everybody do what is expected of them for a while."""
+        """Answer everything as expected for a while."""
         driver = self.driver
         for _ in range(4):
             if driver.running:
@@ -200,14 +200,14 @@ class Living(RuleBasedStateMachine):
             del sent[place % len(sent)]
 
     @precondition(lambda self: self.driver.pending(Beat))
-    @rule(numbers=NUMBERS, told=st.booleans(), more=st.integers(0, 2))
-    def beat(self, numbers, told, more) -> None:
+    @rule(numbers=NUMBERS, assigned=st.booleans(), more=st.integers(0, 2))
+    def beat(self, numbers, assigned, more) -> None:
         driver = self.driver
         request = driver.pending(Beat)[0].message
         joins = request.member_epoch == 0
         epoch = request.member_epoch if request.member_epoch < 0 else self.epoch + more + joins
         self.epoch = max(self.epoch, epoch)
-        driver.beaten(epoch, *numbers, told=() if told or joins else None)
+        driver.beaten(epoch, *numbers, assigned=() if assigned or joins else None)
 
     @precondition(lambda self: self.driver.pending(Beat))
     @rule(error=GROUP_ERRORS)

@@ -1,7 +1,7 @@
-"""What an automatic commit covers: two threads, and nothing but time between them.
+"""What an automatic commit covers: a race between two threads.
 
 An interval commit that falls due in a poll is made by the background thread; the same poll may
-hand out buffered records. Whoever is first decides whether the commit covers them.
+return buffered records. The faster thread decides whether the commit covers them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .driver import Beat, ClientDriver, offsets, parts
 
 
 def buffered(rest: int = 20, **settings) -> ClientDriver:
-    """A member with records in hand and *rest* more of them buffered, whose commit is due."""
+    """Return a member with returned records and *rest* more buffered, whose commit is due."""
     driver = ClientDriver(max_poll_records=20, **settings)
     driver.stable({0: 0})
     driver.poll()

@@ -1,4 +1,4 @@
-"""Coming to own what the coordinator told: the order of things, and what may come between."""
+"""Reconciliation of an assignment: its steps in order, and what may interrupt it."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_newer_target_waits_its_turn(auto):
 
 
 def test_a_target_that_goes_back_is_acknowledged_without_a_call(auto):
-    """Told to own again what it owns, a member says so and calls nobody."""
+    """A member assigned again what it owns acknowledges that and calls no listener."""
     auto.to_own(0)
     auto.beat_due()
     auto.beaten(3, 0, 1)
@@ -253,7 +253,7 @@ def test_a_topic_without_a_name_is_asked_for_and_waited_for():
     driver.stable({0: 0})
     both = (*ids(0), TopicPartitions("id-new", (0,)))
     driver.beat_due()
-    driver.beaten(3, told=both)
+    driver.beaten(3, assigned=both)
 
     assert ids(0) == driver.one(Beat).topic_partitions
     assert 1 == len(driver.ever(MetadataRequest))
@@ -282,7 +282,7 @@ def test_buffered_records_wait_for_the_reconciliation_check():
 
 
 def test_without_a_listener_a_revocation_needs_no_poll():
-    """Nobody has to be called before what goes is gone; what comes is still applied in poll."""
+    """Revoked partitions go at once; added ones are still applied in poll."""
     driver = ClientDriver(listener=False, enable_auto_commit=False)
     driver.stable({0: 0, 1: 0})
     driver.to_own(0)

@@ -87,8 +87,8 @@ def test_a_stale_commit_is_tried_again_with_the_new_epoch(auto):
     assert 7 == auto.one(OffsetCommitRequest).generation_id
 
 
-def test_a_deleted_topic_holds_nobody_up(auto):
-    """UNKNOWN_TOPIC_OR_PARTITION is not tried again before a reconciliation."""
+def test_a_deleted_topic_does_not_delay_a_reconciliation(auto):
+    """UNKNOWN_TOPIC_OR_PARTITION is not retried before a reconciliation."""
     auto.to_own(0)
     auto.poll()
     auto.committed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

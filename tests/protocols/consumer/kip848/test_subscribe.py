@@ -15,7 +15,7 @@ def reading() -> ClientDriver:
         topics={"t": 1, "u": 1, "v": 1}, subscribe=("t", "u"), enable_auto_commit=False
     )
     driver.joining()
-    driver.beaten(2, told=ids(0) + ids(0, topic="u"))
+    driver.beaten(2, assigned=ids(0) + ids(0, topic="u"))
     for _ in range(4):
         driver.poll()
     driver.beaten()
@@ -30,7 +30,7 @@ def subscribe(driver: ClientDriver, *topics: str) -> None:
 
 
 def test_the_next_heartbeat_names_the_new_topics():
-    """At its next tick, with nothing else that is new; nobody is called."""
+    """At its next tick, with no other new field; no listener is called."""
     driver = reading()
     subscribe(driver, "v", "t")
     assert not driver.pending(Beat)
@@ -55,7 +55,7 @@ def test_what_is_not_subscribed_to_any_more_is_owned_but_not_read():
     assert parts(0, topic="t") + parts(0, topic="u") == driver.state.assignment
 
     driver.beat_due()
-    driver.beaten(3, told=ids(0))
+    driver.beaten(3, assigned=ids(0))
     for _ in range(3):
         driver.poll()
 

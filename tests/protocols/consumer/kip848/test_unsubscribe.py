@@ -53,7 +53,7 @@ def test_a_listener_that_throws_ends_unsubscribe(driver):
 
 
 def test_a_topic_the_member_may_not_read_does_not_end_unsubscribe(driver):
-    """What the next poll would have thrown of that is thrown by nobody."""
+    """The error that the next poll would have thrown is dropped."""
     driver.beat_due()
     driver.refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     driver.unsubscribe()
@@ -65,7 +65,7 @@ def test_a_topic_the_member_may_not_read_does_not_end_unsubscribe(driver):
 
 
 def test_a_fatal_error_while_the_listener_runs_calls_it_no_more(driver):
-    """The listener has been told of the end already; the leave is over, the member dead."""
+    """The listener is called once; the leave is over, the member is in the fatal state."""
     driver.hold_calls = True
     driver.unsubscribe()
     driver.beat_due()

@@ -1,9 +1,9 @@
-"""Clients and their group on a bad wire: whatever is lost, late or paused, nobody owns twice.
+"""Clients and their group on a faulty network: lost, late or paused, no partition has two owners.
 
 1. No partition has two current owners (``Wired.check``), and the target gives each once.
 2. Group, target and member epochs never fall.
-3. Once the faults stop, everybody arrives and every partition has an owner.
-4. Nobody dies of an error, but C, which is static, while another process has its instance.
+3. Once the faults stop, all members are stable and every partition has an owner.
+4. No client fails except C, which is static, while another process has its instance id.
 5. Every machine's own invariants hold after each step.
 """
 
@@ -168,7 +168,7 @@ class Faulty(RuleBasedStateMachine):
     # -- laws ------------------------------------------------------------------------------------
 
     @invariant()
-    def nobody_owns_twice(self) -> None:
+    def no_partition_has_two_owners(self) -> None:
         if hasattr(self, "it"):
             self.it.check()
 
@@ -202,7 +202,7 @@ class Faulty(RuleBasedStateMachine):
             assert len(given) == len(set(given)) == read
 
     def teardown(self) -> None:
-        """When the faults stop, everybody arrives."""
+        """Check that all members become stable when the faults stop."""
         if not hasattr(self, "it"):
             return
         while self.it.strays:

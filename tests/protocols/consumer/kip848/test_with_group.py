@@ -71,7 +71,7 @@ def test_a_moved_partition_goes_on_where_its_last_owner_committed():
 
 
 def test_a_closed_members_share_goes_to_the_others_at_their_next_heartbeat():
-    """It says that it leaves; nobody waits for its session."""
+    """It leaves explicitly: its session need not expire."""
     it = shared()
     leaver = it.members["B"]
     leaver.polls = False

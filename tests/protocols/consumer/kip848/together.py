@@ -38,17 +38,17 @@ class Together:
         return member
 
     def run(self, ms: float) -> None:
-        """Let time pass for everybody."""
+        """Let time pass for all."""
         for _ in range(round(ms / STEP_MS)):
             self.group.advance(STEP_MS)
             for member in list(self.members.values()):
                 member.live(STEP_MS)
-            self._nobody_owns_what_another_does()
+            self._check_single_owners()
 
     def crash(self, name: str) -> None:
         del self.members[name]
 
-    def _nobody_owns_what_another_does(self) -> None:
+    def _check_single_owners(self) -> None:
         owned = [tp for m in self.members.values() if m.belongs for tp in m.state.assignment]
         assert len(owned) == len(set(owned)), f"owned twice: {sorted(owned)}"
 

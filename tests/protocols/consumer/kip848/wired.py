@@ -1,8 +1,8 @@
-"""Clients and their coordinator on a wire that the test moves by hand, message by message.
+"""Clients and their coordinator on a network that the test moves message by message.
 
 Each member has one connection to the coordinator, on which everything keeps its order. Between
 connections there is none. When one breaks, requests on it are lost, or handled later without
-anybody to hear the answer. The clock of a paused member stands still; it hears and does nothing.
+an answer to the client. The clock of a paused member does not move; it receives nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Member(ClientDriver):
 
     @property
     def expects(self) -> frozenset[TopicPartition]:
-        """What it owns, or is told to own, or is about to."""
+        """Return the partitions it owns, is assigned, or is about to own."""
         member = self.state.member
         taking = getattr(member.reconciling, "assigned", ())
         return self.owns.union(by_name(member.target.partitions), taking)
@@ -143,7 +143,7 @@ class Wired:
         member.disconnect()
 
     def handle_stray(self) -> None:
-        """Let a request arrive whose connection is broken."""
+        """Handle a request whose connection is broken."""
         if self.strays:
             name, request = self.strays.popleft()
             self.group.send(request, name)
@@ -165,7 +165,7 @@ class Wired:
     # -- time ----------------------------------------------------------------------------------
 
     def pass_time(self, ms: float) -> None:
-        """Let time pass, for the coordinator and for everybody who is not paused."""
+        """Let time pass, for the coordinator and for all members that are not paused."""
         self.group.advance(ms)
         for member in self.members.values():
             if not member.paused:
@@ -205,9 +205,9 @@ class Wired:
                 assert other == name, f"{partition} is owned by {other} and by {name}"
 
     def come_to_rest(self, limit_ms: float) -> None:
-        """Let time pass without faults until everybody who lives owns what it shall.
+        """Let time pass without faults until every living member owns its assignment.
 
-        Every session and revocation of the dead is over within *limit_ms*.
+        Every session and revocation timeout of the dead expires within *limit_ms*.
         """
         until_us = self.group.now_us + limit_ms * 1_000
         while self.unrest() is not None and self.group.now_us < until_us:

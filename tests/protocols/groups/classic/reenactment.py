@@ -1,11 +1,11 @@
-"""A real coordinator's log, line by line, played to ours.
+"""A real coordinator's log, line by line, replayed on ours.
 
-Lines that tell of a request (an id handed out, a member added, replaced or left, an assignment
-received, offsets committed) are sent as that request at the time of the line. Lines that tell of a consequence (a
+Lines of a request (an id handed out, a member added, replaced or left, an assignment received,
+offsets committed) are sent as that request at the time of the line. Lines of a consequence (a
 rebalance and its reason, a new generation, an empty group, a member that failed) are compared
-with what our coordinator tells. Rejoins leave no line of their own: whoever is missing rejoins
-when the log says that someone has, or that the join phase is over. Members live, by a
-heartbeat a second, until the one second that makes them fail when the log says so.
+with the events of our coordinator. Rejoins have no line of their own: a missing member rejoins
+when the log shows that one has, or that the join phase is over. Members live, by a
+heartbeat a second, until the one second that makes them fail when the log has that line.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ KINDS = {
 
 
 def parse(text: str) -> list[Line]:
-    """Return the lines of a coordinator's log that tell of one classic group."""
+    """Return the lines of a coordinator's log about one classic group."""
     lines = list[Line]()
     for line in text.splitlines():
         ms = int(line.split(" ", 2)[1])
@@ -108,7 +108,7 @@ class Reenactment:
         return self
 
     def rest(self, ms: int) -> None:
-        """Let time pass in which nobody says anything."""
+        """Let time pass without requests."""
         self.driver.advance(ms)
 
     @property
@@ -123,7 +123,7 @@ class Reenactment:
         self._advance(until_ms)
 
     def _advance(self, end_ms: int) -> None:
-        """Pass time; whoever is to fail sends its last heartbeat just when it must."""
+        """Pass time; a member that is to fail sends its last heartbeat exactly when it must."""
         for fails_ms, member_id in self.failures:
             last_ms = fails_ms - self.session_ms
             if self.at_ms < last_ms <= end_ms:
@@ -217,8 +217,8 @@ class Reenactment:
         self._join(place, "", instance)
 
     def _returning(self, instance: str) -> str | None:
-        """The instance's next id, as the log's records tell it; its own line does not."""
-        past = {fact.member_id for fact in self.driver.told(MemberRemoved)}
+        """Return the instance's next id from the log's records; its own line does not have it."""
+        past = {fact.member_id for fact in self.driver.emitted(MemberRemoved)}
         past |= set(self.driver.group.members)
         stored = (member for record in self.records for member in record.members)
         fresh = (m.member_id for m in stored if m.group_instance_id == instance)
@@ -264,13 +264,13 @@ class Reenactment:
         )
         if rejoined:
             self._rejoin(self._alias(rejoined[2]), rejoined[3])
-        told = self.driver.told(RebalanceStarted)[-1]
-        self._expect("old generation", int(generation), told.generation)
+        emitted = self.driver.emitted(RebalanceStarted)[-1]
+        self._expect("old generation", int(generation), emitted.generation)
         if "explicit" in reason or "heartbeat" in reason:
-            ours, theirs = (self._without_ids(text) for text in (told.reason, reason))
+            ours, theirs = (self._without_ids(text) for text in (emitted.reason, reason))
             self._expect("reason", theirs, ours)
         else:
-            self._expect("reason", reason, told.reason)
+            self._expect("reason", reason, emitted.reason)
 
     def _without_ids(self, reason: str) -> str:
         """A static member's id may be one we made up."""
@@ -298,21 +298,21 @@ class Reenactment:
             wait_ms = (self.driver.timers[f"join-{GROUP}"] - self.driver.now_us) / 1000
             self._expect("wait at most", True, wait_ms <= SLACK_MS)
             self.driver.advance(wait_ms)
-        told = self.driver.told(JoinPhaseEnded)[-1]
-        self._expect("new generation", int(generation), told.generation)
-        self._expect("its members", int(members), len(told.members))
+        emitted = self.driver.emitted(JoinPhaseEnded)[-1]
+        self._expect("new generation", int(generation), emitted.generation)
+        self._expect("its members", int(members), len(emitted.members))
 
     def _failed(self, place: int, member_id: str) -> None:
         if self._alias(member_id) in self.driver.group.members:
             self.driver.advance(LOG_JITTER_MS)
-        told = [f for f in self.driver.told(MemberRemoved) if f.why is Departure.EXPIRED]
-        self._expect("failed", member_id[:-37], told[-1].member_id[:-37] if told else None)
+        emitted = [f for f in self.driver.emitted(MemberRemoved) if f.why is Departure.EXPIRED]
+        self._expect("failed", member_id[:-37], emitted[-1].member_id[:-37] if emitted else None)
 
     def _empty(self, place: int, generation: str) -> None:
-        told = self.driver.told(GroupEmptied)
-        self._expect("empty at", int(generation), told[-1].generation if told else None)
+        emitted = self.driver.emitted(GroupEmptied)
+        self._expect("empty at", int(generation), emitted[-1].generation if emitted else None)
 
     def _loaded(self, place: int, members: str) -> None:
         self.driver.fail_over()
-        told = self.driver.told(GroupLoaded)[-1]
-        self._expect("loaded", int(members), len(told.members))
+        emitted = self.driver.emitted(GroupLoaded)[-1]
+        self._expect("loaded", int(members), len(emitted.members))

@@ -26,7 +26,7 @@ class Situation:
     """A driver whose group is in one state.
 
     Members: ``leader``, ``follower`` and the static ``holder`` of instance S; ``pending`` is an
-    id handed out. In ABSENT and EMPTY these are names of the past.
+    id handed out. In ABSENT and EMPTY these are former members.
     """
 
     def __init__(self, state: State, who: Sender, *, protocol_type: str = "consumer") -> None:

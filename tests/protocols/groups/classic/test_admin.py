@@ -82,7 +82,7 @@ def test_a_group_shows_once_its_existence_is_durable():
 
 
 def test_an_empty_group_is_deleted_with_its_offsets():
-    """One batch: its offsets in the order of the tables, then the group; told when durable."""
+    """One batch: its offsets in the order of the tables, then the group; answered when durable."""
     driver = GroupDriver()
     (a,) = driver.stable("a")
     driver.commit(a, dict.fromkeys(range(6), 1))
@@ -103,7 +103,7 @@ def test_an_empty_group_is_deleted_with_its_offsets():
         ("other", ErrorCode.GROUP_ID_NOT_FOUND),
     ) == call.answer.results
     assert State.ABSENT == driver.state
-    assert "deleted" == driver.told(OffsetsDropped)[0].why
+    assert "deleted" == driver.emitted(OffsetsDropped)[0].why
 
 
 def test_a_deleted_group_starts_again_at_generation_0():
@@ -133,7 +133,7 @@ def test_a_deletion_that_fails_gives_the_group_back():
 
 
 def test_offsets_of_unread_topics_may_be_dropped():
-    """Those of a topic somebody reads may not."""
+    """Those of a topic with a subscriber may not."""
     driver = GroupDriver()
     (a,) = driver.stable("a")
     driver.commit(a, {0: 1})
@@ -212,7 +212,7 @@ def test_a_deleted_topic_takes_its_offsets_along():
     keys = [record.key for record in driver.batches[-1]]
     assert {GROUP, "other"} == {key.group for key in keys}
     assert [5, 0, 2, 4, 1, 3] == [key.partition for key in keys if key.group == GROUP]
-    assert {"topic deleted"} == {fact.why for fact in driver.told(OffsetsDropped)}
+    assert {"topic deleted"} == {fact.why for fact in driver.emitted(OffsetsDropped)}
     assert State.STABLE == driver.state
 
 
@@ -228,8 +228,8 @@ def test_offsets_of_a_topic_made_anew_survive_the_old_ones_deletion():
     assert [1, -1] == [driver.committed(0), driver.committed(1)]
 
 
-def test_a_topic_nobody_committed_to_leaves_no_trace():
-    """No record, no word."""
+def test_a_topic_without_commits_leaves_no_trace():
+    """No record, no event."""
     driver = GroupDriver()
     driver.stable("a")
     written = len(driver.log)
@@ -237,4 +237,4 @@ def test_a_topic_nobody_committed_to_leaves_no_trace():
     driver.topic_deleted("u", "id")
 
     assert written == len(driver.log)
-    assert [] == driver.told(OffsetsDropped)
+    assert [] == driver.emitted(OffsetsDropped)

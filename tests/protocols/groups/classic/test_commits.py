@@ -50,8 +50,8 @@ def test_a_members_commit_by_state(
     assert [current, older, nobody, nameless] == seen
 
 
-def test_old_clients_are_not_told_that_a_group_is_missing():
-    """Up to version 8 it is an illegal generation."""
+def test_old_clients_get_illegal_generation_for_a_missing_group():
+    """Up to version 8."""
     driver = GroupDriver()
 
     assert [ILLEGAL] == errors_of(driver.commit("a-1", generation=3, version=8))
@@ -124,7 +124,7 @@ def test_an_accepted_commit_keeps_the_session():
 
     assert [ErrorCode.OFFSET_METADATA_TOO_LARGE] == errors_of(call)
     assert 45_000 == driver.session_ms(a)
-    assert [] == driver.told(OffsetsAccepted)
+    assert [] == driver.emitted(OffsetsAccepted)
 
 
 def test_a_refused_commit_does_not():
@@ -136,8 +136,8 @@ def test_a_refused_commit_does_not():
     driver.commit(a, generation=0)
 
     assert 40_000 == driver.session_ms(a)
-    (told,) = driver.told(OffsetsRefused)
-    assert (ILLEGAL, a, 0) == (told.error, told.member_id, told.generation)
+    (events,) = driver.emitted(OffsetsRefused)
+    assert (ILLEGAL, a, 0) == (events.error, events.member_id, events.generation)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_partitions_too_large_leave_the_others_alone():
 
     assert [ErrorCode.OFFSET_METADATA_TOO_LARGE, OK] == errors_of(call)
     assert [-1, 2] == [driver.committed(0), driver.committed(1)]
-    (told,) = driver.told(OffsetsAccepted)
-    assert offsets[1:] == told.offsets
+    (events,) = driver.emitted(OffsetsAccepted)
+    assert offsets[1:] == events.offsets
 
 
 # -- topics the broker does not know ---------------------------------------------------------

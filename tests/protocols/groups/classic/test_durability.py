@@ -38,8 +38,8 @@ def test_each_turn_that_writes_is_one_append():
 
     assert [SetTimer, Report, Append] == [type(effect) for effect in written]
     assert [Send] == [type(effect) for effect in driver.effects[start + 3 :]]
-    (told,) = driver.told(OffsetsAccepted)
-    assert (GROUP, a, 1, 2) == (told.group, told.member_id, told.generation, len(told.offsets))
+    (event,) = driver.emitted(OffsetsAccepted)
+    assert (GROUP, a, 1, 2) == (event.group, event.member_id, event.generation, len(event.offsets))
 
 
 def test_heartbeats_wait_behind_any_group_of_the_partition():
@@ -58,8 +58,8 @@ def test_heartbeats_wait_behind_any_group_of_the_partition():
     assert ErrorCode.NONE == beat.error
 
 
-def test_what_waits_is_released_in_order_and_only_as_far_as_is_durable():
-    """Each waits for all that was proposed when it came."""
+def test_answers_are_released_in_order_up_to_the_durable_offset():
+    """Each waits for everything proposed before it."""
     driver = GroupDriver()
     (a,) = driver.stable("a")
     driver.hold = True
@@ -118,8 +118,8 @@ def test_refusals_do_not_wait():
     ],
     ids=["heartbeat", "commit", "leave", "stable fetch", "offset delete", "delete groups"],
 )
-def test_whoever_waits_too_long_is_told(ask, expected: ErrorCode):
-    """After five seconds, counted from when its turn ran."""
+def test_a_request_that_waits_too_long_times_out(ask, expected: ErrorCode):
+    """After five seconds, counted from when it was handled."""
     driver = GroupDriver()
     (a,) = driver.stable("a")
     driver.hold = True
@@ -142,7 +142,7 @@ def test_whoever_waits_too_long_is_told(ask, expected: ErrorCode):
 
 
 def test_a_commit_that_took_too_long_may_yet_be_durable():
-    """Neither the log nor memory is undone; who was told of failure may see it stored."""
+    """Neither log nor memory is undone; a client that got an error may see it stored."""
     driver = GroupDriver()
     driver.hold = True
     call = driver.commit(offsets={0: 7})
@@ -155,8 +155,8 @@ def test_a_commit_that_took_too_long_may_yet_be_durable():
     assert 1 == len(call.answers)
 
 
-def test_a_join_that_waited_too_long_is_told_but_its_member_stays():
-    """It goes on counting as joined; a retry takes the place of the request that was answered."""
+def test_a_join_that_timed_out_keeps_its_member():
+    """It still counts as joined; a retry replaces the answered request."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b")
     driver.hold = True
@@ -174,7 +174,7 @@ def test_a_join_that_waited_too_long_is_told_but_its_member_stays():
 
 
 def test_a_join_that_is_not_repeated_still_counts():
-    """The phase ends with its member in it, though nobody is told."""
+    """The phase ends with its member in it, without an answer to it."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b")
     driver.hold = True
@@ -189,8 +189,8 @@ def test_a_join_that_is_not_repeated_still_counts():
     assert a in driver.group.pending_syncs
 
 
-def test_a_sync_that_waited_too_long_is_told_but_stays_parked():
-    """The assignment is handed out to the others."""
+def test_a_sync_that_timed_out_stays_parked():
+    """The assignment is sent to the others."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b")
     driver.join("a", a)
@@ -276,7 +276,7 @@ def test_a_group_deleted_and_made_anew_comes_back_as_it_was():
 
 @pytest.mark.parametrize("log_offset", [0, 5])
 def test_only_an_append_in_flight_can_fail(log_offset: int):
-    """The host is told what it may name."""
+    """The error lists the appends that can."""
     driver = GroupDriver()
     driver.commit()
 

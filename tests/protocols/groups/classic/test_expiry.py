@@ -56,7 +56,7 @@ def test_offsets_of_a_simple_group_count_from_their_commit():
     assert [OffsetCommitKey(GROUP, "t", 1), GroupMetadataKey(GROUP)] == [
         record.key for record in driver.batches[-1]
     ]
-    assert {"expired"} == {fact.why for fact in driver.told(OffsetsDropped)}
+    assert {"expired"} == {fact.why for fact in driver.emitted(OffsetsDropped)}
 
 
 def test_offsets_of_an_emptied_group_count_from_when_it_became_empty():

@@ -53,8 +53,8 @@ def test_a_stable_fetch_sees_the_newest_and_waits_for_it():
         ErrorCode.KAFKA_STORAGE_ERROR,
     ],
 )
-def test_a_stable_fetch_that_fails_sends_the_client_away(raw: ErrorCode):
-    """Where others are told to try again, a fetch looks for the coordinator."""
+def test_a_stable_fetch_that_fails_gets_not_coordinator(raw: ErrorCode):
+    """Other requests get a retriable error; a fetch makes the client look up the coordinator."""
     driver = GroupDriver()
     driver.hold = True
     driver.commit()
@@ -115,7 +115,7 @@ def test_by_id_topics_that_are_gone_are_left_out_of_all():
 
 
 def test_version_1_has_no_error_of_its_own():
-    """It tells each partition."""
+    """Each partition has the error."""
     request = OffsetFetchRequest(group_id=GROUP, partitions=some(0, 1), version=1)
 
     answer = error_response(request, ErrorCode.NOT_COORDINATOR)

@@ -45,8 +45,8 @@ def test_static_members_need_room_too():
     assert ErrorCode.GROUP_MAX_SIZE_REACHED == driver.join("S", instance="S").error
 
 
-def test_whoever_is_parked_already_may_ask_again_at_full_capacity():
-    """The newer request takes the older one's place, which is never answered."""
+def test_a_parked_member_may_join_again_at_full_capacity():
+    """The newer request replaces the older one, which is never answered."""
     driver = GroupDriver(group_max_size=2)
     a, first = driver.enter("a")
     driver.enter("b")
@@ -76,7 +76,7 @@ def test_the_last_to_rejoin_an_oversized_group_are_evicted():
     evicted = small.join("c", c, rebalance_ms=20_000)
 
     assert ErrorCode.GROUP_MAX_SIZE_REACHED == evicted.error
-    assert Departure.GROUP_FULL == small.told(MemberRemoved)[-1].why
+    assert Departure.GROUP_FULL == small.emitted(MemberRemoved)[-1].why
     assert not first.answered
     small.advance(20_000)
     assert (2, 2) == (first.answer.generation_id, len(small.group.members))

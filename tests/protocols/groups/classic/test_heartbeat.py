@@ -58,7 +58,7 @@ def test_a_session_ends_to_the_microsecond():
     assert State.STABLE == driver.state
     driver.advance(0.001)
 
-    assert [b] == [fact.member_id for fact in driver.told(MemberRemoved)]
+    assert [b] == [fact.member_id for fact in driver.emitted(MemberRemoved)]
     assert State.PREPARING_REBALANCE == driver.state
 
 
@@ -79,7 +79,7 @@ def test_ids_with_dashes_find_their_timer():
     driver.advance(10_000)
 
     assert State.EMPTY == driver.state
-    assert [member_id] == [fact.member_id for fact in driver.told(MemberRemoved)]
+    assert [member_id] == [fact.member_id for fact in driver.emitted(MemberRemoved)]
 
 
 def test_a_timer_of_the_past_does_nothing():

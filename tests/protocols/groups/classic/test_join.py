@@ -56,14 +56,14 @@ def test_a_refused_first_join_makes_the_group_too():
         (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_a_group_whose_first_record_fails_vanishes(raw: ErrorCode, told: ErrorCode):
-    """The parked join is told a mapped error, with no member id, and nothing is left."""
+def test_a_group_whose_first_record_fails_vanishes(raw: ErrorCode, expected: ErrorCode):
+    """The parked join gets a mapped error with no member id, and nothing is left."""
     driver = GroupDriver()
     driver.refuse = raw
 
     joined = driver.join("s", instance="S")
 
-    assert (told, "") == (joined.error, joined.answer.member_id)
+    assert (expected, "") == (joined.error, joined.answer.member_id)
     assert State.ABSENT == driver.state
     assert {"expire-group-metadata", "operation-timeout"} == set(driver.timers)
 
@@ -115,7 +115,7 @@ def test_the_holder_of_an_id_may_try_again_after_a_refusal():
 
 
 def test_protocols_are_looked_at_before_ids():
-    """A stranger with a foreign protocol is told of the protocol."""
+    """An unknown member with a foreign protocol gets INCONSISTENT_GROUP_PROTOCOL."""
     driver = GroupDriver()
     driver.stable("a")
 
@@ -157,7 +157,7 @@ def test_new_metadata_in_the_sync_phase_of_one_begins_anew():
     assert (ErrorCode.NONE, 2) == (again.error, again.answer.generation_id)
     assert State.COMPLETING_REBALANCE == driver.state
     assert f"Updating metadata for member {a} during CompletingRebalance; " in (
-        driver.told(RebalanceStarted)[-1].reason
+        driver.emitted(RebalanceStarted)[-1].reason
     )
 
 
@@ -172,12 +172,12 @@ def test_a_leader_that_rejoins_always_rebalances():
     assert State.PREPARING_REBALANCE == driver.state
     assert (
         f"Leader {a} re-joining group during Stable; client reason: cached metadata has changed"
-        == driver.told(RebalanceStarted)[-1].reason
+        == driver.emitted(RebalanceStarted)[-1].reason
     )
 
 
-def test_a_follower_that_repeats_itself_is_told_the_generation():
-    """Nothing changes: no rebalance, no session, no timeout taken over."""
+def test_a_follower_that_repeats_its_join_gets_the_generation():
+    """Nothing changes: no rebalance, no session, no new timeout."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b")
     driver.advance(1_000)
@@ -270,7 +270,7 @@ def test_the_group_id_must_not_be_empty():
 
 
 def test_old_dynamic_members_are_added_at_once():
-    """Before version 4 nobody is sent back for an id; its prefix is the client id."""
+    """Before version 4 no member is sent back for an id; its prefix is the client id."""
     driver = GroupDriver()
 
     joined = driver.join("a", version=3)
@@ -278,9 +278,9 @@ def test_old_dynamic_members_are_added_at_once():
     assert not joined.answered
     assert ["a-1"] == list(driver.group.members)
     assert "Adding new member a-1 with group instance id null; client reason: not provided" == (
-        driver.told(RebalanceStarted)[0].reason
+        driver.emitted(RebalanceStarted)[0].reason
     )
-    assert ["a"] == [fact.client for fact in driver.told(MemberAdded)]
+    assert ["a"] == [fact.client for fact in driver.emitted(MemberAdded)]
 
 
 def test_an_empty_id_of_an_unknown_static_member_gets_one_made_of_its_instance():
@@ -292,8 +292,8 @@ def test_an_empty_id_of_an_unknown_static_member_gets_one_made_of_its_instance()
     assert {"S": "S-1"} == dict(driver.group.static_members)
 
 
-def test_members_are_told_by_name_only_to_the_leader():
-    """A follower learns who leads, not who else is there."""
+def test_only_the_leader_gets_the_members():
+    """A follower gets the leader's id, but no list of members."""
     driver = GroupDriver()
     _, first = driver.enter("a")
     _, second = driver.enter("b")
@@ -305,7 +305,7 @@ def test_members_are_told_by_name_only_to_the_leader():
 
 
 def test_a_batch_of_assignments_for_strangers_is_ignored():
-    """Entries for nobody are dropped, members without an entry get nothing."""
+    """Entries for unknown members are dropped, members without an entry get nothing."""
     driver = GroupDriver()
     a, _ = driver.enter("a")
     b, _ = driver.enter("b")
@@ -331,8 +331,8 @@ def test_requests_of_a_version_before_leaving_in_batches_speak_for_one():
     assert (ErrorCode.UNKNOWN_MEMBER_ID, ()) == (answer.error, answer.members)
 
 
-def test_while_nobody_is_left_any_protocol_is_welcome():
-    """The first member left in the initial delay; the next one joins all the same."""
+def test_an_empty_join_phase_accepts_any_protocol():
+    """The first member left in the initial delay; the next one joins with another protocol."""
     driver = GroupDriver()
     first, _ = driver.enter("a")
     driver.leave(first)

@@ -21,9 +21,9 @@ def test_a_member_that_leaves_begins_a_rebalance():
     assert [ErrorCode.NONE] == errors_of(left)
     assert State.PREPARING_REBALANCE == driver.state
     assert f"explicit `LeaveGroup` request for ({b}) members." == (
-        driver.told(RebalanceStarted)[-1].reason
+        driver.emitted(RebalanceStarted)[-1].reason
     )
-    assert [(b, Departure.LEFT)] == [(f.member_id, f.why) for f in driver.told(MemberRemoved)]
+    assert [(b, Departure.LEFT)] == [(f.member_id, f.why) for f in driver.emitted(MemberRemoved)]
     assert [a] == list(driver.group.members)
     assert f"heartbeat-g-{b}" not in driver.timers
 
@@ -53,7 +53,7 @@ def test_a_batch_leaves_at_once():
         ErrorCode.UNKNOWN_MEMBER_ID,
     ] == errors_of(left)
     assert ("", "R") == left.answer.members[0][:2]
-    assert 1 == len(driver.told(RebalanceStarted)[1:])
+    assert 1 == len(driver.emitted(RebalanceStarted)[1:])
     assert ["T"] == list(driver.group.static_members)
 
 
@@ -94,7 +94,7 @@ def test_an_id_handed_out_that_leaves_rebalances_a_stable_group():
 
 
 def test_a_leaving_member_is_answered_in_the_join_phase_only():
-    """Its parked JoinGroup is told; its parked SyncGroup never is."""
+    """Its parked JoinGroup is answered; its parked SyncGroup never is."""
     driver = GroupDriver()
     a, _ = driver.enter("a")
     b, _ = driver.enter("b")
@@ -112,7 +112,7 @@ def test_a_leaving_member_is_answered_in_the_join_phase_only():
 
 
 def test_a_group_that_does_not_exist_has_no_members():
-    """Each entry is told; nothing is made."""
+    """Each entry gets UNKNOWN_MEMBER_ID; no group is created."""
     driver = GroupDriver()
 
     left = driver.leave("a-1", LeavingMember("", "S"))

@@ -57,7 +57,7 @@ def group_of(*members: MemberMetadata, leader: str | None = "a-1") -> GroupMetad
 
 
 def test_a_loaded_group_is_what_its_record_says():
-    """Stable, with one protocol a member, nobody new, nobody waiting, a full session each."""
+    """Stable, one protocol a member, no pending member or request, a full session each."""
     driver = loaded_from(group_of(stored(), stored(member_id="b-1", group_instance_id="B")))
 
     group = driver.group
@@ -80,8 +80,8 @@ def test_a_loaded_group_is_what_its_record_says():
     assert frozenset({"t"}) == group.subscribed_topics
     assert [10_000, 10_000] == [driver.session_ms("a-1"), driver.session_ms("b-1")]
     assert {"join-g", "sync-g"}.isdisjoint(driver.timers)
-    (told,) = driver.told(GroupLoaded)
-    assert (GROUP, 7, {"a-1", "b-1"}) == (told.group, told.generation, set(told.members))
+    (event,) = driver.emitted(GroupLoaded)
+    assert (GROUP, 7, {"a-1", "b-1"}) == (event.group, event.generation, set(event.members))
 
 
 def test_the_last_record_of_a_group_counts():
@@ -108,7 +108,7 @@ def test_a_group_that_is_too_large_rebalances_when_it_is_loaded():
     assert State.PREPARING_REBALANCE == driver.state
     assert driver.group.window is None
     assert 60_000_000 == driver.timers["join-g"] - driver.now_us
-    assert "over capacity 1." in driver.told(RebalanceStarted)[0].reason
+    assert "over capacity 1." in driver.emitted(RebalanceStarted)[0].reason
 
 
 def test_a_group_of_exactly_the_maximum_size_stays_stable_when_it_is_loaded():
@@ -235,7 +235,7 @@ def test_a_sync_phase_whose_record_is_lost_falls_back_a_generation():
 
 
 def test_a_sync_phase_whose_record_is_kept_is_complete():
-    """Although its followers were told that the coordinator has gone."""
+    """Although its followers got NOT_COORDINATOR."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b")
     driver.join("a", a)

@@ -98,7 +98,7 @@ def test_ids_handed_out_are_forgotten_at_a_failover():
 
 
 def test_a_new_member_is_dropped_after_five_minutes_of_waiting():
-    """Its parked join is told UNKNOWN_MEMBER_ID; members of before may wait on."""
+    """Its parked join gets UNKNOWN_MEMBER_ID; earlier members may wait longer."""
     driver = GroupDriver()
     (a,) = driver.stable("a", rebalance_ms=900_000)
     _, parked = driver.enter("b")
@@ -112,7 +112,7 @@ def test_a_new_member_is_dropped_after_five_minutes_of_waiting():
     driver.advance(1)
 
     assert (ErrorCode.UNKNOWN_MEMBER_ID, "") == (parked.error, parked.answer.member_id)
-    assert [Departure.EXPIRED] == [fact.why for fact in driver.told(MemberRemoved)]
+    assert [Departure.EXPIRED] == [fact.why for fact in driver.emitted(MemberRemoved)]
 
 
 def test_a_sign_of_life_replaces_the_five_minutes_of_a_new_member():

@@ -1,8 +1,8 @@
-"""Anything at any time: random requests, nonsense among them, failing logs, failovers.
+"""Random requests, invalid ones among them, with failing logs and failovers.
 
 The driver holds ``check()`` and the law of replay after every step; here are the laws that need
-history: generations do not fall, nobody is answered twice, a commit that was acknowledged is
-durable, whoever is a member is watched by a timer.
+history: generations do not fall, no request is answered twice, an acknowledged commit is durable,
+every member has a session timer.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ class Coordination(RuleBasedStateMachine):
         self.generation = group.generation
 
     @invariant()
-    def nobody_is_answered_twice(self) -> None:
+    def no_request_is_answered_twice(self) -> None:
         assert all(len(call.answers) <= 1 for call in self.driver._calls.values())
 
     @invariant()
@@ -294,7 +294,7 @@ class Coordination(RuleBasedStateMachine):
         assert "expire-group-metadata" in timers
 
     def untimed_joins(self) -> set[str]:
-        """Return the member ids given out whose holders nobody waits for any more."""
+        """Return the member ids given out that have no timer any more."""
         group = self.driver.shard.groups.get(GROUP)
         pending = group.pending_joins if group else ()
         timers = self.driver.timers

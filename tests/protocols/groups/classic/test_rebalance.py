@@ -100,7 +100,7 @@ def test_the_last_members_expiry_ends_the_initial_delay_at_once():
 
     assert ErrorCode.UNKNOWN_MEMBER_ID == joined.error
     assert (State.EMPTY, 1) == (driver.state, driver.group.generation)
-    assert [1] == [fact.generation for fact in driver.told(GroupEmptied)]
+    assert [1] == [fact.generation for fact in driver.emitted(GroupEmptied)]
     assert "join-g" not in driver.timers
 
 
@@ -115,8 +115,8 @@ def test_an_ids_expiry_can_end_the_initial_delay():
     assert 1 == joined.answer.generation_id
 
 
-def test_dynamic_members_that_miss_the_join_phase_are_out():
-    """At the join timer whoever has rejoined goes on."""
+def test_dynamic_members_that_miss_the_join_phase_are_removed():
+    """When the join timer fires, the members that have rejoined continue."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b", rebalance_ms=10_000, session_ms=60_000)
     again = driver.join("a", a, rebalance_ms=10_000)
@@ -124,8 +124,8 @@ def test_dynamic_members_that_miss_the_join_phase_are_out():
 
     assert [a] == [member.member_id for member in again.answer.members]
     assert (b, Departure.DID_NOT_REJOIN) == (
-        driver.told(MemberRemoved)[-1].member_id,
-        driver.told(MemberRemoved)[-1].why,
+        driver.emitted(MemberRemoved)[-1].member_id,
+        driver.emitted(MemberRemoved)[-1].why,
     )
     assert f"heartbeat-g-{b}" not in driver.timers
 
@@ -204,7 +204,7 @@ def test_a_generation_of_its_own_for_each_completed_join_phase():
 
 
 def test_a_new_rebalance_takes_the_sync_phase_back():
-    """Parked SyncGroups are told, with a fresh session; the sync timer is gone."""
+    """Parked SyncGroups are answered, with a fresh session; the sync timer is cancelled."""
     driver = GroupDriver()
     a, _ = driver.enter("a")
     b, _ = driver.enter("b")
@@ -228,7 +228,7 @@ def test_a_rebalance_under_way_has_one_reason():
 
     assert [
         "Adding new member b-1 with group instance id null; client reason: need to re-join"
-    ] == [fact.reason for fact in driver.told(RebalanceStarted)[1:]]
+    ] == [fact.reason for fact in driver.emitted(RebalanceStarted)[1:]]
 
 
 # -- who leads -------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_a_leader_that_rejoins_keeps_leading():
     driver.join("b", b, offers=protocols(topics=("u",)))
     driver.join("a", a)
 
-    assert [a, a] == [fact.leader for fact in driver.told(JoinPhaseEnded)]
+    assert [a, a] == [fact.leader for fact in driver.emitted(JoinPhaseEnded)]
 
 
 def test_an_absent_leader_is_followed_by_one_who_has_joined():

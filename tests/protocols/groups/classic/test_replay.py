@@ -41,7 +41,7 @@ def test_an_offset_makes_a_simple_group():
 
 
 def test_an_offset_leaves_a_known_group_as_it_is():
-    """Its record stands."""
+    """Its record is unchanged."""
     durable = replayed(Durable(), [Record(GroupMetadataKey(GROUP), EMPTY), offset(0, 7)])
 
     assert EMPTY == durable.groups.get(GROUP)

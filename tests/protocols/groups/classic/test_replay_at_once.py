@@ -111,7 +111,7 @@ def test_a_log_is_read_in_order():
         loading(9).replay_all([(4, record), (4, record)])
 
 
-def test_a_host_that_breaks_the_contract_is_told_so():
+def test_a_host_that_breaks_the_contract_is_refused():
     """Loading twice, replaying into a coordinator that serves, or a timer that was never set."""
     coordinator = loading(0)
     coordinator.loaded(0)

@@ -14,7 +14,7 @@ from .driver import GroupDriver
 from .wire import protocols, some
 
 
-def test_a_restart_in_a_stable_group_is_told_when_it_is_durable():
+def test_a_restart_in_a_stable_group_is_answered_when_it_is_durable():
     """Same generation; timeouts are the new ones, assignment and session the old ones."""
     driver = GroupDriver()
     ids = driver.static("R", "S")
@@ -43,15 +43,15 @@ def test_a_restart_in_a_stable_group_is_told_when_it_is_durable():
         back.answer.leader,
     )
     assert State.STABLE == driver.state
-    assert [] == driver.told(RebalanceStarted)[1:]
+    assert [] == driver.emitted(RebalanceStarted)[1:]
     assert (Departure.REPLACED, ids["S"]) == (
-        driver.told(MemberRemoved)[-1].why,
-        driver.told(MemberAdded)[-1].replaced,
+        driver.emitted(MemberRemoved)[-1].why,
+        driver.emitted(MemberAdded)[-1].replaced,
     )
 
 
 def test_a_restarted_leader_keeps_leading_without_assigning():
-    """From version 9 on it is told everything and to skip the assignor."""
+    """From version 9 on it gets all members and skip_assignment."""
     driver = GroupDriver()
     ids = driver.static("R", "S")
 
@@ -63,7 +63,7 @@ def test_a_restarted_leader_keeps_leading_without_assigning():
 
 
 def test_a_restarted_leader_of_an_old_version_takes_itself_for_a_follower():
-    """It is told of its old id as the leader."""
+    """The answer has its old id as the leader."""
     driver = GroupDriver()
     ids = driver.static("R", "S")
 
@@ -97,7 +97,7 @@ def test_a_restart_that_changes_the_chosen_protocol_rebalances():
     assert not back.answered
     assert State.PREPARING_REBALANCE == driver.state
     assert "joined with change of protocol; client reason: not provided" in (
-        driver.told(RebalanceStarted)[-1].reason
+        driver.emitted(RebalanceStarted)[-1].reason
     )
 
 
@@ -113,7 +113,7 @@ def test_a_restart_with_fewer_protocols_but_the_same_choice_is_quiet():
 
 
 def test_a_restart_in_the_sync_phase_begins_anew():
-    """Who is parked is told; who waited under the old id is fenced, without a new session."""
+    """Parked requests are answered; the old member id is fenced, without a new session."""
     driver = GroupDriver()
     ids = driver.static("R", "S")
     driver.join("R", ids["R"], instance="R")
@@ -126,7 +126,7 @@ def test_a_restart_in_the_sync_phase_begins_anew():
     assert SyncGroupResponse(error=ErrorCode.FENCED_INSTANCE_ID) == synced.answer
     assert not back.answered
     assert State.PREPARING_REBALANCE == driver.state
-    assert "Updating metadata for static member" in driver.told(RebalanceStarted)[-1].reason
+    assert "Updating metadata for static member" in driver.emitted(RebalanceStarted)[-1].reason
 
 
 def test_a_restart_in_the_join_phase_counts_as_joined():
@@ -246,7 +246,7 @@ def test_a_replaced_id_still_owes_its_sync():
     driver.advance(20_000)
     assert State.PREPARING_REBALANCE == driver.state
     assert {"R", "S"} == set(driver.group.static_members)
-    assert old in driver.told(RebalanceStarted)[-1].reason
+    assert old in driver.emitted(RebalanceStarted)[-1].reason
 
 
 def test_when_all_static_members_close_the_group_empties_in_one_generation():

@@ -99,7 +99,7 @@ def test_while_its_restart_is_on_the_way_to_the_log_a_member_cannot_expire():
 
 
 def test_a_restart_that_becomes_durable_in_the_next_join_phase_must_rejoin():
-    """It is told of the old generation and no longer counts as joined."""
+    """It gets the old generation and does not count as joined any more."""
     driver = GroupDriver()
     driver.static("R", "S")
     driver.hold = True
@@ -130,7 +130,7 @@ def test_a_restarted_leader_waits_if_the_next_join_phase_has_begun():
 
 
 def test_a_restarted_member_that_has_left_again_is_not_given_its_old_id_back():
-    """Its record fails when nobody is there any more."""
+    """Its record fails when the member has left."""
     driver = GroupDriver()
     driver.static("R", "S")
     driver.hold = True

@@ -97,8 +97,8 @@ def test_a_follower_before_the_leader_waits_for_the_log():
 
     assert [some(0), some(1)] == [leader.answer.assignment, follower.answer.assignment]
     assert [45_000, 45_000] == [driver.session_ms(a), driver.session_ms(b)]
-    (told,) = driver.told(GroupStabilised)
-    assert {a: some(0), b: some(1)} == dict(told.assignment)
+    (event,) = driver.emitted(GroupStabilised)
+    assert {a: some(0), b: some(1)} == dict(event.assignment)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_follower_before_the_leader_waits_for_the_log():
     ],
 )
 def test_an_assignment_that_cannot_be_stored_begins_a_rebalance(raw: ErrorCode, said: ErrorCode):
-    """Everyone parked is told the mapped error."""
+    """All parked requests get the mapped error."""
     driver = GroupDriver()
     a, b = completing(driver, "a", "b")
     follower = driver.sync(b)
@@ -146,7 +146,7 @@ def test_an_assignment_that_takes_too_long_begins_a_rebalance():
 
 
 def test_a_rebalance_overtakes_an_assignment_on_its_way_to_the_log():
-    """When the record is durable, nobody is given it."""
+    """When the record is durable, no member gets it."""
     driver = GroupDriver()
     a, b = completing(driver, "a", "b")
     driver.hold = True
@@ -168,11 +168,11 @@ def test_an_assignment_that_fails_after_a_rebalance_has_begun_begins_no_other():
     start = len(driver.log)
     driver.sync(a, {a: some(0)})
     driver.join("b", b, offers=protocols(topics=("u",)))
-    rebalances = len(driver.told(RebalanceStarted))
+    rebalances = len(driver.emitted(RebalanceStarted))
 
     driver.reject(start, ErrorCode.NOT_ENOUGH_REPLICAS)
 
-    assert rebalances == len(driver.told(RebalanceStarted))
+    assert rebalances == len(driver.emitted(RebalanceStarted))
     assert State.PREPARING_REBALANCE == driver.state
 
 
@@ -192,7 +192,7 @@ def test_a_leader_that_syncs_twice_writes_twice():
 
 
 def test_a_dying_leader_releases_the_followers():
-    """A parked follower outlives its own timer, then is told to rejoin."""
+    """A parked follower outlives its own timer, then gets REBALANCE_IN_PROGRESS."""
     driver = GroupDriver()
     a, b = completing(driver, "a", "b")
     driver.advance(1_000)
@@ -209,8 +209,8 @@ def test_a_dying_leader_releases_the_followers():
     assert b == driver.group.leader_id
 
 
-def test_nobody_syncs():
-    """After the rebalance timeout all are out, whatever heartbeats they send."""
+def test_no_member_syncs():
+    """After the rebalance timeout all are removed, even with heartbeats."""
     driver = GroupDriver()
     a, b = completing(driver, "a", "b", rebalance_ms=10_000)
     for _ in range(2):
@@ -221,7 +221,7 @@ def test_nobody_syncs():
     driver.advance(2)
 
     assert (State.EMPTY, 2) == (driver.state, driver.group.generation)
-    assert [Departure.DID_NOT_SYNC] * 2 == [fact.why for fact in driver.told(MemberRemoved)]
+    assert [Departure.DID_NOT_SYNC] * 2 == [fact.why for fact in driver.emitted(MemberRemoved)]
     record = driver.group_records()[-1]
     assert record is not None
     assert (2, ()) == (record.generation, record.members)
@@ -242,7 +242,7 @@ def test_silent_followers_are_dropped_from_a_stable_group():
 
 
 def test_a_silent_leader_is_dropped():
-    """Followers that wait for it are told to rejoin, and one of them leads."""
+    """Followers that wait for it get REBALANCE_IN_PROGRESS, and one of them leads."""
     driver = GroupDriver()
     a, b = completing(driver, "a", "b", rebalance_ms=10_000)
     follower = driver.sync(b)
@@ -254,8 +254,8 @@ def test_a_silent_leader_is_dropped():
     assert a not in driver.group.members
 
 
-def test_once_all_have_synced_nobody_waits_for_it():
-    """The sync timer is gone, even before the assignment is durable."""
+def test_once_all_have_synced_the_sync_timer_is_cancelled():
+    """Even before the assignment is durable."""
     driver = GroupDriver()
     a, b = completing(driver, "a", "b")
     driver.sync(b)
@@ -280,7 +280,7 @@ def test_each_generation_waits_for_its_own_syncs():
     assert {a, b} == set(driver.group.pending_syncs)
 
 
-def test_the_record_of_an_assignment_tells_when_the_sync_phase_began():
+def test_the_record_of_an_assignment_has_the_start_of_the_sync_phase():
     """Its timestamp is that of the state in which it was written."""
     driver = GroupDriver()
     (a,) = completing(driver, "a")

@@ -13,8 +13,8 @@ from .driver import GroupDriver
 from .wire import GROUP, errors_of
 
 
-def test_an_unloaded_shard_answers_everyone_who_waits():
-    """Parked JoinGroups keep their member id; what waited for the log is told, too."""
+def test_an_unloaded_shard_answers_all_waiting_requests():
+    """Parked JoinGroups keep their member id; requests that wait for the log are answered, too."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b")
     driver.hold = True
@@ -34,7 +34,7 @@ def test_an_unloaded_shard_answers_everyone_who_waits():
 
 
 def test_an_unload_in_the_sync_phase_releases_the_followers():
-    """With NOT_COORDINATOR and no assignment; no rebalance is told of."""
+    """With NOT_COORDINATOR and no assignment; no rebalance event is emitted."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b")
     driver.join("a", a)
@@ -49,7 +49,7 @@ def test_an_unload_in_the_sync_phase_releases_the_followers():
 
 
 def test_an_unload_undoes_a_restart_on_its_way_to_the_log():
-    """The static member is told to look again; nothing says its new id was ever good."""
+    """The static member gets NOT_COORDINATOR; no event says that its new id was valid."""
     driver = GroupDriver()
     driver.static("R", "S")
     driver.hold = True

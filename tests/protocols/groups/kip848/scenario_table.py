@@ -1,4 +1,4 @@
-"""Which test stands for which rule that a wrong machine is likely to break, by area.
+"""The tests for each rule that a wrong machine is likely to break, by area.
 
 A place is a file of the tests of ``protocols`` and a function in it.
 """
@@ -123,7 +123,7 @@ SCENARIOS: Final[Table] = {
         "return too late": (f"{S}who_returns_too_late_is_new",),
         "return with other topics": (f"{S}who_returns_with_other_topics_raises_the_epoch",),
         "other id while present; lost join response": (
-            f"{S}nobody_joins_under_an_instance_whose_member_is_there",
+            f"{S}an_instance_id_in_use_is_refused",
             f"{S}another_member_under_the_same_instance_is_fenced",
         ),
         "-1 with instance id": (f"{S}a_static_member_may_leave_for_good",),

@@ -63,7 +63,7 @@ def operations() -> Iterator[tuple[int, list[Record]]]:
 
 
 class Reenactment:
-    """A coordinator to which everybody says what the log shows that they said."""
+    """A coordinator that gets the requests that the log shows."""
 
     def __init__(self, first_ms: int) -> None:
         self.coordinator = GroupCoordinator(
@@ -128,18 +128,18 @@ class Reenactment:
         self._send(owner.metadata.client_id, request, now_us)
 
     def _beat(self, member_id: str, records: list[Record], now_us: int) -> None:
-        told = next((value for key, value in records if key.record_type == 5), None)
+        event = next((value for key, value in records if key.record_type == 5), None)
         member = self.group.member(member_id)
         if member is None:
             request = ConsumerGroupHeartbeatRequest(
                 group_id=GROUP,
                 member_id=member_id,
                 member_epoch=0,
-                rebalance_timeout_ms=told.rebalance_timeout_ms,
-                subscribed_topic_names=told.subscribed_topic_names,
+                rebalance_timeout_ms=event.rebalance_timeout_ms,
+                subscribed_topic_names=event.subscribed_topic_names,
                 topic_partitions=(),
             )
-            self._send(told.client_id, request, now_us)
+            self._send(event.client_id, request, now_us)
             return
         current = member.current
         listed = tuple(
@@ -154,7 +154,7 @@ class Reenactment:
         self._send(member.metadata.client_id, request, now_us)
 
     def _gone(self, member_id: str, now_us: int) -> None:
-        """Somebody left, or fell silent for a session: the records are the same."""
+        """Remove a member that left or expired: the records are the same."""
         request = ConsumerGroupHeartbeatRequest(
             group_id=GROUP, member_id=member_id, member_epoch=-1
         )

@@ -38,7 +38,7 @@ def two_members(**settings: Any) -> ConsumerGroupDriver:
 
 
 def test_the_members_epoch_is_good_for_any_partition(it):
-    """Nobody looks at who owns it."""
+    """The owner of a partition is not checked."""
     assert ErrorCode.NONE == it.commit("A", 3, 0, 4)
 
 
@@ -73,7 +73,7 @@ def test_an_epoch_of_the_future_is_stale(it):
 
 
 def test_a_stranger_may_not_commit(it):
-    """Nor may nobody, while the group has members."""
+    """Nor may a request without a member id, while the group has members."""
     assert ErrorCode.UNKNOWN_MEMBER_ID == it.commit("X", 3, 0)
     assert ErrorCode.UNKNOWN_MEMBER_ID == it.commit("", -1, 0)
 
@@ -139,8 +139,8 @@ def test_what_is_refused_for_itself_does_not_make_an_older_commit_stale(it):
     errors = it.send(request).answer.errors
 
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    told = [ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE, unknown, unknown]
-    assert told == [error for _, error in errors]
+    expected = [ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE, unknown, unknown]
+    assert expected == [error for _, error in errors]
     assert 1 == len(it.batches[-1])
 
 

@@ -49,7 +49,7 @@ def test_a_group_is_shown_as_it_is_durable():
 
 
 def test_states_follow_what_happens():
-    """Assigning until somebody computes, reconciling until everyone has arrived."""
+    """Assigning until the target is computed, reconciling until all members are stable."""
     it = ConsumerGroupDriver()
     it.join("A")
     assert "Stable" == it.state
@@ -82,7 +82,7 @@ def classic_join(member_id: str = "") -> JoinGroupRequest:
 
 
 def test_requests_of_classic_strangers_are_refused():
-    """Nobody in the group answers to them."""
+    """The group has no such member."""
     it = ConsumerGroupDriver()
     it.join("A")
 

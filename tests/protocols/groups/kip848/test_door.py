@@ -62,8 +62,8 @@ def test_the_first_version_lets_the_coordinator_make_the_id():
     assert it.group.member("id-1")
 
 
-def test_an_old_leave_without_an_id_finds_nobody():
-    """Version 0 lets it pass the door when it names an instance."""
+def test_an_old_leave_without_an_id_finds_no_member():
+    """Version 0 is valid when it names an instance."""
     it = ConsumerGroupDriver()
     it.join("A", instance="i")
     request = ConsumerGroupHeartbeatRequest(
@@ -83,8 +83,8 @@ def test_an_unknown_assignor_is_refused():
     assert "range" in refused.error_message
 
 
-def test_a_full_group_takes_nobody_more():
-    """Who is in it may go on, and join again."""
+def test_a_full_group_accepts_no_new_member():
+    """Its members may continue, and join again."""
     it = ConsumerGroupDriver(group_consumer_max_size=1)
     it.join("A")
 
@@ -106,7 +106,7 @@ def test_a_leave_is_answered_with_its_epoch_and_nothing_else():
 
 
 def test_a_full_request_is_answered_in_full():
-    """After an error a client tells everything, and is told everything."""
+    """After an error a client sends all fields and gets all fields."""
     it = ConsumerGroupDriver()
     it.join("A")
     everything = {

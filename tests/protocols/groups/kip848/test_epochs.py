@@ -27,7 +27,7 @@ def test_the_current_epoch_is_good():
 
 
 def test_the_previous_epoch_is_good_while_nothing_is_owned_that_should_not_be():
-    """The answer that told of the new epoch was lost."""
+    """The answer with the new epoch was lost."""
     it = waiting()
     it.beat("A")
     it.acknowledge("A")
@@ -104,8 +104,8 @@ def test_a_second_lost_answer_fences_a_waiting_member():
     assert ErrorCode.FENCED_MEMBER_EPOCH == it.beat("C", 3, topic_partitions=owned(*mine)).error
 
 
-def test_an_unknown_member_is_told_so():
-    """And a group that is not there, too."""
+def test_an_unknown_member_is_refused():
+    """So is a request for a missing group."""
     it = waiting()
 
     assert ErrorCode.UNKNOWN_MEMBER_ID == it.beat("X", 3).error
@@ -183,7 +183,7 @@ def test_a_new_leader_raises_nothing():
 
 
 def test_a_topic_of_another_group_raises_nothing():
-    """Only topics that somebody in the group reads count."""
+    """Only topics that the group subscribes to count."""
     it = steady()
     it.topics_are(topic(), topic("u"))
 

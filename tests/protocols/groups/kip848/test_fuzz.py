@@ -1,7 +1,7 @@
-"""Requests that no client of Kafka's sends: each is answered with an error code, and harms nobody.
+"""Requests that no client of Kafka's sends: each gets an error code and affects no other member.
 
 After every request the driver holds the invariants of the coordinator and the law of replay; a
-member that behaves goes on as if nothing had been said, unless it was said in its name.
+well-behaved member is not affected, unless the request used its id.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def test_any_heartbeats_are_answered_in_words(asked: list[tuple[Any, int]]) -> N
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(WORDS, EPOCHS, st.lists(st.integers(-2, 9))), max_size=8))
 def test_any_commits_fetches_and_leaves_are_answered(asked: list[tuple[Any, ...]]) -> None:
-    """What is refused changes nothing; strangers move nobody's epoch."""
+    """A refused request changes nothing; unknown members change no epoch."""
     it = group()
     before = it.at("A")
 
@@ -126,7 +126,7 @@ def test_an_epoch_out_of_range_is_refused_and_moves_nothing(epoch):
 
 
 def test_an_instance_id_that_two_claim_belongs_to_the_first():
-    """The second is told whose it is, and the first reads on."""
+    """The second gets UNRELEASED_INSTANCE_ID, and the first continues."""
     it = group()
 
     refused = it.join("T", "t", "u", instance="i").answer

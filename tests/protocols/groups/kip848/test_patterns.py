@@ -251,7 +251,7 @@ def test_a_new_coordinator_looks_all_patterns_up_once():
 
 
 def test_a_member_that_reads_a_topic_which_does_not_exist_reads_something():
-    """Nothing is taken from it, and nothing written but what it told."""
+    """Nothing is revoked from it, and only its own fields are written."""
     it = ConsumerGroupDriver(topic())
     it.join("A", subscribed_topic_names=())
 

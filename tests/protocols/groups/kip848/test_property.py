@@ -1,8 +1,8 @@
-"""Anything at any time: members that behave and members that do not, failing logs, failovers.
+"""Random members, well-behaved or not, with failing logs and failovers.
 
 The driver holds ``check()`` (exclusive ownership, epochs in order, indexes that fit) and the law
-of replay after every step. Here are the laws that need history: epochs never fall, whoever has a
-place has a session, and once the faults stop everybody arrives and every partition has an owner.
+of replay after every step. Here are the laws that need history: epochs never fall, every member
+has a session, and once the faults stop all are stable and every partition has an owner.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Coordination(RuleBasedStateMachine):
 
     @rule(name=WHO, with_id=st.booleans(), topics=TOPICS, eager=st.booleans())
     def join_classic(self, name: str, with_id: bool, topics: tuple[str, ...], eager: bool) -> None:
-        """By JoinGroup; whoever is in the group as a classic member says what it owns, or not."""
+        """Join by JoinGroup; a classic member may send its owned partitions."""
         owned = ()
         if self.known(name) and not eager:
             ids = {each.topic_id: each.name for each in self.topics.values()}
@@ -247,12 +247,12 @@ class Coordination(RuleBasedStateMachine):
         self.epochs = epochs
 
     @invariant()
-    def everybody_has_a_session(self) -> None:
+    def every_member_has_a_session(self) -> None:
         for member in self.group or ():
             assert member.session_timer in self.it.timers or self.it.rejections
 
     def teardown(self) -> None:
-        """When the faults stop, everybody arrives and every partition that is read has an owner."""
+        """Check that after the faults all are stable, and every read partition has an owner."""
         if not hasattr(self, "it"):
             return
         it = self.it

@@ -115,8 +115,8 @@ def test_what_is_to_be_given_up_grows_while_it_waits():
     assert CurrentAssignment(5, 5, UNREVOKED, {}, {T: {1: 5}, U: {3: 5}}) == after
 
 
-def test_an_unread_topic_that_nobody_owns_is_forgotten():
-    """Where the same request shows that it is gone, nothing is waited for."""
+def test_an_unread_topic_without_owner_is_forgotten():
+    """If the same request shows that it is gone, there is nothing to wait for."""
     after = reconciled(
         member(5, 0), given(5, 0, subscribed={U}, resubscribed=True, owned={T: frozenset()})
     )
@@ -201,15 +201,15 @@ def test_a_partition_that_comes_back_while_it_is_given_up_is_kept():
     assert {"t": {0, 1}} == kept.assignment
 
 
-def test_whoever_is_in_a_state_that_nobody_knows_must_list_no_topic():
+def test_a_member_in_an_unknown_state_must_list_no_topic():
     """Not even one without partitions."""
     nothing = reconciled(member(5, state=UNKNOWN), given(6, 0, owned={T: frozenset()}))
 
     assert ErrorCode.FENCED_MEMBER_EPOCH == nothing
 
 
-def test_whoever_reads_a_topic_that_does_not_exist_is_left_as_it_is():
-    """It reads nothing that is there, but it reads."""
+def test_a_member_that_subscribes_to_a_missing_topic_is_unchanged():
+    """It has a subscription, but no partitions."""
     before = member(5)
 
     assert before == reconciled(before, given(5, subscribed=set(), resubscribed=True))

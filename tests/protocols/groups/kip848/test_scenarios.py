@@ -1,6 +1,6 @@
 """Rules of the consumer protocol that a wrong coordinator is likely to break, beside the others.
 
-``scenario_table.py`` says which test stands for which rule.
+``scenario_table.py`` lists the test of each rule.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_every_rule_of_the_table_has_its_test(area):
 
 
 def asked_of(*topics: Any) -> tuple[ConsumerGroupDriver, list[Any]]:
-    """A group with an assignor that keeps what it is told."""
+    """Return a group with an assignor that keeps its input."""
     asked: list[Any] = []
 
     def assign(topics: Any, subscriptions: Any) -> Any:

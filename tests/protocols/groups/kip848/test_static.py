@@ -36,8 +36,8 @@ def test_a_member_that_left_for_a_while_keeps_its_place():
     assert 41_000 == it.session_ms("A")
 
 
-def test_who_returns_in_time_gets_everything_back_under_a_new_id():
-    """The old id's records go, the new one's come; nobody else notices."""
+def test_a_member_that_returns_in_time_keeps_its_assignment():
+    """The old id's records are deleted, the new one's written; other members are not affected."""
     it = pair()
     had = it.assigned("A")
     away(it)
@@ -50,8 +50,8 @@ def test_who_returns_in_time_gets_everything_back_under_a_new_id():
     assert ErrorCode.UNKNOWN_MEMBER_ID == it.beat("A", 3).error
 
 
-def test_who_returns_under_the_same_id_takes_its_own_place():
-    """It is a replacement like any other; nothing new to tell of makes one record less."""
+def test_a_member_that_returns_with_the_same_id_replaces_itself():
+    """It is a replacement like any other; an unchanged field makes one record less."""
     it = pair()
     had = it.assigned("A")
     away(it)
@@ -98,8 +98,8 @@ def test_commits_of_one_that_returned_are_good_from_any_epoch():
 
 
 @pytest.mark.parametrize("member_id", ["A", "A2"])
-def test_nobody_joins_under_an_instance_whose_member_is_there(member_id):
-    """Neither another member nor itself, as after a lost answer to its own join."""
+def test_an_instance_id_in_use_is_refused(member_id):
+    """For another member and for itself, as after a lost answer to its own join."""
     assert ErrorCode.UNRELEASED_INSTANCE_ID == pair().join(member_id, instance="i1").error
 
 

@@ -1,4 +1,4 @@
-"""Who computes the target, what the assignor is told, and what of its answer is written."""
+"""Who computes the target, the assignor's input, and which part of its answer is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .driver import ConsumerGroupDriver, topic
 
 
 class Asked:
-    """An assignor that remembers what it was told, and gives what it is told to give."""
+    """An assignor that remembers its input and returns a given answer."""
 
     def __init__(self) -> None:
         self.topics: Any = None
@@ -57,7 +57,7 @@ def test_members_without_a_change_are_not_written():
 
     assert ["5", "3", "7", "6", "8"] == it.types
     assert set() == it.target("C")
-    assert (("C", ()),) == it.told(TargetComputed)[-1].changed
+    assert (("C", ()),) == it.emitted(TargetComputed)[-1].changed
 
 
 def test_the_assignor_works_from_targets_not_from_what_members_have(asked):
@@ -69,14 +69,14 @@ def test_the_assignor_works_from_targets_not_from_what_members_have(asked):
 
     it.join("C")
 
-    told = asked.subscriptions
-    assert ["A", "B", "C"] == sorted(told)
-    assert 3 == len(told["B"].owned_partitions)
-    assert () == told["C"].owned_partitions
+    seen = asked.subscriptions
+    assert ["A", "B", "C"] == sorted(seen)
+    assert 3 == len(seen["B"].owned_partitions)
+    assert () == seen["C"].owned_partitions
 
 
-def test_who_left_is_not_told_of_and_its_partitions_are_free(asked):
-    """Its target went with it."""
+def test_a_member_that_left_is_not_in_the_assignors_input(asked):
+    """Its target was deleted with it."""
     it = own(asked)
     it.join("A")
     it.join("B")
@@ -87,13 +87,13 @@ def test_who_left_is_not_told_of_and_its_partitions_are_free(asked):
     assert {0, 1, 2, 3, 4, 5} == it.target("B")
 
 
-def test_the_assignor_is_told_of_instances_racks_and_topics_that_exist(asked):
+def test_the_assignors_input_has_instances_racks_and_existing_topics(asked):
     """A topic that does not exist is left out of the counts."""
     it = own(asked)
     it.join("A", "t", "u", instance="i", rack_id="r")
 
-    told = asked.subscriptions["A"]
-    assert ("i", "r", ("t", "u")) == (told.group_instance_id, told.rack_id, told.topics)
+    seen = asked.subscriptions["A"]
+    assert ("i", "r", ("t", "u")) == (seen.group_instance_id, seen.rack_id, seen.topics)
     assert {"t": 6} == asked.topics.partition_counts
 
 
@@ -123,17 +123,17 @@ def test_an_assignor_that_fails_changes_nothing(asked, answer):
     assert {"t": {3}} == it.join("A").assignment
 
 
-def test_the_one_most_members_ask_for_is_taken():
-    """Of equals ``uniform``; nobody asking, the broker's first."""
+def test_the_assignor_that_most_members_prefer_is_used():
+    """Among equals ``uniform``; without preferences the broker's first."""
     it = ConsumerGroupDriver(group_consumer_assignors=("range", "uniform"))
     it.join("A")
-    assert "range" == it.told(TargetComputed)[-1].assignor
+    assert "range" == it.emitted(TargetComputed)[-1].assignor
     it.join("B", server_assignor="uniform")
-    assert "uniform" == it.told(TargetComputed)[-1].assignor
+    assert "uniform" == it.emitted(TargetComputed)[-1].assignor
     it.join("C", server_assignor="range")
-    assert "uniform" == it.told(TargetComputed)[-1].assignor
+    assert "uniform" == it.emitted(TargetComputed)[-1].assignor
     it.join("D", server_assignor="range")
-    assert "range" == it.told(TargetComputed)[-1].assignor
+    assert "range" == it.emitted(TargetComputed)[-1].assignor
 
 
 def test_targets_are_kept_apart_by_the_assignment_interval():
@@ -185,7 +185,7 @@ def test_same_topics_by_name_and_by_pattern_are_not_the_same():
 
 
 def test_a_target_covers_every_partition_once():
-    """Whatever the members read, as long as somebody reads it."""
+    """For any subscriptions that cover it."""
     it = ConsumerGroupDriver(topic(), topic("u", 3), topic("v", 2))
     for member_id, names in {"A": "t", "B": "tu", "C": "uv", "D": "v"}.items():
         it.join(member_id, *names)
@@ -224,4 +224,4 @@ def test_a_swap_writes_two_records(asked):
     it.beat("C", subscribed_topic_names=("t", "u"))
 
     assert ["5", "3", "7", "7", "6", "8"] == it.types
-    assert ("A", "B") == tuple(member_id for member_id, _ in it.told(TargetComputed)[-1].changed)
+    assert ("A", "B") == tuple(member_id for member_id, _ in it.emitted(TargetComputed)[-1].changed)

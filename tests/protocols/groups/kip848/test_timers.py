@@ -12,7 +12,7 @@ from .driver import ConsumerGroupDriver, owned
 
 
 def revoking(**settings: int) -> ConsumerGroupDriver:
-    """A, told to give half of its partitions to B."""
+    """Return A, which has to revoke half of its partitions for B."""
     it = ConsumerGroupDriver(**settings)
     it.join("A", rebalance_timeout_ms=60_000)
     it.join("B")
@@ -35,7 +35,7 @@ def test_a_silent_member_is_removed():
 
     it.advance(1)
 
-    assert [Departure.EXPIRED] == [fact.why for fact in it.told(MemberRemoved)]
+    assert [Departure.EXPIRED] == [fact.why for fact in it.emitted(MemberRemoved)]
     assert (["8x", "7x", "5x", "3", "6"], "Empty") == (it.types, it.state)
     assert ErrorCode.UNKNOWN_MEMBER_ID == it.beat("A", 2).error
 
@@ -59,7 +59,7 @@ def test_a_member_that_gives_nothing_up_is_removed():
     it.beat("B")
     it.advance(30_000)
 
-    assert [Departure.DID_NOT_REVOKE] == [fact.why for fact in it.told(MemberRemoved)]
+    assert [Departure.DID_NOT_REVOKE] == [fact.why for fact in it.emitted(MemberRemoved)]
     assert {"t": {0, 1, 2, 3, 4, 5}} == it.beat("B").assignment
 
 
@@ -94,7 +94,7 @@ def test_a_late_timer_of_a_member_that_moved_on_does_nothing():
     it.beat("B")
     it.advance(30_000)
 
-    assert not [fact for fact in it.told(MemberRemoved) if fact.member_id == "A"]
+    assert not [fact for fact in it.emitted(MemberRemoved) if fact.member_id == "A"]
 
 
 def test_a_failover_starts_every_timer_in_full():
@@ -162,7 +162,7 @@ def test_an_expiry_that_cannot_be_written_is_tried_again():
 
 
 def test_a_revocation_that_ran_out_unwritten_is_tried_again():
-    """The member is still at the epoch at which it was told."""
+    """The member is still at the epoch of the request to revoke."""
     it = revoking()
     it.advance(30_000)
     it.beat("A")
@@ -200,7 +200,7 @@ def test_an_administrator_removes_members_with_one_new_epoch():
     assert before + 1 == it.group.epoch
 
 
-def test_removing_nobody_raises_nothing():
+def test_removing_no_member_raises_nothing():
     """Not a single record."""
     it = ConsumerGroupDriver()
     it.join("A")
@@ -219,4 +219,4 @@ def test_a_negative_time_to_give_up_is_over_at_once():
 
     it.advance(0)
 
-    assert ["A"] == [fact.member_id for fact in it.told(MemberRemoved)]
+    assert ["A"] == [fact.member_id for fact in it.emitted(MemberRemoved)]

@@ -10,7 +10,7 @@ from .driver import AGAIN, GROUP, Migration, consumers, convert, some
 
 
 def test_a_cooperative_member_gives_up_in_two_steps():
-    """Its heartbeat says join; it joins and is told less; it joins again with less: that is all."""
+    """Its heartbeat gets REBALANCE_IN_PROGRESS; it joins, gets less, and joins again with less."""
     it = convert()
     x = it.ids["x"]
     assert AGAIN == it.beat_classic("x", 1)
@@ -60,7 +60,7 @@ def test_a_member_that_waits_joins_again_when_all_of_it_is_free():
 
 
 def test_a_member_that_does_not_join_again_in_time_is_removed():
-    """From the first time it is told; its heartbeats do not help."""
+    """From the first REBALANCE_IN_PROGRESS; its heartbeats do not help."""
     it = convert()
     it.beat_classic("x", 1)
     for _ in range(3):
@@ -68,7 +68,7 @@ def test_a_member_that_does_not_join_again_in_time_is_removed():
         assert AGAIN == it.beat_classic("x", 1)
     it.advance(5_000)
 
-    assert [Departure.DID_NOT_REJOIN] == [fact.why for fact in it.told(MemberRemoved)]
+    assert [Departure.DID_NOT_REJOIN] == [fact.why for fact in it.emitted(MemberRemoved)]
 
 
 def test_a_member_that_does_not_sync_in_time_is_removed():
@@ -81,7 +81,7 @@ def test_a_member_that_does_not_sync_in_time_is_removed():
     it.beat_classic("x", 2)
     it.advance(2_000)
 
-    assert [Departure.DID_NOT_SYNC] == [fact.why for fact in it.told(MemberRemoved)]
+    assert [Departure.DID_NOT_SYNC] == [fact.why for fact in it.emitted(MemberRemoved)]
 
 
 def test_a_member_that_says_good_bye_has_left():
@@ -90,8 +90,8 @@ def test_a_member_that_says_good_bye_has_left():
     it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember(it.ids["x"]),)))
     it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember("C"),)))
 
-    told = [fact.why for fact in it.told(MemberRemoved)]
-    assert [Departure.LEFT, Departure.REMOVED] == told
+    emitted = [fact.why for fact in it.emitted(MemberRemoved)]
+    assert [Departure.LEFT, Departure.REMOVED] == emitted
 
 
 def test_requests_of_the_wrong_generation_or_member_are_refused():
@@ -140,7 +140,7 @@ def test_a_static_member_changes_its_protocol_in_place():
 
 
 def test_a_member_that_goes_back_to_the_classic_protocol_reads_by_name_alone():
-    """It gives its pattern up, and keeps the rack that it does not tell any more."""
+    """It drops its pattern, and keeps the rack although it does not send it any more."""
     it = Migration()
     it.join("D")
     it.join("A", subscribed_topic_names=None, subscribed_topic_regex="t", instance="i", rack_id="r")
@@ -150,11 +150,11 @@ def test_a_member_that_goes_back_to_the_classic_protocol_reads_by_name_alone():
 
     it.join_classic("x", group_instance_id="i")
 
-    told = it.member(it.ids["x"]).metadata
+    metadata = it.member(it.ids["x"]).metadata
     assert ("", ("t",), "r") == (
-        told.subscribed_topic_regex,
-        told.subscribed_topic_names,
-        told.rack_id,
+        metadata.subscribed_topic_regex,
+        metadata.subscribed_topic_names,
+        metadata.rack_id,
     )
     assert {} == dict(it.group.patterns)
     assert epoch + 1 == it.group.epoch
@@ -179,8 +179,8 @@ def test_who_joins_again_needs_a_protocol_that_it_had_before():
     assert ErrorCode.NONE == it.join_classic("x", names=("range",)).error
 
 
-def test_an_answer_that_refuses_names_nobody():
-    """An error is all that it says."""
+def test_an_error_answer_names_no_member():
+    """It has only the error."""
     it = convert()
 
     refused = it.join_classic("x", names=("range",)).answer

@@ -26,12 +26,12 @@ def test_the_last_consumer_member_leaves_a_classic_group():
     assert not [name for name in it.timers if name.startswith(("session-", "re"))]
 
 
-def test_facts_tell_the_change_and_no_epoch_that_is_never_written():
-    """Who went, in which epoch, and what those who stay are to have."""
+def test_events_have_the_change_and_only_written_epochs():
+    """The member that left, its epoch, and the assignments of the others."""
     it = mixed()
     it.facts.clear()
     it.leave("C")
-    (converted,) = it.told(GroupConverted)
+    (converted,) = it.emitted(GroupConverted)
 
     assert ("classic", 2, "C", "") == (
         converted.protocol,
@@ -40,7 +40,7 @@ def test_facts_tell_the_change_and_no_epoch_that_is_never_written():
         converted.client,
     )
     assert ((it.ids["x"], some(0, 1)),) == converted.assignment
-    assert [] == it.told(GroupEpochRaised)
+    assert [] == it.emitted(GroupEpochRaised)
 
 
 def test_the_last_consumer_member_falls_silent():
@@ -51,7 +51,7 @@ def test_the_last_consumer_member_falls_silent():
         it.send(HeartbeatRequest(group_id=GROUP, generation_id=2, member_id=it.ids["x"]))
 
     assert it.is_classic
-    assert [Departure.EXPIRED] == [fact.why for fact in it.told(MemberRemoved)]
+    assert [Departure.EXPIRED] == [fact.why for fact in it.emitted(MemberRemoved)]
 
 
 def test_the_last_consumer_member_is_removed_by_an_administrator():
@@ -116,7 +116,7 @@ def test_a_group_that_was_too_large_becomes_classic_when_it_is_small_enough():
 
 
 def test_a_look_up_that_ends_among_classic_members_converts_nothing():
-    """Nobody went."""
+    """No member left."""
     it = mixed(group_consumer_migration_policy="upgrade")
     it.join("D", subscribed_topic_names=None, subscribed_topic_regex="t")
     it.leave("C")

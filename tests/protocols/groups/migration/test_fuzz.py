@@ -113,5 +113,5 @@ def test_any_requests_of_both_protocols_leave_the_group_in_order(
 
 
 def _waits(it: Migration) -> bool:
-    """Say whether somebody may wait still: for the longest rebalance timeout there is."""
+    """Return whether a request may wait still: for the longest rebalance timeout there is."""
     return it.is_classic and bool(it.classic.joining or it.classic.syncing)

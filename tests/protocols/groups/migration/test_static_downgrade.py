@@ -30,7 +30,7 @@ def settled(**settings: int | str) -> Migration:
 
 
 def test_the_group_is_classic_and_goes_on_as_it_was():
-    """The newcomer has what the old one had, in the same generation, and nobody else notices."""
+    """The new member has the old one's assignment and generation; the others are not affected."""
     it = settled()
     theirs = it.target(OLD)
 
@@ -64,7 +64,7 @@ def test_both_facts_name_who_came():
     it = settled()
     it.facts.clear()
     it.join_classic(NEW, group_instance_id="i")
-    (added,), (converted,) = it.told(MemberAdded), it.told(GroupConverted)
+    (added,), (converted,) = it.emitted(MemberAdded), it.emitted(GroupConverted)
 
     assert (OLD, it.ids[NEW]) == (added.replaced, added.member_id)
     assert ("classic", 2, it.ids[NEW], NEW) == (
@@ -91,7 +91,7 @@ def test_with_a_target_that_is_behind_the_group_rebalances():
 
     assert (State.PREPARING_REBALANCE, epoch) == (it.classic.state, it.classic.generation)
     assert (ErrorCode.NONE, 0) == (joined.error, joined.generation_id)
-    assert [] == it.told(GroupEpochRaised)
+    assert [] == it.emitted(GroupEpochRaised)
     assert ErrorCode.NONE != it.sync(NEW, 0, group_instance_id="i").error
     assert AGAIN == it.beat_classic("x", epoch)
     second = it.join_classic(NEW, group_instance_id="i")
@@ -120,7 +120,7 @@ def test_policy_and_size_may_forbid_it(settings):
 
 
 def test_while_another_consumer_member_stays_nothing_is_converted():
-    """Whoever comes."""
+    """Whichever member joins."""
     it = settled()
     it.join("D")
     it.join_classic(NEW, group_instance_id="i")
@@ -129,8 +129,8 @@ def test_while_another_consumer_member_stays_nothing_is_converted():
     assert it.group.member(OLD) is None
 
 
-def test_who_is_refused_converts_nothing():
-    """A stranger that knows the instance id, and one whose assignors nobody shares."""
+def test_a_refused_join_converts_nothing():
+    """An unknown member with the instance id, and one whose assignors no member shares."""
     it = settled()
     before = len(it.log)
 

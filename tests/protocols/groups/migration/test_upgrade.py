@@ -33,13 +33,13 @@ def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
     assert not [name for name in it.timers if name.startswith("heartbeat-")]
 
 
-def test_a_fact_tells_the_change_with_what_everybody_has():
-    """The count goes on from the generation."""
+def test_an_event_has_the_change_with_all_assignments():
+    """The epoch continues from the generation."""
     it = Migration()
     it.stable("x")
     it.facts.clear()
     it.join("C")
-    (converted,) = it.told(GroupConverted)
+    (converted,) = it.emitted(GroupConverted)
 
     assert ("consumer", 1, "C", "C") == (
         converted.protocol,
@@ -62,12 +62,12 @@ def test_an_empty_group_becomes_what_its_next_member_speaks_under_any_policy():
     it.enter("y")
 
     assert it.is_classic
-    told = [(fact.protocol, fact.assignment) for fact in it.told(GroupConverted)]
-    assert [("consumer", ()), ("classic", ())] == told
+    conversions = [(fact.protocol, fact.assignment) for fact in it.emitted(GroupConverted)]
+    assert [("consumer", ()), ("classic", ())] == conversions
     assert it.coordinator.state.durable.offset(GROUP, "t", 0) is not None
 
 
-def test_whoever_waits_to_join_is_told_to_join_again():
+def test_a_parked_join_is_answered_with_rejoin():
     """The join phase ends there; the member is known."""
     it = Migration()
     it.stable("x")
@@ -81,8 +81,8 @@ def test_whoever_waits_to_join_is_told_to_join_again():
     assert 3 == len(it.group.members)
 
 
-def test_whoever_waits_to_sync_is_told_to_join_again():
-    """A leader whose assignment was never stored too."""
+def test_a_parked_sync_is_answered_with_rejoin():
+    """Also a leader whose assignment was never stored."""
     it = Migration()
     it.enter("x")
     it.enter("y")
@@ -124,7 +124,7 @@ def test_a_group_of_another_protocol_type_stays_what_it_is():
 
 
 def test_an_upgrade_that_cannot_be_written_is_taken_back():
-    """The classic group is there again; nobody is answered twice."""
+    """The classic group is restored; no request is answered twice."""
     it = Migration()
     it.stable("x")
     waiting = it.enter("y")
@@ -139,7 +139,7 @@ def test_an_upgrade_that_cannot_be_written_is_taken_back():
 
 
 def test_in_its_first_join_phase_a_group_cannot_be_read():
-    """It has chosen no protocol yet; who waits is told to join again all the same."""
+    """It has no protocol yet; parked members are sent to join again."""
     it = Migration()
     waiting = it.enter("x")
     assert State.PREPARING_REBALANCE is it.classic.state
@@ -153,8 +153,8 @@ def test_in_its_first_join_phase_a_group_cannot_be_read():
     assert ErrorCode.NONE == again.error
 
 
-def test_who_is_refused_after_the_conversion_leaves_the_group_classic():
-    """There is no room for one more; whoever waited joins again."""
+def test_a_join_refused_after_the_conversion_leaves_the_group_classic():
+    """The group is full; parked members join again."""
     it = Migration(group_consumer_max_size=2)
     it.stable("x")
     waiting = it.enter("y")

@@ -201,12 +201,12 @@ def refused(key: str, value: str | None) -> tuple[str, int, str, str]:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(key, value, told):
-    """The part, the byte in it, the field with its path, and what it is."""
+def test_an_error_has_its_place(key, value, expected):
+    """The part, the byte in it, the field with its path, and the problem."""
     part, position, field, problem = refused(key, value)
 
-    assert told[:3] == (part, position, field)
-    assert problem.startswith(told[3])
+    assert expected[:3] == (part, position, field)
+    assert problem.startswith(expected[3])
 
 
 def test_an_error_reads_as_a_sentence():
@@ -235,7 +235,7 @@ def test_a_string_is_not_longer_than_kafka_lets_it_be():
 
 @given(st.integers(0, 2**31 - 1), st.binary(max_size=2))
 def test_a_varint_is_read_as_it_is_written(number, before):
-    """Wherever it stands; nothing follows it that is not its own."""
+    """At any place; it takes exactly its own bytes."""
     written = varint(number)
 
     assert (number, len(before + written)) == read_varint(

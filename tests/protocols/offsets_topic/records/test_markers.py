@@ -77,7 +77,7 @@ def test_any_bytes_are_read_or_refused(key, value):
         ("0000 0001", "8000 00000000", "value, byte 0, EndTxnMarker.version: -32768 is no"),
     ],
 )
-def test_what_is_wrong_is_told(key, value, told):
-    """By part, byte and field."""
-    with pytest.raises(MalformedRecordError, match=told):
+def test_an_error_has_part_byte_and_field(key, value, expected):
+    """The part, the byte in it, and the field."""
+    with pytest.raises(MalformedRecordError, match=expected):
         decode_control(bytes.fromhex(key), bytes.fromhex(value))

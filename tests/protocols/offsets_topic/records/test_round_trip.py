@@ -77,7 +77,7 @@ def test_every_known_key_names_its_group(record):
 
 
 def test_an_unknown_key_names_no_group():
-    """Nobody knows what is in it."""
+    """Its content is unknown."""
     assert group_of(UnknownKey(9, b"\x00\x01g")) is None
 
 
@@ -97,7 +97,7 @@ def test_a_type_that_is_not_known_is_kept_as_it_is(number):
 
 
 @pytest.mark.parametrize("version", [5, 32_767, -1])
-def test_a_version_that_is_not_known_is_told_from_an_unknown_type(version):
+def test_an_unknown_version_differs_from_an_unknown_type(version):
     """The key is known, the value is not: a load fails."""
     raw = version.to_bytes(2, signed=True) + b"rest"
     record = decode(bytes.fromhex("0002 0001 67"), raw)
@@ -116,7 +116,7 @@ def test_a_value_without_a_version_has_none():
 # -- what is the same in other words ---------------------------------------------------------
 
 
-def test_a_tagged_field_is_read_wherever_it_stands():
+def test_a_tagged_field_is_read_at_any_place():
     """An unknown one before it, another one of its tag before that: the last one counts."""
     head = bytes.fromhex("0003 0001 67"), bytes.fromhex("0000 00000002")
     hash_of = [bytes.fromhex(f"00 08 00000000000000{number:02x}") for number in (1, 2)]

@@ -88,7 +88,7 @@ def test_a_record_type_is_one_thing(record_type):
     assert default_of(record_type.value, VALUE_VERSION) in record_type.versions
 
 
-def test_what_4_4_writes_stands_in_the_tables():
+def test_the_tables_have_what_4_4_writes():
     """The oldest commits and the topic metadata of 4.0 are not written any more."""
     assert {0, 4} == {kind.number for kind in RECORD_TYPES.values() if kind.written_version is None}
     assert {1: 4, 2: 3} == {
@@ -97,7 +97,7 @@ def test_what_4_4_writes_stands_in_the_tables():
 
 
 def test_a_layout_can_be_walked():
-    """Runs of fixed size, what stands between them, and the tagged fields."""
+    """Runs of fixed size, the fields between them, and the tagged fields."""
     commit = RECORD_TYPES[1]
     runs = [[field.name for field in run] for run in commit.value.runs(4)]
 

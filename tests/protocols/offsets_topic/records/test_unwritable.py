@@ -94,9 +94,9 @@ GROUP = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader
         ),
     ],
 )
-def test_what_cannot_be_written_is_told(record, told):
-    """By field, with what was given."""
-    with pytest.raises(UnwritableRecordError, match=told):
+def test_values_that_cannot_be_written_are_refused(record, expected):
+    """With the field and its value."""
+    with pytest.raises(UnwritableRecordError, match=expected):
         encode(record)
 
 

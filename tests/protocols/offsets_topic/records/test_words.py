@@ -166,7 +166,7 @@ def test_members_are_shown_in_the_version_of_what_they_sent():
 
 
 def test_what_is_not_known_is_shown_as_bytes():
-    """With its type or version as far as it has one."""
+    """With its type or version if it has one."""
     assert {"type": "9", "data": "Zw=="} == key_words(UnknownKey(9, b"g"))
     assert {"version": "7", "data": "Zw=="} == value_words(UnknownValue(b"\x00\x07g"))
     assert {"version": None, "data": "Zw=="} == value_words(UnknownValue(b"g"))

@@ -169,7 +169,7 @@ def test_the_deletion_of_a_group_leaves_its_offsets():
 
 @pytest.mark.parametrize("group", [COMMIT, classic(0, protocol_type="")])
 def test_records_of_another_type_replace_a_simple_group(group):
-    """Also one that a join had begun and nobody ever was a member of."""
+    """Also one that a join began and that never had a member."""
     assert GroupType.CONSUMER is loaded(group, EPOCH).groups["g"].type
 
 

@@ -87,8 +87,8 @@ def test_a_pending_offset_does_not_replace_what_was_committed_after_it():
     assert (9, 7) == (committed(end(later)), committed(end(earlier)))
 
 
-def test_a_tombstone_ends_what_is_pending_with_whoever():
-    """Of that partition; the rest of the transaction goes on."""
+def test_a_tombstone_ends_pending_commits_of_all_transactions():
+    """Of that partition; the rest of each transaction continues."""
     state = commit(commit(commit(Loaded(), 7, 0, PRODUCER), 8, 1, PRODUCER + 1), 5, 2)
     other = Record(OffsetCommitKey("g", "t", 1), OffsetCommitValue(4, 0))
     state = commit(replayed(state, other, 3, PRODUCER), None, 4)

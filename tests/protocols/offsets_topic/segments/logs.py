@@ -107,7 +107,7 @@ def records_of(log: Log) -> list[LogRecord]:
     ]
 
 
-def told(log: Log) -> list[tuple[int, str]]:
+def contents(log: Log) -> list[tuple[int, str]]:
     """Return offsets and keys, those of tombstones with a dash."""
     return [
         (record.offset, ("-" if record.value is None else "") + record.key.decode())

@@ -67,7 +67,7 @@ def test_two_real_segments_are_at_hand():
 def header_said(found: BatchRecords) -> tuple[str, ...]:
     """Return the numbers of a header in the order of the dump tool."""
     position, header, _ = found.batch
-    told = (
+    told_ = (
         *(header.base_offset, header.last_offset, header.record_count, header.base_sequence),
         *(header.last_sequence, header.producer_id, header.producer_epoch),
         header.partition_leader_epoch,
@@ -76,11 +76,11 @@ def header_said(found: BatchRecords) -> tuple[str, ...]:
         "OptionalLong.empty" if header.delete_horizon_ms is None else header.delete_horizon_ms,
         *(position, header.max_timestamp, header.size, header.magic, "none", header.crc),
     )
-    return tuple(map(str, told))
+    return tuple(map(str, told_))
 
 
 def records_said(found: BatchRecords) -> list[tuple[int, int, int, int]]:
-    """Return log offset, time and sizes of the records, as the dump tool tells them."""
+    """Return log offset, time and sizes of the records, as the dump tool prints them."""
     return [
         (each.offset, each.timestamp, len(each.key), -1 if each.value is None else len(each.value))
         for each in found.records
@@ -101,6 +101,6 @@ def test_real_segments_are_read_as_kafka_dumps_them():
 
         assert [line and line.groups() for line in headers] == [header_said(each) for each in found]
         assert [line and tuple(map(int, line.groups())) for line in records] == [
-            told for each in found for told in records_said(each)
+            told_ for each in found for told_ in records_said(each)
         ]
     assert segments

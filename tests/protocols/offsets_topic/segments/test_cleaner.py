@@ -18,7 +18,7 @@ from protocols.offsets_topic.segments.record import LogRecord
 from protocols.offsets_topic.segments.segment import LogSettings, Segment, log_to_clean
 
 from .drawn import commits
-from .logs import Log, told
+from .logs import Log, contents
 from .test_transactions import ABORT, COMMIT, ended, sent
 
 NOW = 1_000_000_000
@@ -41,7 +41,7 @@ def test_the_newest_record_of_each_key_stays_where_it_is():
     )
     clean = log.compacted()
 
-    assert [(1, "b"), (3, "c"), (4, "a"), (5, "d"), (6, "z")] == told(clean)
+    assert [(1, "b"), (3, "c"), (4, "a"), (5, "d"), (6, "z")] == contents(clean)
     assert [(0, 1, 1), (2, 3, 1), (4, 4, 1), (5, 5, 1), (6, 6, 1)] == kinds(clean)
     assert 6 == clean.checkpoint
 
@@ -85,7 +85,7 @@ def test_records_without_a_key_go():
     put = [LogRecord(0, 5, None, b"v"), LogRecord(1, 5, b"a", b"v")]
     log = Log.of([Batch.read(encode_batch(put))], [])
 
-    assert [(1, "a")] == told(log.compacted())
+    assert [(1, "a")] == contents(log.compacted())
 
 
 def test_a_tombstone_takes_two_passes_a_day_apart():
@@ -95,19 +95,19 @@ def test_a_tombstone_takes_two_passes_a_day_apart():
     early = first.compacted(NOW + DAY_MS - 1)
     late = first.compacted(NOW + DAY_MS)
 
-    assert [(1, "b"), (2, "-a"), (3, "c"), (4, "x")] == told(first)
+    assert [(1, "b"), (2, "-a"), (3, "c"), (4, "x")] == contents(first)
     assert [None, NOW + DAY_MS, None] == [
         each.header.delete_horizon_ms for each in first.all_batches()
     ]
     assert first.batches == early.batches
-    assert [(1, "b"), (3, "c"), (4, "x")] == told(late)
+    assert [(1, "b"), (3, "c"), (4, "x")] == contents(late)
 
 
 def test_a_tombstone_never_goes_in_the_pass_that_meets_it_first():
     """However old it is."""
     log = Log.of([commits(["a", "-a"], 0, time=1)], [])
 
-    assert [(1, "-a")] == told(log.compacted(10**15))
+    assert [(1, "-a")] == contents(log.compacted(10**15))
 
 
 def test_a_horizon_once_set_stays():
@@ -118,8 +118,8 @@ def test_a_horizon_once_set_stays():
     second = again.compacted(NOW + 5)
     third = again.compacted(NOW + DAY_MS)
 
-    assert [(0, "-a"), (2, "c"), (3, "b"), (4, "x")] == told(second)
-    assert [(2, "c"), (3, "b"), (4, "x")] == told(third)
+    assert [(0, "-a"), (2, "c"), (3, "b"), (4, "x")] == contents(second)
+    assert [(2, "c"), (3, "b"), (4, "x")] == contents(third)
     assert NOW + DAY_MS == second.all_batches()[0].header.delete_horizon_ms
     assert NOW + DAY_MS == third.all_batches()[0].header.delete_horizon_ms
     assert DELETE_HORIZON == third.all_batches()[0].header.attributes
@@ -130,7 +130,7 @@ def test_a_superseded_tombstone_goes_at_once():
     """It is as old as what it deleted."""
     log = Log.of([commits(["a", "-a", "a"], 0)], [])
 
-    assert [(2, "a")] == told(log.compacted())
+    assert [(2, "a")] == contents(log.compacted())
 
 
 def test_data_of_an_aborted_transaction_goes_at_once():
@@ -139,14 +139,14 @@ def test_data_of_an_aborted_transaction_goes_at_once():
         [commits(["a"], 0), sent(["a", "b"], 1, 7), ended(ABORT, 3, 7)], [commits(["x"], 4)]
     )
 
-    assert [(0, "a"), (4, "x")] == told(log.compacted())
+    assert [(0, "a"), (4, "x")] == contents(log.compacted())
 
 
 def test_data_of_an_aborted_transaction_goes_behind_the_mapped_part_too():
-    """It counts for nobody, whatever is newest."""
+    """It never counts, whichever record is newest."""
     log = Log.of([commits(["a", "b"], 0), sent(["c"], 2, 7), ended(ABORT, 3, 7)], [])
 
-    assert [(0, "a"), (1, "b")] == told(log.compacted(entries=1))
+    assert [(0, "a"), (1, "b")] == contents(log.compacted(entries=1))
 
 
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])
@@ -229,8 +229,8 @@ def test_behind_the_mapped_part_records_stay():
     second = first.compacted(entries=9)
 
     assert 2 == first.checkpoint
-    assert told(log) == told(first)
-    assert [(2, "a"), (4, "b"), (5, "c"), (6, "x")] == told(second)
+    assert contents(log) == contents(first)
+    assert [(2, "a"), (4, "b"), (5, "c"), (6, "x")] == contents(second)
 
 
 def test_segments_behind_the_mapped_part_are_not_copied():
@@ -256,7 +256,7 @@ def test_nothing_from_the_uncleanable_part_is_touched():
     clean = log.compacted(stable=4)
 
     assert 2 == clean.checkpoint
-    assert [(1, "a")] == told(clean)[:1]
+    assert [(1, "a")] == contents(clean)[:1]
     assert log.segments[1:] == clean.segments[1:]
     assert {base: log.batches[base] for base in (2, 5)} == {
         base: clean.batches[base] for base in (2, 5)
@@ -289,7 +289,7 @@ def test_merged_segments_have_the_first_ones_name():
     clean = log.compacted()
 
     assert [0, 4] == [segment.base_offset for segment in clean.segments]
-    assert [(1, "a"), (2, "b"), (3, "c")] == told(clean)
+    assert [(1, "a"), (2, "b"), (3, "c")] == contents(clean)
     assert [0, 1, 3, 4] == [
         segment.base_offset for segment in log.compacted(segment_bytes=1).segments
     ]
@@ -305,8 +305,8 @@ def test_a_segment_may_be_left_with_nothing():
     ]
 
 
-def test_transactions_reach_across_segments_that_nobody_takes_the_batches_of():
-    """What a caller leaves of one segment is passed over for the next."""
+def test_transactions_span_segments_whose_batches_are_not_read():
+    """Unread batches of one segment are skipped for the next."""
     log = Log.of([sent(["a"], 0, 7)], [ended(COMMIT, 1, 7)], [])
     compaction = Compaction(
         mapped=OffsetMap({b"a": 0}, [0], [], 0, 2), now_ms=NOW, high_watermark=9

@@ -108,5 +108,5 @@ def test_a_marker_that_is_cut_off_or_has_no_version_is_named(key, value, message
 
 
 def test_a_producer_of_a_marker_has_no_sequence():
-    """Unlike one of records, whose first is 0."""
+    """Unlike one of records, which begins with sequence 0."""
     assert (0, -1) == (Producer(1, 0).base_sequence, BatchHeader.read(EXAMPLE_F).base_sequence)

@@ -72,7 +72,7 @@ def test_an_impossible_length_is_passed_over_to_the_next_batch(length):
 
 
 def test_a_length_that_is_possible_and_wrong_is_found_out():
-    """No batch stands where it says the next one would: the search begins in the bad one."""
+    """There is no batch at the next position: the search begins in the bad one."""
     found = read(patched(BYTES, STARTS[1] + 8, (150).to_bytes(4)))
 
     assert [(GapKind.BAD_CHECKSUM, STARTS[1], len(LOG[1].data))] == gaps(found)
@@ -92,7 +92,7 @@ def test_a_length_beyond_the_end_hides_no_batch_behind_it():
     [(1, "old format"), (0, "old format"), (3, "unknown format"), (255, "unknown format")],
 )
 def test_other_formats_are_named_and_passed_over(magic, kind):
-    """By their own length, if a batch stands behind."""
+    """By their own length, if a batch follows."""
     found = read(patched(BYTES, STARTS[1] + 16, bytes([magic])))
     (gap,) = [each for each in found if isinstance(each, Gap)]
 
@@ -162,7 +162,7 @@ NOISE = hashlib.shake_128(b"noise").digest(2_000_000)
 
 
 class Zeros(io.RawIOBase):
-    """A file of so many zeros that nobody would hold in memory."""
+    """A file of more zeros than fit in memory."""
 
     def __init__(self, size: int, tail: bytes) -> None:
         self.left = size

@@ -90,8 +90,8 @@ def test_a_marker_that_was_emptied_can_go():
     assert [] == aborted_transactions([sent(["a"], 0, 7), empty])
 
 
-def test_other_control_records_never_can_go():
-    """Nobody knows what they are for."""
+def test_unknown_control_records_are_kept():
+    """Their purpose is unknown."""
     assert not TransactionsPassed(()).note(ended(MarkerType.OTHER, 0, 7))
 
 

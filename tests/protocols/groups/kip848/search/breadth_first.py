@@ -1,7 +1,7 @@
-"""Breadth-first search over the states of a world: every one is held against the laws.
+"""Breadth-first search over the states of a world: each is checked against the laws.
 
-The way to a state is kept as the state before it, so that the shortest way to a fault can be told
-in words. At the end the graph is walked backwards from where all is settled: from every state
+The way to a state is kept as the state before it, so that the shortest way to a fault can be
+described. At the end the graph is walked backwards from where all is settled: from every state
 there has to be a way there without another fault.
 """
 
@@ -51,12 +51,12 @@ def search(world: World) -> Found:
                 waiting.append(after)
                 wrong = world.wrong(whole, after)
                 if wrong is not None:
-                    return Found(len(ways), acts, len(goals), told(world, ways, there, wrong))
+                    return Found(len(ways), acts, len(goals), describe(world, ways, there, wrong))
             if after.perturbations == whole.perturbations:
                 before[there].append(here)
     stuck = _stuck(before, goals)
     wrong = "from here no way leads to where all is settled"
-    fault = None if stuck is None else told(world, ways, stuck, wrong)
+    fault = None if stuck is None else describe(world, ways, stuck, wrong)
     return Found(len(ways), acts, len(goals), fault)
 
 
@@ -78,8 +78,8 @@ def _stuck(before: list[list[int]], goals: list[int]) -> int | None:
 # -- in words ----------------------------------------------------------------------------------
 
 
-def told(world: World, ways: Ways, end: int, wrong: str) -> str:
-    """Return the way to a state, step by step, and what is wrong there."""
+def describe(world: World, ways: Ways, end: int, wrong: str) -> str:
+    """Return the way to a state, step by step, and the fault there."""
     acts = []
     while end:
         end, act = ways[end]

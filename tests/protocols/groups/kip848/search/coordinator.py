@@ -38,7 +38,7 @@ class Coordinated(NamedTuple):
 
 
 class Coordinator(Party, ConsumerGroupDriver):
-    """A coordinator whose log is durable at once, and at which no time passes."""
+    """A coordinator whose log is durable at once, and whose clock does not move."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(*(topic(name, count) for name, count in TOPICS.items()), **settings)

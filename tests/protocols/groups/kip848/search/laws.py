@@ -17,11 +17,11 @@ Partitions = frozenset[TopicPartition]
 def wrong_of_owners(
     group: Coordinated, clients: Mapping[str, Client], unsaid: Mapping[str, Partitions]
 ) -> str | None:
-    """Say who owns what it was not given, or what another owns.
+    """Return the members that own a partition not assigned to them, or owned by another.
 
-    Who was removed and does not know it yet does not count. Nor does a partition that a member
-    was about to own and left out when it listed what it owns: it counts as given up, by Kafka's
-    rules, though nobody tells the member in time (``test_left_out.py``).
+    A removed member that has not learned of it does not count. Nor does a partition that a member
+    was about to own and left out when it listed what it owns: it counts as revoked, by Kafka's
+    rules, though the member learns of it late (``test_left_out.py``).
     """
     owners: dict[TopicPartition, str] = {}
     for name, client in clients.items():
@@ -75,7 +75,7 @@ def is_settled(group: Coordinated, clients: Mapping[str, Client]) -> bool:
         return True
     owned = sorted(tp for client in living.values() for tp in client.owns)
     still = all(
-        client.state is MemberState.STABLE and client.told == client.owns
+        client.state is MemberState.STABLE and client.assigned == client.owns
         for client in living.values()
     )
     return still and tuple(owned) == group.read and group.state == "Stable"

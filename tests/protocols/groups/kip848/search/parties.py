@@ -21,7 +21,7 @@ P = TypeVar("P", bound="Party")
 
 
 class Party:
-    """Somebody with states that can be copied and told apart."""
+    """A participant whose states can be copied and compared."""
 
     def copied(self) -> Self:
         raise NotImplementedError

@@ -39,7 +39,7 @@ class Client(NamedTuple):
     coming: frozenset[TopicPartition]
     """What it was told to own, or is about to."""
 
-    told: frozenset[TopicPartition]
+    assigned: frozenset[TopicPartition]
     """What its listener was told it owns."""
 
     is_over: bool
@@ -118,7 +118,7 @@ class Process(Party, ClientDriver):
             epoch=member.epoch,
             owns=frozenset(self.state.assignment),
             coming=by_name(member.target.partitions).union(taking),
-            told=self.owns,
+            assigned=self.owns,
             is_over=over,
             polls=not over and not self.eager and isinstance(self.state.app, Outside),
             is_busy=self.busy and not over,
@@ -176,7 +176,7 @@ class Process(Party, ClientDriver):
             super()._sent(sent)
 
     def _automatic(self, message: Any) -> Any:
-        """Where reading starts is told at once: nobody's place in the group depends on it."""
+        """Answer at once where reading starts: membership does not depend on it."""
         if isinstance(message, OffsetFetchRequest):
             found = tuple(FetchedOffset(tp, 0) for tp in message.partitions or ())
             return OffsetFetchResponse(offsets=found)
@@ -185,8 +185,10 @@ class Process(Party, ClientDriver):
     def _one_effect(self, effect: Any) -> None:
         name = type(effect).__name__
         if name == "Call":
-            told = frozenset(effect.partitions)
-            self.owns = self.owns | told if effect.listener == "assigned" else self.owns - told
+            assigned = frozenset(effect.partitions)
+            self.owns = (
+                self.owns | assigned if effect.listener == "assigned" else self.owns - assigned
+            )
         if name == "Return" and isinstance(effect.value, Closed):
             self.over = True
         super()._one_effect(effect)

@@ -1,8 +1,8 @@
-"""Every order in which anything can happen, in a world of two clients and two partitions.
+"""Every order of events in a world of two clients and two partitions.
 
 Two topics of one partition each, both clients read both, one coordinator. A *perturbation* is:
 a connection that breaks with a request or its answer on the way, a failover of the coordinator, a
-session or a revocation whose time is over, an application that is busy, that does not poll in
+session or a revocation timeout that expires, an application that is busy, that does not poll in
 time, that drops one of its topics, or that closes its consumer.
 """
 
@@ -42,7 +42,7 @@ def test_no_order_of_events_breaks_a_law(perturbations, eager, auto, least, reco
 
 
 def test_a_coordinator_that_does_not_wait_for_the_revocation_is_found_out(monkeypatch):
-    """Were partitions free as soon as they are wanted elsewhere, two would own one; told in words."""
+    """Without the wait two members own one partition; the search describes how."""
     monkeypatch.setattr(reconcile, "_may_own", lambda _partitions, _owned: False)
 
     found = search(World(0, eager=False, enable_auto_commit=False))

@@ -1,9 +1,9 @@
-"""The tiny world as a whole: two clients, their coordinator, and what is on its way between them.
+"""The small world as a whole: two clients, their coordinator, and the messages between them.
 
 On a connection everything keeps its order, and what was not answered when it breaks is lost,
-handled or not. Between connections any order is possible, and everybody's clock runs as it likes:
-each of a client's timers may run out at any time, in its own order. What is a fault, or an act of
-somebody outside, costs one of few *perturbations*.
+handled or not. Between connections any order is possible, and each clock runs at its own speed:
+each of a client's timers may fire at any time, in its own order. A fault, or an external act,
+costs one of few *perturbations*.
 """
 
 from __future__ import annotations
