@@ -15,8 +15,8 @@ from emulator.scenario.short_forms import TARGETS
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_printed_from_the_code_as_it_stands(name):
-    """Whoever changes the code prints the page again."""
+def test_a_page_matches_the_code(name):
+    """A change of the code needs a new page."""
     assert PAGES[name]() == (DOCS / name).read_text(encoding="utf-8"), "python -m docs.pages"
 
 

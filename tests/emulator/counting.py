@@ -58,7 +58,7 @@ class Reader:
         return next((tail for at, tail in cuts if at <= record), self.log)
 
     def pass_over(self, start: int, end: int) -> None:
-        """Note records that it goes beyond without processing them."""
+        """Note records that a consumer skipped without processing them."""
         for record in range(start, end):
             self.log_of(record).pass_over(record, record + 1)
 
@@ -250,7 +250,7 @@ class Count:
         }
 
     def lost(self) -> Counter:
-        """Return the records that were passed over, and that nobody is about to process."""
+        """Return the records that were skipped, and that no consumer is about to process."""
         found = Counter(
             (tp, log.incarnation(record), record)
             for tp, log in self.all_logs()

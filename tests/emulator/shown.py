@@ -1,6 +1,6 @@
 """What the events of one run show of owners, commits and work, read without the ledger.
 
-Moments are places in the run's list of events: what stands before one had happened by then.
+Moments are indexes in the run's list of events: events before one had happened by then.
 """
 
 from __future__ import annotations

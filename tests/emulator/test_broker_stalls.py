@@ -1,4 +1,4 @@
-"""How long brokers give nothing to read, held against how long work really stands still."""
+"""How long brokers are unavailable for reading, compared with how long work really stops."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def events() -> list[Event]:
     return happened
 
 
-def test_work_stands_still_for_as_long_as_brokers_give_nothing_and_little_longer(events):
-    """The stall by which ``verify`` holds real runs is the metric and what consumers add to it."""
+def test_work_stops_as_long_as_brokers_are_unavailable_and_little_longer(events):
+    """The stall that ``verify`` compares is the metric and the delay of consumers."""
     down_us = next(event.at_us for event in events if isinstance(event.what, BrokerDown))
     pace = Pace(down_us)
     for event in events:

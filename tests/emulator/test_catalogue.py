@@ -172,7 +172,7 @@ def test_the_bounds_hold_for_every_seed(name):
 
 
 def test_a1_two_partitions_go_far_back_and_the_others_do_not():
-    """Whose commit was lost and sent again goes back by minutes, whoever else by one interval."""
+    """Where a lost commit was sent again a rewind is minutes long, elsewhere one interval."""
     run = played("a1-deploy-goes-back")
     repeated = run.metrics.tables["reprocessed.by_partition"]
     far = {name for name, count in repeated.items() if count > 2_000}
@@ -238,7 +238,7 @@ def test_f3_a_crash_repeats_half_the_threshold_on_average():
 
 
 def test_h1_committed_offsets_never_fall_over_a_move():
-    """The new coordinator knows every commit the old one had accepted; nobody has to join again."""
+    """The new coordinator has every commit the old one had accepted; no member has to rejoin."""
     run = played("h1-coordinator-moves")
 
     assert 0 == run.metrics["rewinds"] == run.metrics["evictions"] == run.metrics["drop_outs"]
@@ -256,7 +256,7 @@ def test_h4_three_copies_of_the_offsets_topic_spare_the_wait_for_its_broker():
 
 
 def test_i4_an_epoch_in_the_commit_is_worth_all_that_is_left_of_the_log():
-    """With it the next owner is told where the log was cut; without, the policy starts over."""
+    """With it the next owner learns of the truncation; without, the reset policy applies."""
     with_epoch = "group[billing].commit.leader_epoch=true"
     latest = "group[billing].settings[auto.offset.reset]=latest"
     without = played("i4-commit-without-epoch")
@@ -313,8 +313,8 @@ def test_m1_a_longer_session_spares_the_living_and_waits_for_the_dead():
 
 
 @pytest.mark.parametrize("minutes", [3, 5])
-def test_n1_everybody_waits_for_the_silent_member_as_long_as_max_poll_interval(minutes):
-    """From the newcomer's JoinGroup to the end of the silent member's poll interval."""
+def test_n1_all_members_wait_for_the_silent_member_as_long_as_max_poll_interval(minutes):
+    """From the new member's JoinGroup to the end of the silent member's poll interval."""
     setting = f"group[billing].settings[max.poll.interval.ms]={minutes}min"
     stalled = played("n1-one-member-stalls-all", 0, setting).metrics["member_idle_max_s"]
 
@@ -331,7 +331,7 @@ def test_o1_what_is_lost_is_what_came_before_the_new_partitions_were_found():
     assert 0 == played("o1-expansion-with-latest", 0, setting).ledger.lost
 
 
-def test_o4_whoever_finds_a_topic_first_lets_all_look_again():
+def test_o4_the_first_member_to_find_a_topic_triggers_a_rebalance():
     """One rebalance gives every partition of the new topic an owner."""
     run = played("o4-new-topic-many-rebalances")
 
@@ -340,7 +340,7 @@ def test_o4_whoever_finds_a_topic_first_lets_all_look_again():
 
 
 def test_a_lost_answer_repeats_nothing_and_is_no_entry():
-    """The commit counted though its sender never heard so: that is told as a metric."""
+    """The commit counted though its sender did not learn it: that is a metric."""
     assert 1 == played("commit-answer-lost").ledger.duplicates_avoided
 
 

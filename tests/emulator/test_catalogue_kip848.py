@@ -53,7 +53,7 @@ def test_a_crash_costs_what_it_costs_the_classic_group():
 
 
 def test_a_rolling_restart_stops_only_what_moves_and_repeats_nothing():
-    """Each partition waits for heartbeats, of whoever gives it up and whoever gets it."""
+    """Each partition waits for the heartbeats of its old and its new owner."""
     ours, eager = played("rolling-restart-kip848"), played("rolling-restart-eager")
 
     assert () == ours.ledger.entries
@@ -74,8 +74,8 @@ def closing(*changes: str):
 
 
 @pytest.mark.parametrize("protocol", [pytest.param((), marks=pytest.mark.long), (CLASSIC,)])
-def test_whoever_stays_in_the_group_keeps_its_partitions_from_all_others(protocol):
-    """A member that closes without leaving is given up only when its session is over."""
+def test_a_member_that_stays_keeps_its_partitions(protocol):
+    """A member that closes without leaving is removed only when its session expires."""
     leaves = closing(*protocol)
     remains = closing(*protocol, "group[billing].close_operation=REMAIN_IN_GROUP")
 
@@ -97,7 +97,7 @@ def test_a_static_member_moves_nothing_unless_it_leaves_for_good(protocol):
 
 
 def test_a_classic_member_gives_up_though_its_listener_throws():
-    """Nobody waits for it, nobody is evicted, and the call is made once."""
+    """No member waits for it or is removed, and the call is made once."""
     ours = played("kip848-revoke-listener-throws")
     classic = played("kip848-revoke-listener-throws", 0, CLASSIC)
     threw = [sum(isinstance(e.what, ListenerThrew) for e in run.events) for run in (ours, classic)]
@@ -109,7 +109,7 @@ def test_a_classic_member_gives_up_though_its_listener_throws():
 
 
 @pytest.mark.parametrize("protocol", [(), (CLASSIC,)])
-def test_nobody_reads_what_a_listener_does_not_take(protocol):
+def test_partitions_are_not_read_while_the_listener_throws(protocol):
     """For as long as onPartitionsAssigned throws, under either protocol; nothing is repeated."""
     run = played("kip848-assign-listener-throws", 0, *protocol)
 

@@ -1,4 +1,4 @@
-"""The catalogue's migrations: what a change of protocol costs, and what stands in its way."""
+"""The catalogue's migrations: what a change of protocol costs, and what prevents it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_migration_converts_the_group_twice_and_loses_nothing():
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["cooperative", "eager", "static"])
-def test_a_migration_repeats_no_more_than_plain_restarts_do_and_stands_still_longer(kind):
+def test_a_migration_repeats_no_more_than_restarts_and_has_more_downtime(kind):
     """Its ledger is that of two rolling restarts; partitions wait for heartbeats of 5 s."""
     ours = variant(THERE_AND_BACK, f"{kind}, there and back")
     plain = variant(THERE_AND_BACK, f"{kind}, restarted twice")
@@ -81,7 +81,7 @@ def test_the_refused_member_is_the_only_one_that_is_lost():
     assert [] == converted(run)
 
 
-def test_nobody_to_stop_the_deploy_leaves_one_member():
+def test_an_unattended_deploy_leaves_one_member():
     """All but the last die; that one finds an empty group, which any policy lets change."""
     run = variant("migration-refused", "disabled, nobody stops the deploy")
     failed = [
@@ -95,8 +95,8 @@ def test_nobody_to_stop_the_deploy_leaves_one_member():
 
 
 @pytest.mark.long
-def test_after_a_rollback_without_downgrade_nobody_takes_a_crashed_members_partitions():
-    """The epoch rises when its session ends; the target waits until it joins again."""
+def test_after_a_rollback_without_downgrade_partitions_of_a_crashed_member_have_no_owner():
+    """The epoch rises when its session expires; the target waits until it joins again."""
     run = played("migration-no-way-back")
     crashed = next(e.at_us for e in run.events if getattr(e.what, "fault", "") == "crash-1")
     targets = [e.at_us for e in run.events if isinstance(e.what, TargetComputed)]

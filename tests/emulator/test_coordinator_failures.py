@@ -83,8 +83,8 @@ def test_what_the_next_coordinator_knows_depends_on_the_step(step):
 
 
 @pytest.mark.parametrize("step", OUTCOMES)
-def test_at_no_step_is_anything_repeated_or_lost_or_anybody_evicted(step):
-    """Whoever lives commits what it has done, later; everybody waits for the broker's session."""
+def test_at_no_step_is_a_record_repeated_or_lost_or_a_member_removed(step):
+    """Living members commit later; all wait for the broker's session."""
     run = played(AT_A_STEP, step)
     (died,) = [event.at_us for event in run.events if isinstance(event.what, BrokerDown)]
     (back,) = [event.at_us for event in run.events if isinstance(event.what, CoordinatorMoved)]
@@ -109,7 +109,7 @@ def test_at_no_step_is_anything_repeated_or_lost_or_anybody_evicted(step):
     ],
 )
 def test_a_commit_counts_from_when_the_next_leader_has_it(step, cause, avoided, seed):
-    """Whether or not its sender was told: five seconds of two partitions are at stake."""
+    """Whether or not its sender learned it: five seconds of two partitions are at stake."""
     run = played(IN_COMMIT, step, seed)
 
     assert ({str(cause): 200} if cause else {}) == run.ledger.by_cause()
@@ -120,7 +120,7 @@ def test_a_commit_counts_from_when_the_next_leader_has_it(step, cause, avoided, 
 
 
 def test_h6_what_the_old_coordinator_took_is_repeated():
-    """It let commits time out; by then the new one had given everybody up."""
+    """It let commits time out; by then the new one had removed all members."""
     run = played("h6-stale-coordinator", "as written")
     stale = [each for each in what(run, CommitAccepted) if each.leader_epoch == 0]
     answered = {each.commit: each.error for each in what(run, CommitAnswered)}
@@ -137,7 +137,7 @@ def test_h6_what_the_old_coordinator_took_is_repeated():
     "variant",
     ["a session of 45s", pytest.param("a commit after each batch", marks=pytest.mark.long)],
 )
-def test_h6_whoever_learns_of_the_new_coordinator_in_time_repeats_nothing(variant):
+def test_h6_a_member_that_finds_the_new_coordinator_in_time_repeats_nothing(variant):
     """The new coordinator still has all members when they come."""
     run = played("h6-stale-coordinator", variant)
 
@@ -174,7 +174,7 @@ def test_an_unclean_election_drops_what_had_been_acknowledged():
 
 
 def test_with_two_in_sync_nothing_is_acknowledged_alone():
-    """Commits time out, members stay, and nobody is elected whom they could lose to."""
+    """Commits time out, members stay, and no other broker is elected."""
     run = played("coordinator-goes-on-alone", "min.insync.replicas=2")
     errors = {each.error for each in what(run, CommitAnswered)}
 
@@ -183,7 +183,7 @@ def test_with_two_in_sync_nothing_is_acknowledged_alone():
 
 
 def test_two_coordinators_may_give_a_partition_to_a_member_each():
-    """On either side of a cut the group goes on without those on the other; nobody erred."""
+    """On either side of a cut the group continues without the members on the other."""
     run = emulator.run(load(Path(__file__).parent / "split_brain.toml"), 0)
     details = {(entry.cause, entry.detail) for entry in run.ledger.entries}
 
@@ -209,8 +209,8 @@ def test_h7_a_roll_of_the_brokers_repeats_nothing_and_needs_no_rebalance(variant
     assert 3 == len(what(run, BrokerDown))
 
 
-def test_h7_a_kill_lets_everybody_wait_for_the_session_of_the_broker():
-    """In order, nobody waits; killed, all partitions stand for nine seconds."""
+def test_h7_after_a_kill_all_wait_for_the_session_of_the_broker():
+    """A controlled shutdown stops no partition, a kill all of them for nine seconds."""
     peaks = {
         variant: played("h7-rolling-broker-restart", variant).metrics["lag_processed_peak"]
         for variant in ("in order", "killed")
@@ -220,8 +220,8 @@ def test_h7_a_kill_lets_everybody_wait_for_the_session_of_the_broker():
     assert 8 * 120 < peaks["killed"] < 13 * 120
 
 
-def test_a_slow_load_evicts_nobody_and_takes_no_commit():
-    """Heartbeats are answered for longer than any session; what the dead had done is repeated."""
+def test_a_slow_load_removes_no_member_and_accepts_no_commit():
+    """Heartbeats are answered for longer than any session; the work of dead members is repeated."""
     run = played("slow-load-after-a-year", "never compacted")
     (loaded,) = what(run, CoordinatorLoaded)
     (removed,) = what(run, MemberRemoved)

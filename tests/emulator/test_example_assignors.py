@@ -113,7 +113,7 @@ def test_broadcast_lets_every_member_process_every_partition_and_calls_that_no_r
 
 
 def test_broadcast_counts_for_each_member_what_it_never_saw():
-    """What the other one's commits passed over is lost for who comes back, and for nobody else."""
+    """Records below the other member's commits are lost only for the member that returns."""
     run = played("broadcast")
     times = worked(run, len(run.events))
     seen = times["cache-1"]

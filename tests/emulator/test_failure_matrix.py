@@ -92,7 +92,7 @@ between = ["7s", "9s"]
 
 @every_cell
 def test_a_crash_repeats_or_skips_what_commit_and_work_differed_by(policy, mode, seed):
-    """Of its partitions U = D - C is repeated, or -U skipped; nobody else pays."""
+    """Of its partitions U = D - C is repeated, or -U skipped; other members are not affected."""
     shown = played(policy, mode, CRASH, seed)
     moment = shown.first(ConsumerStopped, consumer=VICTIM)
     owned = shown.owned_at(VICTIM, moment)
@@ -129,8 +129,8 @@ CLOSE_IN_BATCH = f"{CLOSE}mid_batch = true\n"
 
 
 @every_cell
-def test_a_close_between_batches_is_free_if_somebody_commits(policy, mode, seed):
-    """Only who commits every so often leaves its last records to be repeated."""
+def test_a_close_between_batches_is_free_if_close_commits(policy, mode, seed):
+    """Only a policy that commits every n records leaves its last ones to be repeated."""
     shown = played(policy, mode, CLOSE, seed)
     moment = shown.first(ConsumerStopped, consumer=VICTIM)
     owned = [epoch for epoch in shown.epochs if epoch.consumer == VICTIM and epoch.why == "closed"]

@@ -1,8 +1,8 @@
 """The failure matrix where the victim lives on: pauses, hangs and cuts.
 
-An evicted member works on for a while beside whoever took over. With S, where the new owner
-began, and E, where the zombie ended, it costs E - S: what it had uncommitted and in hand when
-it was lost to the group, P - C, and the records Z that it was handed later.
+A removed member works on for a while beside the new owner. With S, where the new owner began,
+and E, where the zombie ended, it costs E - S: P - C, what it had uncommitted and in flight when it
+was lost to the group, and the records Z that it received later.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ LONG = SHORT.replace("3s", "9s")
 
 @every_cell
 def test_a_pause_shorter_than_the_session_costs_nothing(policy, mode, seed):
-    """The heartbeat thread goes on as soon as it runs again; nobody has noticed."""
+    """The heartbeat thread continues as soon as it runs again; the pause has no effect."""
     shown = played(policy, mode, SHORT, seed)
 
     assert (0, 0) == (shown.run.ledger.reprocessed, shown.run.ledger.lost)
@@ -154,9 +154,9 @@ def test_a_cut_shorter_than_the_session_costs_nothing(policy, mode):
 @in_every_mode
 @of_those_who_do_not_wait
 def test_a_member_cut_from_its_coordinator_works_on_at_full_speed(policy, mode):
-    """C stands still from the cut on; all that the zombie does is repeated, without bound.
+    """C does not move after the cut; all that the zombie does is repeated, without bound.
 
-    Its client gives the coordinator up once, and one poll may wait in vain for another.
+    Its client marks the coordinator unknown once, and one poll may wait in vain for another.
     """
     shown = played(policy, mode, FROM_COORDINATOR, run_for="30s")
     moment = shown.first(FaultBegan)
@@ -169,8 +169,8 @@ def test_a_member_cut_from_its_coordinator_works_on_at_full_speed(policy, mode):
 
 
 @every_cell
-def test_a_member_cut_from_everybody_repeats_what_it_had_at_hand(policy, mode, seed):
-    """Without records it cannot go on: what is at stake is repeated, and what was buffered."""
+def test_a_member_cut_from_all_brokers_repeats_what_it_had_fetched(policy, mode, seed):
+    """Without records it stops: uncommitted and buffered records are repeated."""
     shown = played(policy, mode, FROM_ALL, seed, "30s")
     moment = shown.first(FaultBegan)
     grown = cost(shown, moment) - at_stake(shown, moment)

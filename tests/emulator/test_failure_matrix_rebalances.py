@@ -70,7 +70,7 @@ def test_a_rolling_restart_costs_what_its_rebalances_leave_uncommitted(policy, m
 
 
 @pytest.mark.parametrize("policy", ["A", "SB", "AS"])
-def test_a_static_restart_stands_still_for_the_down_time_only(policy):
+def test_a_static_restart_is_down_for_the_restart_only(policy):
     """One second down, two round trips, one fetch."""
     shown = played(policy, "static", ROLLING, 0, "36s")
 
@@ -141,7 +141,7 @@ def test_new_partitions_cost_one_rebalance_and_with_earliest_nothing_else(mode, 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("mode", ["eager", "cooperative"])
 def test_with_latest_the_records_before_the_first_lookup_are_lost(mode, seed):
-    """What was appended to a new partition before somebody asked for its end."""
+    """Records appended to a new partition before its first ListOffsets."""
     shown = grown(mode, "latest", seed)
     new = [owned for owned in shown.epochs if owned.partition.partition >= 4]
 

@@ -50,8 +50,8 @@ def _quiet(what: EpochOpened) -> bool:
 
 
 @pytest.mark.long
-def test_i3_only_what_nobody_subscribes_to_loses_its_offsets():
-    """The quiet topic keeps its own however old; the one without a reader does not (KIP-211)."""
+def test_i3_only_unsubscribed_topics_lose_their_offsets():
+    """A quiet topic keeps its offsets at any age; one without a subscriber does not (KIP-211)."""
     run = played("i3-quiet-partitions")
     late = [event.what for event in run.events if event.at_us > 15 * 60 * 1_000_000]
     commits = [what for what in late if isinstance(what, CommitAccepted)]

@@ -25,7 +25,7 @@ def fail_after_some_rows(target):
 
 
 def test_a_file_takes_its_name_at_the_end(tmp_path):
-    """While it is written nobody sees it under its name."""
+    """While it is written it has another name."""
     target = tmp_path / "out.txt"
     with written_beside(target) as part:
         part.write_text("half")
@@ -59,7 +59,7 @@ def test_a_table_is_whole_or_not_there(tmp_path):
     assert [1, 2, 3, 1, 2, 3] == pq.read_table(whole)["n"].to_pylist()
 
 
-def test_a_folder_that_is_not_there_is_told_at_once(tmp_path):
+def test_a_missing_folder_is_reported_at_once(tmp_path):
     """Not after an hour of rows."""
     with pytest.raises(FileNotFoundError):
         ParquetOutput(tmp_path / "nowhere" / "out.parquet", ROWS.schema)

@@ -34,7 +34,7 @@ def test_results_come_in_order(jobs):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_exception_of_one_task_comes_through(jobs):
-    """It can be told to the user like any other."""
+    """It can be reported to the user like any other."""
     with pytest.raises(ValueError, match="math domain error"):
         list(parallel_map(math.sqrt, [1, -1], jobs=jobs, progress=Progress("runs").show))
 
@@ -47,18 +47,18 @@ def test_an_exception_of_one_task_comes_through(jobs):
         PluginError("the assignor failed"),
     ],
 )
-def test_what_users_are_told_survives_the_way_from_another_process(refused):
-    """An exception is pickled there and made again here."""
+def test_error_messages_survive_the_way_from_another_process(refused):
+    """An exception is pickled there and restored here."""
     assert str(refused) == str(pickle.loads(pickle.dumps(refused)))
 
 
-def test_a_process_that_is_killed_is_told_not_waited_for():
+def test_a_killed_process_is_reported():
     """Memory may have run out; fewer processes may help."""
     with pytest.raises(RefusedError, match="Try fewer `jobs`"):
         shared(os._exit, 2)
 
 
-def test_nobody_works_on_what_nobody_waits_for():
+def test_an_interrupt_ends_the_worker_processes():
     """Ctrl-C and SIGTERM end the processes that share the work, too."""
     results = parallel_map(operator.neg, [*range(50)], jobs=2, progress=Progress("runs").show)
     assert 0 == next(results)
@@ -117,7 +117,7 @@ def test_short_work_shows_nothing(monkeypatch, clock):
     assert "" == terminal.getvalue()
 
 
-def test_nothing_is_shown_where_nobody_looks(monkeypatch, clock):
+def test_progress_is_shown_on_terminals_only(monkeypatch, clock):
     """A log file needs no carriage returns."""
     log = io.StringIO()
     monkeypatch.setattr(sys, "stderr", log)

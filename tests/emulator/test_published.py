@@ -50,7 +50,7 @@ def test_added_partitions_wait_for_metadata_or_for_a_heartbeat():
 
 @pytest.mark.long
 def test_the_age_of_the_metadata_is_all_that_makes_it_long():
-    """With a minute instead of five nobody waits for more than a minute and a heartbeat."""
+    """With a minute instead of five the wait is at most a minute and a heartbeat."""
     younger = row("published-partitions-added", "metadata.max.age.ms=1min").metrics
 
     assert 60 + HEARTBEAT_S + 1 > younger["downtime_max_s"]
@@ -79,7 +79,7 @@ def test_a_restart_of_one_in_forty_stops_all_for_a_heartbeat_at_most():
 
 @pytest.mark.long
 def test_static_members_restart_without_a_rebalance():
-    """Their partitions stand still for as long as they are away, and nobody else's."""
+    """Only their own partitions are down, as long as they are away."""
     static = row("published-eager-deploy", "static, session of 60s").metrics
 
     assert 0 == static["rebalances"]
@@ -87,8 +87,8 @@ def test_static_members_restart_without_a_rebalance():
     assert static["downtime_total_s"] == pytest.approx(2 * 5 * 35, abs=5)
 
 
-def test_the_group_stands_still_for_the_silent_member_under_one_protocol_only():
-    """Half an hour under an eager assignor; seconds where nobody waits for everybody."""
+def test_the_group_waits_for_the_silent_member_under_one_protocol_only():
+    """Half an hour under an eager assignor; seconds without a barrier."""
     name = "published-slowest-poll"
     eager = row(name, "eager").metrics
     ours = row(name, "consumer, max.poll.interval 3min").metrics

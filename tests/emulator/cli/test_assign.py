@@ -179,7 +179,7 @@ def test_what_moved_is_counted_against_what_members_owned() -> None:
     ]
 
 
-def test_partitions_with_nobody_and_with_two_are_named() -> None:
+def test_partitions_without_owner_and_with_two_are_named() -> None:
     """In the cooperative first round the withheld partitions have no owner."""
     outcome = asked(question("cooperative-sticky"))
 
@@ -187,7 +187,7 @@ def test_partitions_with_nobody_and_with_two_are_named() -> None:
     assert "unassigned: t 2-3" in summary(outcome.answer)
 
 
-def test_neighbouring_numbers_are_told_as_runs() -> None:
+def test_consecutive_partitions_are_shown_as_ranges() -> None:
     """Topic by topic, in any order of input."""
     pairs = [("u", 3), ("t", 7), ("t", 1), ("t", 0), ("t", 2), ("u", 5)]
 

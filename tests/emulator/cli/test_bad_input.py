@@ -214,7 +214,7 @@ def test_an_assignor_that_fails_in_another_process_is_refused_too(plugin, jobs):
 
 @pytest.mark.parametrize("target", ["absent/events.parquet", "."])
 def test_events_that_cannot_be_written_are_refused_before_the_run(tmp_path, target):
-    """Nobody wants to hear it after an hour."""
+    """Not after an hour of work."""
     path = written(tmp_path)
 
     err = refused("run", path, "--events", tmp_path / target)

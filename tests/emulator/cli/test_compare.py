@@ -148,7 +148,7 @@ def test_a_scenario_from_the_input_is_read_once(tmp_path):
 
 
 def test_two_columns_of_one_name_are_refused():
-    """Nobody could tell them apart."""
+    """They could not be distinguished."""
     with pytest.raises(RefusedError, match="two variants are called 'eager'"):
         read_variants(["eager", "eager"], loads(CRASH, "crash.toml"))
 

@@ -68,7 +68,7 @@ def test_differences_are_paired_and_what_is_no_chance_is_bold(page):
     assert "0" == rows["lost (records)"][3]
 
 
-def test_what_is_in_force_and_why_is_told_with_it(page):
+def test_the_table_has_settings_and_causes(page):
     """Settings of each column above, causes below: the table can be read alone."""
     assert "- **eager**: billing: 2 members, range (eager)" in page
     assert "- **static**: billing: 2 static members\n" in page
@@ -96,8 +96,8 @@ def test_one_seed_has_differences_and_no_intervals():
 
 
 @pytest.mark.parametrize("form", [(), ("--rows",), ("--markdown",)])
-def test_a_fault_that_never_strikes_in_a_column_is_told(form, tmp_path):
-    """Else a protocol without the step that was aimed at would look like one without harm."""
+def test_a_fault_that_does_not_fire_in_a_column_is_reported(form, tmp_path):
+    """A protocol without the targeted step would otherwise look harmless."""
     aimed = changed(('at = "18s"', 'when = "billing-1 sent SyncGroup"'), ('"40s"', '"12s"'))
     path = written(tmp_path, aimed)
     out = " ".join(

@@ -10,8 +10,8 @@ from .commands import CRASH, rebalance, written
 PROTOCOL = "group[billing].settings[group.protocol]"
 
 
-def test_both_protocols_stand_side_by_side(tmp_path):
-    """What the classic one alone has goes away; what is in force stands above the table."""
+def test_both_protocols_are_columns(tmp_path):
+    """Settings of the classic one only are dropped; those in force are shown above the table."""
     path = written(tmp_path)
     status, out, err = rebalance("compare", path, "--with", "eager", "--with", "kip848")
 

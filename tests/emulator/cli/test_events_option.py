@@ -51,7 +51,7 @@ def test_a_file_that_is_something_else_is_not_replaced(tmp_path):
 
 
 def test_a_device_is_not_replaced(tmp_path):
-    """Renaming over it would take it away from everybody."""
+    """A rename would remove the device."""
     link = tmp_path / "null.parquet"
     link.symlink_to("/dev/null")
 
@@ -81,18 +81,18 @@ def test_a_disk_that_fills_up_leaves_what_was_there(tmp_path, monkeypatch):
     assert "No space left on device" in refused(tmp_path, target)
 
 
-def test_a_process_told_to_end_leaves_nothing(tmp_path, monkeypatch):
+def test_a_terminated_process_leaves_nothing(tmp_path, monkeypatch):
     """Schedulers send SIGTERM: status 143, and no half-written file."""
     path = written(tmp_path)
     write, events = EventFile.write, []
 
-    def told_to_end(file, event):
+    def terminate(file, event):
         write(file, event)
         events.append(event)
         if len(events) == 100:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(EventFile, "write", told_to_end)
+    monkeypatch.setattr(EventFile, "write", terminate)
     before = signal.signal(signal.SIGTERM, main._terminate)
     try:
         answer = rebalance("run", path, "--events", tmp_path / "events.parquet")

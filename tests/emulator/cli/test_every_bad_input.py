@@ -141,7 +141,7 @@ def test_a_scenario_that_cannot_be_run(tmp_path, kind):
 
 
 def test_a_session_timeout_outside_the_brokers_bounds_is_kafkas_own_error(tmp_path):
-    """Kafka refuses the member when it joins, not before: that is an outcome, and is told."""
+    """Kafka refuses the member when it joins, not before: the run reports it."""
     status, out, err = rebalance("run", written(tmp_path, changed(('"6s"', '"5s"'))))
 
     assert (0, "") == (status, err)

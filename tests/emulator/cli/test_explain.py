@@ -5,8 +5,8 @@ from __future__ import annotations
 from .commands import changed, rebalance, written
 
 
-def test_an_entry_is_told_step_by_step(tmp_path):
-    """Who owned, what was committed, what broke, who came next and where it began."""
+def test_an_entry_is_explained_step_by_step(tmp_path):
+    """The owner, the commit, the fault, the next owner, and its start."""
     status, out, err = rebalance("explain", written(tmp_path), "D1")
 
     texts = [
@@ -23,7 +23,7 @@ def test_an_entry_is_told_step_by_step(tmp_path):
     assert sorted(map(out.index, texts)) == [out.index(text) for text in texts]
 
 
-def test_commits_and_failovers_are_told_with_their_place_in_the_offsets_log(tmp_path):
+def test_commits_and_failovers_have_their_place_in_the_offsets_log(tmp_path):
     """Log offset, high watermark, leader epoch and broker, in words and as JSON."""
     name = "coordinator-dies-in-commit"
 
@@ -62,8 +62,8 @@ def test_the_entry_is_that_of_the_same_seed_and_settings(tmp_path):
     }
 
 
-def test_polls_of_a_few_records_each_are_told_together(tmp_path):
-    """A screen of polls hides what matters."""
+def test_polls_of_a_few_records_each_are_one_line(tmp_path):
+    """A screen of polls hides the rest."""
     _, out, _ = rebalance("explain", written(tmp_path), "D1")
 
     assert 1 == sum(
@@ -73,7 +73,7 @@ def test_polls_of_a_few_records_each_are_told_together(tmp_path):
 
 
 def test_the_letter_may_be_small(tmp_path):
-    """Nobody should fail at a shift key."""
+    """Upper and lower case are equal."""
     path = written(tmp_path)
 
     assert rebalance("explain", path, "D1") == rebalance("explain", path, "d1")

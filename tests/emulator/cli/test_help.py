@@ -78,7 +78,7 @@ def test_the_examples_of_the_help_work_unchanged(example, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     "command", ["", "run", "compare", "study", "explain", "assign", "log", "verify"]
 )
-def test_the_help_tells_the_exit_statuses(command):
+def test_the_help_has_the_exit_statuses(command):
     """Pipelines depend on them."""
     joined = " ".join(help_of(command).split())
 
@@ -87,8 +87,8 @@ def test_the_help_tells_the_exit_statuses(command):
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "study", "explain", "verify"])
-def test_the_help_tells_what_json_has(command):
-    """So that nobody has to guess the keys from one example."""
+def test_the_help_lists_the_keys_of_json(command):
+    """The keys need not be guessed from one example."""
     assert "--json prints " in " ".join(help_of(command).split())
 
 

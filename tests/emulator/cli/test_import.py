@@ -1,4 +1,4 @@
-"""``rebalance import`` of segment files: the tables, what is told of them, and going on."""
+"""``rebalance import`` of segment files: the tables, the report, and resuming."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def broker(tmp_path):
 
 
 def test_segments_become_tables(tmp_path):
-    """With the columns that are promised, and a manifest that tells of them."""
+    """With the documented columns, and a manifest that lists them."""
     folder = tmp_path / "imported"
 
     status, out, err = rebalance("import", segment_of(4), segment_of(11), "-o", folder)

@@ -76,7 +76,7 @@ def _sealed(data: bytes) -> bytes:
 
 
 def test_a_folder_that_holds_something_else_is_left_as_it_is(tmp_path):
-    """An import too: it may be of use to somebody."""
+    """An import too: it may belong to the user."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("kept")
     rebalance("import", segment_of(4), "-o", tmp_path / "old")
@@ -90,7 +90,7 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(tmp_path):
     assert ["notes.txt"] == [path.name for path in (tmp_path / "mine").iterdir()]
 
 
-def test_a_full_disk_is_told_and_the_import_can_go_on(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_the_import_can_resume(tmp_path, monkeypatch):
     """Nothing is half-written."""
     write = store.pq.ParquetWriter.write_batch
 
@@ -116,8 +116,8 @@ def test_without_the_client_it_says_what_to_install(tmp_path, monkeypatch):
     assert "pip install 'rebalance-emulator[live]'" in reason
 
 
-def test_a_broker_that_is_not_there_is_told_by_its_address(tmp_path, monkeypatch):
-    """After a wait that ends."""
+def test_an_unreachable_broker_is_reported_by_its_address(tmp_path, monkeypatch):
+    """After a timeout."""
     monkeypatch.setattr(live, "PATIENCE_S", 0.4)
     with socket.create_server(("127.0.0.1", 0)) as held:
         address = f"127.0.0.1:{held.getsockname()[1]}"
@@ -128,7 +128,7 @@ def test_a_broker_that_is_not_there_is_told_by_its_address(tmp_path, monkeypatch
     assert "Connection refused" in reason
 
 
-def test_a_broker_that_goes_away_is_told_and_the_import_can_go_on(tmp_path, monkeypatch):
+def test_a_lost_broker_is_reported_and_the_import_can_resume(tmp_path, monkeypatch):
     """In the middle of a partition."""
     monkeypatch.setattr(live, "PATIENCE_S", 0.4)
     with socket.create_server(("127.0.0.1", 0)) as held:

@@ -24,8 +24,8 @@ def imported(tmp_path_factory):
     return folder, out
 
 
-def test_an_import_tells_what_it_found(imported):
-    """In a table and in sentences, with where the rest is."""
+def test_an_import_reports_its_findings(imported):
+    """In a table and in sentences, with the path of the rest."""
     folder, out = imported
 
     assert f"| {GROUP} " in out
@@ -79,7 +79,7 @@ def test_a_scenario_as_json_is_one_line(imported):
 
 
 def test_a_file_that_is_there_is_not_written_over(imported, tmp_path):
-    """Somebody may have worked on it."""
+    """The user may have edited it."""
     path = tmp_path / "group.toml"
     path.write_text("mine")
     status, _, err = rebalance("import", imported[0], "--scenario", GROUP, "-o", path)
@@ -89,7 +89,7 @@ def test_a_file_that_is_there_is_not_written_over(imported, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "printed"),
     [
         (("--scenario", "rolling-static-1"), f"no such group; there are {GROUP}"),
         (("--scenario", GROUP, "--generation", "9"), "no generation 9 with members; there are 1"),
@@ -107,7 +107,7 @@ def test_what_cannot_be_is_refused(imported, arguments, printed):
     assert printed in err
 
 
-def test_a_log_of_nobody_known_names_what_is_missing(tmp_path):
+def test_an_unknown_group_is_named(tmp_path):
     """The group is not in these segments."""
     status, _, err = rebalance("import", STATIC, "--scenario", "nobody")
 

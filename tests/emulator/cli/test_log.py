@@ -65,7 +65,7 @@ def test_the_input_is_a_segment_too():
 
 
 def test_lines_of_several_logs_say_which(tmp_path):
-    """By the name of the partition's folder, or what stands before the base offset."""
+    """By the partition's folder, or the part of the file name before the base offset."""
     both = lines(KEPT)
 
     assert [f"{KEPT}/__consumer_offsets-11", f"{KEPT}/__consumer_offsets-4"] == list(
@@ -95,7 +95,7 @@ def test_only_groups_asked_for_are_shown():
     assert [line for line in two if GROUP in json.dumps(line)] == one
 
 
-def test_a_group_that_is_nowhere_is_told_of():
+def test_a_missing_group_is_reported():
     """With the partition whose log would have it."""
     status, out, err = rebalance("log", CONSUMER, "--group", "nobody")
 
@@ -144,8 +144,8 @@ def test_the_table_is_for_people():
     assert f"{KEPT}/__consumer_offsets-11: 0 groups\n" == rebalance("log", STATIC, "--table").out
 
 
-def test_the_table_tells_what_is_under_way(tmp_path):
-    """A target that is behind, offsets that are pending; names that would disturb are escaped."""
+def test_the_table_shows_operations_in_progress(tmp_path):
+    """A target that is behind, offsets that are pending; special characters are escaped."""
     cut = next(
         line["position"] for line in lines(CONSUMER, "--batches") if line.get("baseOffset", 0) > 50
     )
@@ -162,7 +162,7 @@ def test_the_table_tells_what_is_under_way(tmp_path):
 
 
 def test_states_of_a_log_whose_beginning_is_missing_are_said_to_be(tmp_path):
-    """Older segments may have groups that nobody has written since."""
+    """Older segments may have groups without newer records."""
     (tmp_path / SECOND).write_bytes(batch("g", 7, at=100))
 
     for option in ("--state-only", "--follow-state"):

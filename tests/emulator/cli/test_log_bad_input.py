@@ -1,4 +1,4 @@
-"""``rebalance log`` on what is no log, and on logs that are damaged: told, and the rest read."""
+"""``rebalance log`` on other files and on damaged logs: reported, and the rest is read."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_empty_segment_is_fine(tmp_path):
 
 
 def test_one_bad_file_among_others_does_not_hide_them(tmp_path):
-    """It is told of, and the status says that the input was bad."""
+    """It is reported, and the status says that the input was bad."""
     status, out, err = rebalance("log", written(tmp_path, b"junk" * 99, "junk.log"), STATIC)
 
     assert 2 == status
@@ -101,7 +101,7 @@ def test_one_bad_file_among_others_does_not_hide_them(tmp_path):
 
 
 def test_a_damaged_batch_is_a_gap_and_the_rest_is_read(tmp_path):
-    """Its line stands where its records would; on stderr it is told once more."""
+    """Its line takes the place of its records; stderr has it once more."""
     good = batch("g", 1, at=0), batch("g", 2, at=1), batch("g", 3, at=2)
     path = written(tmp_path, good[0] + good[1][:-1] + b"!" + good[2])
 
@@ -114,8 +114,8 @@ def test_a_damaged_batch_is_a_gap_and_the_rest_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--state-only", "--table"])
-def test_a_damaged_batch_is_told_where_no_records_are_shown(tmp_path, option):
-    """The groups are what the rest says."""
+def test_a_damaged_batch_is_reported_without_records(tmp_path, option):
+    """The groups are read from the rest."""
     data = gzip.decompress(STATIC.read_bytes())
 
     status, out, err = rebalance("log", written(tmp_path, data[:-3]), option)
@@ -126,7 +126,7 @@ def test_a_damaged_batch_is_told_where_no_records_are_shown(tmp_path, option):
 
 
 def test_a_compressed_file_cut_short_shows_what_it_holds(tmp_path):
-    """And a line at its end, where nobody knows how much is missing."""
+    """And a line at its end: the missing size is unknown."""
     path = written(tmp_path, STATIC.read_bytes()[:-1500], FIRST + ".gz")
 
     status, out, err = rebalance("log", path)
@@ -143,8 +143,8 @@ def test_a_compressed_file_cut_short_shows_what_it_holds(tmp_path):
     assert "could not be read" in err
 
 
-def test_a_log_that_no_coordinator_could_load_is_told(tmp_path):
-    """Where states are asked for; as records they are fine."""
+def test_a_log_that_no_coordinator_could_load_is_reported(tmp_path):
+    """With states; as records it is valid."""
     data = gzip.decompress(CONSUMER.read_bytes())
     path = written(tmp_path, data)
     documents = [json.loads(line) for line in rebalance("log", path, "--batches").out.splitlines()]

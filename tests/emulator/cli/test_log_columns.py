@@ -45,7 +45,7 @@ def test_commits_of_all_logs_are_rows(tmp_path):
 
 
 def test_segments_of_one_log_are_in_order(tmp_path):
-    """However they were named; an empty one has no rows and is told of."""
+    """Whatever their names; an empty one has no rows and is reported."""
     (tmp_path / SECOND).write_bytes(batch("g", 7, 8, at=100))
     (tmp_path / FIRST).write_bytes(batch("g", 5, at=3))
     (tmp_path / "00000000000000000102.log").write_bytes(b"")
@@ -68,7 +68,7 @@ def test_a_log_without_commits_has_a_table_without_rows(tmp_path):
     assert "commits.parquet: 0 rows" in out
 
 
-def test_what_could_not_be_read_is_told_and_the_rest_written(tmp_path):
+def test_gaps_are_reported_and_the_rest_is_written(tmp_path):
     """A gap between batches, a cut file."""
     damaged = batch("g", 6, at=4)[:-1] + b"\xff"
     data = batch("g", 5, at=3) + damaged + batch("g", 7, at=5)

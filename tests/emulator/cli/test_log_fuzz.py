@@ -1,4 +1,4 @@
-"""Damaged segments through ``rebalance log``: told or refused, every byte accounted for."""
+"""Damaged segments through ``rebalance log``: reported or refused, every byte accounted for."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def accounted(path: Path, size: int, *options: str) -> int:
 
 @MODERATE
 @given(data=damaged(), options=st.sampled_from(ASKED))
-def test_a_damaged_segment_is_told_or_refused(tmp_path, data, options):
+def test_a_damaged_segment_is_reported_or_refused(tmp_path, data, options):
     """Batches and gaps cover it from its first byte to its last."""
     path = tmp_path / FIRST
     path.write_bytes(data)
@@ -92,8 +92,8 @@ def test_a_damaged_segment_is_told_or_refused(tmp_path, data, options):
 
 @MODERATE
 @given(chosen=st.sampled_from(REAL), data=st.data())
-def test_a_damaged_compressed_segment_is_told_or_refused(tmp_path, chosen, data):
-    """As many bytes as can be had."""
+def test_a_damaged_compressed_segment_is_reported_or_refused(tmp_path, chosen, data):
+    """All bytes before the damage are read."""
     zipped = gzip.compress(chosen, mtime=0)
     at = data.draw(st.integers(GZIP_HEADER_BYTES, len(zipped) - 1))
     cut = data.draw(st.booleans())
@@ -144,7 +144,7 @@ def _parts(record: LogRecord) -> tuple[st.SearchStrategy[bytes | None], ...]:
 
 @MODERATE
 @given(data=rewritten(), options=st.sampled_from(ASKED))
-def test_records_that_mean_nothing_are_told_and_the_rest_goes_on(tmp_path, data, options):
+def test_meaningless_records_are_shown_with_the_rest(tmp_path, data, options):
     """Their batches are right: each record has its line."""
     path = tmp_path / FIRST
     path.write_bytes(data)

@@ -81,8 +81,8 @@ def test_what_cannot_be_read_on_the_command_line_exits_with_2(arguments, said):
     assert said in err
 
 
-def test_a_refusal_is_told_and_any_other_exception_is_not():
-    """What nobody foresaw is a bug, and shows where it is."""
+def test_a_refusal_is_one_line_and_other_exceptions_a_traceback():
+    """An unexpected exception is a bug, and shows its place."""
     assert "why" == message_of(RefusedError("why"))
     assert message_of(KeyError("why")) is None
 
@@ -99,7 +99,7 @@ def test_a_bug_is_not_taken_for_bad_input(monkeypatch):
 
 
 def test_python_m_emulator_is_the_same_command():
-    """For those whose scripts folder is not on the path."""
+    """For installations whose scripts folder is not on the path."""
     done = subprocess.run(
         [sys.executable, "-m", "emulator", "--version"], capture_output=True, text=True, check=True
     )

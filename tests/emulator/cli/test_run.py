@@ -34,7 +34,7 @@ def test_the_screen_says_what_happened_how_many_why_and_what_would_help(tmp_path
 
 
 def test_the_first_lines_name_scenario_seed_kafka_and_what_is_in_force(tmp_path):
-    """Nobody has to ask what was run."""
+    """The output identifies the run."""
     _, out, _ = rebalance("run", written(tmp_path), "--seed", 7)
 
     first, second = out.splitlines()[:2]
@@ -166,7 +166,7 @@ def test_set_takes_members_lists_and_several_keys_the_last_one_wins(tmp_path):
     ],
 )
 def test_set_offers_the_nearest_paths(tmp_path, key, near):
-    """Nobody knows all of them."""
+    """Paths need not be known by heart."""
     status, out, err = rebalance("run", written(tmp_path), "--set", key)
 
     assert (2, "") == (status, out)
@@ -196,7 +196,7 @@ def test_a_failed_expectation_is_shown_and_exits_with_1(tmp_path):
 
 
 def test_a_name_of_the_catalogue_is_a_scenario():
-    """Nobody needs to know where the files are."""
+    """The path of the file is not needed."""
     status, out, _ = rebalance("run", "quiet", "--set", "run_for=15s")
 
     assert 0 == status
@@ -233,7 +233,7 @@ def test_seeds_that_change_nothing_are_said_to(tmp_path):
 
 
 def test_jobs_change_nothing_but_the_time_it_takes(tmp_path):
-    """Results come in order of the seeds, whoever played them."""
+    """Results come in order of the seeds, in any number of processes."""
     path = written(tmp_path)
 
     alone = rebalance("run", path, "--seeds", 3, "--jobs", 1, "--json")
@@ -276,7 +276,7 @@ def test_events_go_to_a_parquet_file(tmp_path, clock):
 
 
 def test_an_assignor_that_gives_a_partition_twice_is_warned_of(plugin):
-    """Kafka does not mind, but nobody means it."""
+    """Kafka accepts it, but it is rarely intended."""
     status, out, _ = rebalance("run", plugin("twice"))
 
     assert 0 == status

@@ -1,4 +1,4 @@
-"""``rebalance run`` tells of groups at the end: in a line if they are stable, else what is missing."""
+"""``rebalance run`` shows groups at the end: one line if they are stable, else what is missing."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def test_a_stable_group_of_the_consumer_protocol_is_one_line(tmp_path):
     assert "(uniform), 1 member\n" in out
 
 
-def test_a_stable_classic_group_is_not_told(tmp_path):
-    """Its report is as short as ever."""
+def test_a_stable_classic_group_is_not_shown(tmp_path):
+    """Its report has no additional line."""
     _, out, _ = rebalance("run", written(tmp_path))
 
     assert "Groups at the end" not in out
     assert "  group  " not in out
 
 
-def test_a_group_that_waits_for_a_target_says_what_nobody_has(tmp_path):
-    """The one that closed is gone, and no heartbeat has come since."""
+def test_a_group_that_waits_for_a_target_lists_unowned_partitions(tmp_path):
+    """The closed member has left, and no heartbeat has come since."""
     path = written(tmp_path, OF_CONSUMERS)
     _, out, _ = rebalance("run", path, "--set", "run_for=15100ms")
     document = rebalance("run", path, "--set", "run_for=15100ms", "--json").document
@@ -89,8 +89,8 @@ def test_a_classic_group_in_a_rebalance_says_what_it_waits_for(tmp_path):
     assert "waits until all its members have joined again" in " ".join(out.split())
 
 
-def test_classic_members_left_alone_are_told_the_way_out():
-    """A group of the consumer protocol that nobody lets assign anew, and why it came to that."""
+def test_classic_members_left_alone_get_advice():
+    """A group of the consumer protocol whose target no member triggers, and the reason."""
     short = ("--set", "run_for=3min")
     upgrade = rebalance("run", "migration-no-way-back", *short).out
     both = "cluster.settings[group.consumer.migration.policy]=bidirectional"

@@ -1,4 +1,4 @@
-"""What is printed, to whoever reads: a pipe that closes, a full disk, no stream at all."""
+"""Output to any stream: a pipe that closes, a full disk, no stream at all."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_reader_that_goes_away_changes_no_status(tmp_path, text, status):
     assert (f"{status}\n", "") == (done.stdout, done.stderr)
 
 
-def test_questions_that_nobody_hears_the_answers_to_are_not_read_on(tmp_path):
+def test_input_is_not_read_after_the_output_closes(tmp_path):
     """An endless input ends with its reader."""
     done = shell('yes "{}" | "$0" assign | head -1')
 
@@ -50,7 +50,7 @@ def test_questions_that_nobody_hears_the_answers_to_are_not_read_on(tmp_path):
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("command", ["run quiet", "schema", "--version", "run --help"])
-def test_a_full_disk_is_told_in_one_line(command):
+def test_a_full_disk_is_one_line(command):
     """Not as a success, and not as a traceback."""
     done = shell(f'"$0" {command} > {FULL}')
 
@@ -127,8 +127,8 @@ def test_without_a_terminal_or_with_no_color_nothing_is_coloured(colour):
     assert "\x1b[3" not in done.stdout.replace("\x1b[3m", "")
 
 
-def test_main_tells_a_full_disk_at_the_very_end(monkeypatch, capsys):
-    """What was still in the buffer may not fit."""
+def test_main_reports_a_full_disk_at_the_final_flush(monkeypatch, capsys):
+    """The rest of the buffer may not fit."""
 
     def full() -> None:
         raise main.RefusedError("The output cannot be written: full")

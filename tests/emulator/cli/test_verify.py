@@ -134,7 +134,7 @@ def test_the_table_shows_stalls_if_some_run_has_them():
 
 
 def test_figures_that_are_only_shown_have_no_verdict():
-    """Nobody should take them for judged."""
+    """They are not judged."""
     lines = list(one_run(Verdict(capture="a/run-1", figures=(INSIDE, SHOWN_ONLY))))
 
     shown = next(line for line in lines if "commits.m1.1" in line)

@@ -204,18 +204,18 @@ def test_a_disk_that_fills_up_leaves_nothing(tmp_path, monkeypatch):
     assert "No space left on device" in refused(tmp_path, tmp_path / "log")
 
 
-def test_a_process_told_to_end_leaves_nothing(tmp_path, monkeypatch):
+def test_a_terminated_process_leaves_nothing(tmp_path, monkeypatch):
     """Schedulers send SIGTERM: status 143, and no half-written folder."""
     path = written(tmp_path)
     add, batches = SpoolFile.add, []
 
-    def told_to_end(spool, data):
+    def terminate(spool, data):
         batches.append(data)
         if len(batches) == 10:
             signal.raise_signal(signal.SIGTERM)
         return add(spool, data)
 
-    monkeypatch.setattr(SpoolFile, "add", told_to_end)
+    monkeypatch.setattr(SpoolFile, "add", terminate)
     before = signal.signal(signal.SIGTERM, main._terminate)
     try:
         answer = rebalance("run", path, "--write-log", tmp_path / "log")
@@ -227,7 +227,7 @@ def test_a_process_told_to_end_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_fills_meanwhile_is_left_alone(tmp_path):
-    """Somebody else's files are not replaced, whenever they came."""
+    """Files of others are not replaced, whenever they were written."""
     target = tmp_path / "log"
     with pytest.raises(OSError, match="not empty"), LogFolder(target):  # noqa: PT012  it is the end of the block that raises
         target.mkdir()

@@ -78,7 +78,7 @@ def test_a_capture_knows_whether_its_coordinator_was_killed(capture, do, broker,
 
 
 def test_a_stop_without_a_number_is_the_coordinators(capture):
-    """And lasts to the end if nobody ends it."""
+    """It lasts to the end if no action ends it."""
     stopped = struck(capture, action("stopcoord"))
     scenario = rebuild(stopped).scenario
     (pause,) = [fault for fault in scenario.fault if isinstance(fault, model.PauseBroker)]
@@ -101,7 +101,7 @@ def test_a_broker_comes_back_by_the_action_that_names_it(capture):
     assert [4_000_000, 1_000_000] == [crash.restart_after for crash in crashes]
 
 
-def test_the_history_tells_who_was_down_when(capture):
+def test_the_history_has_the_downtimes_of_brokers(capture):
     """As events of an emulated run do."""
     stopped = struck(
         capture, action("stopother", broker=2), action("contother", at_us=1_000_000, broker=2)
@@ -120,8 +120,8 @@ def test_the_history_tells_who_was_down_when(capture):
     ] == brokers
 
 
-def test_what_nobody_knows_is_not_compared(capture):
-    """It is named."""
+def test_unknown_actions_are_not_compared(capture):
+    """They are named."""
     reason = why_not_comparable(struck(capture, action("rotate")))
 
     assert reason is not None

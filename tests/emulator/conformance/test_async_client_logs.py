@@ -1,4 +1,4 @@
-"""The log of a client of the consumer protocol tells of its commits and its first answer."""
+"""The log of a client of the consumer protocol has its commits and its first answer."""
 
 from emulator.conformance.captured.client_logs import (
     FirstAnswer,
@@ -41,14 +41,14 @@ def test_a_reconciliation_without_positions_commits_nothing():
 
 
 def test_commits_from_the_call_of_close_on_belong_to_it():
-    """They look the same; the application's own trace tells when it closed."""
+    """They look the same; the application's own trace has the time of close()."""
     kinds = [c.kind for c in automatic_commits(said(COMMIT % 1, COMMIT % 2), 900_000)]
 
     assert ["auto", "close"] == kinds
 
 
-def test_the_first_answer_tells_the_interval():
-    """Later ones are written down only if they change it."""
+def test_the_first_answer_has_the_interval():
+    """Later ones are logged only if they change it."""
     line = "Member X received heartbeat interval %dms from the group coordinator"
 
     assert FirstAnswer(1_000_000, 3_000_000) == first_answer(said("", line % 3000, line % 5000))
@@ -56,7 +56,7 @@ def test_the_first_answer_tells_the_interval():
 
 
 def test_every_commit_a_real_client_knows_of_is_in_its_log(capture):
-    """What the application was told was accepted had been enqueued, in the same order."""
+    """Commits that the application saw accepted had been enqueued, in the same order."""
     run = capture("kip848-crash/run-1")
     for trace in run.traces:
         log = list(automatic_commits(run.client_logs[trace.name], trace.marked_us("closing")))

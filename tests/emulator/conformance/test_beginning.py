@@ -46,8 +46,8 @@ def test_listener_calls_of_the_beginning_have_their_real_ends(capture):
     assert {} == listener_ends(capture("crash-range-auto/run-1"))
 
 
-def test_the_coordinator_minds_what_it_told_the_real_members(capture):
-    """The heartbeat interval is in their logs; a classic group needs none of it."""
+def test_the_coordinator_uses_the_real_heartbeat_interval(capture):
+    """It is in the members' logs; a classic group does not need it."""
     settings = broker_settings(capture(CRASH))
 
     assert 1_000 == settings["group.consumer.heartbeat.interval.ms"]
@@ -71,8 +71,8 @@ def test_topics_have_the_ids_they_really_had(capture):
     assert {f"{run.prefix}t0": "MqLAo9DuQMWcW0M5zgcNyw"} == facts.topic_ids(run)
 
 
-def test_a_member_is_told_to_speak_its_protocol(capture):
-    """The scenario says it in Kafka's own setting."""
+def test_a_member_has_its_protocol(capture):
+    """The scenario has it in Kafka's own setting."""
     protocols = {
         member.settings["group.protocol"]
         for name in (CRASH, "crash-range-auto/run-1")
@@ -84,7 +84,7 @@ def test_a_member_is_told_to_speak_its_protocol(capture):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_preload_comes_in_the_time_there_was_for_it(capture, seed):
-    """No log tells how fast; without chance it is all there at once, when the rest begins."""
+    """No log has its speed; without randomness it is all there at once, when the rest begins."""
     run = capture("kip848-interval-batch/run-8")
     calm, drawn = (rebuild(run, which).scenario.topic[0] for which in (None, seed))
 

@@ -60,8 +60,8 @@ def failed(fault, broker, *, session_ms=9_000, seed=0):
 
 @pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])
 @pytest.mark.parametrize("fault", [KILLED, STOPPED], ids=["killed", "stopped"])
-def test_nobody_is_evicted_and_nothing_is_repeated_or_lost(fault, broker):
-    """The generation is kept, though the stall of a kill is longer than the session (2.8.1, 4.2.1)."""
+def test_no_member_is_removed_and_nothing_reprocessed_or_lost(fault, broker):
+    """The generation is kept, though the stall of a kill is longer than the session."""
     seen = failed(fault, broker)
 
     assert ((1,), 0, {}, {}) == (seen.generations, seen.rebalances, seen.duplicates, seen.lost)

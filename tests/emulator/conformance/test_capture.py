@@ -87,7 +87,7 @@ def test_a_group_has_epochs_if_its_members_speak_the_consumer_protocol(capture):
 
 
 def test_a_member_that_changes_its_protocol_is_not_compared(capture):
-    """How a group migrates is told in another way."""
+    """The migration of a group is recorded in another form."""
     run = capture("static-crash-return/run-21")
     changed = [
         replace(t, conf={**t.conf, "c.group.protocol": "consumer"}) if t.incarnation > 1 else t

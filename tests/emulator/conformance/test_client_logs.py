@@ -63,8 +63,8 @@ def test_lines_without_a_time_belong_to_the_statement_above(tmp_path):
     assert line.text == "Updating assignment with\n\tAssigned: []"
 
 
-def test_positions_tell_where_an_epoch_began(tmp_path):
-    """A committed offset is set, a reset one found; the leader stands beside it."""
+def test_positions_have_the_start_of_an_epoch(tmp_path):
+    """A committed offset is set, a reset one found; the leader is beside it."""
     where = "offsetEpoch=Optional[0], currentLeader=LeaderAndEpoch{leader=Optional[h:1 (id: 3 rack"
     lines = log(
         tmp_path,
@@ -135,7 +135,7 @@ def test_refusals_are_the_coordinators_or_the_clients_own(tmp_path):
     )
 
 
-def test_joins_and_assignments_tell_of_generations(tmp_path):
+def test_joins_and_assignments_have_the_generation(tmp_path):
     """The answer to JoinGroup names the leader, the leader's log the assignment."""
     lines = log(
         tmp_path,

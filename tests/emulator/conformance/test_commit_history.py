@@ -1,4 +1,4 @@
-"""A commit counts when the coordinator has it, whoever learnt of it."""
+"""A commit counts when the coordinator has it, whether or not its sender learns it."""
 
 import gzip
 from collections import Counter
@@ -62,8 +62,8 @@ def test_a_commit_only_the_client_knows_counts(copied):
     assert before == {w.commit for w in of(read_capture(copied), CommitAccepted)}
 
 
-def test_a_commit_nobody_has_is_only_sent(copied):
-    """Neither the coordinator nor the client's trace knows it: it was sent and got lost."""
+def test_an_unknown_commit_is_only_sent(copied):
+    """It is in neither the coordinator's log nor the client's trace: it was sent and got lost."""
     without(copied / "m1.1.jsonl.gz", '"t0-0":95,"t0-1":98')
     without(copied / "coordinator.log.gz", "Committing offsets 95 for partition")
     without(copied / "coordinator.log.gz", "Committing offsets 98 for partition")

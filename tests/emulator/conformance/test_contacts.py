@@ -1,4 +1,4 @@
-"""Heartbeats of the consumer protocol are in no log; what is told of them instead agrees."""
+"""Heartbeats of the consumer protocol are in no log; indirect evidence of them agrees."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_every_session_expires_a_session_timeout_after_a_heartbeat(comparable_ca
 
 
 def test_the_last_contact_is_the_last_heartbeat(capture):
-    """Commits do not count in this protocol; who was not evicted had contact nobody tells of."""
+    """Commits do not count in this protocol; the contact of a member that stayed is unknown."""
     run = capture("kip848-crash/run-1")
 
     assert last_contact(run, "m3", run.fault_us).by == CONSUMER_HEARTBEAT
@@ -43,7 +43,7 @@ def test_the_last_contact_is_the_last_heartbeat(capture):
 
 
 def test_the_coordinator_says_how_often(capture):
-    """The interval is the one that the first answer told, or else the member's own setting."""
+    """The interval of the first answer, or else the member's own setting."""
     answered, own = capture("kip848-crash/run-1"), capture("crash-range-auto/run-1")
 
     assert 1_000_000 == heartbeat_interval_us(answered, answered.traces[0])

@@ -1,4 +1,4 @@
-"""The coordinator's log tells how a group of the consumer protocol came to its epochs."""
+"""The epochs of a group of the consumer protocol, from the coordinator's log."""
 
 from dataclasses import replace
 
@@ -61,7 +61,7 @@ def test_a_static_member_that_returns_replaces_its_former_self(capture):
 
 
 def test_a_classic_group_has_no_epochs(capture):
-    """Nothing is read where nobody speaks the protocol."""
+    """Nothing is read if no member uses the protocol."""
     assert () == epoch_history(capture("crash-range-auto/run-1"))
 
 
@@ -76,8 +76,8 @@ def test_everything_of_it_is_in_the_whole_history(capture):
     assert within == whole
 
 
-def test_a_topic_nobody_committed_is_known_by_what_is_left_over():
-    """Two unknown ids are not told apart."""
+def test_a_topic_without_commits_is_known_by_elimination():
+    """Two unknown ids are not distinguished."""
     one = events_of(GIVES + f"{{m=MemberAssignment(partitions={{{ID}=[0]}})}}.")
     two = events_of(GIVES + f"{{m=MemberAssignment(partitions={{{ID}=[0], {OTHER}=[1]}})}}.")
 

@@ -97,7 +97,7 @@ def test_a_commit_timer_is_part_of_the_set_up(capture):
 
 
 def test_static_members_have_their_instance_ids(capture):
-    """The id is told apart from the settings."""
+    """The id is separate from the settings."""
     found = members(capture("static-crash-return/run-21"))
 
     assert [member.instance_id for member in found] == ["i1", "i2", "i3"]
@@ -105,7 +105,7 @@ def test_static_members_have_their_instance_ids(capture):
 
 
 def test_the_leaders_of_partitions_and_generations(capture):
-    """Clients' logs tell which broker led what, and which member led the group."""
+    """Clients' logs have the leader of each partition, and of each generation."""
     run = capture(CRASH)
 
     leaders = partition_leaders(run)

@@ -191,8 +191,8 @@ def test_each_consumers_stalls_are_judged_in_order_of_length():
     assert ["stalls.m2.1[2]"] == outside
 
 
-def test_a_partition_that_stands_still_on_one_side_alone_is_outside():
-    """There is nothing to hold it against."""
+def test_a_stall_on_one_side_only_is_outside():
+    """There is nothing to compare it with."""
     found = judged(replace(REAL, stalls={"t0-0": 9.0}), tolerances=BROKERS)
 
     assert (None, False) == (found["stalls.m1.1[2]"].emulated, found["stalls.m1.1[2]"].inside)
@@ -205,8 +205,8 @@ def test_a_commit_may_wait_half_a_second_longer():
     assert [True, False, False] == [found["commit_wait_s"].inside for found in waits]
 
 
-def test_nobody_waits_for_a_coordinator_that_is_dead():
-    """Its connections break at once; what a commit then waits for is the next one's start."""
+def test_no_commit_waits_for_a_dead_coordinator():
+    """Its connections break at once; a commit then waits for the next one's start."""
     killed = replace(BROKERS, coordinator_killed=True)
     found = judged(replace(REAL, commit_wait_s=2.0), tolerances=killed)
 

@@ -189,7 +189,7 @@ def test_a_kill_ends_its_consumer_and_its_epochs(capture):
 
 
 def test_the_next_owner_starts_at_the_commit(capture):
-    """The client's log tells where an epoch began and whether at a commit."""
+    """The client's log has the start of an epoch and whether it was at a commit."""
     run = capture(CRASH)
     events = history(run)
     opened = of(events, EpochOpened, consumer="m2", generation=2)
@@ -203,8 +203,8 @@ def test_the_next_owner_starts_at_the_commit(capture):
     assert (first.offset, first.source, first.why) == (0, "earliest", "no offset")
 
 
-def test_the_record_under_work_at_a_kill_is_partial(capture):
-    """A record begun and not finished by a killed process is told of as such."""
+def test_the_record_in_flight_at_a_kill_is_partial(capture):
+    """A record begun and not finished by a killed process is marked as such."""
     run = capture("precommit-crash/run-2")
     events = history(run)
 
@@ -214,8 +214,8 @@ def test_the_record_under_work_at_a_kill_is_partial(capture):
     assert lost.began_us < partly.what.began_us <= run.fault_us
 
 
-def test_the_coordinators_log_tells_of_the_group(capture):
-    """Members come and go and generations form when the coordinator says so."""
+def test_the_coordinators_log_has_the_group(capture):
+    """Members and generations change at the times of the coordinator's log."""
     events = history(capture(CRASH))
 
     assert [(event.what.consumer, event.what.replaced) for event in of(events, MemberAdded)] == [
@@ -257,8 +257,8 @@ def test_a_pause_has_a_begin_and_an_end(capture):
     assert len(of(events, EpochClosed, consumer="m1", why="lost")) == 2
 
 
-def test_a_zombies_refused_commits_are_told(capture):
-    """What the coordinator refused and what the client kept back differ in ``by``."""
+def test_a_zombies_refused_commits_are_events(capture):
+    """Commits refused by the coordinator and by the client differ in ``by``."""
     refused = of(history(capture("pause-zombie-range/run-21")), CommitRefused)
 
     assert [(event.what.error, event.what.by) for event in refused] == [

@@ -117,9 +117,9 @@ def observed_in(run):
 
 
 def stalls_apart(run):
-    """Return the partitions whose stall is another than in the capture's own account.
+    """Return the partitions whose stall differs from the capture's own figure.
 
-    Where nobody reads to the end, that account leaves the end out.
+    For partitions that are not read to the end, that figure excludes the end.
     """
     found = observe(history(run), tolerances_of(run).view).stalls
     expected_stalls = {p: stall for p, stall in run.summary["max_stall_s"].items() if stall}
@@ -178,7 +178,7 @@ def test_the_ledger_of_every_capture_has_its_totals(comparable_capture):
 
 
 def test_each_processing_after_the_first_is_a_duplicate():
-    """Three processings of a record count two, whoever did them."""
+    """Three processings of a record count two, of any consumers."""
     found = seen(
         (1, opened(0)),
         (2, processed(0, 10)),
@@ -191,7 +191,7 @@ def test_each_processing_after_the_first_is_a_duplicate():
 
 
 def test_a_gap_below_the_farthest_progress_is_lost():
-    """Records between a start and later work that nobody processed are lost."""
+    """Records between a start and later work that were never processed are lost."""
     found = seen((1, opened(5)), (2, processed(5, 10)), (3, opened(14)), (4, processed(14, 20)))
 
     assert found.lost == {"t0-0": 4}

@@ -76,7 +76,7 @@ def test_the_outline_of_a_crash(kept):
 
 
 def test_requests_end_where_the_owner_changes_or_a_partition_comes_again():
-    """How often and in what order members committed is not told, which requests there were is."""
+    """The dump has distinct requests, but not how often and in what order members committed."""
     owners = {"a-0": "m1", "a-1": "m1", "b-0": "m2"}
     log = [
         Group(1, owners),
@@ -103,7 +103,7 @@ def test_a_request_ends_with_its_batch():
 
 
 def test_the_outline_of_epochs_names_members_by_their_clients():
-    """The different requests stand between two group epochs; owners are told by the steps."""
+    """Distinct requests are between two group epochs; steps give the owners."""
     steps = {"x": (("T", 0),), "y": (("T", 1),)}
     log = [
         EpochRecord(kind=MEMBER, member_id="x", client_id="m1"),

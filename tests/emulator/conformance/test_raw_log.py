@@ -1,10 +1,10 @@
 """The raw offsets log of a replayed group: every record's type and key, in the order of the log.
 
 ``test_written_log`` compares the different requests between two generations. Here nothing is
-taken together: each commit counts, as often as it was made. Two things are time alone: which of
-two members is first whose timers run out in the same tenth of a second; and what a member was
-busy with when its timer ran out, where it has a backlog to work off. So what is compared ends
-with the last generation of the run, after which somebody catches up.
+merged: each commit counts, as often as it was made. Two things depend on timing only: which of
+two members is first whose timers fire in the same tenth of a second; and what a member was busy
+with when its timer fired, if it has a backlog. So the comparison ends with the last generation of
+the run, after which members only work off their lag.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def in_order(lines):
     return ordered
 
 
-def test_every_type_and_key_stands_where_the_real_log_has_it(known, tmp_path):
+def test_every_type_and_key_is_at_its_place_of_the_real_log(known, tmp_path):
     """As often, and in the same order but for timers in phase."""
     run, number = known
     real = in_order(to_the_last_generation(dumped(run)))

@@ -86,7 +86,7 @@ def test_it_does_not_matter_who_goes_on():
     assert {P0: 3.0} == pace.stalls
 
 
-def test_who_never_goes_on_stands_still_until_the_end():
+def test_a_stall_without_end_lasts_until_the_end_of_the_run():
     """If there is anything left to read."""
     pace = seen(worked(P0, 0, 9, 9.5), worked(P1, 0, 9, 9.5), ended(60, (P0, 5), (P1, 1)))
 

@@ -21,7 +21,7 @@ def reset(history: History, offset: int) -> str:
 
 
 def closed(processed=100, committed=100) -> History:
-    """Consumer a has closed; nobody owns orders-0."""
+    """Return a history in which consumer a has closed, and orders-0 has no owner."""
     history = owner_at_work(processed, committed)
     history.close("a", processed, "closed")
     return history
@@ -52,7 +52,7 @@ def test_a_reset_forward_loses_what_lies_between():
 
 
 def test_the_last_of_several_resets_counts_from_where_the_first_began():
-    """Back and forth between is nobody's loss."""
+    """Resets back and forth in between lose nothing."""
     history = closed()
     reset(history, 0)
     reset(history, 90)
@@ -125,7 +125,7 @@ def test_a_commit_of_a_consumer_ends_what_a_reset_began():
 
 
 def test_a_reset_whose_answer_is_lost_counts_all_the_same():
-    """It was accepted; nobody was spared a duplicate by that."""
+    """It was accepted; it avoided no duplicate."""
     history = closed()
     commit = history.send("admin", 30, kind="admin", generation=-1)
     history.accept("admin", commit, 30, generation=-1)

@@ -27,7 +27,7 @@ def the_detail(history) -> str:
 
 
 def test_a_commit_that_a_replaced_coordinator_took_is_worth_nothing():
-    """It went into a log that nobody follows; the next owner asks the successor."""
+    """It went into a log without followers; the next owner asks the successor."""
     history = led_by_1()
     fault = history.fault(verb="cut", target="broker-1 and controller")
     elect(history, 2, 1, cause=fault)
@@ -54,7 +54,7 @@ def test_a_commit_that_was_acknowledged_in_vain_is_called_so():
 
 
 def test_a_commit_to_a_broker_that_died_with_its_sender_never_arrived():
-    """Nobody was left to decide on it, and nobody to learn of that."""
+    """No broker decided on it, and no client learned of that."""
     history = led_by_1()
     history.send("a", 100)
     history.say(ev.BrokerDown(broker=1))
@@ -68,7 +68,7 @@ def test_a_commit_to_a_broker_that_died_with_its_sender_never_arrived():
 
 
 def test_a_commit_that_was_taken_while_its_sender_died_avoids_duplicates():
-    """The coordinator's answer finds nobody."""
+    """The coordinator's answer is not received."""
     history = led_by_1()
     accept(history, 100, broker=1, epoch=0)
     history.stop("a")
@@ -94,7 +94,7 @@ def test_of_commits_sent_in_a_row_the_last_that_was_heard_of_counts(error, avoid
     assert avoided == history.ledger().duplicates_avoided
 
 
-def test_whoever_learns_of_it_and_commits_again_repeats_nothing():
+def test_a_member_that_commits_again_repeats_nothing():
     """The successor has the commit."""
     history = led_by_1()
     elect(history, 2, 1)
@@ -117,8 +117,8 @@ def test_what_a_replaced_coordinator_took_is_not_what_is_committed():
     only(history, Cause.STALE_COORDINATOR, 10)
 
 
-def test_an_older_offset_that_a_replaced_coordinator_tells_is_its_doing():
-    """The successor knew better, and was not asked."""
+def test_an_older_offset_from_a_replaced_coordinator_is_its_cause():
+    """The successor has the newer one, and was not asked."""
     history = led_by_1()
     elect(history, 2, 1)
     accept(history, 100, broker=2, epoch=1)
@@ -166,7 +166,7 @@ def test_a_leader_that_was_down_when_replaced_never_took_part():
     assert "" == the_detail(history)
 
 
-def test_with_nobody_to_succeed_it_a_leader_keeps_what_it_takes():
+def test_a_leader_without_a_successor_keeps_its_commits():
     """The only copy leads again, in a new epoch, with all it has."""
     history = led_by_1()
     elect(history, -1, 1)
@@ -196,8 +196,8 @@ def test_an_election_says_how_an_accepted_commit_could_vanish(clean, detail):
     assert detail == the_detail(history)
 
 
-def test_a_reset_after_a_failover_tells_that_nothing_is_committed_any_more():
-    """A later commit is then no rewind, and what it covers is covered."""
+def test_a_reset_after_a_failover_shows_that_no_offset_is_committed():
+    """A later commit is then no rewind, and its records are covered."""
     history = led_by_1()
     history.say(ev.BrokerDown(broker=1))
     history.coordinator_moves()
@@ -247,7 +247,7 @@ def test_work_after_an_unreplicated_commit_is_judged_by_what_the_coordinator_has
 
 
 def test_a_commit_that_a_loading_coordinator_turned_away_has_a_cause_of_its_own():
-    """Its sender was answered: nothing was lost on the way, and nobody was evicted."""
+    """Its sender was answered: no message was lost, and no member was removed."""
     history = led_by_1()
     elect(history, 2, 1)
     unload(history, 1)
@@ -263,7 +263,7 @@ def test_a_commit_that_a_loading_coordinator_turned_away_has_a_cause_of_its_own(
 
 
 def test_without_the_load_s_end_the_cause_is_the_same():
-    """A history may tell of answers alone."""
+    """A history may have only the answers."""
     history = owner_at_work()
     commit = history.send("a", 100)
     history.answer("a", commit, "COORDINATOR_LOAD_IN_PROGRESS")

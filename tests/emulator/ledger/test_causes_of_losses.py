@@ -49,7 +49,7 @@ def test_a_close_in_mid_batch_that_commits_the_batch_loses_the_rest():
     only(history, Cause.COMMITTED_AHEAD, 40, EntryKind.LOST)
 
 
-def test_a_reset_to_the_latest_loses_what_nobody_read():
+def test_a_reset_to_the_latest_loses_unread_records():
     """A successor without a committed offset begins at the end of the log."""
     history = History()
     history.topic()

@@ -170,7 +170,7 @@ def test_a_commit_that_was_under_way_at_a_crash_was_not_lost():
 
 
 def test_a_commit_that_failed_with_a_timeout_was_lost():
-    """A commit its sender was told had failed, and that nobody refused, was lost."""
+    """Its sender saw a failure, and no broker refused it: it was lost."""
     history = owner_at_work()
     commit = history.send("a", 100)
     history.answer("a", commit, "REQUEST_TIMED_OUT")
@@ -253,7 +253,7 @@ def test_a_commit_one_short_is_off_by_one():
 @pytest.mark.parametrize(("why", "cause"), [("expired", Cause.EXPIRED), ("deleted", Cause.DELETED)])
 @pytest.mark.parametrize("said", [True, False])
 def test_a_vanished_offset_repeats_from_the_earliest(why, cause, said):
-    """A reset after the committed offset vanished is its fault, whoever says that it did."""
+    """A reset after the committed offset was deleted is caused by that, with any evidence of it."""
     history = owner_at_work(100, 100)
     history.close("a", 100, "closed")
     history.drop(why)

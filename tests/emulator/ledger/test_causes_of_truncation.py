@@ -15,8 +15,8 @@ def entries(history, kind):
     return [(e.first, e.last, e.log_incarnation) for e in history.ledger().of(kind)]
 
 
-def test_what_nobody_had_processed_is_gone_and_not_lost():
-    """Counted apart: no consumer is to blame."""
+def test_truncated_unprocessed_records_are_not_lost():
+    """Counted apart: no consumer is the cause."""
     history = owner_at_work(100, 100)
     history.truncate(60, 120)
     ledger = history.ledger()
@@ -27,7 +27,7 @@ def test_what_nobody_had_processed_is_gone_and_not_lost():
 
 
 def test_what_is_gone_after_a_clean_election_its_leader_had_acknowledged_alone():
-    """Nobody had seen it, so it is not lost either."""
+    """No consumer had seen it, so it is not lost either."""
     history = owner_at_work(100, 100)
     history.truncate(100, 120, clean=True)
     ledger = history.ledger()
@@ -72,7 +72,7 @@ def test_what_an_owner_had_fetched_before_is_worked_on_to_its_end():
 
 
 def test_an_owner_that_lags_behind_reads_on_into_the_new_log():
-    """Whose position lies on what is left has nothing to set anew."""
+    """A position below the end of the new log needs no reset."""
     history = owner_at_work(50, 50)
     history.truncate(60, 100)
     history.work("a", 50, 60)
@@ -137,7 +137,7 @@ def test_a_position_without_an_epoch_reads_on_where_other_records_are():
 
 
 def test_an_offset_committed_for_what_is_gone_says_nothing_of_the_next_owner():
-    """It will begin where its client is told, not there."""
+    """It will begin where the leader epoch check sends it, not there."""
     history = owner_at_work(100, 100)
     history.truncate(60, 100)
     history.crash("a", 100)

@@ -77,8 +77,8 @@ def test_a_group_that_was_a_consumer_group_from_the_start_counts_epochs_until_it
     assert [EPOCH, GENERATION] == [later(0), later(back)]
 
 
-def test_a_change_is_told_in_words():
-    """What is called what from then on, and for whom."""
+def test_a_change_is_described():
+    """From which generation or epoch on, and for which members."""
     history = formed()
     convert(history, "consumer", 3, "a", "b")
     convert(history, "classic", 5, "a")
@@ -92,7 +92,7 @@ def test_a_change_is_told_in_words():
     ]
 
 
-def test_the_story_of_an_entry_tells_the_change_and_speaks_of_epochs_from_then_on():
+def test_the_explanation_has_the_change_and_then_epochs():
     """The first owner had a generation, the second has an epoch."""
     history = formed()
     history.open("a", generation=3)
@@ -111,8 +111,8 @@ def test_the_story_of_an_entry_tells_the_change_and_speaks_of_epochs_from_then_o
     assert "b starts orders-0 at offset 80 (committed) in epoch 4" in texts
 
 
-def test_the_first_screen_tells_each_change():
-    """With how many went along; and in words what a refused consumer died of."""
+def test_the_first_screen_has_each_change():
+    """With the number of members, and the error of a refused consumer."""
     history = formed()
     convert(history, "consumer", 3, "a", "b")
     convert(history, "classic", 4)

@@ -89,7 +89,7 @@ def test_the_first_skip_of_a_gap_is_its_cause():
 
 
 def test_a_lower_base_leaves_unreached_records():
-    """Records between a new base and the old one lie ahead until somebody passes them over."""
+    """Records between a new base and the old one are unread until a consumer skips them."""
     coverage = Coverage(100)
     coverage.process(A, 100, 120)
     coverage.lower(40)

@@ -76,7 +76,7 @@ def test_ids_count_by_time_then_partition():
 
 
 def test_the_next_owner_that_never_came_loses_what_was_committed_ahead():
-    """Records committed past by an owner that is gone are lost though nobody followed."""
+    """Records below the commit of an owner that left are lost even without a next owner."""
     history = History()
     history.open("a")
     history.commit("a", 50, processed=0)
@@ -103,7 +103,7 @@ def test_what_a_living_owner_has_in_hand_is_not_lost():
     assert (30, 30) == (ledger.in_hand, ledger.backlog)
 
 
-def test_partitions_nobody_began_are_backlog():
+def test_partitions_without_an_owner_are_backlog():
     """Unread partitions of a topic the group reads wait; they are not lost."""
     history = History()
     history.topic()
@@ -202,7 +202,7 @@ def test_work_without_an_opened_epoch_opens_one():
     assert 20 + 10 == ledger.reprocessed
 
 
-def test_what_an_epoch_finished_and_nobody_told_is_accounted_when_it_closes():
+def test_records_up_to_the_end_of_a_closed_epoch_are_processed():
     """The end that a closed epoch names counts as processed."""
     history = History()
     history.open("a")

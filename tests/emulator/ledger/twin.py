@@ -85,7 +85,7 @@ class Reader:
         return min(self.cursor, self.limit)
 
     def books_of(self, offset):
-        """Return the books that a record it reads stands in."""
+        """Return the books that contain a record it reads."""
         cuts = self.books.cuts[self.incarnation :]
         return next((tail for at, tail in cuts if at <= offset), self.books)
 
@@ -189,7 +189,7 @@ class Twin:
         books.latest = self.readers[name, topic] = reader
 
     def _believe(self, topic, start, source, why):
-        """After a move of the coordinator its group has what the new owner is told."""
+        """Replace the group's offset by the new owner's after a move of the coordinator."""
         if topic in self.committed and topic in self.moved:
             if source == "committed" and self.committed[topic][0] > start:
                 self.committed[topic] = (start, True)

@@ -19,7 +19,7 @@ CONNECT = {"SPARK_REMOTE": "sc://there"}
 
 
 def request(*sources, engine="auto", master=None):
-    """Return what somebody asks for."""
+    """Return a request for an import."""
     return Request(
         sources=sources,
         output=Path("imported"),
@@ -93,14 +93,14 @@ def test_spark_starts_for_what_its_file_systems_read(
     ],
 )
 def test_the_quicker_engine_reads_what_any_can(source, size, engine, environment, name):
-    """Unless somebody has chosen. What processes open far away stays theirs."""
+    """Unless an engine was chosen. Remote files of processes are not read by Spark."""
     pytest.importorskip("pyspark")
 
     assert name == engine_for(planned(source, size), request(engine=engine), environment).name
 
 
 def test_a_session_that_runs_reads():
-    """And is told."""
+    """And is named in the report."""
     asked = request("hdfs://host/logs", master="local[2]")
 
     chosen = engine_for(planned("hdfs://host/logs", 1), asked, {}, "a session")
@@ -111,8 +111,8 @@ def test_a_session_that_runs_reads():
     )
 
 
-def test_a_spark_that_does_not_start_is_told(monkeypatch):
-    """As something that the user can mend."""
+def test_a_spark_that_does_not_start_is_reported(monkeypatch):
+    """As an error that the user can fix."""
 
     def open_session(name, *, master=None, settings=None):
         raise SparkError(f"{name} on {master}: Java is missing")

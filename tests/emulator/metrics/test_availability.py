@@ -41,7 +41,7 @@ def test_stalls_of_partitions_are_summed_and_the_longest_is_known():
 
 
 def test_a_stall_lasts_to_the_end_of_the_run():
-    """Nobody led the partition any more."""
+    """The partition had no leader any more."""
     history = History()
     history.say(ev.PartitionStalled(partition=P0, broker=-1))
     history.wait(30)

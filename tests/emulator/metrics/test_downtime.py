@@ -21,8 +21,8 @@ def running():
     return history
 
 
-def test_a_partition_stands_still_between_its_owners():
-    """From the end of one epoch to the next nobody works on it."""
+def test_a_partition_is_down_between_its_owners():
+    """From the end of one epoch to the next."""
     history = running()
     history.wait(5)
     history.close("a", 0, "revoked")
@@ -34,8 +34,8 @@ def test_a_partition_stands_still_between_its_owners():
     assert 3.001 == reading.values["downtime_max_s"] == reading.values["downtime_total_s"]
 
 
-def test_standing_still_lasts_to_the_end_of_the_run():
-    """A partition whose owner died last stands still until the run ends."""
+def test_downtime_may_last_to_the_end_of_the_run():
+    """If the last owner of a partition died."""
     history = running()
     history.stop("a")
     history.wait(7)
@@ -44,7 +44,7 @@ def test_standing_still_lasts_to_the_end_of_the_run():
 
 
 def test_a_paused_owner_does_not_work():
-    """A partition of a paused process stands still, though its epoch is open."""
+    """A partition of a paused process is down, though its epoch is open."""
     history = running()
     history.pause("a")
     history.wait(2)
@@ -53,8 +53,8 @@ def test_a_paused_owner_does_not_work():
     assert 2.001 == read(DowntimeMeter(), history).values["downtime_total_s"]
 
 
-def test_a_partition_added_later_stands_still_from_its_creation():
-    """Until the leader has seen it nobody reads it."""
+def test_an_added_partition_is_down_from_its_creation():
+    """Until the group leader has seen it, it is not read."""
     history = running()
     history.wait(10)
     history.grow(3)
@@ -91,7 +91,7 @@ def test_two_working_owners_overlap():
     assert 30 == values["overlap_records"]
 
 
-def test_a_member_without_work_stands_still():
+def test_a_member_without_work_is_idle():
     """A running process that owns nothing, or is paused, has nothing to work on."""
     history = running()
     history.wait(1)
@@ -118,8 +118,8 @@ def subscribed(history: History, name: str, *topics: str) -> None:
     history.say(changed)
 
 
-def test_what_nobody_subscribes_to_any_more_does_not_stand_still():
-    """Up to the last member's change it counts; whoever lets go of it later changes nothing."""
+def test_an_unsubscribed_partition_is_not_down():
+    """It counts up to the last member's change; later revocations change nothing."""
     history = running()
     subscribed(history, "a", "refunds")
     history.close("a", 0, "revoked")
@@ -130,8 +130,8 @@ def test_what_nobody_subscribes_to_any_more_does_not_stand_still():
     assert {"orders-0": 2.001} == read(DowntimeMeter(), history).tables["downtime.by_partition"]
 
 
-def test_what_is_newly_subscribed_to_stands_still_from_then_on():
-    """Nobody missed it before."""
+def test_a_newly_subscribed_partition_is_down_from_then_on():
+    """Not before."""
     history = running()
     history.topic("refunds", "T2", starts=(0,))
     history.wait(9)

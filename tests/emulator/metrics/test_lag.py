@@ -30,7 +30,7 @@ def test_peak_and_area_are_sums_over_partitions():
 
 
 def test_all_of_a_log_counts_where_nothing_is_committed():
-    """A partition nobody has committed or owned is behind by everything in it."""
+    """The lag of a partition without commits and owners is its whole log."""
     history = History()
     history.topic(starts=(0, 40))
     history.lag((100, 100), (-1, 90), (-1, -1))

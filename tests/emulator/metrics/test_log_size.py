@@ -78,7 +78,7 @@ def test_partitions_are_summed_and_the_largest_is_the_peak():
 
 
 def test_what_a_leader_of_the_past_appends_does_not_count():
-    """Nobody will load it."""
+    """It will never be loaded."""
     loaded = ev.CoordinatorLoaded(
         log_partition=7,
         broker=2,
@@ -121,7 +121,7 @@ def test_loads_are_counted_with_their_seconds_and_bytes():
     )
 
 
-def test_the_course_is_told_in_bounded_rows():
+def test_the_history_has_a_bounded_number_of_rows():
     """The last of each interval, however long the run."""
     for count in (50, 5_000):
         history = history_of(*(appended(100 * n, n) for n in range(1, count + 1)))

@@ -34,7 +34,7 @@ def test_forming_the_group_is_no_rebalance():
 
 
 def joined_alone(*started):
-    """A group of the consumer protocol whose first comer is alone; the others were started."""
+    """Return a group of the consumer protocol whose first member is alone; others were started."""
     history = History()
     history.topic(starts=(0,) * 6)
     history.start(*started)
@@ -126,8 +126,8 @@ def test_a_cooperative_hand_over_is_one_upheaval_of_two_rounds():
     assert 0.005 == values["time_to_stable_total_s"]
 
 
-def test_a_rebalance_of_somebody_else_ends_an_upheaval():
-    """A partition nobody reads any more does not tie later rebalances together."""
+def test_a_rebalance_of_another_member_ends_an_upheaval():
+    """A partition that is not read any more does not connect later rebalances."""
     history = formed(a=T, b=())
     history.rebalance("Updating metadata for member a", "a")
     history.joined("a", "b")

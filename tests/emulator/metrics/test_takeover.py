@@ -49,7 +49,7 @@ def test_another_incarnation_of_the_same_consumer_takes_over():
 
 
 def test_where_nothing_is_taken_over_there_is_no_takeover():
-    """A pause that nobody noticed leaves zero, and no row."""
+    """A pause without a rebalance gives zero, and no row."""
     history = owners()
     history.fault("f1", "pause", "a")
     reading = read(TakeoverMeter(), history)

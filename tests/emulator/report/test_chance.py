@@ -16,8 +16,8 @@ def test_seeds_are_alike_if_all_their_figures_are():
     assert not all_alike(runs(7, 7, 8))
 
 
-def test_one_seed_tells_nothing_of_chance():
-    """There is nothing to be like."""
+def test_one_seed_has_no_spread():
+    """There is nothing to compare with."""
     assert not all_alike(runs(7))
 
 

@@ -37,7 +37,7 @@ CLASSIC = "group[billing].settings[group.protocol]=classic"
 
 
 def test_the_race_is_named_and_its_way_out():
-    """Whoever reads of a loss learns which thread did it, and what rules it out."""
+    """The advice for a loss names the thread, and the setting that rules it out."""
     case = case_of(Cause.COMMITTED_AHEAD)
     hints = hints_for(case)
 
@@ -62,7 +62,7 @@ def test_the_race_is_not_blamed_where_it_cannot_be(case: Callable[[], Case]):
 
 
 def test_a_close_in_mid_batch_may_be_what_was_ahead():
-    """Whoever is told to stop commits all that was handed out, under either protocol."""
+    """A closing consumer commits all that was returned, under either protocol."""
     case = case_of(Cause.COMMITTED_AHEAD, verbs=("close",))
 
     assert "The background thread" not in reason_of(case)
@@ -72,8 +72,8 @@ def test_a_close_in_mid_batch_may_be_what_was_ahead():
 @pytest.mark.parametrize(
     "reason", ["did not give partitions up in time", "consumer poll timeout has expired."]
 )
-def test_who_was_too_slow_is_told_to_leave_room_for_several_batches(reason):
-    """One batch is not what the consumer and the coordinator count; a classic group's is."""
+def test_the_advice_for_slow_members_leaves_room_for_several_batches(reason):
+    """The consumer and the coordinator count several batches; a classic group counts one."""
     ours, classic = (
         hints_for(replace(case_of(Cause.TWO_OWNERS, *changes), evictions=frozenset({reason})))
         for changes in ((), (CLASSIC,))
@@ -83,7 +83,7 @@ def test_who_was_too_slow_is_told_to_leave_room_for_several_batches(reason):
     assert not any("four batches" in hint for hint in classic)
 
 
-def test_what_brokers_tell_is_named_as_theirs():
+def test_settings_of_brokers_are_named_as_theirs():
     """The session timeout of such a group is a setting of brokers, with their value."""
     ours = in_force(case_of(Cause.CRASHED).group)
     classic = in_force(case_of(Cause.CRASHED, CLASSIC).group)
@@ -104,7 +104,7 @@ def test_a_commit_on_revoke_is_advised_without_words_of_the_other_protocol():
     assert any("JoinGroup" in hint for hint in classic)
 
 
-def test_an_entry_is_told_in_epochs():
+def test_an_entry_is_described_with_epochs():
     """Members of such a group have no generation."""
     run = emulator.run(load_named("kip848-commit-ahead").scenario, 0)
     entry = run.ledger.entry("L1")

@@ -23,8 +23,8 @@ def screen(scenario: str, *changes: str) -> str:
     return " ".join(CliRunner().invoke(app, ["run", scenario, *options]).stdout.split())
 
 
-def test_a_slow_load_is_told_with_its_length_and_what_makes_it_shorter():
-    """As a happening, as a cause, and as a hint."""
+def test_a_slow_load_has_its_length_and_advice():
+    """In the timeline, as a cause, and as a hint."""
     said = screen("slow-load-after-a-year")
 
     assert "broker 2 becomes coordinator of billing, after a load of 90.0 s" in said
@@ -56,7 +56,7 @@ def test_what_a_coordinator_did_alone_asks_for_two_in_sync(scenario):
 
 
 def test_two_owners_of_two_coordinators_are_called_so():
-    """Nobody had been given up."""
+    """No member had been removed."""
     assert "Two brokers acted as coordinator of the group" in screen(str(SPLIT_BRAIN))
 
 
@@ -70,8 +70,8 @@ def test_a_commit_that_was_never_answered_is_not_blamed_on_the_settings():
     assert "Set min.insync.replicas" not in said
 
 
-def test_with_what_kafka_sets_nobody_is_told_to_have_the_copies_that_there_are():
-    """Three copies; no setting changes what an election in good order leaves behind."""
+def test_with_kafkas_defaults_more_copies_are_not_advised():
+    """Three copies; no setting avoids the effects of a clean election."""
     said = screen("coordinator-dies-in-commit")
 
     assert "had appended the commit, but not acknowledged it" in said
@@ -149,7 +149,7 @@ def test_repeats_that_were_avoided_are_among_the_figures():
     )
 
 
-def test_a_dead_broker_that_is_missed_late_is_told_with_how_late_and_what_to_do():
+def test_a_late_fencing_has_its_delay_and_advice():
     """Members own their partitions all the while: downtime does not show it."""
     said = screen("h4-offsets-on-one-broker")
 

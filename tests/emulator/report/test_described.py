@@ -1,4 +1,4 @@
-"""A group of the consumer protocol, described from what its coordinator told."""
+"""A group of the consumer protocol, described from its coordinator's events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ settings = { "group.protocol" = "consumer" }
 
 
 class FinishedRun(History):
-    """What a coordinator of the consumer protocol tells."""
+    """The events of a coordinator of the consumer protocol."""
 
     def added(self, name):
         member_id = f"{name}-id"
@@ -64,7 +64,7 @@ class FinishedRun(History):
 
 @pytest.fixture
 def finished() -> FinishedRun:
-    """A has both partitions and is to give one to b, which has joined."""
+    """Return a run in which a has both partitions and has to revoke one for b, which has joined."""
     finished = FinishedRun()
     finished.added("a")
     finished.raised(2)
@@ -78,8 +78,8 @@ def finished() -> FinishedRun:
     return finished
 
 
-def test_who_gives_up_and_who_waits_is_told(finished):
-    """Each member with its epoch, what it may own, and what is still missing of its target."""
+def test_revoking_and_waiting_members_are_described(finished):
+    """Each member with its epoch, its partitions, and the missing part of its target."""
     group = finished.described
     a, b = group.members
 

@@ -9,7 +9,7 @@ from ..ledger.history import GROUP, P0, P1, History
 
 
 class FinishedRun(History):
-    """What coordinators of both protocols tell."""
+    """The events of coordinators of both protocols."""
 
     def added(self, name, member_id="", replaced="", protocol=Protocol.CONSUMER):
         added = ev.MemberAdded(
@@ -75,8 +75,8 @@ def test_a_group_has_been_in_its_state_since_it_came_there():
     assert ("Stable", since) == (finished.described().state, finished.described().since_us)
 
 
-def test_what_nobody_has_is_told():
-    """Whoever is removed leaves partitions that have no owner before there is a new target."""
+def test_unowned_partitions_are_described():
+    """A removed member leaves partitions without an owner until there is a new target."""
     finished = one_of()
     finished.removed("b")
     finished.raised(3)
@@ -88,8 +88,8 @@ def test_what_nobody_has_is_told():
     assert () == finished.described().unowned
 
 
-def test_a_process_that_is_back_is_told_from_its_member_before():
-    """A crashed member stays until its session is over, while its process has joined again."""
+def test_a_restarted_process_differs_from_its_old_member():
+    """A crashed member stays until its session expires, while its process has joined again."""
     finished = one_of()
     finished.added("b", "b-new")
     finished.raised(3)

@@ -39,15 +39,15 @@ def work(end_s, began_s):
     return Line(end_s * SECOND, "a processes 0..9", 1, began_us=began_s * SECOND)
 
 
-def test_work_that_went_on_beside_other_things_tells_when_it_began():
-    """A line stands at its end: what came meanwhile seems to come before the work."""
+def test_work_beside_other_events_has_its_start():
+    """A line is at the end of its work: earlier lines seem to come before the work."""
     fault = Line(3 * SECOND, "a broker goes down", 0)
 
     assert "  5s   a processes 0..9, started at 1s" == story(fault, work(5, 1))[-1]
 
 
-def test_work_with_nothing_between_tells_only_its_end():
-    """What happened before its begin, or at its very end, is in its place."""
+def test_work_without_other_events_has_only_its_end():
+    """Events before its start, or at its very end, are in their place."""
     before, same = Line(1 * SECOND, "a begins", 0), Line(5 * SECOND, "a crashes", 1)
 
     assert "  5s   a processes 0..9" == story(before, same, work(5, 1))[-1]
@@ -55,7 +55,7 @@ def test_work_with_nothing_between_tells_only_its_end():
 
 @pytest.mark.parametrize(("incarnation", "name"), [(1, "a"), (2, "a (start 2)")])
 def test_records_that_are_gone_have_an_owner_who_never_had_them(incarnation, name):
-    """Nobody had them first and nobody then, so no time is told."""
+    """They had no owner at any time, so no time is shown."""
     owner = Owner("a", incarnation, 1, 9 * SECOND)
     gone = replace(ENTRY, kind=EntryKind.TRUNCATED, first_owner=owner)
     shown = list(entry_screen("title", gone, (), lambda at_us: f"{at_us // SECOND}s"))

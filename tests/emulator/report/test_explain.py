@@ -61,7 +61,7 @@ def test_refrains_are_joined_wherever_in_the_log_they_stand():
     assert "the same 3 more times, until here" in lines
 
 
-def test_a_crash_is_told_from_the_fault_to_the_repeat():
+def test_a_crash_is_explained_from_the_fault_to_the_repeat():
     """The base, the work after it, the fault, the rebalance, the new owner, the repeat."""
     history = owner_at_work()
     history.work("a", 80, 95)
@@ -91,7 +91,7 @@ def test_a_crash_is_told_from_the_fault_to_the_repeat():
 
 
 def crash_with_an_end(seconds):
-    """Tell of a crash whose fault is over so much later; what it does comes in between."""
+    """Return a crash whose fault ends after this time, with its effects in between."""
     history = owner_at_work()
     history.work("a", 80, 100)
     history.crash("a", 100)
@@ -110,7 +110,7 @@ def test_a_fault_that_is_over_as_it_begins_has_one_line():
     assert ["fault crash a: crash a"] == crash_with_an_end(0)
 
 
-def test_a_fault_that_lasts_is_told_where_it_begins_and_where_it_ends():
+def test_a_lasting_fault_has_its_start_and_end():
     """A pause, or a crash after which the process comes back."""
     told_of = ["fault crash a begins: crash a", "fault crash a ends: crash a"]
 
@@ -131,7 +131,7 @@ def fallen_behind(history):
     history.say(ev.LeaderChanged(partition=P0, broker=2, epoch=1, clean=False))
 
 
-def test_records_that_are_gone_are_told_from_where_a_replica_fell_behind():
+def test_truncated_records_are_explained_from_where_a_replica_fell_behind():
     """Before the first event of the chain, and with the fault that made it."""
     history = owner_at_work()
     fallen_behind(history)
@@ -149,7 +149,7 @@ def test_records_that_are_gone_are_told_from_where_a_replica_fell_behind():
 
 
 def test_replicas_that_fell_behind_are_no_part_of_a_crash():
-    """Who leads from then on is told, and nothing from before."""
+    """Only later leaders are shown."""
     history = owner_at_work()
     fallen_behind(history)
     history.cause = None
@@ -164,8 +164,8 @@ def test_replicas_that_fell_behind_are_no_part_of_a_crash():
     ]
 
 
-def test_a_refused_commit_is_told_with_its_error():
-    """Sent, refused by whom, and what its sender learned."""
+def test_a_refused_commit_has_its_error():
+    """The request, the refusing broker, and the error at its sender."""
     history = owner_at_work()
     history.work("a", 80, 100)
     history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by="client")
@@ -182,8 +182,8 @@ def test_a_refused_commit_is_told_with_its_error():
     assert "commit c9 of a fails: REBALANCE_IN_PROGRESS" in lines
 
 
-def test_a_loss_is_told_with_the_commit_that_ran_ahead():
-    """The commit, what was in hand, and where the next owner began."""
+def test_a_loss_has_the_commit_that_was_ahead():
+    """The commit, the records in flight, and the start of the next owner."""
     history = owner_at_work()
     history.commit("a", 150, processed=80)
     history.work("a", 80, 100)
@@ -203,7 +203,7 @@ def test_a_loss_is_told_with_the_commit_that_ran_ahead():
     ]
 
 
-def test_a_refrain_is_told_once_and_counted():
+def test_repeated_lines_are_shown_once_and_counted():
     """A commit tried again and again does not fill the page."""
     history = owner_at_work()
     history.work("a", 80, 100)
@@ -233,8 +233,8 @@ def test_what_concerns_others_is_left_out():
     assert not [line for line in explained(history, "D1") if "orders-1" in line or "c70" in line]
 
 
-def test_polls_are_told_where_they_were_recorded():
-    """A detailed history shows who was handed what."""
+def test_polls_are_shown_if_recorded():
+    """A detailed history has the records of each poll."""
     history = owner_at_work()
     history.crash("a", 80)
     history.open("b", offset=40, generation=2)
@@ -245,8 +245,8 @@ def test_polls_are_told_where_they_were_recorded():
     assert "poll returns 40..89 (50 records) of orders-0 to b" in explained(history, "D1")
 
 
-def test_every_kind_of_event_that_is_told_has_words():
-    """Words name what happened, never a class."""
+def test_every_shown_kind_of_event_has_words():
+    """Words name the event, never a class."""
     samples = owner_at_work()
     samples.pause("a")
     samples.resume("a")
@@ -266,7 +266,7 @@ def test_every_kind_of_event_that_is_told_has_words():
     assert "RunEnded" == event_text(unknown, TopicPartition("x", 0))
 
 
-def test_a_partition_that_is_kept_and_read_elsewhere_is_told_so():
+def test_a_kept_partition_that_is_read_elsewhere_is_described_so():
     """The end of such an epoch is no loss of the partition."""
     closed = {"consumer": "a", "group": GROUP, "generation": 1, "partition": P0}
     kept = ev.EpochClosed(**closed, processed=8, position=9, why="reopened")
@@ -277,8 +277,8 @@ def test_a_partition_that_is_kept_and_read_elsewhere_is_told_so():
     )
 
 
-def test_brokers_that_give_nothing_are_told_of_the_topic_and_of_the_offsets():
-    """Of the one nothing new can be read, the other takes no commits."""
+def test_unavailable_brokers_are_shown_for_topic_and_offsets():
+    """From one no new record can be read, the other accepts no commits."""
     offsets = TopicPartition("__consumer_offsets", 4)
 
     assert [

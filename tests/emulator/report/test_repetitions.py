@@ -28,7 +28,7 @@ def attempt(number: int) -> list[str]:
 
 
 def test_a_refrain_of_several_lines_is_one_line_with_its_count_and_its_end():
-    """Offsets, counts and commits may differ; the first and the last time are told in full."""
+    """Offsets, counts and commits may differ; the first and the last time are shown in full."""
     rounds = [line for number in range(50) for line in attempt(number)]
     lines = list(collapse_repetitions(selection("begins", *rounds, "crashes")))
 
@@ -56,7 +56,7 @@ def test_a_refrain_may_lose_its_step():
 
 
 def test_a_line_that_comes_alone_is_counted_as_before():
-    """Commits that differ in their names only need no second telling."""
+    """Commits that differ only in their names are not shown twice."""
     lines = [f"a learns that commit a.1#{number} failed: NETWORK_EXCEPTION" for number in range(5)]
 
     assert [lines[0], "the same 4 more times, until here"] == folded(*lines)

@@ -1,4 +1,4 @@
-"""What happened, as a run's screen tells it."""
+"""The timeline of a run's screen."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_records_that_are_gone_are_counted(next_offset, text):
     assert [text] == texts_of(gone)
 
 
-def test_a_broker_that_is_named_by_its_office_is_told_in_a_sentence():
-    """Its number is not known before the fault; other parties go by their names."""
+def test_a_broker_that_is_named_by_its_role_is_a_phrase():
+    """Its number is not known before the fault; others have their names."""
     pause = {"fault": "f", "verb": "pause_broker", "target": "coordinator of billing"}
     crash = {"fault": "g", "verb": "crash_broker", "target": "broker-1"}
 

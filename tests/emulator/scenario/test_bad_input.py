@@ -102,8 +102,8 @@ def test_a_file_that_is_no_scenario_is_refused(content, said):
         (("lost = 0", "lost = [1]"), "expect[lost] = [1]: wrong type"),
     ],
 )
-def test_a_wrong_key_or_value_is_told_with_its_path(change, said):
-    """The message has the key's path, what was given, and what is allowed."""
+def test_a_wrong_key_or_value_has_its_path(change, said):
+    """The message has the key's path, the given value, and the allowed ones."""
     assert said in refusal(change)
 
 
@@ -123,13 +123,13 @@ def test_a_wrong_key_or_value_is_told_with_its_path(change, said):
         ('{ constant = "1ms", uniform = [] }', "group[billing].work.uniform = []: unknown key"),
     ],
 )
-def test_a_wrong_distribution_is_told(work, said):
-    """Distributions say what they lack or contradict."""
+def test_a_wrong_distribution_is_refused(work, said):
+    """The message says what is missing or contradictory."""
     assert said in refusal(('work = "10ms"', f"work = {work}"))
 
 
-def test_independent_problems_are_told_together():
-    """One reading tells of all that is wrong."""
+def test_independent_problems_are_reported_together():
+    """One reading reports all errors."""
     said = refusal(('"20/s"', "20"), ("session.timeout", "sesion.timeout"), ('"5min"', "5"))
 
     assert [
@@ -228,7 +228,7 @@ def fault(lines: str) -> tuple[str, str]:
         (fault('delay_message = { kind = "Heartbeat", member = "billing-1" }'), "exactly one of"),
     ],
 )
-def test_a_contradiction_between_tables_is_told(change, said):
+def test_a_contradiction_between_tables_is_refused(change, said):
     """Names must exist and differ, times must lie in the run, numbers in range."""
     assert said in refusal(change)
 
@@ -290,8 +290,8 @@ def test_a_contradiction_between_tables_is_told(change, said):
         ),
     ],
 )
-def test_a_contradiction_with_further_tables_is_told(more, said):
-    """Further tables are held against the first ones."""
+def test_a_contradiction_with_further_tables_is_refused(more, said):
+    """Further tables are checked against the first ones."""
     assert said in refusal(more=more)
 
 

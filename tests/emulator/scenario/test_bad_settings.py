@@ -37,7 +37,7 @@ SESSION = '"session.timeout.ms" = 6000'
         (f"{SESSION}, session.timeout.ms = 6000", "given twice"),
     ],
 )
-def test_a_wrong_setting_is_told(given, said):
+def test_a_wrong_setting_is_refused(given, said):
     """Settings are checked against Kafka's own kinds, bounds and rules."""
     assert said in refusal((f"{RANGE}, {SESSION}", given))
 
@@ -57,7 +57,7 @@ def test_a_wrong_setting_is_told(given, said):
         ('"builtins:dict"', '[partition.assignment.strategy] = "builtins:dict"'),
     ],
 )
-def test_a_wrong_assignor_is_told(given, said):
+def test_a_wrong_assignor_is_refused(given, said):
     """Assignors are found when the scenario is read, not when it runs."""
     assert said in refusal(('"range"', given))
 

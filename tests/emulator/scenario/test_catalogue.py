@@ -78,7 +78,7 @@ def test_a_copy_can_be_run_and_is_not_written_over(tmp_path):
 
 
 def test_a_copy_to_nowhere_is_refused(tmp_path):
-    """A folder that does not exist is told, and nothing is left behind."""
+    """A folder that does not exist is named, and no file is written."""
     with pytest.raises(ScenarioError, match="cannot be written: No such file"):
         catalogue.copy("quiet", tmp_path / "no" / "such" / "folder.toml")
 

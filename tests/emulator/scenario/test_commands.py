@@ -25,7 +25,7 @@ def test_schema_prints_the_schema():
 
 
 def test_scenarios_lists_all_with_their_questions():
-    """Each name stands with what the scenario asks."""
+    """Each name is shown with the question of the scenario."""
     status, output, _ = command("scenarios")
 
     assert 0 == status

@@ -1,4 +1,4 @@
-"""How large a run will be is told before it is begun."""
+"""The size of a run is estimated before it starts."""
 
 from __future__ import annotations
 

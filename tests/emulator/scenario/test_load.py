@@ -157,7 +157,7 @@ def test_acts_stand_among_faults_in_the_order_of_the_file():
     ],
 )
 def test_the_verb_of_a_fault_is_its_key(written, fault):
-    """A fault's verb is a key whose value is whom it is done to."""
+    """A fault's verb is a key whose value is its target."""
     assert fault == read(more=f"[[fault]]\n{written}").fault[-1]
 
 

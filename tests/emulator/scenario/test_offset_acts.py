@@ -58,7 +58,7 @@ def test_the_value_of_a_verb_is_the_group():
         ('delete_groups = "billing"', 'did you mean "delete_group"?'),
     ],
 )
-def test_an_error_has_part_byte_and_field(lines, said):
+def test_errors_are_explained(lines, said):
     """With the place, what is allowed, and the nearest right spelling."""
     with pytest.raises(ScenarioError) as caught:
         act(lines)
@@ -66,8 +66,8 @@ def test_an_error_has_part_byte_and_field(lines, said):
     assert said in str(caught.value)
 
 
-def test_the_administrator_can_be_cut_off_and_is_nobody_else():
-    """``admin`` is a party of its own: a member cannot be called so."""
+def test_the_administrator_can_be_cut_off():
+    """``admin`` is a party of its own: no member may have this name."""
     cut = act('cut = ["admin", "broker-1"]\nfor = "1s"')
 
     assert ("admin", "broker-1") == cut.parties

@@ -1,4 +1,4 @@
-"""--set gives one key another value, wherever it stands."""
+"""--set gives one key another value, at any place."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_path_leads_to_its_key(override, read):
 
 
 def test_a_short_spelling_opens_to_take_a_key():
-    """A word that stands for a table becomes that table before a key of it is changed."""
+    """A word in place of a table becomes that table before a key of it is changed."""
     scenario = overridden(
         "group[billing].commit=sync",
         "group[billing].commit.when=every",
@@ -139,10 +139,10 @@ def test_tables_of_members_keep_their_other_keys():
     ],
 )
 def test_a_path_that_leads_nowhere_is_refused_with_the_nearest(override, said):
-    """What cannot be set is told, with the paths it could have meant."""
+    """The message has the closest existing paths."""
     assert said in refusal(override)
 
 
-def test_all_wrong_paths_are_told_together():
-    """Each override that leads nowhere has its line."""
+def test_all_wrong_paths_are_reported_together():
+    """Each wrong override has its line."""
     assert 2 == len(refusal("rte=1", "run_fr=2").splitlines())

@@ -65,7 +65,7 @@ def test_a_comparison_with_the_classic_protocol_lets_clients_match(column):
     assert "client" == load_named(NAME, variant.overrides).scenario.group[0].pattern_by
 
 
-def test_a_topic_that_comes_to_match_is_read_by_somebody():
+def test_a_topic_that_comes_to_match_is_read():
     """The coordinator finds it; each of its partitions gets an owner."""
     run = emulator.run(load_named(NAME, ()).scenario, 0)
     opened = {e.what.partition for e in run.events if isinstance(e.what, EpochOpened)}

@@ -53,7 +53,7 @@ def test_settings_of_brokers_are_held_against_their_own_bounds(given, said):
 
 
 def test_a_group_of_both_protocols_has_no_settings_of_one_of_them():
-    """A group may begin in the middle of a migration; what one kind refuses stands at the others."""
+    """A group may begin during a migration; settings of one protocol belong to its members."""
     member = f'[[group.member]]\nname = "billing-0"\nsettings = {{ {CONSUMER} }}\n\n[[fault]]'
     start = '"partition.assignment.strategy" = "range"'
     mixed = read((GIVEN, '"auto.offset.reset" = "earliest"'), ("[[fault]]", member)).group[0]
@@ -95,7 +95,7 @@ def test_one_word_on_the_command_line_changes_the_protocol(tmp_path):
 
 
 def test_what_is_set_after_the_word_is_not_taken_out(tmp_path):
-    """Who asks for both is told that they do not go together."""
+    """Contradictory settings are refused."""
     file = tmp_path / "orders.toml"
     file.write_text(SMALLEST)
     settings = "group[billing].settings"

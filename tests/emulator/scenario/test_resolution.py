@@ -100,7 +100,7 @@ def test_a_member_may_subscribe_to_something_else():
     assert ((), "pay.*") == subscription_of(group(member), member)
 
 
-def test_settings_in_force_are_told_by_kafkas_names():
+def test_settings_in_force_have_kafkas_names():
     """The full list has defaults and changes alike."""
     in_force = settings_in_force(ConsumerSettings(session_timeout_ms=6_000))
 

@@ -175,7 +175,7 @@ def test_a_setting_in_no_unit_is_refused(kind, given, said):
 
 
 def test_a_moment_is_clock_time_when_the_run_has_a_start():
-    """With a start, moments are told as on a clock; else as time since the start."""
+    """With a start, times are clock times; else time since the start."""
     start = datetime.fromisoformat("2026-05-04T23:59:00Z")
 
     assert "2026-05-05 00:00:00.250" == format_moment(60_250_000, start)

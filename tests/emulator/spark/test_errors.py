@@ -28,8 +28,8 @@ def test_the_end_of_a_workers_traceback_is_the_reason(text, reason):
         'Cannot run program "python3.12": error=2',
     ],
 )
-def test_a_python_that_lacks_something_is_told_how_to_be_replaced(text):
-    """Executors take python3 of their own path where nobody says otherwise."""
+def test_a_python_without_a_package_gets_advice(text):
+    """Executors use python3 of their own path by default."""
     assert "set PYSPARK_PYTHON to one" in reason_in(text)
 
 

@@ -1,4 +1,4 @@
-"""Imports on a real Spark: the same bytes as one process writes, and rows for whoever asks for them."""
+"""Imports on a real Spark: the same bytes as one process writes, and rows of its data source."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def files_in(folder):
 
 
 def test_spark_writes_the_same_bytes_as_one_process(session, tasks, kept, tmp_path):
-    """One file a task; each is told of when it is there."""
+    """One file a task; each is reported when it is written."""
     folder, receipts = kept
 
     results = list(read_on_spark(session, tasks, tmp_path))
@@ -77,7 +77,7 @@ def test_spark_writes_the_same_bytes_as_one_process(session, tasks, kept, tmp_pa
 
 @pytest.mark.parametrize("table", list(TABLES))
 def test_the_source_gives_the_rows_of_a_table(session, log, kept, table):
-    """To whoever reads it without us; transactions are decided by an import alone."""
+    """It can be used directly; transactions are decided only by an import."""
     session.spark.dataSource.register(SegmentsSource)
     source = session.spark.read.format(SEGMENTS).option("table", table)
 

@@ -1,4 +1,4 @@
-"""Which Java Spark starts with, by programs that only tell a version."""
+"""Which Java Spark starts with, by programs that only print a version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from emulator.spark.errors import SparkError
 
 
 def a_java(folder: Path, version: str, status: int = 0) -> Path:
-    """Write a ``java`` that tells its version and its arguments; return its home."""
+    """Write a ``java`` that prints its version and its arguments; return its home folder."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
     output = f'openjdk version "{version}" 2025-04-15'
@@ -50,7 +50,7 @@ def variables(home: Path | None = None, path: Path | None = None) -> dict[str, s
 
 
 @pytest.mark.parametrize(
-    ("told", "version"), [("17.0.15", 17), ("1.8.0_392", 8), ("25.0.2", 25), ("21", 21)]
+    ("output", "version"), [("17.0.15", 17), ("1.8.0_392", 8), ("25.0.2", 25), ("21", 21)]
 )
 def test_versions_are_read_in_old_and_new_spelling(tmp_path, output, version):
     """Java 8 called itself 1.8."""

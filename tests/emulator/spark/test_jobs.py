@@ -41,8 +41,8 @@ def test_a_task_that_breaks_off_says_why():
         "Job aborted\n  ExecutorLostFailure (executor 1 exited caused by one of the tasks)\n",
     ],
 )
-def test_a_worker_that_is_killed_is_told_apart(text):
-    """Whoever plays runs tries again."""
+def test_a_killed_worker_has_an_error_of_its_own(text):
+    """The caller tries the runs again."""
     with (
         pytest.raises(WorkerDiedError, match=r"perhaps memory ran out .*\. The rest"),
         translated_errors(KEPT),

@@ -20,8 +20,8 @@ from emulator.spark.errors import SparkError
         ({"SPARK_REMOTE": "local[2]"}, None, None),
     ],
 )
-def test_a_master_is_set_only_where_nobody_else_decided_it(environment, wanted, master):
-    """What is set in code would override spark-submit."""
+def test_a_master_is_set_only_if_none_is_configured(environment, wanted, master):
+    """A setting in code would override spark-submit."""
     assert master == master_to_set(environment, wanted)
 
 

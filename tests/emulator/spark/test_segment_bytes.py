@@ -22,7 +22,7 @@ separators = st.sampled_from(SEPARATORS)
 
 
 def lines_of(data: bytes, separator: str) -> list[bytes]:
-    """Return what a reader of lines makes of a file: nothing stands behind a separator at the end."""
+    """Return a file as a reader of lines sees it: nothing follows a separator at the end."""
     lines = data.removeprefix(MARK).split(separator.encode())
     return lines if lines[-1] else lines[:-1]
 
@@ -67,8 +67,8 @@ def test_a_line_that_was_left_out_is_missed(before, behind, separator):
         as_file(arrays(lines, []), separator, len(data)).read()
 
 
-def test_files_of_one_task_are_told_apart():
-    """Wherever one begins, each with its own lines and the path that it really has."""
+def test_files_of_one_task_are_separated():
+    """At any boundary, each with its own lines and its real path."""
     batches = [
         pa.RecordBatch.from_pydict(
             {"value": values, "file_path": [f"hdfs://n/{path}" for path in paths]}

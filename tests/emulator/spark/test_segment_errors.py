@@ -39,16 +39,16 @@ DENIED = 'AccessControlException: Permission denied: user=alice, access=READ, in
         ("", "PySparkException"),
     ],
 )
-def test_a_file_systems_own_words_are_told(text, reason):
-    """In one line, of the URI that was asked for."""
+def test_a_file_systems_own_words_are_reported(text, reason):
+    """In one line, with the URI of the request."""
     with pytest.raises(LogFileError) as caught, translated_file_errors("hdfs://n/x"):
         raise PySparkException(text)
 
     assert ("hdfs://n/x", reason) == (caught.value.path, caught.value.problem)
 
 
-def test_a_spark_that_dies_is_told():
-    """It is no fault of the file's."""
+def test_a_spark_that_dies_is_reported():
+    """It is no fault of the file."""
     with (
         pytest.raises(SparkError, match="Spark's own process has ended"),
         translated_file_errors("hdfs://n/x"),
@@ -66,8 +66,8 @@ def test_what_a_worker_refuses_stays_a_refusal():
     assert ("hdfs://n/x", "not a log: no") == (caught.value.path, caught.value.problem)
 
 
-def test_a_job_that_may_not_read_is_told():
-    """What is whole can be gone on from."""
+def test_a_job_without_permission_is_reported():
+    """The import can resume from its complete files."""
     text = f"aborted\nCaused by: org.apache.hadoop.security.{DENIED}"
 
     with pytest.raises(SparkError) as caught, translated_reading_errors():
@@ -76,7 +76,7 @@ def test_a_job_that_may_not_read_is_told():
     assert f"a task failed: cannot be read: {DENIED}. Finished pieces are kept" in str(caught.value)
 
 
-def test_what_is_no_file_systems_fault_is_told_by_others():
+def test_other_errors_are_reported_elsewhere():
     """Such as a full disk."""
     with pytest.raises(PySparkException), translated_reading_errors():
         raise PySparkException("aborted\nOSError: [Errno 28] No space left on device")

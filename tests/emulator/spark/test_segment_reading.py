@@ -125,7 +125,7 @@ def test_folders_files_and_patterns_are_found(session, folder, uri, partitions):
 
 @pytest.mark.long
 def test_rows_are_those_of_the_same_files_on_a_path(session, folder, tmp_path, monkeypatch):
-    """Byte for byte; gaps tell the same, and name the URI. Gzip, damage and long zeros too."""
+    """Byte for byte; gaps are the same, with the URI. Gzip, damage and long zeros too."""
     monkeypatch.setitem(segment_reading.OPTIONS, MAX_LENGTH, SHORT_LINES)
     far, near = tmp_path / "far", tmp_path / "near"
     tasks = [Task(each, Selection()) for each in found_in(session, LOGS) if each.size]
@@ -219,8 +219,8 @@ def test_a_file_that_hadoop_would_inflate_is_refused(session, folder):
     assert "a.log.zst: is compressed" in refused(session, f"{LOGS}/packed/a.log.zst")
 
 
-def test_a_file_system_that_gives_no_answer_is_told(session, folder, monkeypatch):
-    """After a wait that ends; the job is let go of."""
+def test_a_file_system_without_an_answer_is_reported(session, folder, monkeypatch):
+    """After a timeout; the job is cancelled."""
     del folder
     monkeypatch.setattr(segment_finding, "PATIENCE_S", 0.0)
 
@@ -240,7 +240,7 @@ def this_session(session, monkeypatch):
 @pytest.mark.long
 @pytest.mark.usefixtures("this_session")
 def test_a_uri_is_imported_by_spark(folder, tmp_path):
-    """Without being asked for: nobody else reaches it. The folder is as that of a path."""
+    """By default: only Spark can read it. The folder equals that of a path."""
     far = rebalance("import", f"{LOGS}/__consumer_offsets-[48]", "-o", tmp_path / "far")
     near = rebalance("import", folder / "__consumer_offsets-4", "-o", tmp_path / "near")
 

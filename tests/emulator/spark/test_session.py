@@ -32,7 +32,7 @@ with open_session("submitted") as session:
 
 
 def test_without_pyspark_it_says_what_to_install(monkeypatch):
-    """Nobody needs to read a traceback."""
+    """Without a traceback."""
     monkeypatch.setattr(sessions, "find_spec", lambda _: None)
 
     with (
@@ -78,7 +78,7 @@ print(emulator.__file__, emulator.run(emulator.load("crash.toml"), 0).digest)
 
 
 class Unwilling:
-    """A cluster that takes work and gives it to nobody, until it is cancelled."""
+    """A cluster that accepts work and never starts it, until it is cancelled."""
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
@@ -96,7 +96,7 @@ class Unwilling:
 
 
 def test_a_cluster_without_an_executor_is_not_waited_for_without_end(monkeypatch):
-    """It is told what may be missing, and the work is taken back."""
+    """The message has possible reasons, and the work is cancelled."""
     monkeypatch.setattr(sessions, "EXECUTOR_PATIENCE_S", 0.05)
     cluster = Unwilling()
 
@@ -124,8 +124,8 @@ def test_a_connect_server_is_not_greeted_where_another_master_is_named():
 
 
 @pytest.mark.skipif(find_spec("grpc") is not None, reason="pyspark[connect] is installed")
-def test_without_its_client_a_connect_server_is_told_what_to_install(monkeypatch):
-    """Even where somebody listens."""
+def test_without_its_client_a_connect_server_needs_an_installation(monkeypatch):
+    """Even if a server listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("SPARK_REMOTE", f"sc://127.0.0.1:{server.getsockname()[1]}")
 
@@ -137,8 +137,8 @@ def test_without_its_client_a_connect_server_is_told_what_to_install(monkeypatch
 
 
 @pytest.mark.skipif(find_spec("grpc") is None, reason="pyspark[connect] is not installed")
-def test_who_listens_and_is_no_connect_server_is_told_without_its_token(monkeypatch):
-    """Spark's own client would go on asking for ten minutes."""
+def test_a_server_without_connect_is_reported_without_its_token(monkeypatch):
+    """Spark's own client would retry for ten minutes."""
     monkeypatch.setattr(sessions, "PATIENCE_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"sc://127.0.0.1:{server.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Studies on a real Spark: the same bytes as a loop, failures told, and SQL that agrees."""
+"""Studies on a real Spark: the same bytes as a loop, reported failures, and SQL that agrees."""
 
 from __future__ import annotations
 
@@ -183,10 +183,8 @@ def test_a_run_that_kills_its_worker_stops_no_other_run(session, tmp_path, monke
 
 
 @pytest.mark.long
-def test_a_worker_that_is_killed_is_told_with_the_run_it_had_in_hand(
-    session, tmp_path, monkeypatch
-):
-    """And Spark goes on with others."""
+def test_a_killed_worker_is_reported_with_its_run(session, tmp_path, monkeypatch):
+    """Spark continues with other workers."""
     (deadly, *_) = deadly_tasks(tmp_path, monkeypatch)
     (fine, *_) = tasks_of(plan_of())
 

@@ -62,16 +62,16 @@ def test_a_bound_over_seeds_is_held_against_the_statistic():
     assert (0, (0, 1)) == (found.best.best, found.best.feasible)
 
 
-def test_what_is_expected_over_seeds_is_told_of_the_best():
-    """As far as nobody sees it in the mean."""
+def test_expectations_over_seeds_are_reported_for_the_best():
+    """If the mean does not show them."""
     goal = '{ least = "commit interval", expect = { "reprocessed.p75" = "<= 5" } }'
     found = findings_of(goal, [1, 6, 2, 1], [4, 5, 4, 4])
 
     assert "commit interval=500ms: reprocessed 2.5 ± 3.79, p75 2." in " ".join(sentences(found))
 
 
-def test_what_the_seeds_do_not_tell_from_the_best_is_said():
-    """The mean of paired differences may be nothing."""
+def test_cells_that_may_equal_the_best_are_named():
+    """The mean of paired differences may be zero."""
     untold = findings_of('{ least = "reprocessed" }', [1, 9, 1, 9], [9, 1, 9, 2])
     distinct = findings_of('{ least = "reprocessed" }', [1, 2, 3, 4], [2, 3, 4, 6])
 
@@ -83,7 +83,7 @@ def test_what_the_seeds_do_not_tell_from_the_best_is_said():
 
 
 def test_the_second_thing_decides_where_the_first_is_equal():
-    """And a cell that has less of the second alone is told beside the best."""
+    """And a cell that has less of the second alone is named beside the best."""
     goal = '{ least = ["reprocessed", "members"] }'
     found = findings_of(goal, [5, 5], [0, 0], [7, 7], [1, 1], more=MEMBERS)
 
@@ -123,7 +123,7 @@ def test_a_cell_in_which_every_run_failed_takes_no_answer_along():
 
 
 def test_what_is_given_is_answered_value_by_value():
-    """Nobody chooses it; a table has a row for each."""
+    """It is not a choice; a table has a row for each value."""
     given = f"{MEMBERS}given = true\n"
     found = findings_of('{ least = "reprocessed" }', [5, 5], [1, 1], [2, 2], [9, 9], more=given)
 
@@ -149,7 +149,7 @@ def test_where_no_cell_is_as_expected_nothing_is_called_the_best():
 
 
 def test_a_cell_with_a_failed_run_is_never_the_best():
-    """Nobody knows what that run would have been."""
+    """The result of that run is unknown."""
     plan = plan_of(study_of((SEEDS, f'{SEEDS}\ngoal = {{ least = "reprocessed" }}')))
     first, second = results_of(plan, [0, 0], [5, 5])
 

@@ -1,4 +1,4 @@
-"""Runs that kill their process: found by what was written down, tried again, and told by name."""
+"""Runs that kill their process: found by their notes, tried again, and reported by name."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def test_such_a_run_becomes_a_row_with_its_error(task, tmp_path):
 
 
 @pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGHUP])
-def test_who_is_asked_to_end_leaves_nothing_behind(wish, tmp_path):
-    """It is no run's fault that somebody breaks off, or that a terminal closes."""
+def test_a_terminated_command_leaves_nothing_behind(wish, tmp_path):
+    """No run is the cause of an interruption or a closed terminal."""
     program = f"""
 import os, signal
 from pathlib import Path
@@ -134,7 +134,7 @@ with attempts_at(Path({str(tmp_path / "seeds-0-1.parquet")!r})) as attempts:
 
 
 def test_a_handler_that_was_there_is_called_once_nothing_is_left(tmp_path):
-    """What the command does when it is told to end, it still does."""
+    """The command's own signal handler still runs."""
     rows, seen = tmp_path / "seeds-0-1.parquet", []
     before = signal.signal(signal.SIGTERM, lambda *_: seen.append(interrupted_seed(rows)))
     try:
@@ -147,8 +147,8 @@ def test_a_handler_that_was_there_is_called_once_nothing_is_left(tmp_path):
     assert [None] == seen
 
 
-def test_what_somebody_breaks_off_is_held_against_no_run(tmp_path, monkeypatch):
-    """The processes that were at work were ended with the command."""
+def test_an_interruption_counts_against_no_run(tmp_path, monkeypatch):
+    """The working processes were ended with the command."""
     chunk = tasks_of(plan_of())[0].chunk
 
     def broken_off(rounds, _engine):
@@ -186,8 +186,8 @@ def test_what_was_at_work_is_tried_again_alone(tmp_path):
     assert {task.chunk for task in tasks} == set(done)
 
 
-def test_processes_that_die_without_end_are_told_with_what_they_played(tmp_path):
-    """The study can go on later."""
+def test_processes_that_keep_dying_are_reported_with_their_runs(tmp_path):
+    """The study can resume later."""
     tasks = tasks_of(plan_of())[:1]
 
     def player(some, folder):
@@ -203,7 +203,7 @@ def test_processes_that_die_without_end_are_told_with_what_they_played(tmp_path)
 
 @pytest.mark.long
 def test_a_run_that_kills_its_process_does_not_stop_the_others(tmp_path):
-    """It is told by its cell and seed, and the command ends with status 1."""
+    """It is reported by its cell and seed, and the command ends with status 1."""
     (tmp_path / "deadly_assignor.py").write_text(DEADLY)
     deadly = 'set = "group[billing].settings[partition.assignment.strategy]=deadly_assignor:make"'
     one = ('values = ["500ms", "5s"]', 'values = ["5s"]')

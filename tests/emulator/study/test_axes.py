@@ -23,8 +23,8 @@ def labels(vary: Vary) -> list[str]:
     return [choice.label for choice in choices(vary)]
 
 
-def test_a_list_is_taken_as_it_stands():
-    """With the override that a value comes to, and a number where it is one."""
+def test_a_list_is_used_unchanged():
+    """With the override of each value, and a number if it is one."""
     first, second, third = choices(axis(values=("10s", 3, True)))
 
     assert ('k="10s"', 10.0) == (first.overrides[0], first.number)

@@ -35,7 +35,7 @@ def study(path: Path, folder: Path, *options: object) -> object:
     return rebalance("study", path, "-o", folder, "--jobs", 1, *options)
 
 
-def test_a_study_is_played_and_told(tmp_path):
+def test_a_study_is_played_and_reported(tmp_path):
     """Every metric has a table, and every table a file."""
     status, out, err = study(written(tmp_path), tmp_path / "out")
 
@@ -61,7 +61,7 @@ def test_json_has_the_tables(tmp_path):
 
 
 def test_the_same_study_gives_the_same_bytes(tmp_path):
-    """Whoever plays it, in as many processes as they like; and a second time in its own folder."""
+    """In any number of processes; and a second time in its own folder."""
     path = written(tmp_path)
     study(path, tmp_path / "one")
     before = bytes_in(tmp_path / "one")
@@ -88,8 +88,8 @@ def test_only_what_is_missing_is_played(tmp_path):
     assert times == {other: other.stat().st_mtime_ns for other in others}
 
 
-def test_another_goal_is_told_of_the_runs_that_are_there(tmp_path):
-    """Nothing is played again, and an answer to what is no more asked does not stay."""
+def test_another_goal_uses_the_existing_runs(tmp_path):
+    """Nothing is played again, and answers of the old goal are removed."""
     goal = ("seeds = 6", 'seeds = 6\ngoal = { least = "reprocessed" }')
     folder = tmp_path / "out"
 
@@ -148,8 +148,8 @@ def test_a_rule_that_never_holds_ends_with_the_seeds(tmp_path):
     assert [16, 16] == [cell["runs"] for cell in cells]
 
 
-def test_failed_runs_are_told_and_end_with_status_1(tmp_path, monkeypatch):
-    """The table is made of the others."""
+def test_failed_runs_are_reported_and_end_with_status_1(tmp_path, monkeypatch):
+    """The table has the others."""
     play = rows.run
 
     def failing(scenario, seed, **options):
@@ -298,13 +298,13 @@ main()
 
 
 class Terminal(io.StringIO):
-    """A stderr that somebody looks at."""
+    """A stderr that is a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_progress_tells_the_time_that_is_left(monkeypatch):
+def test_progress_has_the_remaining_time(monkeypatch):
     """A quarter took ten seconds, so the rest takes thirty."""
     terminal, now = Terminal(), [0.0]
     monkeypatch.setattr(sys, "stderr", terminal)

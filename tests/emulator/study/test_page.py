@@ -49,7 +49,7 @@ def test_every_picture_is_one_that_plotly_takes(findings):
     assert all(go.Figure(picture.figure).data for picture in shown)
 
 
-def test_the_page_asks_nobody_for_anything(findings):
+def test_the_page_loads_nothing(findings):
     """No address that a browser could fetch, and none would be allowed."""
     page = study_page(findings)
 

@@ -1,4 +1,4 @@
-"""The studies that come along: each can be planned as it stands, and played."""
+"""The studies of the package: each can be planned unchanged, and played."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def plan_of(name: str):
 
 @pytest.mark.parametrize("name", names())
 def test_a_study_says_where_its_question_comes_from(name):
-    """What happened, and the public thread where it was told."""
+    """What happened, and the public thread about it."""
     lines = path_of(name).read_text(encoding="utf-8").splitlines()
     comment = [line for line in lines if line.startswith("# ")]
 
@@ -33,7 +33,7 @@ def test_a_study_says_where_its_question_comes_from(name):
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_study_can_be_planned_as_it_stands(name):
+def test_a_study_can_be_planned_unchanged(name):
     """Every cell differs from every other one."""
     plan = plan_of(name)
 

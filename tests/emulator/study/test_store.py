@@ -140,7 +140,7 @@ def test_a_folder_with_another_study_is_left_alone(tmp_path, there, said):
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
-    """They may be dear to somebody."""
+    """They may belong to the user."""
     (tmp_path / "thesis.doc").write_text("")
 
     with pytest.raises(store.OtherStudyError, match="no study"):
@@ -158,7 +158,7 @@ def test_a_study_whose_cells_change_is_another_one():
 
 
 def test_what_is_asked_of_the_rows_makes_no_other_study():
-    """Another goal or metric is told of the runs that are there; a new column has to be played."""
+    """Another goal or metric uses the existing runs; a new column has to be played."""
     changes = (
         ("title", "title"),
         ("how long a session?", "how long?"),

@@ -114,7 +114,7 @@ def test_noise_alone_gives_no_setting_a_share(grid):
 
 
 def test_what_hardly_differs_is_moved_by_nothing(grid):
-    """Of a difference below a hundredth nobody need know which setting makes it."""
+    """A difference below one percent has no cause worth naming."""
     rows = [
         [1000 + members + each for each in (0, 1, 2)] for _ in range(2) for members in (2, 3, 4)
     ]
@@ -147,8 +147,8 @@ def test_a_bootstrap_draws_as_many_seeds_as_there_are():
     assert (weights == bootstrap_weights(10, 50)).all()
 
 
-def test_a_front_has_what_no_other_cell_beats(grid):
-    """Equal in one and better in the other is better; equal in both beats nobody."""
+def test_the_front_is_pareto_optimal(grid):
+    """Equal in one and better in the other is better; equal in both is not."""
     costs = [(1, 9), (2, 5), (2, 6), (3, 1), (9, 9), (1, 9)]
     results = results_of(grid, *[[first] * 2 for first, _ in costs])
     for each, (_, second) in zip(results, costs, strict=True):

@@ -105,7 +105,7 @@ def test_a_column_that_is_named_must_be_there(tmp_path):
 
 
 def test_a_column_is_there_once(tmp_path):
-    """Of two with one name nobody knows which is meant; those that are not read may be so."""
+    """Two columns of one name are ambiguous; unread columns may be so."""
     names = [*GOOD, "topic"]
     table = pa.Table.from_arrays([pa.array(GOOD[name]) for name in names], names=names)
     pq.write_table(table, tmp_path / "log.parquet")

@@ -25,7 +25,7 @@ def log(tmp_path) -> Path:
     return write(tmp_path / "log.parquet", REPEAT)
 
 
-def test_a_repeat_is_told(log):
+def test_duplicates_are_reported(log):
     """How many, which, by whom and when."""
     status, out, err = rebalance("audit", log)
 
@@ -37,8 +37,8 @@ def test_a_repeat_is_told(log):
     assert "Read by: 1 process" in out
 
 
-def test_a_loss_is_told(tmp_path):
-    """Between whom, and what is only unread."""
+def test_losses_are_reported(tmp_path):
+    """Between which consumers, and which records are only unread."""
     (tmp_path / "ends").write_text("orders:0:70\norders:1:5\n")
     (tmp_path / "begins").write_text('{"orders": [0, 0]}')
     path = write(tmp_path / "log.parquet", HOLE)
@@ -105,7 +105,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(log, tmp_path):
 
 
 def test_a_full_disk_leaves_nothing(log, tmp_path, monkeypatch):
-    """And is told in one line."""
+    """And is reported in one line."""
 
     def no_room(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -170,8 +170,8 @@ def test_the_terminal_says_that_nothing_happened(tmp_path):
     assert "9 records were processed: none was reprocessed, none was lost." in out
 
 
-def test_commits_tell_causes_and_what_nobody_came_back_for(log, tmp_path):
-    """The latter only by a cut; a partition that is not in the log is nobody's loss."""
+def test_commits_give_causes_and_unread_records(log, tmp_path):
+    """The latter only with a cut; a partition that is not in the log has no losses."""
     commits = rows(("billing", 0, 20, 40), ("billing", 0, 60, 200), ("billing", 7, 900, 40))
     pq.write_table(commits, tmp_path / "commits.parquet")
     arguments = ("audit", log, "--commits", tmp_path / "commits.parquet", "--json")
@@ -187,7 +187,7 @@ def test_commits_tell_causes_and_what_nobody_came_back_for(log, tmp_path):
 
 @pytest.mark.parametrize("option", ["--ends", "--begins"])
 def test_offsets_of_other_topics_are_refused(log, tmp_path, option):
-    """They would be taken for partitions that nobody worked on."""
+    """They would look like partitions without work."""
     (tmp_path / "offsets").write_text("prod.orders:0:70\n")
     status, out, err = rebalance("audit", log, option, tmp_path / "offsets")
 
@@ -199,7 +199,7 @@ def test_offsets_of_other_topics_are_refused(log, tmp_path, option):
 
 
 def test_commits_of_other_topics_are_refused(log, tmp_path):
-    """They would tell that nothing was committed."""
+    """They would look as if nothing was committed."""
     commits = rows(("billing", 0, 20, 40)).set_column(1, "topic", [["refunds"]])
     pq.write_table(commits, tmp_path / "commits.parquet")
     status, _, err = rebalance("audit", log, "--commits", tmp_path / "commits.parquet")

@@ -85,8 +85,8 @@ def hold_counts(found: Audited, rows: list[Row]) -> None:
 
 @settings(deadline=None, max_examples=20)
 @given(passes=PASSES, order=st.permutations(range(12)), chunk=st.integers(1, 30))
-def test_every_record_is_counted_and_told_by_whom_and_when(passes, order, chunk):
-    """Of a record that was processed twice: who was first, who second, as the rows say."""
+def test_every_record_is_counted_with_its_consumers_and_times(passes, order, chunk):
+    """Of a record that was processed twice: the first and the second consumer, as the rows say."""
     rows = one_after_another(passes)
     found = counted(rows, order, chunk)
 
@@ -119,7 +119,7 @@ AT_ONCE = st.lists(
 @settings(deadline=None, max_examples=20)
 @given(passes=AT_ONCE, chunk=st.integers(1, 20))
 def test_records_are_counted_where_consumers_work_at_the_same_time(passes, chunk):
-    """Each pass has a consumer of its own and any time; nobody's work is left out."""
+    """Each pass has a consumer of its own and any time; all work counts."""
     rows = [
         Row("orders", 0, lo, lo + 1, f"{name}{number}", EPOCH + at, EPOCH + at + lasting)
         for number, (first, count, name, begin, lasting) in enumerate(passes)
@@ -151,7 +151,7 @@ def test_the_size_of_chunks_changes_nothing(passes, chunks):
     assert one == other
 
 
-def test_two_at_once_are_told_apart_record_by_record(tmp_path):
+def test_simultaneous_consumers_are_ordered_record_by_record(tmp_path):
     """A slow consumer that was overtaken comes second from there on, not before."""
     slow = records(0, 20, "slow", 0)
     quick = [row._replace(start=row.end - SECOND // 20) for row in records(8, 16, "quick", 10)]

@@ -76,7 +76,7 @@ def test_a_folder_is_one_log(tmp_path, expected):
 
 
 def test_columns_can_have_any_names(tmp_path, expected):
-    """--column says which is which; a range may tell its last offset."""
+    """--column maps them; a range may have its last offset."""
     table = pa.table(
         {
             "t": [row.topic for row in ROWS],
@@ -113,7 +113,7 @@ def test_rows_after_the_cut_do_not_count(tmp_path):
 
 
 def test_a_row_may_be_a_range_that_is_processed_again_in_part(tmp_path):
-    """Its time is that of the whole row, as far as the log tells."""
+    """Its time is that of the whole row, the only one in the log."""
     rows = [
         Row("orders", 0, 0, 100, "m1", EPOCH, EPOCH + 10 * SECOND),
         Row("orders", 0, 90, 150, "m2", EPOCH + 20 * SECOND, EPOCH + 30 * SECOND),
@@ -167,7 +167,7 @@ def test_csv_is_of_any_country(tmp_path, expected, separator, begin, newline):
 
 
 def test_text_may_hold_whole_seconds_and_fractions(tmp_path):
-    """The first row need not tell."""
+    """The first row need not have a fraction."""
     lines = ["topic,partition,offset,consumer,end", "o,0,0,m,1700000000", "o,0,1,m,1700000000.5"]
     (tmp_path / "log.csv").write_text("\n".join(lines))
     (part,) = audited(tmp_path / "log.csv").partitions
@@ -175,8 +175,8 @@ def test_text_may_hold_whole_seconds_and_fractions(tmp_path):
     assert 2 == part.processed
 
 
-def test_lives_of_one_consumer_are_told_apart(tmp_path):
-    """By a column, where the name stays the same over a restart; without it the name repeats itself."""
+def test_lives_of_one_consumer_are_separated(tmp_path):
+    """By a column, if the name stays the same over a restart; without it the name is reused."""
     rows = [{**row, "consumer": "m", "life": row["consumer"][1:]} for row in as_dicts()]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
     source = open_source(find_files([tmp_path / "log.parquet"]), {"incarnation": "life"}, None)

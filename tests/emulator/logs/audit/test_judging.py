@@ -1,4 +1,4 @@
-"""Causes, as far as two logs show them; read from tables and from a real broker's segment."""
+"""Causes that two logs can show; read from tables and from a real broker's segment."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_two_owners_need_no_offsets_log():
     ],
 )
 def test_the_cause_of_a_loss_is_what_the_logs_show(history, cause):
-    """Whether a commit covered the range before somebody went on beyond it."""
+    """Whether a commit covered the range before a consumer continued beyond it."""
     assert cause is judge_never(AGAIN, NAME, history).cause
 
 
@@ -174,6 +174,6 @@ def test_what_holds_no_commits_is_refused(tmp_path):
         read_committed([tmp_path / "c"], None)
 
 
-def test_limits_tell_what_is_committed():
-    """They hold for a partition whether or not anybody worked on it."""
+def test_limits_have_the_committed_offsets():
+    """They hold for a partition with or without work on it."""
     assert Limits(committed=5) == Limits(None, None, 5)

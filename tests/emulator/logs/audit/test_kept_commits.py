@@ -43,7 +43,7 @@ def shown(commits: Commits) -> list[list[int]]:
 @settings(max_examples=30, deadline=None)
 @given(batches=BATCHES, most_held=st.integers(1, 9))
 def test_what_is_set_aside_comes_back_as_it_was(batches, most_held):
-    """Whenever memory is full: in the order of the log, and of reading where that tells none."""
+    """Whenever memory is full: in the order of the log, or of reading without an order there."""
     here, aside = kept(batches, 1 << 20), kept(batches, most_held)
 
     assert list(here) == list(aside)

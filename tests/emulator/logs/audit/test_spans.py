@@ -105,7 +105,7 @@ def test_csv_of_the_standard_is_cut_and_has_the_same_rows(text, stretch, size):
 @given(text=a_file(VALUES | ODD), stretch=st.integers(1, 40), size=st.integers(1, 20))
 @example(text=b'a,b,c\nr,5" disk,"x\ny"\nr,1,2\n', stretch=5, size=3)
 def test_csv_with_odd_quotes_has_the_same_rows(text, stretch, size):
-    """It stays whole where no arithmetic tells what is within a value."""
+    """It stays whole where no rule decides what is within a value."""
     hold_rows(text, stretch, size)
 
 
@@ -190,7 +190,7 @@ def test_a_row_without_end_is_refused(monkeypatch):
 
 
 def test_lines_before_a_place_are_counted(tmp_path):
-    """In a file of any size, when somebody wants to know."""
+    """In a file of any size, on request."""
     path = tmp_path / "log"
     path.write_bytes(b"a\nb\nc\n")
 

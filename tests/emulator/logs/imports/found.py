@@ -82,7 +82,7 @@ def group_rows(tables: Tables, group: str) -> list[dict[str, Any]]:
 
 
 class Log:
-    """A log of one group, written row by row; each row stands one offset behind the one before."""
+    """A log of one group, written row by row; each row is one offset after the one before."""
 
     def __init__(self, group: str = "billing") -> None:
         self.group = group

@@ -48,7 +48,7 @@ def rows_in(data: bytes, selection: Selection | None = None) -> Rows:
 
 
 def known_fields(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what is not null of a row, down to its members."""
+    """Return the fields of a row that are not null, also in its members."""
     return {
         name: [known_fields(each) if isinstance(each, dict) else each for each in value]
         if isinstance(value, list)

@@ -101,7 +101,7 @@ def classpath(folder: Path) -> str:
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         return held.getsockname()[1]
 

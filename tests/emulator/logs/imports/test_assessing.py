@@ -44,8 +44,8 @@ def test_rebalances_an_hour_count_the_time_with_members():
     assert 1.5 < pace.an_hour < 1.51
 
 
-def test_the_worst_hour_is_told_besides_the_rate():
-    """Nine hours of quiet do not hide one of trouble."""
+def test_the_worst_hour_is_reported_with_the_rate():
+    """Nine quiet hours do not hide a bad one."""
     log = working(9 * HOUR)
     for number in range(8):
         more = () if number % 2 else (member("c"),)
@@ -64,11 +64,11 @@ def test_the_worst_hour_is_told_besides_the_rate():
 
 
 def counts(reasons: Reasons) -> dict[str, int]:
-    """Return how often a group rebalanced for which reason."""
+    """Return the number of rebalances of each reason."""
     return {str(reason): number for reason, number in reasons}
 
 
-def test_of_less_than_an_hour_no_rate_is_told():
+def test_less_than_an_hour_has_no_rate():
     """Two rebalances in a minute are not 120 an hour."""
     log = working(MINUTE)
     log.generation(MINUTE, 2)
@@ -96,8 +96,8 @@ def test_a_rewind_names_member_and_generation():
     assert "a new owner continued from an older offset" == rewind.words
 
 
-def test_a_rewind_of_nobody_is_probably_a_reset():
-    """The group was empty."""
+def test_a_rewind_of_an_empty_group_is_probably_a_reset():
+    """No member could have committed it."""
     log = working(MINUTE)
     log.generation(MINUTE, 2)
     log.commit(MINUTE + 1_000, 0, 0)
@@ -106,7 +106,7 @@ def test_a_rewind_of_nobody_is_probably_a_reset():
 
 
 def test_an_older_commit_of_the_same_owner_came_late():
-    """Or it sought backwards: the log cannot tell these apart."""
+    """Or it sought backwards: the log cannot distinguish these."""
     log = working(MINUTE)
     log.commit(MINUTE, 50, 0)
 
@@ -136,7 +136,7 @@ def test_a_member_without_partitions_idles():
     assert ["b (10.0.0.7)"] == [str(each) for each in log.found().member_findings if each.idle]
 
 
-def test_nobody_idles_where_assignments_cannot_be_read():
+def test_no_member_is_idle_with_unreadable_assignments():
     """Members of another protocol type, such as Connect's workers."""
     log = Log()
     workers = [member(name, topics=None, assignment=None) for name in "ab"]
@@ -146,8 +146,8 @@ def test_nobody_idles_where_assignments_cannot_be_read():
     assert not any(each.idle for each in log.found().member_findings)
 
 
-def test_a_partition_that_stands_still_while_owned_is_idle():
-    """Committing the same offset again does not count as getting on."""
+def test_an_owned_partition_without_progress_is_idle():
+    """Committing the same offset again is not progress."""
     log = working(HOUR)
     for at_ms in range(5_000, HOUR, 5_000):
         log.commit(at_ms, 77, 9)
@@ -182,7 +182,7 @@ def test_offsets_of_an_empty_consumer_group_expire_from_their_commit():
 
 
 def test_offsets_in_use_do_not_expire():
-    """Those of a topic that nobody of the group reads any more do."""
+    """Those of a topic that the group does not read any more do."""
     log = working(MINUTE)
     log.commit(MINUTE, 5, topic="refunds")
     found = log.found(retention_ms=WEEK_MS, end_ms=MINUTE)
@@ -229,8 +229,8 @@ def test_nothing_is_found_in_nothing():
     assert [] == list(explore(*Log().tables))
 
 
-def test_offsets_that_were_deleted_are_told_though_committed_again():
-    """Whoever read on in between began at auto.offset.reset."""
+def test_deleted_offsets_are_reported_though_committed_again():
+    """A consumer that started in between began at auto.offset.reset."""
     log = working(MINUTE)
     log.commit(MINUTE, None, 2)
     log.commit(MINUTE + 5_000, 7, 2)

@@ -31,15 +31,15 @@ def test_a_properties_file_is_read():
     } == settings
 
 
-def test_later_settings_win_and_the_address_stands():
+def test_later_settings_win_and_the_address_is_kept():
     """The command line over the file."""
     settings = merged("here:1", [{"a": "1", "b": "1", "bootstrap.servers": "there:1"}, {"a": "2"}])
 
     assert {"a": "2", "b": "1", "bootstrap.servers": "here:1"} == settings
 
 
-def test_nobody_can_make_an_import_commit():
-    """Ours hold whatever the user says; a group id is the user's own affair."""
+def test_no_setting_makes_an_import_commit():
+    """Our settings override the user's; a group id is the user's choice."""
     given = {"enable.auto.commit": "true", "isolation.level": "none", "group.id": "mine"}
 
     wanted = for_consumer(given, committed_only=True)

@@ -47,7 +47,7 @@ def test_rewinds_are_those_that_the_run_counted(tmp_path):
     ],
 )
 def test_reasons_are_those_of_the_scenario(tmp_path, name, expected):
-    """After the group has formed; told from commits and generations alone."""
+    """After the group has formed; from commits and generations alone."""
     findings = [each.reason for each in catalogue_run(name, tmp_path).changes]
     since = dropwhile(lambda reason: reason in FORMING, findings)
 

@@ -50,7 +50,7 @@ def quiet(group: str = "quiet") -> Log:
 
 
 def test_the_group_to_look_at_comes_first():
-    """And is told in sentences; one without trouble is a row and no more."""
+    """It is described in sentences; a group without trouble is only a row."""
     text = "\n".join(findings_screen(shortlist_of(quiet("a-quiet-one"), troubled())))
 
     assert "2 groups, 1 of them to look at" in text
@@ -74,7 +74,7 @@ def test_lines_fit_into_a_report():
     assert max(map(len, lines)) <= 100
 
 
-def test_members_are_told_with_their_cadence():
+def test_members_have_their_cadence():
     """The busiest first; sums over their partitions."""
     log = Log()
     log.generation(0, 1, member("a", 0), member("b", 1, 2))
@@ -87,7 +87,7 @@ def test_members_are_told_with_their_cadence():
     assert ["a (10.0.0.7)", "1", "12", "1,100", "20", "5 s", "5 s"] == cells[1]
 
 
-def test_offsets_that_expire_soon_are_told_with_the_time_left():
+def test_offsets_that_expire_soon_have_the_remaining_time():
     """The weekend is nearly over."""
     log = quiet()
     log.generation(MINUTE, 2)
@@ -123,8 +123,8 @@ def test_rebalances_an_hour_are_drawn_by_reason():
     assert {"1970-01-01T00:00:00.000", "1970-01-01T03:00:00.000"} == {x for _, x in counts}
 
 
-def test_the_worst_hour_is_told_with_its_reasons():
-    """When it began, and what made it."""
+def test_the_worst_hour_has_its_reasons():
+    """Its start, and the reasons of its rebalances."""
     text = "\n".join(notice.words for notice in notices(troubled().found()))
 
     assert "9 rebalances; 9 within the hour from 1970-01-01 00:00:00: 4 member" in text
@@ -139,7 +139,7 @@ def test_every_picture_is_one_that_plotly_takes():
     assert "rewind" in [each.get("name") for each in shown[1].figure["data"]]
 
 
-def test_the_page_asks_nobody_for_anything():
+def test_the_page_loads_nothing():
     """No address that a browser could fetch, and none would be allowed."""
     page = findings_page(shortlist_of(troubled(), quiet()))
 
@@ -150,7 +150,7 @@ def test_the_page_asks_nobody_for_anything():
 
 
 def test_names_from_a_log_are_text_on_the_page():
-    """Whoever may name a group could write markup."""
+    """A group name could contain markup."""
     page = findings_page(shortlist_of(troubled("</script><b>x")))
 
     assert "</script><b>x" not in page

@@ -1,4 +1,4 @@
-"""A group's records tell its generations, and who owns each partition from when on."""
+"""A group's records give its generations, and the owner of each partition over time."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def generations(changes) -> list[Generation]:
     return [each for each in changes if isinstance(each, Generation)]
 
 
-def test_a_classic_generation_tells_changed_owners_alone():
-    """Partition 0 stays where it was."""
+def test_a_classic_generation_has_changed_owners_only():
+    """Partition 0 keeps its owner."""
     log = Log()
     log.generation(0, 1, member("a", 0, 1), member("b", 2))
     log.generation(10, 2, member("a", 0), member("b", 1, 2))
@@ -40,8 +40,8 @@ def test_a_classic_generation_tells_changed_owners_alone():
     assert [(0, "a"), (1, "a"), (2, "b"), (1, "b")] == owners(followed(log))
 
 
-def test_nobody_owns_what_an_empty_group_had():
-    """Commits after it are nobody's."""
+def test_partitions_of_an_empty_group_have_no_owner():
+    """Commits after it have no owner."""
     log = Log()
     log.generation(0, 1, member("a", 0, 1))
     log.generation(10, 2)

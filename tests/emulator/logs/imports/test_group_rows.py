@@ -69,7 +69,7 @@ def classic(*members: kinds.MemberMetadata, protocol_type: str = "consumer") -> 
 
 
 def test_a_classic_generation_has_all_its_members():
-    """With what they told, and what they were given."""
+    """With their subscriptions and their assignments."""
     row = row_of(classic(member(), member(member_id="n", group_instance_id=None)))
 
     first, second = row.pop("members")

@@ -1,4 +1,4 @@
-"""Two consumers side by side tell what was aborted and what is open, however records come to them."""
+"""Two consumers side by side find aborted and open transactions, in any order of records."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Consumer:
 
 
 def end_at(offset: int) -> Given:
-    """Return what a consumer is told at the end of a log."""
+    """Return the end of a log as a consumer sees it."""
     return Given(offset, KafkaError(KafkaError._PARTITION_EOF))
 
 
@@ -145,8 +145,8 @@ def test_a_message_that_cannot_be_read_is_a_gap(monkeypatch):
     assert (3, "__consumer_offsets-3", 1, 1, "Bad message format") == tuple(gap.values())
 
 
-def test_a_group_that_nobody_may_see_does_not_matter(monkeypatch):
-    """The client looks for its coordinator; nobody needs one."""
+def test_a_group_without_permission_does_not_matter(monkeypatch):
+    """The client looks up its coordinator, but does not need one."""
     refused = Given(0, KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
     consumers = [Consumer([refused, Given(0), end_at(1)], [1, 1], 1) for _ in range(2)]
 
@@ -165,8 +165,8 @@ def test_a_group_that_nobody_may_see_does_not_matter(monkeypatch):
         (KafkaError.OFFSET_OUT_OF_RANGE, "kafka-1:9092: no answer within .*Connection refused"),
     ],
 )
-def test_what_ends_the_reading_is_told_with_the_address(code, reason, monkeypatch):
-    """Rights that are taken away, and whatever else there is."""
+def test_an_error_that_ends_the_reading_has_the_address(code, reason, monkeypatch):
+    """Removed permissions, and any other error."""
     consumers = [Consumer([Given(0), Given(0, KafkaError(code))], [], 5) for _ in range(2)]
 
     with pytest.raises(BrokerError, match=reason):
@@ -174,7 +174,7 @@ def test_what_ends_the_reading_is_told_with_the_address(code, reason, monkeypatc
 
 
 def test_waiting_ends(monkeypatch):
-    """A broker that gives nothing more is told by its address."""
+    """A broker without an answer is reported with its address."""
     monkeypatch.setattr(live, "PATIENCE_S", 0.01)
     consumers = [Consumer([Given(0)], [], 5) for _ in range(2)]
 

@@ -70,7 +70,7 @@ def test_after_a_deletion_a_smaller_offset_is_no_rewind():
     )
 
 
-def test_time_between_two_owners_is_nobodys_interval():
+def test_time_between_two_owners_is_no_interval():
     """The new owner's cadence begins with its own first commit."""
     progress = progress_of((0, ONE), (1, 1), (100_000, OTHER), (100_001, 2), (100_011, 3))
 
@@ -108,8 +108,8 @@ CUTS = st.lists(st.tuples(st.integers(1, 300), st.sampled_from([ONE, OTHER, None
 
 
 @given(COMMITS, CUTS)
-def test_columns_tell_what_rows_tell(drawn, cuts):
-    """Whatever runs the commits come in, with new owners between them."""
+def test_columns_equal_rows(drawn, cuts):
+    """In any batches, with owner changes between them."""
     one_by_one, in_runs = (Progress("billing", "orders", 0) for _ in range(2))
     at_ms, offset, commits = 10**6, 5_000, []
     for number, (later_ms, step, in_transaction) in enumerate(drawn):

@@ -306,8 +306,8 @@ def test_reading_needs_the_right_to_read_the_topic_alone(broker, committed, tmp_
     assert "secret" not in json.dumps(manifest)
 
 
-def test_a_wrong_password_is_told(broker, tmp_path, monkeypatch):
-    """It is not repeated."""
+def test_a_wrong_password_is_reported(broker, tmp_path, monkeypatch):
+    """It is not repeated in the message."""
     target = ("--bootstrap", broker.sasl, "-o", tmp_path / "imported")
     monkeypatch.setattr(cluster, "PATIENCE_S", 2.0)
 

@@ -61,7 +61,7 @@ def test_a_member_that_committed_last_of_all_has_probably_closed():
     assert "probably closed: b (10.0.0.7)" == words(log)
 
 
-def test_silence_tells_nothing_where_nobody_commits():
+def test_silence_means_nothing_without_commits():
     """There may have been nothing to read."""
     log = two_members(2 * MINUTE)
     log.generation(4 * MINUTE, 2, member("a", 0, 1))
@@ -99,7 +99,7 @@ def test_a_join_is_a_join():
 
 
 def test_more_partitions_for_the_same_members_were_added():
-    """Nobody came, nobody went."""
+    """No member joined or left."""
     log = two_members(MINUTE)
     log.generation(MINUTE, 2, member("a", 0, 2), member("b", 1, 3))
 
@@ -142,7 +142,7 @@ def test_where_the_log_begins_late_nothing_is_known_to_have_changed():
     assert 0 == log.found().pace.rebalances
 
 
-def test_a_static_member_that_comes_back_lets_nobody_rejoin():
+def test_a_returning_static_member_makes_no_member_rejoin():
     """The group is written again in its generation."""
     log = Log()
     log.generation(0, 1, member("a", 0, instance_id="i"), member("b", 1))
@@ -154,7 +154,7 @@ def test_a_static_member_that_comes_back_lets_nobody_rejoin():
 
 
 def test_a_group_that_changes_its_protocol_goes_on():
-    """Its record of the old type is deleted in the same batch: no deletion is told."""
+    """Its record of the old type is deleted in the same batch: no deletion is reported."""
     log = Log()
     log.generation(0, 4, member("a", 0, member_id="A"))
     log.record(10, 2)
@@ -165,7 +165,7 @@ def test_a_group_that_changes_its_protocol_goes_on():
 
 
 def test_a_group_comes_and_goes():
-    """Made, formed, left by everybody, deleted."""
+    """Created, formed, left by all members, deleted."""
     log = Log()
     log.generation(0, 0)
     log.generation(3_000, 1, member("a", 0))
@@ -176,7 +176,7 @@ def test_a_group_comes_and_goes():
 
 
 def test_a_group_of_the_same_name_is_made_anew():
-    """After it was deleted nobody is gone."""
+    """After a deletion no old member counts as gone."""
     log = Log()
     log.generation(0, 1, member("a", 0))
     log.generation(9_000, 2)

@@ -176,7 +176,7 @@ def test_partitions_that_get_more_than_others_are_skewed():
         (40, 1, "sync", "record"),
     ],
 )
-def test_who_commits_is_told_by_how_often(every_ms, records, call, when):
+def test_the_policy_is_inferred_from_the_commit_rate(every_ms, records, call, when):
     """By the clock, after each batch, after each record."""
     log = Log()
     log.generation(0, 1, member("a", 0))
@@ -243,7 +243,7 @@ def test_a_share_group_is_no_scenario():
 
 
 def test_a_group_that_never_had_members_is_no_scenario():
-    """It was made, and nobody came."""
+    """It was created, and no member joined."""
     log = Log()
     log.generation(0, 0)
 

@@ -110,7 +110,7 @@ def test_replicas_of_one_partition_are_refused(tmp_path):
 
 
 def test_two_logs_without_names_are_refused(tmp_path):
-    """Nobody could tell their rows apart."""
+    """Their rows could not be distinguished."""
     paths = [written(tmp_path, batch(commit()), name) for name in ("one.bin", "two.bin")]
 
     assert "__consumer_offsets-12" in refused(*paths)
@@ -152,12 +152,12 @@ def test_an_empty_folder_behind_a_uri_is_refused(tmp_path):
         ("abfss://logs@account.dfs.core.windows.net/kafka", (True, True)),
     ],
 )
-def test_a_uri_tells_who_reads_it(source, who):
-    """What is far may need the file systems of Hadoop."""
+def test_the_uri_decides_the_reader(source, who):
+    """Remote files may need the file systems of Hadoop."""
     assert who == (is_remote(source), needs_java(source) if is_remote(source) else None)
 
 
-def test_far_segments_are_found_by_whoever_is_named(tmp_path):
+def test_remote_segments_are_found_by_the_given_file_system(tmp_path):
     """Once, in order with those of this machine."""
     written(tmp_path / "__consumer_offsets-3", batch(commit()))
     asked = []
@@ -181,8 +181,8 @@ def test_the_same_file_twice_is_one_segment(tmp_path):
     assert 1 == len(segments_of([path.as_uri(), path.parent.as_uri()]))
 
 
-def test_what_only_spark_reads_is_told_where_processes_cannot(tmp_path):
-    """Who asked for these knows what to leave out."""
+def test_without_spark_files_that_need_it_are_named(tmp_path):
+    """The user can leave them out."""
     del tmp_path
 
     assert "without Spark only s3:// and gs:// can be read" in refused("what://is/that")

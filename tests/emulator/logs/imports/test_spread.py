@@ -1,4 +1,4 @@
-"""A spread is small, and tells its quantiles nearly as the numbers themselves would."""
+"""A spread is small, and its quantiles are nearly those of the numbers themselves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_parts_merge_to_the_whole(some, others):
 
 
 def test_of_nothing_there_is_no_quantile():
-    """Nothing was counted, nothing is told."""
+    """An empty spread has none."""
     assert Spread().quantile(0.5) is None
 
 

@@ -1,4 +1,4 @@
-"""What of a log is in no column is counted, and the first faults are told."""
+"""Records without a column are counted, and the first faults are reported."""
 
 from __future__ import annotations
 

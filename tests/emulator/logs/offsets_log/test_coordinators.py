@@ -33,7 +33,7 @@ ASSIGNMENT = ("memberId", "memberEpoch", "previousMemberEpoch", "state", "assign
 
 
 class Story(NamedTuple):
-    """A group as its log and its coordinator tell it."""
+    """A group in its log and in its coordinator's log."""
 
     group: str
     lines: list[dict[str, Any]]

@@ -105,7 +105,7 @@ def test_offsets_are_numbers_by_topic_and_partition():
     assert "topicIds" not in words
 
 
-def test_topic_ids_are_told_where_commits_carry_them():
+def test_topic_ids_are_shown_with_commits_that_have_them():
     """The members of a consumer group have partitions by these ids."""
     record = commit()
     with_id = record._replace(value=record.value._replace(topic_id=TOPIC))
@@ -113,8 +113,8 @@ def test_topic_ids_are_told_where_commits_carry_them():
     assert {TOPIC: "t"} == described(with_id)["topicIds"]
 
 
-def test_a_consumer_group_tells_its_patterns_and_targets_without_a_member():
-    """As in the midst of an operation."""
+def test_a_consumer_group_has_patterns_and_targets_without_a_member():
+    """As during an operation."""
     pattern = ConsumerGroupRegularExpressionValue(topics=("a", "b"), version=1, timestamp=2)
     partitions = (TopicPartitions(topic_id=TOPIC, partitions=(2, 1)),)
     target = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=partitions)
@@ -128,8 +128,8 @@ def test_a_consumer_group_tells_its_patterns_and_targets_without_a_member():
     assert ("consumer", "Empty", []) == (words["type"], words["state"], words["members"])
 
 
-def test_a_share_group_tells_epochs_and_members():
-    """Nobody has to give anything up, and nobody is static."""
+def test_a_share_group_has_epochs_and_members():
+    """It has no revocations and no static members."""
     member = ShareGroupMemberMetadataValue(
         rack_id=None, client_id="c", client_host="/h", subscribed_topic_names=("t",)
     )
@@ -159,8 +159,8 @@ def test_a_share_group_tells_epochs_and_members():
     } == words["members"][0]
 
 
-def test_a_streams_group_tells_tasks_by_their_roles():
-    """Roles without tasks are left out; of its state the log tells nothing."""
+def test_a_streams_group_has_tasks_by_role():
+    """Roles without tasks are left out; the log does not have its state."""
     none: tuple[AssignedTaskIds, ...] = ()
     current = StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=4,

@@ -82,8 +82,8 @@ def texts(*found: Line) -> list[str]:
     return list(tally.sentences())
 
 
-def test_faults_are_told_in_a_sentence_a_kind(tmp_path):
-    """How many, the first of them, and where."""
+def test_faults_have_one_sentence_a_kind(tmp_path):
+    """How many, the first of them, and its place."""
     data = ONE + SPOILED + raw_batch((b"\0", None), (b"\0", None), at=2) + TWO
     gap, order, records = texts(*lines(written(tmp_path, data)))
 

@@ -39,8 +39,8 @@ def test_a_folder_is_its_segments_and_nothing_else_in_it(tmp_path):
     assert [(str(tmp_path), [0])] == found(tmp_path)
 
 
-def test_names_before_the_base_offset_tell_logs_apart(tmp_path):
-    """As where segments of several partitions were copied into one folder."""
+def test_names_before_the_base_offset_separate_logs(tmp_path):
+    """If segments of several partitions were copied into one folder."""
     put(tmp_path, f"__consumer_offsets-4.{FIRST}.gz", f"__consumer_offsets-11.{FIRST}")
 
     assert [
@@ -81,7 +81,7 @@ def test_here_is_called_by_its_name(tmp_path, monkeypatch):
 
 
 def test_two_segments_at_one_offset_are_refused(tmp_path):
-    """One of them is a copy, and nobody knows which."""
+    """One of them is a copy, and it is unknown which."""
     put(tmp_path, FIRST, FIRST + ".gz")
 
     with pytest.raises(LogFileError, match="begin at the same offset; give one of them"):

@@ -61,7 +61,7 @@ def test_a_file_cut_late_gives_nearly_all():
 
 @given(at=st.integers(20, len(ZIPPED) - 1), bit=st.integers(0, 7))
 def test_a_damaged_file_gives_what_comes_before(at, bit):
-    """All that the bytes before the damage hold; at the latest, its own checksum tells."""
+    """All bytes before the damage; the checksum of the file finds it at the latest."""
     data = ZIPPED[:at] + bytes([ZIPPED[at] ^ 1 << bit]) + ZIPPED[at + 1 :]
     text, fault = read(data)
 
@@ -70,8 +70,8 @@ def test_a_damaged_file_gives_what_comes_before(at, bit):
     assert text.startswith(zlib.decompressobj(31).decompress(ZIPPED[:at]))
 
 
-def test_what_stands_behind_is_told():
-    """Something other than a further member."""
+def test_trailing_bytes_are_reported():
+    """Other bytes than a further gzip member."""
     text, fault = read(ZIPPED + b"and more")
 
     assert (TEXT, "gzip: the file has other bytes after its end") == (text, fault)
@@ -94,7 +94,7 @@ def test_a_disk_that_fails_ends_the_file():
     assert "the file cannot be read further: Input/output error" == source.fault
 
 
-def test_reading_tells_how_far_it_is():
+def test_reading_reports_its_progress():
     """In bytes of the file, compressed as it is."""
     progress = []
     buffered(SegmentBytes(io.BytesIO(ZIPPED), progress.append)).read()

@@ -1,4 +1,4 @@
-"""Whether a file is a segment of the offsets topic, told before anything is shown."""
+"""Whether a file is a segment of the offsets topic, decided before any output."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_log_of_another_topic_is_refused(tmp_path, key, shown):
 
 
 def test_a_large_log_of_another_topic_is_refused_soon(tmp_path):
-    """Nobody waits for its end."""
+    """Not only at its end."""
     data = b"".join(raw_batch(*[(b"k", b"v")] * 500, at=500 * n) for n in range(9))
 
     assert "the keys of its first 1000 records" in refusal(tmp_path, data)
@@ -147,7 +147,7 @@ def test_a_log_may_hold_markers_only(tmp_path):
     assert 2 == len(parts(tmp_path, marker(0) + empty))
 
 
-def test_control_records_tell_nothing_of_their_topic(tmp_path):
+def test_control_records_do_not_identify_their_topic(tmp_path):
     """Those of the metadata log look alike; its records have no keys."""
     leader = encode_batch([LogRecord(0, 0, b"\0\0\0\2", b"\0\0")], attributes=CONTROL)
 
@@ -172,7 +172,7 @@ def test_a_file_that_is_cut_short_ends_with_it(tmp_path):
 
 
 def test_what_was_shown_is_not_taken_back(tmp_path):
-    """Behind very many gaps nobody says any more that it is no log."""
+    """After very many gaps a file is not refused any more."""
     data = b"".join(batch(commit(), at=at)[:-1] + b"\xff" for at in range(1_200))
 
     assert 1_200 == len(parts(tmp_path, data))

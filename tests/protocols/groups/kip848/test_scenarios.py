@@ -33,7 +33,7 @@ def test_every_rule_of_the_table_has_its_test(area):
             assert name in found, f"{rule}: {place}"
 
 
-# -- what the assignor is told -----------------------------------------------------------------
+# -- input of the assignor ---------------------------------------------------------------------
 
 
 def asked_of(*topics: Any) -> tuple[ConsumerGroupDriver, list[Any]]:

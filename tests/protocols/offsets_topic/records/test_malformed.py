@@ -95,7 +95,7 @@ def refused(key: str, value: str | None) -> tuple[str, int, str, str]:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "expected"),
     [
         ("00", None, ("key", 0, "type", "2 bytes wanted, 1 left")),
         (

@@ -69,7 +69,7 @@ def test_any_bytes_are_read_or_refused(key, value):
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "expected"),
     [
         ("0000 00", "", "key, byte 2, ControlRecordType.type: cut off"),
         ("ffff 0000", "", "key, byte 0, ControlRecordType.version: -1 is no version"),

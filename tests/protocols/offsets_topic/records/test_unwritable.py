@@ -29,7 +29,7 @@ GROUP = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader
 
 
 @pytest.mark.parametrize(
-    ("record", "told"),
+    ("record", "expected"),
     [
         (
             Record(KEY, COMMIT._replace(offset=2**63)),
