@@ -189,8 +189,13 @@ def may_import(room: str, target: str) -> bool:
     return any(target.startswith(f"{name}.") for name in packages)
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield the modules that a file imports, in whichever form and wherever it does."""
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """Return the modules that a file imports, in any form and at any place."""
+    return tuple(_imports_of(path))
+
+
+def _imports_of(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -299,7 +304,7 @@ def test_every_form_of_import_is_seen(tmp_path, text, target):
     """A package can be imported by name, from its parent, or inside a function."""
     path = tmp_path / "importing.py"
     path.write_text(text)
-    assert list(imported(path)) == [target]
+    assert imported(path) == (target,)
 
 
 def test_spark_is_imported_in_its_room_alone():

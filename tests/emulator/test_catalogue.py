@@ -120,8 +120,16 @@ def played(name: str, seed: int = 0, *changes: str) -> Run:
     return emulator.run(scenario, seed)
 
 
-SLOW = {"rolling-restart-kip848", "kip848-member-crashes", "i2-weekend-down"}
-"""Played by other tests, too."""
+SLOW = {
+    "batch-discarded",
+    "commit-answer-lost",
+    "i1-idle-beyond-retention",
+    "i2-weekend-down",
+    "i3-quiet-partitions",
+    "kip848-member-crashes",
+    "rolling-restart-kip848",
+}
+"""Take a second or more, and other tests play them or their like, too."""
 
 
 def entries(run: Run, cause: Cause) -> list:

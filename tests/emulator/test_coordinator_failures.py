@@ -27,6 +27,9 @@ AT_A_STEP = "coordinator-dies-at-a-step"
 IN_COMMIT = "coordinator-dies-in-commit"
 
 
+each_seed = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
+
+
 @cache
 def played(name: str, variant: str, seed: int = 0) -> Run:
     """Play one variant of a scenario, once for all tests that look at it."""
@@ -98,7 +101,7 @@ def test_at_no_step_is_a_record_repeated_or_lost_or_a_member_removed(step):
 # -- a kill in a commit, with its sender ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(2))
+@each_seed
 @pytest.mark.parametrize(
     ("step", "cause", "avoided"),
     [
@@ -241,7 +244,7 @@ def test_a_compacted_log_is_loaded_in_no_time():
     assert 210 >= run.ledger.reprocessed
 
 
-@pytest.mark.parametrize("seed", range(2))
+@each_seed
 def test_a_commit_that_timed_out_and_counts_avoids_what_it_covers(seed):
     """Ten seconds of two partitions less, of which the dead member never heard."""
     run = emulator.run(load(catalogue.path_of("coordinator-commit-times-out")), seed)

@@ -62,6 +62,12 @@ SUFFICIENT_SEEDS = {
     "join-cooperative-auto/run-2": (1, 110),
     "join-cooperative-auto/run-3": (11,),
     "join-cooperative-auto/run-4": (1, 14),
+    "kip848-crash/run-2": (1, 164),
+    "kip848-interval-batch/run-1": (1, 146),
+    "kip848-interval-batch/run-2": (6, 7),
+    "kip848-interval-batch/run-8": (4,),
+    "range-interval-batch/run-1": (4, 5),
+    "range-interval-batch/run-2": (1, 20),
 }
 """Seeds of a race that are far enough apart: with them its figures are inside."""
 
