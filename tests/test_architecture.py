@@ -142,7 +142,7 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.logs.auditing", "emulator.logs.group_scenario", "emulator.logs.importing"}
     | LIBRARY,
 }
-"""Each room, and the rooms it may import besides itself; a package stands for all below it."""
+"""Each room, and the rooms it may import besides itself; a package includes all below it."""
 
 CYCLES_LEFT: set[str] = set()
 """Rooms that still have a cycle of imports inside."""
@@ -358,7 +358,7 @@ def test_names_say_what_a_thing_is():
 
 
 def test_nothing_is_left_for_later_and_no_machine_shows():
-    """Kept files hold no mark of unfinished work and no path of somebody's machine."""
+    """Files have no mark of unfinished work and no path of a machine."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
     )

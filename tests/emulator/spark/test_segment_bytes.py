@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from emulator.spark.segment_reading import SEPARATORS, MissingBytesError, as_file, by_file
 
 MARK = b"\xef\xbb\xbf"
-"""Of a UTF-8 text: whoever reads lines takes it off."""
+"""Of a UTF-8 text: readers of lines remove it."""
 
 files = st.lists(
     st.sampled_from([b"\n", b"\0", b"\0\0\0\0", b"\0" * 60, b"\r\n", b"\r", MARK, b"\xff", b"ab"])

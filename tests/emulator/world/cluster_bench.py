@@ -91,7 +91,7 @@ class Call:
 
 
 class Clerk:
-    """Stands for all clients: hands requests in and keeps the answers."""
+    """All clients in one: sends requests and keeps the answers."""
 
     name = "clerk.1"
     party = Party("clerk", "clients")
@@ -196,7 +196,7 @@ class Bench:
         assert Phase.ACTIVE is self.host().coordinator.phase
 
     def written(self, kind: type, **fields: Any) -> list[Any]:
-        """Return what was told of a kind, with these fields."""
+        """Return the events of a kind, with these fields."""
         return [
             event.what
             for event in self.events
@@ -215,7 +215,7 @@ class Bench:
         return call
 
     def commit(self, offset: int, broker: int | None = None, **who: Any) -> Call:
-        """Commit an offset of one partition, for nobody in particular if not told for whom."""
+        """Commit an offset of one partition, without a member by default."""
         offsets = (OffsetToCommit(T0, offset),)
         return self.ask(OffsetCommitRequest(group_id="g", offsets=offsets, **who), broker)
 
@@ -246,7 +246,7 @@ class Bench:
         return self.ask(request, broker)
 
     def sync(self, member: str, generation: int, *given: str) -> Call:
-        """Sync; the leader brings an assignment that gives everybody named one partition."""
+        """Sync; the leader sends an assignment with one partition for each named member."""
         request = SyncGroupRequest(
             group_id="g",
             generation_id=generation,

@@ -55,15 +55,15 @@ def gone(*faults, **topic):
     return [(cut.first, cut.next_offset) for cut in cuts]
 
 
-def test_all_of_a_log_is_visible_at_once_whose_producers_waited_for_nobody():
-    """Where they wait for all in sync it comes request by request."""
+def test_a_log_of_producers_that_waited_for_the_leader_only_is_visible_at_once():
+    """With acks=all it becomes visible request by request."""
     assert 39 < log_of("1").high_watermark(4 * SECOND) <= 40
     assert 20 < log_of("all").high_watermark(4 * SECOND + HALF) < 30
 
 
 @pytest.mark.parametrize(("before_us", "lost"), [(0, 100), (-1, 101)])
-def test_what_comes_at_the_instant_of_its_end_a_leader_does_not_acknowledge(before_us, lost):
-    """Whoever sent it sends it again."""
+def test_a_leader_does_not_acknowledge_at_the_instant_of_its_end(before_us, lost):
+    """The producer sends it again."""
     log = log_of("1")
     log.stall(10 * SECOND)
     cut = log.on_new_leader(5 * SECOND + HALF, 10 * SECOND - before_us, 15 * SECOND, clean=False)

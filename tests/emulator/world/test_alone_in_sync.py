@@ -1,4 +1,4 @@
-"""A leader that is alone in the ISR waits for nobody: what it appends is safe at once."""
+"""A leader that is alone in the ISR waits for no follower: what it appends is safe at once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_record_is_visible_when_it_is_appended(make):
 
 
 def test_what_waits_for_followers_is_safe_when_the_leader_is_left_alone():
-    """The ISR shrinks to it: nobody is waited for any more."""
+    """The ISR shrinks to the leader: no follower is waited for any more."""
     bench = Bench()
     bench.brokers.crash(2, 0)
     bench.brokers.crash(3, 0)
@@ -83,7 +83,7 @@ def test_with_a_follower_in_sync_again_it_is_waited_for(after_us):
     assert REPLICATION == late_us(bench) - late_us(Bench(**FACTOR_ONE))
 
 
-def test_too_few_in_sync_make_nothing_safe_though_nobody_is_waited_for():
+def test_too_few_in_sync_replicas_make_nothing_safe():
     """``min.insync.replicas`` holds the high watermark of a leader alone."""
     bench = Bench(settings='"min.insync.replicas" = 2')
     bench.brokers.crash(2, 0)

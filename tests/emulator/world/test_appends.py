@@ -1,4 +1,4 @@
-"""Batches of an offsets partition: what is put together, how large one may be, whose it is."""
+"""Batches of an offsets partition: their records, their largest size, and their groups."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def batches(bench):
 
 
 def test_a_commit_too_large_for_any_batch_fails_and_is_taken_back():
-    """Its sender is told of an unknown server error, as Kafka translates MESSAGE_TOO_LARGE."""
+    """The client gets an unknown server error, as Kafka translates MESSAGE_TOO_LARGE."""
     bench = limited(500)
     assert "NONE" == settled(bench, commit(bench)).error
     call = commit(bench, metadata="m" * 500, offset=9)
@@ -76,8 +76,8 @@ def test_a_batch_may_be_as_large_as_the_limit():
         assert error == settled(bench, commit(bench, partitions=3)).error
 
 
-def test_a_group_too_large_to_be_written_down_rebalances_for_ever():
-    """Its leader is told of an unknown server error, and everyone begins anew [Q11]."""
+def test_a_group_too_large_for_a_record_rebalances_for_ever():
+    """Its leader gets an unknown server error, and all members join again."""
     bench = limited(330)
     one, two = bench.new_id(), bench.new_id()
     bench.join(one)
@@ -119,8 +119,8 @@ def size_of_one():
     return bench.written(Appended)[0].size
 
 
-def test_a_set_too_large_goes_alone_and_takes_nobody_with_it():
-    """What was open before is written."""
+def test_a_batch_too_large_fails_alone():
+    """The open batch before it is written."""
     bench = limited(500)
     bench.brokers.slow_disk(1, SLOW, 0)
     commit(bench, offset=1)
@@ -206,7 +206,7 @@ def test_a_group_that_cannot_be_removed_is_there_as_it_was():
 # -- several groups ------------------------------------------------------------------------------
 
 
-def test_a_batch_of_several_groups_is_told_group_by_group():
+def test_a_batch_of_several_groups_has_an_event_a_group():
     """Each with its records and its part of the bytes; together they are the batch."""
     bench = Bench()
     bench.brokers.slow_disk(1, SLOW, 0)
@@ -226,7 +226,7 @@ def test_a_batch_of_several_groups_is_told_group_by_group():
     assert {bench.host().log.log.amount(5).size} == {what.log_size for what in written}
 
 
-def test_what_expires_in_several_groups_is_told_of_each():
+def test_expiration_in_several_groups_has_an_event_a_group():
     """One batch, and an event for each group."""
     bench = Bench()
     bench.wait(SECOND)
@@ -239,8 +239,8 @@ def test_what_expires_in_several_groups_is_told_of_each():
     assert [(3, gone), (5, gone), (7, gone)] == [(first, kinds) for _, first, kinds in written]
 
 
-def test_a_batch_that_fails_is_told_group_by_group():
-    """As one that is written."""
+def test_a_failed_batch_has_an_event_a_group():
+    """Like one that is written."""
     bench = Bench()
     bench.brokers.slow_disk(1, SLOW, 0)
     commit(bench, "a")

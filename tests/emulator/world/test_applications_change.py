@@ -97,7 +97,7 @@ THROWS = 'fail_listener = "g-1"\nat = "1ms"\nfor = "9s"\n'
 
 @BOTH
 def test_a_process_dies_of_a_listener_that_throws(protocol):
-    """The exception comes out of poll(), and nobody catches it."""
+    """The exception leaves poll() and is not caught."""
     seen = played(THROWS, protocol)
     stopped = seen.only(ConsumerStopped).what
 
@@ -107,7 +107,7 @@ def test_a_process_dies_of_a_listener_that_throws(protocol):
 
 
 @BOTH
-def test_whoever_catches_it_polls_again_and_reads_when_the_listener_works(protocol):
+def test_an_application_that_catches_it_reads_when_the_listener_works(protocol):
     """Nothing is read before; then everything that the member owns."""
     seen = played(THROWS + 'caught = true\nbackoff = "500ms"\n', protocol)
     threw = [event.at_us for event in seen.all(ListenerThrew)]
@@ -133,8 +133,8 @@ def test_only_the_calls_that_are_named_throw():
     ("operation", "leaves"),
     [("DEFAULT", True), ("LEAVE_GROUP", True), ("REMAIN_IN_GROUP", False)],
 )
-def test_close_leaves_or_stays_as_it_is_told(protocol, operation, leaves):
-    """Who stays in its group is a member until its session is over."""
+def test_close_leaves_or_stays_as_configured(protocol, operation, leaves):
+    """A member that stays is removed when its session expires."""
     group = f'close_operation = "{operation}"'
     seen = played('close = "g-1"\nat = "12s"', protocol, group, run_for="15s")
     removed = [event.what.why for event in seen.all(MemberRemoved)]

@@ -22,7 +22,7 @@ TOPIC = 'partitions = 6\nrate = "4/s"'
 
 
 def test_a_broker_that_is_stopped_in_order_hands_over_what_it_leads_first():
-    """Nobody waits for its session; who waits for it is answered."""
+    """Its session need not expire; waiting requests are answered."""
     bench = Bench()
     leader, _ = bench.form()
     joined = bench.join(leader)
@@ -36,7 +36,7 @@ def test_a_broker_that_is_stopped_in_order_hands_over_what_it_leads_first():
 
 
 def test_the_only_copy_is_not_there_while_its_broker_is_stopped():
-    """There is nobody to hand it over to."""
+    """No other broker can lead it."""
     bench = Bench(settings='"offsets.topic.replication.factor" = 1')
     bench.commit(5)
     bench.settle()
@@ -70,7 +70,7 @@ def test_stopping_who_is_down_does_nothing():
 
 
 def test_a_stopped_broker_is_in_sync_again_when_it_is_back():
-    """It leads nothing: nobody hands anything back to it."""
+    """It leads nothing: leadership does not move back."""
     bench = Bench()
     bench.brokers.stop(1, 0)
     bench.settle()
@@ -177,8 +177,8 @@ def test_every_restart_leads_back_to_the_act(clean):
         assert root in chain
 
 
-def test_commits_under_way_when_a_broker_stops_are_told_to_try_elsewhere():
-    """Not after a time-out."""
+def test_commits_in_flight_when_a_broker_stops_get_not_coordinator():
+    """Not after a timeout."""
     bench = Bench()
     call = bench.commit(1)
     bench.brokers.stop(1, 0)

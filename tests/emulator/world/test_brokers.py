@@ -115,7 +115,7 @@ def test_a_broker_that_comes_back_late_finds_its_group_elsewhere():
 
 
 def test_a_group_survives_the_death_of_its_coordinator():
-    """Same generation, nobody is removed, nothing is processed again; commits go on behind it."""
+    """Same generation, no member is removed, nothing is reprocessed; commits continue after it."""
     seen = crashed("coordinator of g")
     moved_us = seen.only(CoordinatorMoved).at_us
 
@@ -125,7 +125,7 @@ def test_a_group_survives_the_death_of_its_coordinator():
     assert {1} == {event.what.generation for event in seen.after(moved_us, CommitAccepted)}
 
 
-def test_whoever_asks_a_dead_broker_hears_after_a_round_trip_that_nobody_listens():
+def test_a_request_to_a_dead_broker_fails_after_a_round_trip():
     """The commit fails at once, not after ``request.timeout.ms``."""
     seen = crashed("coordinator of g", restart_after="2s")
     sent = {event.what.commit: event.at_us for event in seen.all(CommitSent)}
@@ -217,8 +217,8 @@ def move(to="", **more):
 
 
 @pytest.mark.parametrize(("to", "broker"), [("", 2), ('to = "broker-3"', 3)])
-def test_a_coordinator_moves_to_the_next_replica_or_where_it_is_told_to(to, broker):
-    """It takes one load; the group goes on in its generation."""
+def test_a_coordinator_moves_to_the_next_or_the_named_replica(to, broker):
+    """It takes one load; the group continues in its generation."""
     seen = move(to)
     moved = seen.only(CoordinatorMoved)
 
@@ -294,7 +294,7 @@ def test_records_that_a_dead_broker_only_has_copies_of_wait_for_its_fencing():
 
 
 def test_with_one_copy_only_the_dead_leaders_partitions_wait():
-    """Nobody holds the others back; his have nobody else until he is back."""
+    """Others are not delayed; its own have no other leader until it is back."""
     seen = crashed(
         "broker-3",
         restart_after="12s",
@@ -323,7 +323,7 @@ def test_faults_on_brokers_that_are_down_already_do_nothing():
     assert [22 * SECOND] == seen.times(BrokerUp)
 
 
-def test_nobody_loses_a_partition_by_the_death_of_any_broker():
+def test_no_member_loses_a_partition_by_the_death_of_a_broker():
     """A broker's death is no rebalance."""
     for broker in (1, 2, 3):
         seen = crashed(f"broker-{broker}", restart_after="15s")

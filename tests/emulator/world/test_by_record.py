@@ -1,4 +1,4 @@
-"""The work on each record as an event of its own: the same run, told in full."""
+"""The work on each record as an event of its own: the same run in more detail."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def others(events):
 
 
 def test_the_run_is_the_same():
-    """Records, commits, listener calls; only what is told of the work is more."""
+    """Records, commits, listener calls; only the events of work are more."""
     summed_up, in_full = (played(by_record=by_record) for by_record in (False, True))
 
     assert records(summed_up) == records(in_full)

@@ -157,7 +157,7 @@ def test_any_kind_of_message_can_be_lost(kind, part):
 
 
 def test_a_lost_leave_group_request_leaves_the_member_to_its_session():
-    """The process is gone, and nobody was told."""
+    """The process has ended without a LeaveGroup."""
     close = '[[act]]\nclose = "g-1"\nat = "9s"\n'
     seen = staged(lost(kind="LeaveGroup", part="request") + close, run_for="30s")
 
@@ -167,8 +167,8 @@ def test_a_lost_leave_group_request_leaves_the_member_to_its_session():
 # -- faults that never strike ------------------------------------------------------------------
 
 
-def test_a_fault_that_never_finds_its_message_is_told_at_the_end():
-    """With the number of messages like it, so that one can choose better."""
+def test_a_fault_that_does_not_find_its_message_is_reported_at_the_end():
+    """With the number of similar messages, to help choose another."""
     seen = staged(lost(kind="OffsetCommit", nth=50))
     missed = seen.only(FaultMissed)
     sent = len(seen.all(CommitSent, consumer="g-1"))
@@ -200,8 +200,8 @@ def test_a_run_warns_of_what_never_struck(fault, said):
     assert said in finding.message
 
 
-def test_the_screen_of_a_run_says_what_never_struck(tmp_path):
-    """Where everybody looks first."""
+def test_the_screen_of_a_run_names_faults_that_did_not_fire(tmp_path):
+    """In its first lines."""
     path = tmp_path / "never.toml"
     path.write_text(
         'title = "never"\nrun_for = "9s"\n[[topic]]\nname = "t"\n'
@@ -212,8 +212,8 @@ def test_the_screen_of_a_run_says_what_never_struck(tmp_path):
     assert "warning: did not fire: lose_message-1, OffsetCommit response of g-1" in screen
 
 
-def test_what_waits_for_a_fault_that_never_strikes_never_strikes_either():
-    """Both are told."""
+def test_a_fault_after_one_that_did_not_fire_does_not_fire():
+    """Both are reported."""
     chain = '[[fault]]\nid = "then"\ncrash = "g-0"\nwhen = "lose_message-1 ends"\n'
     seen = staged(lost(kind="LeaveGroup") + chain)
 

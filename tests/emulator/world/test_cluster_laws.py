@@ -149,7 +149,7 @@ def test_an_acknowledged_commit_is_never_lost(config, plan):
 @few
 @given(plan=PLANS)
 def test_in_the_end_all_replicas_agree_also_after_unclean_elections(plan):
-    """Whatever was lost, everybody has lost it, and all that is told as cut off was something."""
+    """A record lost on one replica is lost on all, and every truncation is emitted."""
     played = Played(plan, '"unclean.leader.election.enable" = true')
     played.end()
 
@@ -159,7 +159,7 @@ def test_in_the_end_all_replicas_agree_also_after_unclean_elections(plan):
 @few
 @given(plan=PLANS)
 def test_leader_epochs_rise_and_elections_are_clean_where_others_are_not_allowed(plan):
-    """One epoch each, whoever is elected, or nobody."""
+    """One epoch for each election, also of no leader."""
     played = Played(plan)
     played.end()
     partition = played.bench.shard.replicas.partition

@@ -65,7 +65,7 @@ def test_auto_commits_what_poll_has_returned_every_interval():
         assert [offset for _, offset in event.what.offsets] == list(event.what.processed)
 
 
-def test_nobody_commits_under_none():
+def test_policy_none_never_commits():
     """Not even when it closes."""
     seen = played('"none"', '[[act]]\nclose = "g-1"\nat = "8s"\n')
 
@@ -198,7 +198,7 @@ start = "8s"
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_in_the_revoke_listener_what_is_done_is_committed(strategy):
-    """For the partitions given up, before they are: nobody repeats a record."""
+    """For the revoked partitions, before the revocation: no record is repeated."""
     policy = '{ call = "sync", when = "every", records = 1000, on_revoke = true }'
     group = f'work = "10ms"\ncommit = {policy}\n{JOIN}'
     seen = staged(topic=TOPIC, group=group, settings=RECORDS, strategy=strategy, run_for="20s")

@@ -159,7 +159,7 @@ def test_a_static_member_that_returns_does_not_stabilise_the_group_again():
 
 
 def test_a_member_that_closes_commits_and_leaves_at_once():
-    """Nobody waits for its session, and nothing is repeated."""
+    """Its session need not expire, and nothing is repeated."""
     seen = staged('[[act]]\nclose = "g-1"\nat = "15s"')
 
     assert "left" == seen.only(MemberRemoved).what.why
@@ -168,7 +168,7 @@ def test_a_member_that_closes_commits_and_leaves_at_once():
 
 
 def test_a_fenced_member_loses_its_partitions_and_comes_back_under_its_id():
-    """Paused beyond its session it is told UNKNOWN_MEMBER_ID or a fenced epoch, and joins again."""
+    """Paused beyond its session it gets UNKNOWN_MEMBER_ID or a fenced epoch, and joins again."""
     seen = staged('[[fault]]\npause = "g-1"\nat = "12s"\nfor = "9s"')
     ids = {event.what.member_id for event in seen.all(MemberAdded, consumer="g-1")}
     (dropped,) = seen.all(ClientDropped)
@@ -180,7 +180,7 @@ def test_a_fenced_member_loses_its_partitions_and_comes_back_under_its_id():
 
 
 def test_what_was_revoked_can_be_lost_as_well():
-    """Fenced with a revocation queued, a member is told both; each partition ends once."""
+    """A member fenced with a queued revocation gets both calls; each partition ends once."""
     more = """
 [[group.member]]
 name = "g-2"
@@ -232,7 +232,7 @@ def test_a_static_member_that_is_back_in_time_changes_nothing():
 
 
 def test_another_coordinator_goes_on_with_the_same_epochs():
-    """Epochs and members are in the log; nobody joins again, nothing is repeated."""
+    """Epochs and members are in the log; no member joins again, nothing is repeated."""
     seen = staged('[[act]]\nmove_coordinator = "g"\nat = "15s"')
     moved = seen.all(CoordinatorMoved)[-1]
 
@@ -243,7 +243,7 @@ def test_another_coordinator_goes_on_with_the_same_epochs():
 
 
 def test_a_lost_heartbeat_is_made_up_for_within_the_session():
-    """An unanswered request is given up in time for another one: nobody is put out."""
+    """An unanswered request expires in time for another one: no member is removed."""
     lost = """
 [[fault]]
 at = "12s"

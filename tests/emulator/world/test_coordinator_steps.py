@@ -53,8 +53,8 @@ def test_a_join_group_is_parked_while_others_have_not_joined():
     assert 1 == run.only(CoordinatorMoved).what.generation
 
 
-def test_the_join_phase_has_ended_before_anybody_knows():
-    """Its answers are under way; nobody has been given anything."""
+def test_the_join_phase_has_ended_before_any_answer_arrives():
+    """Its answers are in flight; no member has an assignment."""
     run = killed("join phase ended")
     (ended,) = before_the_kill(run, JoinPhaseEnded)
 
@@ -87,7 +87,7 @@ def test_the_group_is_stable_before_anybody_has_its_assignment():
 
 
 def test_a_commit_is_appended_before_it_is_safe():
-    """It stands in the dead leader's log alone; its sender is answered by nobody."""
+    """It is only in the dead leader's log; its client gets no answer."""
     run = killed("commit appended", member="g-0")
     accepted = before_the_kill(run, CommitAccepted)[-1]
     appended = before_the_kill(run, Appended)[-1]
@@ -99,8 +99,8 @@ def test_a_commit_is_appended_before_it_is_safe():
     assert {"NONE"}.isdisjoint(event.what.error for event in answers)
 
 
-def test_whoever_joins_last_is_answered_at_once_and_never_parked():
-    """Nobody is left to wait for."""
+def test_the_last_join_is_answered_at_once_and_never_parked():
+    """There is no member left to wait for."""
     faults = "".join(
         f'[[fault]]\nid = "{member}"\npause = "{member}"\nfor = "1ms"\n'
         f'when = {{ member = "{member}", step = "JoinGroup parked", after = "8s" }}\n'

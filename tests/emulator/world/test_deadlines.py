@@ -115,7 +115,7 @@ def test_no_wake_up_is_lost_or_doubled_when_wake_ups_set_others(planned, reacts)
     assert {} == force
 
 
-def test_a_lease_that_is_renewed_wakes_nobody_at_its_old_deadline():
+def test_a_renewed_lease_does_not_fire_at_its_old_deadline():
     """Only the last deadline counts."""
     assert [(14, "a")] == by_machine([(0, "set", "a", 5), (3, "set", "a", 5), (6, "set", "a", 8)])
 

@@ -12,7 +12,7 @@ SLOW = 200 * MS
 
 
 def test_an_append_on_a_slow_disk_is_replicated_as_much_later():
-    """Who waits for it is told then."""
+    """Waiting requests are answered then."""
     bench = Bench()
     bench.brokers.slow_disk(1, SLOW, 0)
     call = bench.commit(1)
@@ -62,7 +62,7 @@ def test_what_has_waited_for_a_slow_disk_is_written_together():
 
 
 def test_a_batch_that_has_waited_fails_as_a_whole():
-    """The disk is full by then: everybody in it is told, and all of it is taken back."""
+    """The disk is full by then: all its requests get an error, and all of it is reverted."""
     bench = Bench()
     bench.brokers.slow_disk(1, SLOW, 0)
     first = bench.commit(1)
@@ -154,7 +154,7 @@ def test_a_follower_too_slow_for_the_lag_leaves_the_isr():
 
 
 def test_a_commit_that_cannot_be_written_is_taken_back():
-    """Its sender is told that this is no coordinator; readers see what there was."""
+    """Its client gets NOT_COORDINATOR; readers see the old offset."""
     bench = Bench()
     bench.commit(1)
     bench.settle()
@@ -176,8 +176,8 @@ def test_a_commit_that_cannot_be_written_is_taken_back():
     assert 1 == len(bench.written(CommitAccepted))
 
 
-def test_a_group_that_cannot_be_written_down_is_none():
-    """Whoever asked for an id in it has none."""
+def test_a_group_that_cannot_be_written_does_not_exist():
+    """Ids handed out in it are unknown."""
     bench = Bench()
     bench.brokers.fill_disk(1, 0)
     bench.join()
@@ -190,7 +190,7 @@ def test_a_group_that_cannot_be_written_down_is_none():
 
 
 def test_an_assignment_that_cannot_be_written_begins_the_rebalance_anew():
-    """Everyone who waits in it is told; nothing else of the group is taken back [Q3]."""
+    """All parked members get an error; nothing else of the group is reverted."""
     bench = Bench()
     leader, other = bench.form()
     joined = [bench.join(leader), bench.join(other)]

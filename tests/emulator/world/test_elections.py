@@ -82,7 +82,7 @@ def test_one_that_is_dead_and_not_yet_noticed_may_be_elected(bench):
 
 
 def test_the_last_one_in_sync_keeps_the_partition_to_itself(bench):
-    """Without it nobody leads, whoever else is alive."""
+    """Without it the partition has no leader, even if other replicas live."""
     dead(bench, 2, 3, 1)
     bench.brokers.restart(2, 0)
     bench.settle()
@@ -304,7 +304,7 @@ def test_a_restarted_leader_counts_its_turns_from_its_start():
     assert (1, 3) == bench.isr
 
 
-def test_a_topics_high_watermark_stands_until_its_isr_has_shrunk():
+def test_a_topics_high_watermark_stops_until_its_isr_has_shrunk():
     """Its records become visible then, all at once."""
     bench = Bench(settings='"replica.lag.time.max.ms" = "4s"')
     bench.settle()

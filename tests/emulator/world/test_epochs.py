@@ -1,4 +1,4 @@
-"""Leader epochs in the world: brokers tell them, refuse by them, and consumers check by them."""
+"""Leader epochs in the world: brokers send and check them, and consumers validate with them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_epoch_begins_where_the_log_ended_when_its_leader_was_elected():
     ]
 
 
-def test_a_partition_nobody_leads_counts_its_epoch_and_appends_nothing_in_it():
+def test_a_partition_without_a_leader_has_an_epoch_without_records():
     """The controller bumps the epoch all the same."""
     topics = elected(-1, 1)
 
@@ -117,8 +117,8 @@ def test_a_partition_that_does_not_exist_is_unknown():
     assert E.UNKNOWN_TOPIC_OR_PARTITION == ask(topics, 0, broker=1).error
 
 
-def test_metadata_tell_the_epoch_of_each_leader():
-    """As the broker that is asked knows it."""
+def test_metadata_have_the_epoch_of_each_leader():
+    """As the answering broker knows it."""
     topics = elected()
     replicas = topics.find(TP).replicas
     replicas.freeze_beliefs([1], ELECTED)

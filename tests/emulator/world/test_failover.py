@@ -22,7 +22,7 @@ def bench():
 
 
 def test_a_group_whose_creation_was_not_replicated_is_unknown(bench):
-    """Whoever got a member id from it has none any more."""
+    """Member ids handed out in it are unknown."""
     asked = bench.join()
     bench.wait(HALFWAY)
     bench.fail_over()
@@ -108,7 +108,7 @@ def completing(bench):
 
 
 def test_an_assignment_that_was_not_replicated_is_lost(bench):
-    """The group is what it was; members of the new generation are told that it is none."""
+    """The group has its old state; members of the new generation get ILLEGAL_GENERATION."""
     leader, other, third, _ = completing(bench)
     bench.wait(HALFWAY)
     bench.fail_over()
@@ -120,7 +120,7 @@ def test_an_assignment_that_was_not_replicated_is_lost(bench):
 
 
 def test_an_assignment_that_reached_the_next_leader_counts(bench):
-    """Though nobody who waited for it was told."""
+    """Although the waiting clients got no answer."""
     leader, other, third, waiting = completing(bench)
     bench.wait(COPIED)
     bench.fail_over()
@@ -133,7 +133,7 @@ def test_an_assignment_that_reached_the_next_leader_counts(bench):
 
 
 def test_a_stable_group_stays_stable_and_every_member_has_a_full_session(bench):
-    """Counted from when it was loaded: nobody is removed for the outage."""
+    """Counted from the end of the load: no member is removed for the outage."""
     leader, other = bench.form()
     bench.fail_over()
 
@@ -154,7 +154,7 @@ def test_a_load_brings_one_assignor_of_each_member(bench):
     assert ["range"] == [protocol.name for protocol in kept]
 
 
-# -- a coordinator that is told to move ----------------------------------------------------------
+# -- a coordinator that moves --------------------------------------------------------------------
 
 
 def moved(bench, to=2):
@@ -189,7 +189,7 @@ def test_a_clean_move_answers_a_sync_phase_under_way(bench):
 
 
 def test_a_clean_move_loses_what_the_next_leader_does_not_have(bench):
-    """It was not safe, and whoever sent it is told to try elsewhere."""
+    """It was not safe, and its client gets NOT_COORDINATOR."""
     bench.commit(1)
     bench.settle()
     late = bench.commit(2)
@@ -201,8 +201,8 @@ def test_a_clean_move_loses_what_the_next_leader_does_not_have(bench):
     assert (2, 1) == (bench.leader, bench.committed())
 
 
-def test_a_move_tells_who_leads_in_which_epoch_and_what_was_loaded(bench):
-    """The group's move follows from the load, that from the new leader."""
+def test_a_move_has_the_leader_its_epoch_and_the_load(bench):
+    """The group's move follows from the load, the load from the new leader."""
     bench.form()
     moved(bench, 3)
     bench.settle()

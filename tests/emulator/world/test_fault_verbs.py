@@ -219,8 +219,8 @@ def test_all_faults_of_a_window_are_drawn_apart():
         'hang = "late"\nfor = "1s"',
     ],
 )
-def test_a_fault_on_who_does_not_run_does_nothing(done):
-    """The run goes on as it would have, and at its end it is told that nothing was struck."""
+def test_a_fault_on_a_stopped_process_does_nothing(done):
+    """The run continues unchanged, and reports at its end that the fault did not fire."""
     seen = played(done, 'at = "9s"')
     usual = staged(topic=TOPIC, group=GROUP, run_for="15s")
 
@@ -242,7 +242,7 @@ def test_a_fault_on_who_does_not_run_does_nothing(done):
     ],
 )
 def test_a_fault_on_the_coordinator_of_a_group_that_has_none_does_nothing(done):
-    """Its only copy is down; at the end of the run it is told that nothing was struck."""
+    """Its only copy is down; the run reports at its end that the fault did not fire."""
     down = '[[fault]]\nid = "down"\nstop_broker = "broker-1"\nat = "8s"\n'
     cluster = 'cluster = { settings = { "offsets.topic.replication.factor" = 1 } }'
     seen = played(f"{done}\n", f'at = "9s"\n{down}', run=cluster)
@@ -251,8 +251,8 @@ def test_a_fault_on_the_coordinator_of_a_group_that_has_none_does_nothing(done):
 
 
 @pytest.mark.parametrize("to", ["", 'to = "broker-2"', 'to = "broker-1"'])
-def test_a_coordinator_cannot_move_to_who_is_not_in_sync(to):
-    """With one copy there is nobody else."""
+def test_a_coordinator_cannot_move_to_a_replica_out_of_sync(to):
+    """With one copy there is no other replica."""
     cluster = 'cluster = { settings = { "offsets.topic.replication.factor" = 1 } }'
     seen = played(f'move_coordinator = "g"\n{to}', 'at = "9s"', run=cluster)
 

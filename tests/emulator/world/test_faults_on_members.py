@@ -191,7 +191,7 @@ def crossing(seen):
     ],
 )
 def test_a_cut_is_between_its_parties_and_in_its_direction(parties, one_way, lost):
-    """Everybody else goes on; afterwards all do."""
+    """Other connections are not affected; afterwards all recover."""
     way = "one_way = true" if one_way else ""
     seen = played(f'cut = {parties}\nat = "9s"\nfor = "4s"\n{way}')
 
@@ -201,7 +201,7 @@ def test_a_cut_is_between_its_parties_and_in_its_direction(parties, one_way, los
 
 
 def test_requests_arrive_through_a_cut_of_the_answers_only():
-    """The coordinator goes on hearing heartbeats and commits: nobody is evicted, however long."""
+    """The coordinator still gets heartbeats and commits: no member is removed, however long."""
     seen = played(
         'cut = ["coordinator of g", "g-1"]\nat = "9s"\nfor = "12s"\none_way = true',
         settings='"request.timeout.ms" = "2s"\n"auto.commit.interval.ms" = "2s"',
@@ -214,7 +214,7 @@ def test_requests_arrive_through_a_cut_of_the_answers_only():
 
 
 def test_no_requests_through_a_cut_in_the_other_direction():
-    """Its session expires, though nobody crashed."""
+    """Its session expires without a crash."""
     seen = played(
         'cut = ["g-1", "coordinator of g"]\nat = "9s"\nfor = "12s"\none_way = true', run_for="40s"
     )

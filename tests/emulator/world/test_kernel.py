@@ -28,7 +28,7 @@ def test_equal_times_run_by_rank_then_by_who_then_as_scheduled(planned):
 
 
 @given(st.lists(moments, min_size=1))
-def test_time_stands_at_the_instant_of_what_runs(planned):
+def test_the_time_is_that_of_the_running_event(planned):
     """In whole microseconds, and it never falls."""
     kernel = Kernel()
     seen = []
@@ -68,7 +68,7 @@ def test_what_an_action_schedules_for_now_runs_now_in_its_rank():
 
 
 def test_an_action_is_called_with_the_moment_it_was_given():
-    """So who waits for one of several can tell which one it is."""
+    """So a caller with several deadlines can distinguish them."""
     kernel = Kernel()
     called = []
     moment = kernel.push(3, order_of(Rank.APPLICATION, 7), called.append)

@@ -78,7 +78,7 @@ def ends(led, broker, now):
 
 
 @given(plans)
-def test_what_is_durable_only_ever_grows_and_is_told_once(plan):
+def test_the_durable_offset_only_grows_and_is_reported_once(plan):
     """Never more than was appended a replication ago."""
     led = Led(plan)
     offsets = [offset for _, offset in led.written]
@@ -151,7 +151,7 @@ def test_a_follower_that_stops_keeps_what_it_has():
     assert not led.log.is_behind(2, 90)
 
 
-def test_a_leader_that_nobody_follows_goes_on_alone():
+def test_a_leader_without_followers_continues_alone():
     """It appends, and nothing of that is ever safe."""
     led = Led(until=20)
     led.log.leave(2)
@@ -185,7 +185,7 @@ def succeeded(appended_us, crash_us):
 
 
 def test_what_followers_did_not_have_is_lost_with_the_leader():
-    """It was not safe, so nobody was told that it was."""
+    """It was not safe, so no client got a success."""
     new, led = succeeded(100, 104)
 
     assert (0, 0) == (new.end, new.high_watermark)
@@ -206,8 +206,8 @@ def test_what_followers_had_is_safe_when_the_new_leader_knows_that_they_do():
     assert 1 == new.follow(led.copies[1], 0, 106)
 
 
-def test_records_of_a_leader_that_does_not_know_it_is_none_are_cut_off():
-    """When it follows the one that was elected; the epoch tells where they parted."""
+def test_records_of_a_stale_leader_are_truncated():
+    """When it follows the elected one; the epoch gives the divergence point."""
     new, led = succeeded(100, 120)
     new.gate(0)
     led.log.append((record(),) * 3, 120)

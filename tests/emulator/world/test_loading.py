@@ -109,8 +109,8 @@ def test_partitions_of_one_broker_load_one_after_the_other():
     assert [(20, 3), (30, 1), (35, 2), (40, 4)] == done
 
 
-def test_a_load_that_nobody_wants_any_more_makes_room_for_the_next():
-    """Whether it waits or is under way."""
+def test_an_obsolete_load_makes_room_for_the_next():
+    """Whether it waits or is in progress."""
     kernel, done = Kernel(), []
     loader = Loader(kernel)
     for number in (1, 2, 3):
@@ -150,8 +150,8 @@ def test_groups_of_one_broker_come_back_one_after_the_other():
 # -- what is answered meanwhile ------------------------------------------------------------------
 
 
-def test_while_it_loads_heartbeats_are_fine_and_the_rest_is_told_so():
-    """Clients try again; nobody loses its session."""
+def test_while_it_loads_heartbeats_succeed_and_other_requests_are_refused():
+    """Clients retry; no session expires."""
     bench = Bench()
     leader, other = bench.form()
     move(bench, 2)
@@ -169,7 +169,7 @@ def test_while_it_loads_heartbeats_are_fine_and_the_rest_is_told_so():
 
 
 def test_a_load_fails_when_the_leadership_is_lost():
-    """It is told, and whoever asks is sent elsewhere."""
+    """An event is emitted, and clients get NOT_COORDINATOR."""
     bench = Bench()
     bench.commit(1)
     bench.settle()
@@ -215,8 +215,8 @@ def test_a_paused_broker_finishes_its_load_when_it_runs_again():
     assert [2] == [what.broker for what in bench.written(CoordinatorLoaded)]
 
 
-def test_a_load_slower_than_the_sessions_costs_nobody_its_place():
-    """Every member has a full session from when it is over."""
+def test_a_load_slower_than_the_sessions_removes_no_member():
+    """Every member has a full session from its end."""
     bench = Bench(cluster='load_bytes = "1MiB/s"\noffsets_backlog = "20MiB"')
     members = bench.form()
     move(bench, 2)
@@ -227,14 +227,14 @@ def test_a_load_slower_than_the_sessions_costs_nobody_its_place():
     assert ["NONE"] * 2 == [beat.error for beat in beats]
 
 
-# -- commits that nobody takes -------------------------------------------------------------------
+# -- commits without a coordinator ---------------------------------------------------------------
 
 
 def refusals(bench):
     return [(what.commit, what.by, what.error) for what in bench.written(CommitRefused)]
 
 
-def test_a_commit_to_a_coordinator_that_loads_is_told_as_refused():
+def test_a_commit_to_a_loading_coordinator_is_emitted_as_refused():
     """Like one that a serving coordinator refuses."""
     bench = Bench()
     move(bench, 2)
@@ -246,8 +246,8 @@ def test_a_commit_to_a_coordinator_that_loads_is_told_as_refused():
     assert [("clerk.1#1", "coordinator", "COORDINATOR_LOAD_IN_PROGRESS")] == refusals(bench)
 
 
-def test_a_commit_to_a_broker_that_does_not_lead_is_told_as_refused():
-    """It answers for itself; what is no commit is refused without a word."""
+def test_a_commit_to_a_broker_that_does_not_lead_is_emitted_as_refused():
+    """Other refused requests emit nothing."""
     bench = Bench()
     calls = [bench.commit(1, 3), bench.heartbeat("m", broker=3)]
     bench.settle()
@@ -258,7 +258,7 @@ def test_a_commit_to_a_broker_that_does_not_lead_is_told_as_refused():
 
 @pytest.mark.parametrize("broker", [2, 3], ids=["loads", "follows"])
 def test_what_no_broker_knows_is_refused_before_its_coordinator_is_looked_for(broker):
-    """The broker answers for a partition that does not exist, whoever leads."""
+    """The broker answers for a partition that does not exist, without a coordinator."""
     bench = Bench()
     move(bench, 2)
     bench.wait(LOAD // 2)
@@ -269,7 +269,7 @@ def test_what_no_broker_knows_is_refused_before_its_coordinator_is_looked_for(br
     assert "UNKNOWN_TOPIC_OR_PARTITION" == call.error
 
 
-def test_commits_that_wait_for_a_slow_disk_as_the_leader_goes_are_told_as_refused():
+def test_commits_that_wait_for_a_slow_disk_as_the_leader_goes_are_emitted_as_refused():
     """They are answered by the broker that led."""
     bench = Bench()
     bench.brokers.slow_disk(1, SECOND, 0)

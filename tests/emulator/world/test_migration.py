@@ -161,8 +161,8 @@ def test_committed_offsets_survive_both_changes():
     assert [] == seen.all(GroupEmptied)
 
 
-def test_a_change_is_told_with_what_led_to_it():
-    """The start of the first, the departure of the last; both lead to the deploy."""
+def test_a_change_has_its_cause():
+    """The start of the first member, the departure of the last; both lead to the deploy."""
     seen = staged()
     there, back = seen.all(GroupConverted)
     by_id = {event.id: event for event in seen.run.events}
@@ -174,7 +174,7 @@ def test_a_change_is_told_with_what_led_to_it():
     assert "the last member of the consumer protocol is gone" == begun.what.reason
 
 
-def test_classic_members_are_told_to_give_up_because_they_were_moved():
+def test_classic_members_revoke_because_they_were_moved():
     """In a consumer group their listener calls follow from their own steps."""
     seen = staged()
     there, back = (event.id for event in seen.all(GroupConverted))
@@ -221,8 +221,8 @@ def test_without_leave_to_upgrade_the_first_newcomer_dies(policy):
     ]
 
 
-def test_a_deploy_that_nobody_stops_leaves_an_empty_group_to_its_last_member():
-    """An empty group may change under any policy; whoever rolls back then dies in its turn."""
+def test_an_unattended_deploy_leaves_an_empty_group_to_its_last_member():
+    """An empty group may change under any policy; members of a rollback then fail in turn."""
     seen = staged("disabled", run_for="2min")
     reasons = [event.what.reason for event in seen.all(ConsumerStopped, how="failed")]
 
@@ -232,7 +232,7 @@ def test_a_deploy_that_nobody_stops_leaves_an_empty_group_to_its_last_member():
 
 
 def test_without_leave_to_downgrade_a_group_of_classic_members_stays_a_consumer_group():
-    """Everybody lives in it; only a newcomer gets things moving after a departure."""
+    """All members are classic; only a new member triggers a target after a departure."""
     seen = staged("upgrade")
 
     assert [("consumer", "g-0", 2)] == changes(seen)

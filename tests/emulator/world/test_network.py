@@ -184,7 +184,7 @@ def test_healing_one_of_two_equal_cuts_leaves_the_other():
 
 
 def test_a_distant_member_waits_longer_for_each_answer():
-    """A link of 200 ms to the brokers holds up one member's commits, and nobody else's."""
+    """A link of 200 ms to the brokers delays only that member's commits."""
     far = """
 [[network.link]]
 from = "g-2"

@@ -1,4 +1,4 @@
-"""An administrator deletes and resets offsets as Kafka's tool does, or is told why not."""
+"""An administrator deletes and resets offsets as Kafka's tool does, or gets its error."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_group_at_work_is_left_alone(act, error):
     assert error in warnings[0]
 
 
-def test_offsets_of_a_topic_nobody_subscribes_to_can_be_deleted_at_any_time():
+def test_offsets_of_an_unsubscribed_topic_can_be_deleted_at_any_time():
     """The group lives; the member that reads the other topic is away."""
     seen = staged(
         '[[topic]]\nname = "u"\nrate = "10/s"\n[[act]]\nclose = "g-2"\nat = "10s"\n'
@@ -122,7 +122,7 @@ def test_the_group_goes_on_where_it_was_reset_to(place, offsets):
 
 
 def test_a_reset_back_repeats_and_a_reset_forward_loses():
-    """Both are told as a reset by an administrator, whose act is the root."""
+    """The cause of both is a reset by an administrator, whose act is the root."""
     back = away('reset_offsets = "g"\nshift_by = -20\nat = "15s"').run.ledger
     forward = away('reset_offsets = "g"\nshift_by = 20\nat = "15s"').run.ledger
 
@@ -134,7 +134,7 @@ def test_a_reset_back_repeats_and_a_reset_forward_loses():
 
 
 def test_a_reset_loses_even_if_the_group_never_comes_back():
-    """Whoever came next would begin behind what nobody has read."""
+    """The next member would begin after unread records."""
     seen = staged(
         '[[act]]\nclose = "g-0"\nat = "10s"\n[[act]]\nreset_offsets = "g"\nto = "latest"\nat = "15s"',
         topic=ONE,
@@ -146,7 +146,7 @@ def test_a_reset_loses_even_if_the_group_never_comes_back():
 
 
 def test_two_resets_are_judged_together():
-    """Back and forth again: nothing is repeated, and nobody is to blame."""
+    """Back and forth again: nothing is repeated."""
     there = 'reset_offsets = "g"\nshift_by = -50\nat = "14s"'
     back = '[[act]]\nreset_offsets = "g"\nshift_by = 50\nat = "16s"'
 

@@ -37,7 +37,7 @@ def test_offsets_of_an_administrator_alone_expire_by_their_own_age():
 
 
 def test_a_reset_does_not_make_the_offsets_of_an_empty_group_live_longer():
-    """They count from when its last member left, whoever commits later."""
+    """Retention counts from when its last member left, not from later commits."""
     seen = staged(
         '[[act]]\nclose = "g-0"\nat = "15s"\n'
         '[[act]]\nreset_offsets = "g"\nto = "earliest"\nat = "70s"',
@@ -72,8 +72,8 @@ def test_a_living_group_loses_offsets_of_topics_that_no_member_reads():
 # -- on the way to the coordinator ---------------------------------------------------------------
 
 
-def test_the_tool_gives_up_when_nobody_answers():
-    """Cut off, it waits for its timeout and says so."""
+def test_the_tool_times_out_without_an_answer():
+    """Cut off, it waits for its timeout and reports it."""
     cut = '[[fault]]\ncut = ["admin", "brokers"]\nat = "13s"\nfor = "6s"'
     seen = away('delete_group = "g"\nat = "14s"\ntimeout = "3s"', cut)
 

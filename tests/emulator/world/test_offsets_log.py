@@ -83,11 +83,11 @@ commit = "sync"
             for number, value in partitions.items()
         }
         assert found
-        assert told_to_be_committed(events, group) == found
+        assert committed_by_events(events, group) == found
 
 
-def told_to_be_committed(events, group):
-    """Return what the events say is committed at the end."""
+def committed_by_events(events, group):
+    """Return the offsets committed at the end by the events."""
     committed = {}
     for event in events:
         what = event.what
@@ -99,7 +99,7 @@ def told_to_be_committed(events, group):
     return committed
 
 
-def test_every_append_is_told_with_the_offsets_it_took():
+def test_every_append_is_emitted_with_its_offsets():
     """One event a batch, in the log's order, with the records counted by kind."""
     text = TEXT.format(
         run="", topic=TOPIC, group=GROUP, settings="", strategy="range", run_for="20s", more=""

@@ -25,14 +25,14 @@ settings.group.protocol = "consumer"
 
 
 def written(kind, replay=NOTHING_REPLAYED):
-    """Play the group and return what it tells of this kind."""
+    """Play the group and return its events of this kind."""
     events = []
     play(loads(TEXT), 0, (events.append,), replay=replay)
     return [event for event in events if isinstance(event.what, kind)]
 
 
 def test_members_have_the_ids_that_are_given_out():
-    """They are asked for by client id; whoever gets none makes one up."""
+    """They are taken by client id; a member without one generates it."""
     ids = Replay(member_ids={"g-1": "real"}.get)
     by_consumer = {e.what.consumer: e.what.member_id for e in written(MemberAdded, ids)}
     made_up = {e.what.consumer: e.what.member_id for e in written(MemberAdded)}

@@ -22,7 +22,7 @@ def test_the_first_replica_leads_and_all_are_in_sync(replicas):
 
 
 def test_each_leader_has_an_epoch_of_its_own(replicas):
-    """Also nobody; who is elected cleanly finds the ISR as it was."""
+    """Also no leader; a clean election keeps the ISR."""
     replicas.elect(NO_BROKER, 5, clean=True)
     replicas.elect(3, 9, clean=True)
 
@@ -50,8 +50,8 @@ def test_a_broker_out_of_touch_believes_what_it_knew_first(replicas):
     assert [False, True, False] == [replicas.led_by(broker) for broker in (1, 2, 3)]
 
 
-def test_whoever_is_informed_knows_how_things_are(replicas):
-    """And the others go on as before."""
+def test_informed_brokers_have_the_current_state(replicas):
+    """The others keep their old state."""
     replicas.freeze_beliefs([1, 2], 5)
     replicas.elect(3, 5, clean=True)
     replicas.inform(2)

@@ -77,7 +77,7 @@ def test_it_answers_reads_by_what_it_knows(torn):
 
 
 def test_its_writes_wait_until_they_time_out(torn):
-    """Nobody fetches them; heartbeats behind them wait as long."""
+    """They are not replicated; heartbeats after them wait as long."""
     bench, leader, _, _ = torn
     commit = bench.commit(9, broker=1, member_id=leader, generation_id=2)
     beat = bench.heartbeat(leader, 2, broker=1)
@@ -109,7 +109,7 @@ def test_it_steps_down_when_it_hears_of_its_successor(torn):
 
 
 def test_with_the_only_copy_it_goes_on_and_loses_nothing():
-    """Nobody can succeed it; when it is heard again it leads as before, in a new epoch."""
+    """It has no successor; when it is connected again it leads as before, in a new epoch."""
     bench = Bench(settings='"offsets.topic.replication.factor" = 1')
     heal = bench.cut("broker-1", "controller")
     bench.wait(BROKER_SESSION_US + SECOND)
@@ -130,7 +130,7 @@ def test_with_the_only_copy_it_goes_on_and_loses_nothing():
 
 
 def test_one_way_out_is_enough_to_be_fenced_and_one_way_in_to_know_nothing():
-    """Heartbeats that arrive keep a session; answers that do not arrive tell nothing."""
+    """Arriving heartbeats keep a session; lost answers carry no metadata."""
     unheard, untold = Bench(), Bench()
     for bench, (sender, receiver) in (
         (unheard, ("broker-1", "controller")),
@@ -147,7 +147,7 @@ def test_one_way_out_is_enough_to_be_fenced_and_one_way_in_to_know_nothing():
 
 
 def test_a_leader_that_cannot_ask_the_controller_cannot_shrink_its_isr():
-    """So its high watermark stands, however long a follower has been away."""
+    """So its high watermark does not move, however long a follower has been away."""
     bench = Bench()
     bench.world.run.wire.cut(["controller"], ["broker-1"])
     bench.cut("broker-1", "broker-2")
@@ -182,7 +182,7 @@ for = "20s"
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_group_finds_its_new_coordinator_and_loses_nothing(seed):
-    """Sooner or later everyone is told to look; nobody is left behind at the end."""
+    """In the end all members look it up; none is left behind."""
     seen = staged(
         CUT, run_for="60s", group='commit = "sync"', topic='rate = "5/s"\npartitions = 3', seed=seed
     )
@@ -194,7 +194,7 @@ def test_a_group_finds_its_new_coordinator_and_loses_nothing(seed):
 
 
 def test_a_cut_that_is_over_in_time_is_not_noticed():
-    """No broker is fenced, nobody moves."""
+    """No broker is fenced, no leader moves."""
     seen = staged(CUT.replace("20s", "8s"), run_for="30s")
     usual = staged(run_for="30s")
 

@@ -55,8 +55,8 @@ def test_a_full_disk_takes_no_commits():
     assert [(SECOND, 2 * SECOND)] == stalls(bench, bench.shard.replicas.partition)
 
 
-def test_a_partition_that_nobody_can_lead_stays_stalled():
-    """Its only replica is gone for good."""
+def test_a_partition_without_a_replica_stays_stalled():
+    """Its only replica does not come back."""
     bench = Bench(settings='"default.replication.factor" = 1\n"min.insync.replicas" = 1')
     bench.wait(SECOND)
     bench.brokers.crash(bench.world.topics.find(T0).replicas.leader, 0)
@@ -66,7 +66,7 @@ def test_a_partition_that_nobody_can_lead_stays_stalled():
 
 
 def test_a_restart_in_order_stalls_no_topic():
-    """Leaders move before their broker stops, and nobody waits for one that has left the ISR."""
+    """Leaders move before their broker stops, and it has left the ISR."""
     bench = Bench()
     bench.wait(SECOND)
     bench.brokers.stop(1, 0)

@@ -76,7 +76,7 @@ def test_log_offsets_count_records_in_order_of_appending(plan):
 
 @given(batches, st.integers(0, 40))
 def test_a_load_leaves_the_newest_record_of_every_key(plan, settled):
-    """However much of the log has been settled; a key whose newest is a tombstone is gone."""
+    """For any compacted part of the log; a key whose newest record is a tombstone is gone."""
     log = written(plan)
     log.settle(settled)
 
@@ -123,7 +123,7 @@ def test_a_load_of_less_than_the_log_reads_less(plan):
 
 @given(batches, epochs, st.data())
 def test_two_logs_agree_up_to_where_they_parted(plan, steps, data):
-    """By their leader epochs alone, whoever went on further, and in however many epochs."""
+    """By their leader epochs alone, with any number of records and epochs after that."""
     log = written(plan, steps)
     ends = [0, *(sum(map(len, plan[: n + 1])) for n in range(len(plan)))]
     parted = data.draw(st.sampled_from(ends))
@@ -146,7 +146,7 @@ def test_logs_that_nothing_was_written_to_agree(backlog):
 
 
 def test_leaders_that_wrote_nothing_leave_no_trace():
-    """A leader epoch without records cannot be told from none."""
+    """A leader epoch without records looks like none."""
     one, other = written([(record(),)]), written([(record(),)])
     one.append((record(),), 3, 0)
 

@@ -46,7 +46,7 @@ spells = st.lists(st.integers(0, 30_000), min_size=0, max_size=8).map(
 
 
 def disturb(log, ends, *, lasting=False):
-    """Let it stand and move in turn; *lasting*: it stands at the end."""
+    """Stop and move the high watermark in turn; *lasting*: it is stopped at the end."""
     for number, when in enumerate(ends):
         if number % 2 == 0:
             log.stall(when)
@@ -65,10 +65,10 @@ def test_a_record_is_visible_exactly_when_the_high_watermark_has_passed_it(log, 
 
 
 @given(logs, spells, st.lists(st.integers(0, 45_000), min_size=1, max_size=10))
-def test_while_the_high_watermark_stands_nobody_knows_when_the_next_record_shows(
+def test_while_the_high_watermark_is_stopped_the_next_visible_record_is_unknown(
     log, ends, instants
 ):
-    """What it has passed was visible in its time; the rest is not, for as long as it stands."""
+    """Records below it were visible in their time; the others are not while it is stopped."""
     disturb(log, ends, lasting=True)
     is_stalled = log.high_watermark(10**6)
     if ends:
@@ -81,8 +81,8 @@ def test_while_the_high_watermark_stands_nobody_knows_when_the_next_record_shows
 
 
 @given(logs, st.integers(0, 30_000), st.integers(0, 15_000))
-def test_while_it_stands_nothing_more_becomes_visible_and_then_everything(log, begin, length):
-    """Some replications after it moves again the high watermark is where it would have been."""
+def test_while_it_is_stopped_no_record_becomes_visible_and_then_all(log, begin, length):
+    """Some replications after it moves again the high watermark has caught up."""
     over = begin + length + TURNS * log.replication_us
     before = min(log.high_watermark(begin), log.end(begin - 1))
     undisturbed = before, log.high_watermark(over)
@@ -117,8 +117,8 @@ def test_it_moves_again_when_its_leader_hears_that_it_may():
     assert [40_300, 40_300 + REPLICATION] == [log.visible_us(offset) for offset in (10, 11)]
 
 
-def test_what_stands_already_is_not_stopped_again():
-    """It stands since the first time; and what moves is not set in motion."""
+def test_a_stopped_high_watermark_is_not_stopped_again():
+    """It is stopped since the first time; one that moves is not started again."""
     log = log_of(Topic(name="t", rate=1_000.0))
     log.move(500)
     log.stall(10_000)
@@ -216,8 +216,8 @@ def test_partitions_that_are_added_begin_empty():
     assert [10, 10] == [partition.end(20_000_000 - 1) for partition in log.partitions[2:]]
 
 
-def test_partitions_are_placed_in_turn_where_nobody_says_otherwise():
-    """Leaders go round the brokers; the copies stand on those that follow."""
+def test_partitions_are_placed_in_turn_by_default():
+    """Leaders go round the brokers; the copies are on the next ones."""
     topics = made(brokers=4, factor=2)
     placed = topics.create(Topic(name="t", partitions=5), 0).partitions
     chosen = topics.create(Topic(name="u", partitions=3, leaders=(4, 4), replicas=3), 0)
@@ -247,7 +247,7 @@ def test_a_partition_that_does_not_exist_is_not_found():
 
 
 def test_metadata_shows_the_topics_asked_for_that_exist():
-    """All of them, by name, when nobody asks for any."""
+    """All of them, by name, if none is given."""
     topics = made()
     for name in "cab":
         topics.create(Topic(name=name), 0)
@@ -307,8 +307,8 @@ def left_behind(at=5_000):
     return topics, log
 
 
-def test_a_leader_that_does_not_know_it_is_none_shows_a_log_that_stands():
-    """Nobody fetches from it any more, so nothing of it becomes visible."""
+def test_a_stale_leader_shows_a_log_without_progress():
+    """No follower fetches from it, so nothing of it becomes visible."""
     topics, log = left_behind()
     shown = topics.shown_by(1, TopicPartition("t", 0))
 
@@ -320,7 +320,7 @@ def test_a_leader_that_does_not_know_it_is_none_shows_a_log_that_stands():
 
 
 def test_metadata_of_a_broker_out_of_touch_shows_the_old_leader():
-    """Everybody else knows the new one; and so does it when it is informed."""
+    """Other brokers know the new one; so does it after an update."""
     topics, log = left_behind()
 
     assert [1, 2, 2] == [topics.describe(("t",), b)[0].leaders[0] for b in (1, 2, 3)]

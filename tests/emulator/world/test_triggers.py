@@ -180,7 +180,7 @@ def test_record_done_is_behind_that_record_under_any_policy(commit):
 
 
 def test_a_commit_that_was_sent_arrives_though_its_sender_died():
-    """It is accepted, and nobody hears of it."""
+    """It is accepted; the answer is not received."""
     run = crashed("commit sent")
     (sent,) = run.all(CommitSent, consumer="g-1")
 
@@ -245,8 +245,8 @@ def test_closing_is_before_anything_is_said_of_it():
 
 @pytest.mark.parametrize(("commit", "mid_batch"), [("auto", "true"), ("async per record", "false")])
 @pytest.mark.parametrize("step", [s for s in STEPS if s not in ("closing", "sent LeaveGroup")])
-def test_a_process_that_is_told_to_stop_at_a_step_closes_once(step, commit, mid_batch):
-    """In the middle of whatever it is at: it finishes what it has to, and leaves."""
+def test_a_process_stopped_at_a_step_closes_once(step, commit, mid_batch):
+    """At any step: it finishes its work and leaves."""
     group = GROUP.replace('"sync"', f'"{commit}"')
     run = aimed(f'close = "g-1"\nmid_batch = {mid_batch}', step, group=group, run_for="14s")
     stopped = run.only(ConsumerStopped)

@@ -86,8 +86,8 @@ def test_a_heartbeat_that_was_sent_arrives_though_its_sender_is_dead():
     assert [] == run.all(ListenerCalled, consumer="late")
 
 
-def test_the_answer_is_received_before_anything_is_made_of_it():
-    """The newcomer has been told its epoch, and dies with the news."""
+def test_the_answer_is_received_before_it_is_processed():
+    """The new member has its epoch, and dies at once."""
     run = aimed('crash = "late"', '"late received ConsumerGroupHeartbeat"')
 
     assert [] == run.all(ListenerCalled, consumer="late")
@@ -146,7 +146,7 @@ lose_message = { kind = "ConsumerGroupHeartbeat", member = "g-0", nth = 6 }
 
 @pytest.mark.parametrize("step", ["sent SyncGroup", "join phase ended", "sent Heartbeat"])
 def test_a_step_of_the_other_protocol_never_comes_and_it_says_why(step):
-    """Whoever takes a scenario over from a classic group learns what to aim at."""
+    """The message names the steps of this protocol."""
     missed = aimed('crash = "g-0"', at(step)).only(FaultMissed).what
 
     assert f'group.protocol=consumer has no "{step}"' in missed.why

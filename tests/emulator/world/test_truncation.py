@@ -1,4 +1,4 @@
-"""Topic partitions whose new leader lacks records: what is gone, and how consumers find out."""
+"""Topic partitions whose new leader lacks records: which are lost, and how consumers detect it."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_what_was_safe_and_is_not_on_the_new_leader_is_gone():
     assert 1 == log.incarnation
 
 
-def test_what_producers_had_not_been_told_of_is_sent_again():
-    """It stood since the leader died: what came meanwhile is the first that the new one has."""
+def test_unacknowledged_records_are_sent_again():
+    """The high watermark stopped when the leader died: the new leader begins with later records."""
     log = log_of()
     log.stall(10 * SECOND)
 
@@ -102,7 +102,7 @@ def test_a_leader_that_has_all_that_is_safe_loses_nothing(clean):
 
 
 def test_what_the_leader_alone_acknowledged_is_gone_with_it():
-    """``acks=1``: up to when it ran, whoever is elected; what came later is sent again."""
+    """``acks=1``: up to when it ran, with any successor; later records are sent again."""
     log = log_of(acks="1")
     log.stall(6 * SECOND)
     ran_until, at_us = 10 * SECOND + 1, 15 * SECOND + 1

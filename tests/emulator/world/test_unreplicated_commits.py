@@ -37,7 +37,7 @@ def committing(bench, wait_us):
     ("wait_us", "answered", "left"), [(HALFWAY, False, 1), (COPIED, False, 2), (12 * MS, True, 2)]
 )
 def test_a_commit_survives_if_it_reached_the_next_leader(bench, wait_us, answered, left):
-    """Its sender is told only once it is safe."""
+    """Its client gets the answer only once it is safe."""
     call = committing(bench, wait_us)
     bench.settle()
 

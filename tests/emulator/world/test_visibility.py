@@ -70,8 +70,8 @@ def test_a_slow_disk_makes_it_stand_and_then_follow_at_a_distance():
     assert 11_000 + 3_000 + REPLICATION == found.when(11_000)
 
 
-def test_after_a_stand_what_was_under_way_shows_first_and_the_rest_some_replications_later():
-    """A producer keeps the rest until it is told that those are safe."""
+def test_after_a_stop_records_in_flight_show_first_and_the_rest_some_replications_later():
+    """A producer keeps the rest until those are acknowledged."""
     found, _ = disturbed([(10_000, None)])
     found.move(20_000, 0, (9_800, 9_900))
     second, rest = 20_000 + REPLICATION, 20_000 + TURNS * REPLICATION
@@ -81,8 +81,8 @@ def test_after_a_stand_what_was_under_way_shows_first_and_the_rest_some_replicat
     assert [20_000, second, rest] == [found.when(at) for at in (9_800, 9_900, 9_901)]
 
 
-def test_it_may_stand_again_before_the_rest_has_shown():
-    """Nobody knows then when it does."""
+def test_it_may_stop_again_before_the_rest_has_shown():
+    """The time of the rest is unknown then."""
     found, _ = disturbed([(10_000, None)])
     found.move(20_000, 0, (9_800, 9_900))
     found.stall(20_001)
@@ -91,8 +91,8 @@ def test_it_may_stand_again_before_the_rest_has_shown():
     assert NEVER == found.when(9_801)
 
 
-def test_while_it_stands_nobody_knows_until_when():
-    """What is not visible yet may never be."""
+def test_while_it_is_stopped_the_end_is_unknown():
+    """Records that are not visible yet may never be."""
     found, _ = disturbed([(10_000, None)])
 
     assert NEVER == found.when(10_000)

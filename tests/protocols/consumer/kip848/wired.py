@@ -184,7 +184,7 @@ class Wired:
         """Let everything arrive that is on its way to or from a member."""
         while member.requests or member.handled:
             self.handle(member)
-            assert member.handled[0][1].answers, "the log holds nobody up"
+            assert member.handled[0][1].answers, "the log delays no answer"
             self.hear(member)
 
     # -- laws ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ BUSY = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize(
-    ("state", "current", "older", "nobody", "nameless"),
+    ("state", "current", "older", "unknown", "nameless"),
     [
         (State.ABSENT, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.GROUP_ID_NOT_FOUND, OK, OK),
         (State.EMPTY, UNKNOWN, UNKNOWN, OK, OK),
@@ -33,7 +33,7 @@ BUSY = ErrorCode.REBALANCE_IN_PROGRESS
     ids=lambda value: value.label if isinstance(value, State) else "",
 )
 def test_a_members_commit_by_state(
-    state: State, current: ErrorCode, older: ErrorCode, nobody: ErrorCode, nameless: ErrorCode
+    state: State, current: ErrorCode, older: ErrorCode, unknown: ErrorCode, nameless: ErrorCode
 ):
     """Of its generation, of the one before, without either, and without a generation."""
     claims = [(True, 0), (True, -1), (False, None), (True, None)]
@@ -47,7 +47,7 @@ def test_a_members_commit_by_state(
         )
         seen += errors_of(call)
 
-    assert [current, older, nobody, nameless] == seen
+    assert [current, older, unknown, nameless] == seen
 
 
 def test_old_clients_get_illegal_generation_for_a_missing_group():
@@ -62,7 +62,7 @@ def test_offsets_alone_make_a_simple_group():
     """Without a generation; ids do not matter, and no group record is written."""
     driver = GroupDriver()
 
-    call = driver.commit("whoever", {3: 7}, generation=-1, group_instance_id="I")
+    call = driver.commit("any", {3: 7}, generation=-1, group_instance_id="I")
 
     assert [OK] == errors_of(call)
     assert (State.EMPTY, None) == (driver.state, driver.group.protocol_type)

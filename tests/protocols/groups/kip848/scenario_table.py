@@ -50,11 +50,11 @@ SCENARIOS: Final[Table] = {
         "a swap writes two records": (f"{T}a_swap_writes_two_records",),
         "joiner counted, leaver absent": (
             f"{HERE}who_joins_is_counted_and_who_left_is_not",
-            f"{T}who_left_is_not_told_of_and_its_partitions_are_free",
+            f"{T}a_member_that_left_is_not_in_the_assignors_input",
         ),
         "static replacement inherits": (
             f"{HERE}a_replaced_static_member_is_counted_once_and_leaves_its_target",
-            f"{S}who_returns_in_time_gets_everything_back_under_a_new_id",
+            f"{S}a_member_that_returns_in_time_keeps_its_assignment",
         ),
     },
     "epochs": {
@@ -119,7 +119,7 @@ SCENARIOS: Final[Table] = {
         "failover": (f"{E}a_failover_raises_nothing",),
     },
     "static": {
-        "return in time": (f"{S}who_returns_in_time_gets_everything_back_under_a_new_id",),
+        "return in time": (f"{S}a_member_that_returns_in_time_keeps_its_assignment",),
         "return too late": (f"{S}who_returns_too_late_is_new",),
         "return with other topics": (f"{S}who_returns_with_other_topics_raises_the_epoch",),
         "other id while present; lost join response": (
@@ -158,8 +158,8 @@ SCENARIOS: Final[Table] = {
         ),
         "upgrade from each classic state": (
             f"{UP}a_heartbeat_makes_a_consumer_group_of_a_stable_one",
-            f"{UP}whoever_waits_to_join_is_told_to_join_again",
-            f"{UP}whoever_waits_to_sync_is_told_to_join_again",
+            f"{UP}a_parked_join_is_answered_with_rejoin",
+            f"{UP}a_parked_sync_is_answered_with_rejoin",
         ),
         "cooperative and eager members reconcile": (
             f"{MIXED}a_cooperative_member_gives_up_in_two_steps",

@@ -17,7 +17,7 @@ from protocols.offsets_topic.segments.transactions import (
 )
 
 _OTHER = markers.UnknownControlRecord(key=b"\0\0\xff\xff", value=None)
-"""Version 0, and a type that nobody knows."""
+"""Version 0, and an unknown type."""
 
 
 def encode_control(

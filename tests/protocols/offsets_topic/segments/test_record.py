@@ -20,7 +20,7 @@ from protocols.offsets_topic.segments.record import (
 from .drawn import records
 
 NULL_WITH_A_VALUE = bytes.fromhex("10000000026b010000")
-"""A record whose value is null and is followed by a byte that nobody accounts for."""
+"""A record whose value is null and is followed by an unexpected byte."""
 
 
 def read_at_leisure(data: bytes, count: int, base: int) -> list[LogRecord] | None:

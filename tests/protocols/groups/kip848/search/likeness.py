@@ -21,7 +21,7 @@ from protocols.consumer.reader import Metadata
 from protocols.java_maps import TimelineMap
 
 AHEAD_US = 20_000_000
-"""What is due later than this is due never, as far as the search goes."""
+"""A deadline later than this never fires in the search."""
 
 NUMBERS = frozenset({"number", "key", "lookup"})
 """Fields that hold a correlation id, or the key of a commit, which is counted with them."""

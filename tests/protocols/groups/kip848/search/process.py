@@ -37,10 +37,10 @@ class Client(NamedTuple):
     epoch: int
     owns: frozenset[TopicPartition]
     coming: frozenset[TopicPartition]
-    """What it was told to own, or is about to."""
+    """The partitions assigned to it, or about to be."""
 
     assigned: frozenset[TopicPartition]
-    """What its listener was told it owns."""
+    """The partitions its listener was called with."""
 
     is_over: bool
     """It was closed, or died of an error: it does nothing any more."""
