@@ -17,7 +17,7 @@ class EndlessTimersError(BaseException):
 
 
 class Timed(Protocol):
-    """Timers, and the current time."""
+    """An object with timers and a current time."""
 
     now_us: int
     timers: dict[str, int]

@@ -106,8 +106,8 @@ def test_what_is_no_log_is_refused_before_anything_is_written(tmp_path):
     "other",
     [("--group", "g"), ("--table",), ("--batches",), ("--state-only",), ("--follow-state",)],
 )
-def test_the_option_stands_alone(tmp_path, other):
-    """It prints no records of which others could say how."""
+def test_the_option_excludes_others(tmp_path, other):
+    """It prints no records that other options could format."""
     assert "cannot be combined with other options" in refused(
         tmp_path / "commits.parquet", STATIC, *other
     )

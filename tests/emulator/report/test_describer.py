@@ -112,10 +112,10 @@ def test_a_static_member_that_is_replaced_is_one_member():
 
 
 def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
-    """Nobody computes it for them; with a member of the consumer protocol somebody does."""
-    told, with_other = one_of(Protocol.CLASSIC), one_of(Protocol.CLASSIC)
-    told.removed("b")
-    for one in (told, with_other):
+    """Only a member of the consumer protocol triggers one."""
+    finished, with_other = one_of(Protocol.CLASSIC), one_of(Protocol.CLASSIC)
+    finished.removed("b")
+    for one in (finished, with_other):
         one.raised(3)
         one.wait(60)
         one.say(ev.ConsumerPaused(consumer="a"))
@@ -129,8 +129,8 @@ def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
 
 def test_a_classic_group_goes_through_the_phases_of_its_rebalance():
     """From the join phase over the leader's work to a generation, and out of it."""
-    told = FinishedRun()
-    told.added("a", protocol=Protocol.CLASSIC)
+    finished = FinishedRun()
+    finished.added("a", protocol=Protocol.CLASSIC)
     reason = {"reason": "joined", "consumer": "a"}
     finished.say(ev.RebalanceStarted(group=GROUP, generation=0, **reason))
     seen = [finished.described()]

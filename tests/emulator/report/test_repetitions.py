@@ -1,4 +1,4 @@
-"""What comes again and again in a selection is told once, counted, and told as it ended."""
+"""Repeated lines of an explanation are shown once, counted, and with their end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def selection(*texts: str, shown: int = -1) -> list[Line]:
     ]
 
 
-def told(*texts: str, shown: int = -1) -> list[str]:
-    """Return the lines as they are shown."""
+def collapsed(*texts: str, shown: int = -1) -> list[str]:
+    """Return an explanation with its repetitions collapsed."""
     return [line.text for line in collapse_repetitions(selection(*texts, shown=shown))]
 
 
@@ -45,7 +45,7 @@ def test_a_refrain_may_lose_its_step():
     """What has the same lines in another order, or one more of them, goes on with it."""
     rounds = [line for number in range(9) for line in attempt(number)]
     rest = [*reversed(attempt(9)), *attempt(10), attempt(11)[0]]
-    lines = folded(*rounds, *rest)
+    lines = collapsed(*rounds, *rest)
 
     assert 5 == len(lines)
     assert lines[-1].startswith(
@@ -59,13 +59,13 @@ def test_a_line_that_comes_alone_is_counted_as_before():
     """Commits that differ only in their names are not shown twice."""
     lines = [f"a learns that commit a.1#{number} failed: NETWORK_EXCEPTION" for number in range(5)]
 
-    assert [lines[0], "the same 4 more times, until here"] == folded(*lines)
+    assert [lines[0], "the same 4 more times, until here"] == collapsed(*lines)
 
 
-def test_what_the_chain_shows_is_always_told():
-    """It ends the block that contains it."""
+def test_lines_of_the_chain_are_always_shown():
+    """A line of the chain ends the repetition."""
     rounds = [line for number in range(20) for line in attempt(number)]
-    lines = folded(*rounds, shown=40)
+    lines = collapsed(*rounds, shown=40)
 
     assert rounds[39] in lines
     assert 20 > len(lines)
@@ -79,11 +79,11 @@ def test_what_differs_in_names_is_no_refrain():
         for error in ("NOT_COORDINATOR", "NETWORK_EXCEPTION")
     ]
 
-    assert lines == folded(*lines)
+    assert lines == collapsed(*lines)
 
 
 def test_twice_is_no_refrain():
     """A line saved is not worth a puzzle."""
     lines = [*attempt(0), *attempt(1)]
 
-    assert lines == folded(*lines)
+    assert lines == collapsed(*lines)

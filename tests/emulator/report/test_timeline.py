@@ -10,7 +10,7 @@ from emulator.report.timeline import Timeline
 
 
 def texts_of(*events):
-    """Return the texts of what happened, a second after the other."""
+    """Return the texts of the events, one second apart."""
     timeline = Timeline()
     for number, what in enumerate(events):
         timeline.feed(ev.Event(number, number * 1_000_000, None, what, number))

@@ -116,7 +116,7 @@ def test_a_group_of_exactly_the_maximum_size_stays_stable_when_it_is_loaded():
     driver = loaded_from(group_of(stored(), stored(member_id="b-1")), group_max_size=2)
 
     assert State.STABLE == driver.state
-    assert [] == driver.told(RebalanceStarted)
+    assert [] == driver.emitted(RebalanceStarted)
 
 
 def test_a_group_of_another_protocol_type_is_loaded_unread():
