@@ -12,7 +12,7 @@ class CommitSent:
     """A consumer asked for offsets to be stored.
 
     ``kind``: ``auto``, ``prepare``, ``close``, ``sync`` or ``async``; ``admin`` if it is no
-    consumer but an administrator who resets offsets. ``processed`` is, in the
+    consumer but an administrator resetting offsets. ``processed`` is, in the
     order of ``offsets``, how far the handler was then. A commit refused by the client itself
     was never sent: it has a :class:`CommitSent` and at once a :class:`CommitRefused`.
     """
