@@ -19,7 +19,7 @@ FILES = {
     "no TOML": (b"title: yaml", "not TOML"),
     "JSON": (b'{"title": "x"}', "not TOML"),
     "an unfinished file": (CRASH.encode()[:-3], "not TOML"),
-    "not UTF-8": (CRASH.encode("utf-16"), "no UTF-8"),
+    "not UTF-8": (CRASH.encode("utf-16"), "not UTF-8"),
     "binary": (b"\x00\x01\x02", "not TOML"),
     "a text with a null": (CRASH.encode() + b"\0", "not TOML"),
     "nested too deeply": (b"a = " + b"[" * 5_000 + b"]" * 5_000, "nested too deeply"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from emulator.report.subject import Commits, GroupFacts, Subject
 SPLIT_BRAIN = Path(__file__).parents[1] / "split_brain.toml"
 
 
+@cache
 def screen(scenario: str, *changes: str) -> str:
     """Return the screen of a run as one line."""
     options = [option for change in changes for option in ("--set", change)]

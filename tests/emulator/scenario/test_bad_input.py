@@ -45,7 +45,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
         ("{}", "not TOML: .*line 1"),
         ("title = 'a'\ntitle = 'b'", "not TOML: .*line 2"),
         (f"a = {'[' * 9000}", "nested too deeply"),
-        (f"{'a.' * 9000}a = 1", "nested too deeply"),
+        (f"{'a.' * 2000}a = 1", "nested too deeply"),
         (f"seed = {'9' * 9000}", "not TOML"),
         ('title = "x"', "run_for: is missing"),
     ],

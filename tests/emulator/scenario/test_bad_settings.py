@@ -85,7 +85,7 @@ def make(): return Mine()
         ("only_new", plugin("mine", "COOPERATIVE"), "no rebalance protocol that all of them supp"),
         ("same_name", plugin("range", "EAGER"), 'two assignors are called "range"'),
         ("raises", "raise RuntimeError('on purpose')", "on purpose"),
-        ("exits", "raise SystemExit(3)", "ends the process"),
+        ("exits", "raise SystemExit(3)", "it called sys.exit(3)"),
     ],
 )
 def test_assignors_of_ones_own_must_agree_with_the_others(tmp_path, module, source, said):

@@ -125,6 +125,7 @@ def test_a_file_of_mutated_bytes_is_a_scenario_or_refused(data, tmp_path):
 
 
 @given(mutated_documents())
+@settings(max_examples=60)
 def test_a_mutated_document_is_a_scenario_or_refused(document):
     """Wrong types, missing tables, strange keys: all are refused with a message."""
     accept(lambda: scenario_of(tidy(document), ScenarioSource("fuzz.toml")))
@@ -155,12 +156,14 @@ PATHS = sorted({path for text in TEXTS for path in all_paths(tidy(tomllib.loads(
     st.sampled_from(["", ".x", "[0]", "[billing]", ".constant"]),
     st.sampled_from(["5", "5s", "true", "[1]", "{ a = 1 }", "", '"', "sync"]) | st.text(max_size=9),
 )
+@settings(max_examples=60)
 def test_an_override_of_anything_gives_a_scenario_or_is_refused(text, path, more, value):
     """Any path and any value: applied, or refused with a message."""
     accept(lambda: loads(text, "fuzz.toml", [f"{path}{more}={value}"]))
 
 
 @given(files())
+@settings(max_examples=60)
 def test_what_a_file_may_say_is_never_refused(document):
     """Right documents give scenarios: the mutations above start from something."""
     assert accept(lambda: scenario_of(tidy(document), ScenarioSource("right.toml"))) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from emulator.scenario.load import scenario_of, tidy
 from emulator.scenario.part import ScenarioSource
@@ -15,6 +15,7 @@ from .samples import read
 
 
 @given(scenarios())
+@settings(max_examples=60)
 def test_reading_a_dump_gives_the_same_scenario(scenario):
     """A dump says all that the scenario says, in the words of a file."""
     document = dump(scenario)

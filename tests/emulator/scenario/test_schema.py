@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from emulator.scenario import catalogue
 from emulator.scenario.kafka_settings import BROKER, CONSUMER
@@ -51,6 +51,7 @@ def test_every_scenario_of_the_catalogue_is_valid(name):
 
 
 @given(files())
+@settings(max_examples=60)
 def test_every_file_that_reads_is_valid(document):
     """What the reader takes, the schema takes."""
     assert [] == [error.message for error in VALIDATOR.iter_errors(document)]
