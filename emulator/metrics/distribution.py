@@ -6,6 +6,10 @@ binomial distribution gives exactly, for any distribution of the values (Conover
 Nonparametric Statistics*, 3.2). Where *n* is too small for the requested confidence, an end of the
 interval is open (None). Means, and means of paired differences, get Student's t interval; its
 quantile is found by bisection of the exact distribution function.
+
+SciPy has both distributions and gives the same figures to 12 digits. It is not used because it
+costs more than the 60 lines that it would replace: 143 MB to install, and 0.2 s of CPU time
+(``scipy.special``; ``scipy.stats`` 0.9 s) at the start of every command with several seeds.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 CONFIDENCE = 0.95
 
@@ -116,17 +121,23 @@ def quantile(values: Sequence[float], q: float, confidence: float = CONFIDENCE) 
     Estimate(value=50, low=40, high=61, confidence=0.96479...)
     """
     ordered = sorted(values)
-    below = _below(len(ordered), q)
-    tail = (1 - confidence) / 2
-    low = max((k for k, share in enumerate(below) if share <= tail), default=None)
-    high = min((k for k, share in enumerate(below) if share >= 1 - tail), default=None)
-    reached = (1.0 if high is None else below[high]) - (0.0 if low is None else below[low])
+    low, high, reached = _ranks(len(ordered), q, confidence)
     return Estimate(
         value=order_statistic(ordered, q),
         low=None if low is None else ordered[low],
         high=None if high is None else ordered[high],
         confidence=reached,
     )
+
+
+@lru_cache
+def _ranks(n: int, q: float, confidence: float) -> tuple[int | None, int | None, float]:
+    """Return the ranks of the interval's ends among *n* ordered values, and its confidence."""
+    below, tail = _below(n, q), (1 - confidence) / 2
+    low = max((k for k, share in enumerate(below) if share <= tail), default=None)
+    high = min((k for k, share in enumerate(below) if share >= 1 - tail), default=None)
+    reached = (1.0 if high is None else below[high]) - (0.0 if low is None else below[low])
+    return low, high, reached
 
 
 def _below(n: int, q: float) -> list[float]:
@@ -163,6 +174,7 @@ def mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     return Estimate(middle, middle - reach, middle + reach, confidence)
 
 
+@lru_cache
 def student(share: float, freedom: int) -> float:
     """Return the quantile of Student's t distribution for a *share* of at least one half.
 
