@@ -128,6 +128,7 @@ __all__ = [
     "CoordinatorMoved",
     "CoordinatorUnloaded",
     "DataEvent",
+    "Dated",
     "Departure",
     "End",
     "EpochClosed",
@@ -270,6 +271,19 @@ class Instant(NamedTuple):
 
     at_us: int
     row: int
+
+
+class Dated:
+    """A value with the time and the row of an event."""
+
+    __slots__ = ()
+    at_us: int
+    row: int
+
+    @property
+    def instant(self) -> Instant:
+        """When the event happened, also if it was written later."""
+        return Instant(self.at_us, self.row)
 
 
 class Event(NamedTuple):

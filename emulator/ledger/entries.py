@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
-from emulator.events import Instant
+from emulator.events import Dated
 
 
 class Cause(enum.StrEnum):
@@ -109,7 +109,7 @@ class Step(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Link(Dated):
     """One step of the chain of events that shows an entry's cause."""
 
     event: int | None
@@ -126,14 +126,9 @@ class Link:
     cause: int | None = field(default=None, compare=False, repr=False)
     """Id of the control event that made that event happen, if one did."""
 
-    @property
-    def instant(self) -> Instant:
-        """When it happened."""
-        return Instant(self.at_us, self.row)
-
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class Root(Dated):
     """The fault or planned action that began a chain."""
 
     event: int
@@ -145,11 +140,6 @@ class Root:
     target: str
     row: int = field(compare=False, repr=False)
     """The row of that event."""
-
-    @property
-    def instant(self) -> Instant:
-        """When it happened."""
-        return Instant(self.at_us, self.row)
 
 
 @dataclass(frozen=True, slots=True)

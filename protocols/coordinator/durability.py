@@ -29,6 +29,7 @@ from protocols.offsets_topic.group_rules import (
     RULES,
     ClassicGroup,
     GroupType,
+    as_replayed,
     classic_replayed,
     group_replayed,
     require_known_version,
@@ -41,7 +42,6 @@ from protocols.offsets_topic.records import (
     Record,
     UnknownKey,
     Value,
-    as_replayed,
 )
 from protocols.values import replace
 

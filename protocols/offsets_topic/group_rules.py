@@ -22,6 +22,11 @@ from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import (
     GroupMetadataValue,
     Key,
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    Record,
     UnknownValue,
     Value,
 )
@@ -239,6 +244,20 @@ RULES: Final[Mapping[int, TypedRule]] = {
 
 
 # -- one record --------------------------------------------------------------------------------
+
+
+def as_replayed(record: Record) -> Record:
+    """Return the record that a load applies: a commit of type 0 becomes one of type 1."""
+    key, value = record
+    if not isinstance(key, LegacyOffsetCommitKey):
+        return record
+    newer = OffsetCommitKey(key.group, key.topic, key.partition)
+    if not isinstance(value, LegacyOffsetCommitValue):
+        return Record(newer, value)
+    stored = OffsetCommitValue(
+        offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
+    )
+    return Record(newer, stored)
 
 
 def group_replayed(

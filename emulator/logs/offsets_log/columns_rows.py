@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emulator.logs.offsets_log.columns_left_out import Beside
+from protocols.offsets_topic.group_rules import as_replayed
 from protocols.offsets_topic.records import (
     LegacyOffsetCommitKey,
     MalformedRecordError,
@@ -18,7 +19,6 @@ from protocols.offsets_topic.records import (
     OffsetCommitValue,
     Record,
     UnknownValue,
-    as_replayed,
     decode_key,
     decode_value,
 )

@@ -53,7 +53,6 @@ from protocols.offsets_topic.records.record import (
     UnknownKey,
     UnknownValue,
     Value,
-    as_replayed,
     group_of,
 )
 from protocols.offsets_topic.records.schema import Key
@@ -78,7 +77,6 @@ __all__ = [
     "UnknownValue",
     "UnwritableRecordError",
     "Value",
-    "as_replayed",
     "decode",
     "decode_assignment",
     "decode_key",

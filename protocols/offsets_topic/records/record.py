@@ -8,9 +8,7 @@ from typing import Final, NamedTuple
 
 from assignors.lazy_imports import LazyMapping
 from protocols.offsets_topic.records.classic import (
-    LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
-    OffsetCommitKey,
     OffsetCommitValue,
 )
 from protocols.offsets_topic.records.schema import Key, RecordType, RecordValue
@@ -86,17 +84,3 @@ class Record(NamedTuple):
 def group_of(key: Key) -> str | None:
     """Return the id of the group of a key; None if its type is unknown."""
     return None if isinstance(key, UnknownKey) else key[0]
-
-
-def as_replayed(record: Record) -> Record:
-    """Return the record that a load applies: a commit of type 0 becomes one of type 1."""
-    key, value = record
-    if not isinstance(key, LegacyOffsetCommitKey):
-        return record
-    newer = OffsetCommitKey(key.group, key.topic, key.partition)
-    if not isinstance(value, LegacyOffsetCommitValue):
-        return Record(newer, value)
-    stored = OffsetCommitValue(
-        offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
-    )
-    return Record(newer, stored)

@@ -10,6 +10,7 @@ from immutables import Map
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.group_rules import (
     ClassicGroup,
+    as_replayed,
     classic_replayed,
     group_replayed,
     require_known_version,
@@ -22,7 +23,6 @@ from protocols.offsets_topic.records import (
     Record,
     UnknownKey,
     Value,
-    as_replayed,
 )
 from protocols.offsets_topic.replay.groups import CHANGES, Group
 from protocols.offsets_topic.replay.offsets import NO_PRODUCER_ID, Offsets

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocols.offsets_topic.group_rules import as_replayed
 from protocols.offsets_topic.records import (
     RECORD_TYPES,
     LegacyOffsetCommitKey,
@@ -17,7 +18,6 @@ from protocols.offsets_topic.records import (
     Record,
     UnknownKey,
     UnknownValue,
-    as_replayed,
     decode,
     encode,
     group_of,
