@@ -113,14 +113,14 @@ def test_an_obsolete_load_makes_room_for_the_next():
     """Whether it waits or is in progress."""
     kernel, done = Kernel(), []
     loader = Loader(kernel)
-    for number in (1, 2, 3):
+    for number in (1, 2, 3, 4):
         note = lambda number=number: done.append((kernel.now, number))  # noqa: E731  one a load
         loader.load(Load(number, lambda: 30, note))
-    loader.cancel(2)
+    loader.cancel(3)
     kernel.at(10, 1, 0, lambda _: loader.cancel(1))
     kernel.run(1_000)
 
-    assert [(40, 3)] == done
+    assert [(40, 2), (70, 4)] == done
 
 
 TWO = """

@@ -24,8 +24,10 @@ from emulator.events import (
     Processed,
     RequestsCounted,
 )
+from emulator.scenario.faults import MessageMatch, Step
 from emulator.scenario.short_forms import STEPS as ALL_STEPS
-from emulator.world.triggers import STEPS_OF
+from emulator.world.kernel import Kernel
+from emulator.world.triggers import STEPS_OF, Chosen, ChosenMessages, Interference, Triggers
 
 from .stage import SECOND
 from .stage import staged as fully_staged
@@ -149,6 +151,29 @@ def test_steps_before_a_time_may_not_count():
     run = staged(f'[[fault]]\nid = "x"\ncrash = "g-1"\nwhen = {when}', group=GROUP, run_for="16s")
 
     assert 8 * SECOND <= run.began_us("x") <= 9 * SECOND
+
+
+def test_a_step_counts_from_its_time_on():
+    """A step at that very time is the first that counts."""
+    kernel, reached = Kernel(), []
+    triggers = Triggers(kernel)
+    triggers.wait(Step(member="g-1", step="polled", after=10), lambda: reached.append(kernel.now))
+    for when in (9, 10, 11):
+        kernel.at(when, 0, 0, lambda _: triggers.reached("g-1", "polled"))
+    kernel.run(100)
+
+    assert [10] == reached
+
+
+def test_a_message_is_chosen_only_before_its_time():
+    """A message sent at that very time is not; a message of another kind is never."""
+    match = MessageMatch(kind="Heartbeat", part="request", member="g-1", before=10)
+    for when, found in ((9, Interference(7, loses=True)), (10, Interference())):
+        chosen = ChosenMessages()
+        chosen.add(Chosen(match, lambda _: Interference(7, loses=True)))
+
+        assert Interference() == chosen.interference("JoinGroup", "request", "g-1", 9)
+        assert found == chosen.interference("Heartbeat", "request", "g-1", when)
 
 
 # -- what each step comes after, and before ----------------------------------------------------

@@ -98,6 +98,20 @@ def test_heartbeats_are_sent_while_completing_a_rebalance():
     assert [3] == [sent.message.generation_id for sent in driver.ever(HeartbeatRequest)]
 
 
+def test_a_poll_sends_a_heartbeat_that_is_due_while_the_sync_group_is_in_flight():
+    """Polls that only wait for the SyncGroup response still wake the thread."""
+    driver = ClientDriver(heartbeat_interval_ms=250)
+    driver.look_up()
+    driver.joined(3)
+    driver.poll()
+    joined_ms = driver.now_us / 1_000
+    driver.poll()
+    driver.advance(260)
+    driver.poll()
+
+    assert [joined_ms + 260] == beats(driver)
+
+
 def test_a_rejoin_disables_the_thread_and_its_answer_winds_all_clocks_up():
     """A member that waits in its join sends none; then the interval begins anew."""
     driver = member()
