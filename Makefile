@@ -17,11 +17,16 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: env
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
+# Compiled tests are kept, so that test-long need not compile them again; a worker of pytest runs
+# tests of one file in a row, which often share a run, and helps the other one at the end.
+test test-long: export PYTHONDONTWRITEBYTECODE :=
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
 test: env
-	$(BIN)/python -m pytest -q -n 2
+	$(PYTEST)
 
 test-long: env
-	$(BIN)/python -m pytest -q -n 2 -m long
+	$(PYTEST) -m long
 
 check: env
 	$(BIN)/ruff check .
