@@ -49,7 +49,7 @@ def test_a_wheel_holds_everything_that_is_not_python_too(unpacked):
 
 
 @pytest.mark.long
-def test_what_is_installed_runs_away_from_the_repository(unpacked, tmp_path):
+def test_an_installation_works_outside_the_repository(unpacked, tmp_path):
     """Every scenario is listed, and one is played."""
     environment = {**os.environ, "PYTHONPATH": str(unpacked)}
 

@@ -1,6 +1,6 @@
-"""What holds for every group: nothing twice, nothing forgotten, balanced, and no needless moves.
+"""Laws for every group: each partition once, none left out, balanced, no needless moves.
 
-Where Kafka itself lets the order of its input count, the law says so: member ids that share a
+Where Kafka's result depends on the order of its input, the law says so: member ids that share a
 slot of Java's hash map come out in the order in which they went in.
 """
 
@@ -147,7 +147,7 @@ def test_when_one_leaves_the_others_keep_what_they_have(
 @few
 @given(groups(uniform=True))
 def test_when_one_joins_partitions_move_to_it_alone(assign: AssignFunction, drawn) -> None:
-    """And no more than its share."""
+    """At most its share moves."""
     topics, members = drawn
     members = without_racks(members)
     before = assign(topics, members)
@@ -164,9 +164,9 @@ def test_when_one_joins_partitions_move_to_it_alone(assign: AssignFunction, draw
 @few
 @given(st.data())
 def test_cooperative_never_moves_in_one_step_and_settles_soon(kind, rounds: int, data) -> None:
-    """What moves is given up first, then handed out: in two rounds where all ask for the same.
+    """A moving partition is revoked first, then assigned: two rounds with equal subscriptions.
 
-    Where they do not, the second round may itself move something, and a third be needed.
+    With different ones, the second round may itself move a partition, and need a third.
     """
     topics, members = data.draw(kind)
     members = without_racks(members)

@@ -146,8 +146,8 @@ def test_a_partition_given_twice_is_reported_not_refused() -> None:
     )
 
 
-def test_who_declares_it_may_give_a_partition_twice() -> None:
-    """``exclusive = False`` says that it is meant."""
+def test_a_plugin_that_declares_it_may_assign_a_partition_twice() -> None:
+    """``exclusive = False`` declares it."""
     answer = {"billing-1": [T0], "billing-2": [T0]}
 
     assert run_assignor(answering(answer, exclusive=False), TOPICS, BOTH).given_twice == ()

@@ -36,7 +36,7 @@ def test_a_question_is_answered() -> None:
 
 
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky", "server-uniform"])
-def test_what_a_member_had_reaches_the_assignor(assignor: str) -> None:
+def test_the_assignor_gets_a_members_current_partitions(assignor: str) -> None:
     """In the user data, in the subscription, or as the current target."""
     members = [
         {"id": "A", "topics": ["t"], "ownedPartitions": [["t", 1], ["t", 3]], "generation": 4},
@@ -86,8 +86,8 @@ def test_an_assignor_of_ones_own_gets_what_each_member_sends(
         (question(topicIds={"t": "!" * 22}), "is not a topic id"),
     ],
 )
-def test_what_cannot_be_read_says_where_and_why(line: str, message: str) -> None:
-    """Unknown fields come with the nearest name."""
+def test_an_unreadable_question_has_its_place_and_reason(line: str, message: str) -> None:
+    """Unknown fields are shown with the closest name."""
     with pytest.raises(QuestionError, match=message):
         answer(read_question(line))
 

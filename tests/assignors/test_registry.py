@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
 def test_each_consumer_gets_an_object_of_its_own(name: str) -> None:
-    """What one remembers, another does not."""
+    """The state of one is not seen by another."""
     one, other = load_assignor(name), load_assignor(name)
 
     assert one is not other
@@ -98,8 +98,8 @@ def test_the_search_path_is_left_as_it_was(folder: list[Path]) -> None:
         ("own_assignors:half", "it lacks subscription_user_data, on_assignment, name"),
     ],
 )
-def test_what_leads_nowhere_says_what_to_do(spec: str, message: str, folder: list[Path]) -> None:
-    """The nearest name is offered, or the place that was searched named."""
+def test_an_unknown_name_gets_advice(spec: str, message: str, folder: list[Path]) -> None:
+    """The closest name, or the searched folder."""
     with pytest.raises(AssignorNotFoundError, match=message):
         load_assignor(spec, folders=folder)
 

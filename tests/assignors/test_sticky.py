@@ -183,7 +183,7 @@ def test_a_stale_claimer_can_get_a_topic_it_does_not_ask_for(counts) -> None:
 
 
 def test_a_claimed_partition_that_does_not_exist_is_kept(counts, words) -> None:
-    """The topic was made anew with fewer partitions: Kafka looks at the topic's name alone."""
+    """The topic was recreated with fewer partitions: Kafka checks only the topic's name."""
     members = {"A": member("t u", "t-0,5", 1), "B": member("t u", "t-1", 1)}
 
     given = words(assign_sticky(counts(t=2, u=2), members))

@@ -41,7 +41,7 @@ def test_topics_stand_in_the_order_of_a_hash_map() -> None:
 
 
 @given(claimed=partitions, generation=st.integers(-1, 2**31 - 1))
-def test_what_is_written_is_read_back(claimed: list[TopicPartition], generation: int) -> None:
+def test_written_user_data_is_read_back(claimed: list[TopicPartition], generation: int) -> None:
     """The order inside a topic stays; that of the topics is the map's."""
     read = decode_sticky(encode_sticky(claimed, generation))
 

@@ -50,7 +50,7 @@ def test_links_of_the_scenario_page_lead_somewhere():
 
 
 def test_the_smallest_scenario_of_the_page_can_be_played():
-    """And repeats something: it is there to show that."""
+    """It repeats records, as the page says."""
     (written,) = re.findall(r"```toml\n(.*?)```", scenario_files_page(), re.DOTALL)
 
     assert emulator.run(emulator.loads(written)).ledger.reprocessed > 0

@@ -65,7 +65,7 @@ class Reader:
 
 @dataclass(eq=False)
 class Log:
-    """What became of each record of one partition, or of what a truncation took."""
+    """The state of each record of one partition, or of the truncated records."""
 
     late: bool
     """Whether it came after the group was first stable: then it counts from offset 0."""

@@ -41,7 +41,7 @@ lost = 0
 
 
 class Answer(NamedTuple):
-    """What a command came to."""
+    """The result of a command."""
 
     status: int
     out: str

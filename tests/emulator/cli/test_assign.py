@@ -168,7 +168,7 @@ def test_the_table_shows_errors_too(app: typer.Typer) -> None:
     assert "line 2: Invalid JSON" in result.stdout
 
 
-def test_what_moved_is_counted_against_what_members_owned() -> None:
+def test_moves_are_counted_from_the_owned_partitions() -> None:
     """The round-robin assignor takes two of four from A."""
     outcome = asked(question("roundrobin"))
 

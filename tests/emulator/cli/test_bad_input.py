@@ -21,7 +21,7 @@ def refused(*arguments: object) -> str:
     ("content", "said"),
     [
         (b"", "empty; a scenario has at least a title"),
-        (b"\xff\xfe\x00", "not a text"),
+        (b"\xff\xfe\x00", "not UTF-8"),
         (b"title = ", "not TOML"),
         (b'{"title": 1}', "not TOML"),
         (b"title = 'no more'", "run_for"),
@@ -224,5 +224,5 @@ def test_events_that_cannot_be_written_are_refused_before_the_run(tmp_path, targ
 
 
 def test_the_same_scenario_is_not_refused(tmp_path):
-    """What all of these start from is right."""
+    """The scenario without the errors is valid."""
     assert 0 == rebalance("run", written(tmp_path, CRASH)).status

@@ -47,8 +47,8 @@ def test_the_table_can_be_pasted_into_a_document(tmp_path):
     assert 1 == len({line.count("|") for line in table})
 
 
-def test_one_setting_alone_is_held_against_the_scenario_as_written(tmp_path):
-    """The usual question is what one setting would change."""
+def test_one_setting_alone_is_compared_with_the_scenario_as_written(tmp_path):
+    """The usual question: the effect of one setting."""
     path = written(tmp_path)
 
     document = rebalance("compare", path, "--with", SHORT, "--json").document
@@ -78,7 +78,7 @@ def test_every_column_has_the_same_seeds(tmp_path):
 
 
 def test_set_holds_for_all_columns(tmp_path):
-    """What is common is said once."""
+    """Common settings are shown once."""
     key = "group[billing].settings[auto.commit.interval.ms]=2s"
 
     _, out, _ = rebalance("compare", written(tmp_path), "--set", key, "--with", "static")

@@ -88,7 +88,7 @@ def test_variants_of_a_scenario_are_rows():
 
 
 def test_one_seed_has_differences_and_no_intervals():
-    """And says so."""
+    """The table says so."""
     text = rebalance(*QUICK, *FOUR[:4]).out
 
     assert "One seed, so there are no intervals." in text

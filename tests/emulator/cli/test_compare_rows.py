@@ -55,8 +55,8 @@ def test_rows_of_which_none_depends_on_the_seed_say_so(tmp_path):
     assert said not in spread
 
 
-def test_what_a_row_changes_can_be_given_to_run(tmp_path):
-    """Each row can be looked at alone."""
+def test_the_overrides_of_a_row_work_with_run(tmp_path):
+    """Each row can be played alone."""
     path = written(tmp_path, THREE)
 
     _, out, _ = rebalance("compare", path, "--jobs", 1)

@@ -87,8 +87,8 @@ def test_an_unknown_entry_is_refused_with_those_there_are(tmp_path):
     assert "seed 3: no ledger entry 'D99'; there are D1 to D2" in err
 
 
-def test_of_an_empty_ledger_there_is_nothing_to_explain():
-    """And that is said."""
+def test_an_empty_ledger_has_nothing_to_explain():
+    """The command says so."""
     status, _, err = rebalance("explain", "quiet", "D1", "--set", "run_for=15s")
 
     assert 2 == status

@@ -108,7 +108,7 @@ def test_the_help_lists_the_keys_of_json(command):
     ],
 )
 def test_json_has_the_keys_that_the_help_names(tmp_path, call, keys):
-    """And the help names them."""
+    """The help lists the same keys."""
     command, *options = call
     entry = ["D1"] if command == "explain" else []
 

@@ -66,8 +66,8 @@ def test_segments_become_tables(tmp_path):
     assert [folder] == list(tmp_path.iterdir())
 
 
-def test_json_says_what_the_manifest_says(tmp_path):
-    """And where the tables are."""
+def test_json_equals_the_manifest(tmp_path):
+    """With the paths of the tables."""
     answer = rebalance("import", segment_of(4), "-o", tmp_path / "imported", "--json")
 
     manifest = json.loads((tmp_path / "imported" / store.MANIFEST).read_text())
@@ -111,7 +111,7 @@ def test_groups_and_times_are_chosen(tmp_path):
 
 
 def test_gaps_are_rows_and_a_status(tmp_path):
-    """What is around them is there."""
+    """The records around them are imported."""
     whole = [batch(commit(offset=n), at=n) for n in range(3)]
     path = written(tmp_path, whole[0] + b"\xff" * 90 + whole[2])
 
@@ -134,7 +134,7 @@ def test_a_selection_that_takes_nothing_is_said(tmp_path):
 
 
 def test_a_compressed_file_that_is_cut_off_has_a_gap_at_its_end(tmp_path):
-    """What comes out before is read."""
+    """The bytes before the cut are read."""
     path = written(tmp_path, segment_of(4).read_bytes()[:3_000], f"{NAME}.gz")
 
     status, _, _ = rebalance("import", path, "-o", tmp_path / "imported")
@@ -171,8 +171,8 @@ def test_several_processes_write_the_same_bytes(broker, tmp_path):
     assert files_in(tmp_path / "one") == files_in(tmp_path / "two")
 
 
-def test_an_interrupted_import_goes_on(broker, tmp_path, monkeypatch):
-    """What was whole is not read again, and the outcome is the same."""
+def test_an_interrupted_import_resumes(broker, tmp_path, monkeypatch):
+    """Complete files are not read again, and the result is the same."""
     rebalance("import", broker, "-o", tmp_path / "straight")
     read = []
 
@@ -193,8 +193,8 @@ def test_an_interrupted_import_goes_on(broker, tmp_path, monkeypatch):
     assert not store.part_of(tmp_path / "imported").exists()
 
 
-def test_other_sources_begin_anew(tmp_path):
-    """What an interrupted import has left is of use for the same one only."""
+def test_other_sources_start_over(tmp_path):
+    """The files of an interrupted import belong to its sources only."""
     store.begin(tmp_path / "imported", {"another": "plan"})
     (store.part_of(tmp_path / "imported") / "commits").mkdir()
     (store.part_of(tmp_path / "imported") / "commits" / "stale.parquet").write_bytes(b"stale")

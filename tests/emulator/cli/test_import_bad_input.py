@@ -1,4 +1,4 @@
-"""What ``rebalance import`` refuses: with a reason, status 2, and nothing left where DIR would be."""
+"""Refusals of ``rebalance import``: with a reason, status 2, and no output folder."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def refused(tmp_path, *arguments):
         ([segment_of(4), "-o", "text.log/imported"], "-o text.log/imported: cannot be written"),
     ],
 )
-def test_what_cannot_be_imported_is_refused(arguments, reason, tmp_path, monkeypatch):
-    """Saying what was given, and what can be."""
+def test_sources_that_cannot_be_imported_are_refused(arguments, reason, tmp_path, monkeypatch):
+    """With the given source and the possible ones."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.log").write_text("a text of some length, and no log of anybody's " * 9)

@@ -58,7 +58,7 @@ def test_a_group_is_printed_as_a_scenario(imported):
 
 
 def test_a_written_scenario_runs_as_it_is(imported, tmp_path):
-    """What ``--scenario`` writes, ``rebalance run`` takes."""
+    """``rebalance run`` plays the output of ``--scenario``."""
     folder, _ = imported
     path = tmp_path / "group.toml"
     status, out, _ = rebalance("import", folder, "--scenario", GROUP, "-o", path)
@@ -99,8 +99,8 @@ def test_a_file_that_is_there_is_not_written_over(imported, tmp_path):
         (("--offsets-retention", "1s"), "must be at least a minute"),
     ],
 )
-def test_what_cannot_be_is_refused(imported, arguments, printed):
-    """With what can be; nothing is written."""
+def test_impossible_options_are_refused(imported, arguments, printed):
+    """With the possible values; nothing is written."""
     status, out, err = rebalance("import", imported[0], *arguments)
 
     assert (2, "") == (status, out)

@@ -106,7 +106,7 @@ def test_a_missing_group_is_reported():
 
 
 def test_headers_of_batches_come_before_their_records():
-    """And cover the file."""
+    """Together they cover the file."""
     shown = [line for line in lines(CONSUMER, "--batches") if "baseOffset" in line]
     ends = [line["position"] + line["size"] for line in shown]
 

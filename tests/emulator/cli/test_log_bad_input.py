@@ -43,8 +43,8 @@ def written(folder: Path, data: bytes, name: str = FIRST) -> Path:
         (b"\x1f\x8b\x08broken", "gzip: "),
     ],
 )
-def test_what_is_no_log_is_refused(tmp_path, data, said):
-    """By its name, with what it is instead and what is wanted."""
+def test_other_files_are_refused(tmp_path, data, said):
+    """With the name, the content, and the expected content."""
     path = written(tmp_path, data)
 
     err = refused(path)
@@ -125,8 +125,8 @@ def test_a_damaged_batch_is_reported_without_records(tmp_path, option):
     assert "1 gap" in err
 
 
-def test_a_compressed_file_cut_short_shows_what_it_holds(tmp_path):
-    """And a line at its end: the missing size is unknown."""
+def test_a_truncated_compressed_file_shows_its_records(tmp_path):
+    """The last line is a gap of unknown size."""
     path = written(tmp_path, STATIC.read_bytes()[:-1500], FIRST + ".gz")
 
     status, out, err = rebalance("log", path)

@@ -92,7 +92,7 @@ def test_a_target_that_is_something_else_is_not_replaced(tmp_path):
     assert "there is no folder" in refused(tmp_path / "absent" / "c.parquet", STATIC)
 
 
-def test_what_is_no_log_is_refused_before_anything_is_written(tmp_path):
+def test_other_files_are_refused_before_anything_is_written(tmp_path):
     """One bad file among good ones, too."""
     bad = tmp_path / "notes.txt"
     bad.write_text("dear to somebody\n" * 99)
@@ -114,7 +114,7 @@ def test_the_option_excludes_others(tmp_path, other):
 
 
 def test_a_full_disk_leaves_the_file_that_was_there(tmp_path, monkeypatch):
-    """And nothing beside it."""
+    """No other file is left beside it."""
     target = tmp_path / "commits.parquet"
     rebalance("log", STATIC, "--columns", target)
     before = target.read_bytes()

@@ -73,8 +73,8 @@ def test_no_command_prints_the_help_and_is_bad_input():
         (["run", "quiet", "--seeds", "2", "--events", "x.parquet"], "--events writes one run"),
     ],
 )
-def test_what_cannot_be_read_on_the_command_line_exits_with_2(arguments, said):
-    """The message says which argument it is about."""
+def test_an_unreadable_argument_exits_with_2(arguments, said):
+    """The message names the argument."""
     status, out, err = rebalance(*arguments)
 
     assert (2, "") == (status, out)

@@ -65,7 +65,7 @@ def test_json_is_one_document_with_the_run_in_it(tmp_path):
 
 
 def test_json_has_the_timeline_and_the_hints_of_the_screen(tmp_path):
-    """What was done and who fell out, each with its times; what would help, in full sentences."""
+    """Acts and removed members with their times, and the advice in full sentences."""
     path = written(tmp_path)
 
     document = rebalance("run", path, "--json").document
@@ -107,7 +107,7 @@ def test_a_scenario_with_a_start_speaks_clock_time(tmp_path):
 
 
 def test_set_changes_one_key_and_is_repeated_in_the_command_shown(tmp_path):
-    """What is shown to be run next gives the same run."""
+    """The suggested next command plays the same run."""
     key = "group[billing].settings[auto.commit.interval.ms]=1s"
     path = written(tmp_path)
 
@@ -242,8 +242,8 @@ def test_jobs_change_nothing_but_the_time_it_takes(tmp_path):
     assert alone == shared
 
 
-def test_expectations_over_seeds_are_held_against_all_of_them(tmp_path):
-    """``.p95`` speaks of the seeds together."""
+def test_expectations_over_seeds_are_checked_against_all_of_them(tmp_path):
+    """``.p95`` is over all seeds."""
     path = written(tmp_path, changed(("lost = 0", '"reprocessed.p95" = "< 1"')))
 
     status, out, _ = rebalance("run", path, "--seeds", 2, "--jobs", 1)

@@ -56,8 +56,8 @@ def test_a_group_that_waits_for_a_target_lists_unowned_partitions(tmp_path):
     assert ["billing-0"] == [member["consumer"] for member in group["members"]]
 
 
-def test_members_on_their_way_are_named_with_what_they_wait_for(tmp_path):
-    """Who has given up is there, and who gets it hears of that with its next heartbeat."""
+def test_reconciling_members_are_named_with_what_they_wait_for(tmp_path):
+    """The old owner has revoked, and the new one gets it with its next heartbeat."""
     joining = OF_CONSUMERS.replace("members = 2", 'members = ["a", { name = "b", start = "15s" }]')
     path = written(tmp_path, joining.replace('close = "billing-1"', 'hang = "b"\nfor = "1s"'))
     _, out, _ = rebalance("run", path, "--set", "run_for=17s")

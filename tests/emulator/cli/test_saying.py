@@ -98,8 +98,8 @@ def test_json_needs_no_encoding(tmp_path):
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
-def test_what_is_printed_is_as_wide_as_the_terminal(tmp_path, monkeypatch, columns):
-    """``COLUMNS`` says how wide that is; the last line is a command, and stays whole."""
+def test_output_is_as_wide_as_the_terminal(tmp_path, monkeypatch, columns):
+    """``COLUMNS`` gives the width; the last line is a command, and stays whole."""
     monkeypatch.setenv("COLUMNS", str(columns))
 
     lines = rebalance("run", written(tmp_path)).out.splitlines()
@@ -107,7 +107,7 @@ def test_what_is_printed_is_as_wide_as_the_terminal(tmp_path, monkeypatch, colum
     assert columns - 15 < max(map(len, lines[:-1])) <= columns
 
 
-def test_what_is_printed_is_never_wider_than_100_columns(tmp_path, monkeypatch):
+def test_output_is_never_wider_than_100_columns(tmp_path, monkeypatch):
     """Long lines are hard to read."""
     path = written(tmp_path)
     usual = rebalance("run", path)

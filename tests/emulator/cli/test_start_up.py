@@ -100,7 +100,7 @@ def test_a_plain_run_does_not_read_what_it_does_not_use(loaded, room):
 
 
 def test_a_run_of_a_classic_group_loads_so_many_modules_and_no_more(loaded):
-    """What is added to every start is noticed: count modules, as times differ by machine."""
+    """The number of modules, as times differ by machine."""
     classic, fault = map(_ours, loaded[:2])
 
     assert len(classic) <= MOST_MODULES

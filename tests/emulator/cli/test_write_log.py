@@ -59,8 +59,8 @@ def test_a_folder_a_partition_and_a_file_a_segment(tmp_path):
     assert {"log", "crash.toml"} == {path.name for path in tmp_path.iterdir()}
 
 
-def test_what_is_written_is_what_was_appended(tmp_path):
-    """As many bytes, as many records, of the types that were counted; each at its log offset."""
+def test_the_written_log_has_the_appended_records(tmp_path):
+    """As many bytes, as many records, of the counted types; each at its log offset."""
     target, document = run(tmp_path)
     path = target / PARTITION / NAME
     records = records_in(path)
@@ -110,7 +110,7 @@ def test_rebalance_log_reads_it_back_to_where_the_run_ended(tmp_path):
     assert document["metrics"]["commits_accepted"] > 0
 
 
-def test_what_lay_there_before_the_run_is_only_counted(tmp_path):
+def test_records_before_the_run_are_only_counted(tmp_path):
     """The file is named for the log offset at which the run begins."""
     backlog = '[cluster]\nload_records = "1000/s"\noffsets_backlog_records = 1_000'
     target, _ = run(tmp_path, text=changed(more=backlog))

@@ -1,4 +1,4 @@
-"""What was done to a captured run is understood by its words and whom they name."""
+"""The actions of a captured run are read with their targets."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ CRASH, JOIN = "kip848-crash/run-1", "kip848-join/run-21"
 
 
 @pytest.mark.parametrize("name", [CRASH, JOIN])
-def test_only_what_came_before_the_fault_is_held_up(capture, name):
-    """And the start of those that come later."""
+def test_only_starts_before_the_fault_are_delayed(capture, name):
+    """And the start of members that come later."""
     run = capture(name)
     held = [act for trace in run.traces for act in beginning(run, trace)]
     later = {act.id for act in held if act.until >= run.fault_us}

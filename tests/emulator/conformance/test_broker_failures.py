@@ -1,4 +1,4 @@
-"""What a real cluster did when brokers failed, played from its description.
+"""Failures of brokers in a real cluster, played from their description.
 
 Three brokers, replication 3, min ISR 2; three members that commit automatically every 5 s, six
 partitions of 20 records a second, 10 ms of work a record; a session of 6 s.
@@ -115,7 +115,7 @@ def test_a_stop_stalls_all_partitions_for_as_long_as_it_lasts(broker):
 
 
 def test_commits_sent_to_a_stopped_coordinator_are_answered_when_it_runs_again():
-    """And the clock of the automatic ones keeps its phase."""
+    """The interval of automatic commits keeps its phase."""
     seen = failed(STOPPED, COORDINATOR)
 
     assert 4.0 == pytest.approx(seen.first_commit_s, abs=0.1)

@@ -1,4 +1,4 @@
-"""What a scenario may take from a capture is there, and right."""
+"""Facts that a scenario may take from a capture."""
 
 from statistics import median
 

@@ -252,7 +252,7 @@ def test_a_race_is_judged_by_what_the_seeds_gave(real, values, inside):
 
 
 def test_only_figures_outside_are_judged_by_the_spread():
-    """What is inside stays as it was compared; a race gets the spread as what is allowed."""
+    """Figures inside stay as compared; a race has the spread as the allowed range."""
     emulated = [replace(REAL, duplicates={"t0-0": n}, generations=(1, 2)) for n in (90, 30, 120)]
     seeds = [compare(REAL, one, TERMS) for one in emulated]
 

@@ -1,4 +1,4 @@
-"""What is compared is read from events alone, as the captures' own summaries count it."""
+"""Compared figures are read from events alone, as in the captures' own summaries."""
 
 from dataclasses import replace
 
@@ -214,7 +214,7 @@ def test_a_start_beyond_all_work_loses_what_lies_before_it():
     assert seen((1, opened(0)), (2, processed(0, 3)), (3, opened(10))).lost == {"t0-0": 7}
 
 
-def test_what_was_there_before_the_group_is_not_lost():
+def test_records_before_the_group_are_not_lost():
     """A partition counts from its first start if it existed when the group formed."""
     created = TopicCreated(topic="x.t0", topic_id="id", log_starts=(0,))
 
@@ -223,7 +223,7 @@ def test_what_was_there_before_the_group_is_not_lost():
 
 
 def test_a_partition_added_later_counts_from_its_beginning():
-    """What ``latest`` skips in a new partition is lost."""
+    """Records of a new partition skipped by ``latest`` are lost."""
     created = TopicCreated(topic="x.t0", topic_id="id", log_starts=(0,))
     added = PartitionsAdded(topic="x.t0", topic_id="id", partitions=2)
 

@@ -68,15 +68,15 @@ def test_a_stall_is_from_the_end_of_one_record_to_the_begin_of_the_next():
     assert {P0: 3.5, P1: 9.0} == pace.stalls
 
 
-def test_what_was_over_before_the_fault_is_no_stall_of_it():
-    """A slow start is not the broker's doing."""
+def test_a_stall_before_the_fault_does_not_count():
+    """A slow start is not caused by the broker."""
     pace = seen(worked(P0, 0, 1, 2), worked(P0, 1, 8, 9), worked(P0, 2, 10.5, 11))
 
     assert {P0: 1.5} == pace.stalls
 
 
-def test_it_does_not_matter_who_goes_on():
-    """A new owner's first record ends the stall; two owners at once do not stand still."""
+def test_a_stall_ends_with_any_consumer():
+    """A new owner's first record ends it; two owners at once are no stall."""
     pace = seen(
         worked(P0, 0, 9, 9.5),
         worked(P0, 1, 12.5, 13, consumer="m2"),

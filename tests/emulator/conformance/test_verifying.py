@@ -1,4 +1,4 @@
-"""Captured runs are held against their emulation: verdicts, races, and captures that are spoiled."""
+"""Captured runs are compared with their emulation: verdicts, races, and damaged captures."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ AHEAD_AND_BEHIND = (1, 5)
 
 
 @pytest.mark.parametrize("name", CALM)
-def test_what_is_no_race_is_predicted_by_the_calm_run(kept, name):
-    """One play, without chance, is enough."""
+def test_a_run_without_a_race_is_predicted_by_the_calm_run(kept, name):
+    """One play, without randomness, is enough."""
     verdict = verify_run(kept / name)
 
     assert (name, (), 0) == (verdict.capture, verdict.outside, verdict.seeds)
@@ -95,7 +95,7 @@ def judged(run):
 @pytest.mark.skipif(bool(CAPTURES), reason="all captures at hand are judged below, these too")
 @pytest.mark.parametrize("name", RACES)
 def test_a_race_lies_within_the_spread_of_seeds(kept, name):
-    """What the calm run misses is inside if some machine like the real one comes to it."""
+    """A figure outside the calm run is inside the range of the seeds."""
     verdict = judged(kept / name)
 
     assert (name, ()) == (verdict.capture, verdict.outside)
@@ -165,8 +165,8 @@ def test_a_seed_is_a_machine_of_its_own_and_always_the_same(kept):
 
 
 @pytest.mark.parametrize(("spread", "inside"), [((8.0, 9.0), True), ((8.0, 8.5), False)])
-def test_what_the_calm_run_misses_is_judged_by_the_seeds(kept, monkeypatch, spread, inside):
-    """And the seeds are only played if something is missed."""
+def test_figures_outside_the_calm_run_are_judged_by_the_seeds(kept, monkeypatch, spread, inside):
+    """The seeds are only played if a figure is outside."""
 
     def takeover(seconds: float) -> tuple[Figure, ...]:
         return (Figure("takeover_first_s", 8.8, seconds, 0.3, abs(8.8 - seconds) <= 0.3),)
@@ -194,7 +194,7 @@ def test_without_seeds_only_the_calm_run_counts(kept, monkeypatch):
     assert Verdict(capture=CALM[-1], figures=(missed,)) == verdict
 
 
-def test_what_is_not_modelled_is_skipped_with_the_reason(copied):
+def test_an_unmodelled_run_is_skipped_with_the_reason(copied):
     """It is neither inside nor outside."""
     for path in copied.glob("*.jsonl.gz"):
         lines = gzip.decompress(path.read_bytes()).decode()

@@ -78,7 +78,7 @@ def test_ranges_and_partitions_have_columns_of_their_own(tmp_path):
     assert {"began_us": 400} == rest
 
 
-def test_what_has_no_column_is_in_the_rest(tmp_path):
+def test_fields_without_a_column_are_in_the_rest(tmp_path):
     """Nothing is lost on the way."""
     began, created, _, cut = rows(write(tmp_path / "e.parquet"))
 

@@ -1,4 +1,4 @@
-"""What the histories of the causes have in common: an owner at work, and one cause alone."""
+"""Common parts of the histories of the causes: an owner at work, and one cause alone."""
 
 from __future__ import annotations
 

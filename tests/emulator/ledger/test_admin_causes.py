@@ -65,7 +65,7 @@ def test_the_last_of_several_resets_counts_from_where_the_first_began():
 
 @pytest.mark.parametrize("offset", [80, 90])
 def test_a_reset_that_does_not_go_back_does_not_repeat(offset):
-    """What had been processed and not committed is repeated because of the crash."""
+    """Processed and uncommitted records are repeated because of the crash."""
     history = owner_at_work(100, 80)
     history.crash("a", 100)
     reset(history, offset)
@@ -110,7 +110,7 @@ def test_offsets_that_vanish_after_a_reset_are_gone():
 
 
 def test_a_commit_of_a_consumer_ends_what_a_reset_began():
-    """Who commits after the administrator answers for the offset."""
+    """A commit after the administrator's replaces it as the cause."""
     history = closed()
     reset(history, 30)
     history.open("a", offset=30)

@@ -106,7 +106,7 @@ def test_a_member_that_commits_again_repeats_nothing():
     assert () == history.ledger().entries
 
 
-def test_what_a_replaced_coordinator_took_is_not_what_is_committed():
+def test_a_commit_to_a_replaced_coordinator_is_not_the_committed_offset():
     """A successor's lower commit is no rewind."""
     history = led_by_1()
     elect(history, 2, 1)
@@ -142,7 +142,7 @@ def test_two_owners_may_be_those_of_two_coordinators():
 
 
 @pytest.mark.parametrize("end", ["unloaded", "down"])
-def test_who_has_stepped_down_or_died_is_no_second_coordinator(end):
+def test_a_coordinator_that_stopped_or_died_is_no_second_coordinator(end):
     """Two owners then have another reason."""
     history = led_by_1()
     elect(history, 2, 1)

@@ -13,8 +13,8 @@ from .causes_of import only, owner_at_work
 from .history import P1, History
 
 
-def test_what_was_committed_before_it_was_processed_is_lost_in_a_crash():
-    """A commit that ran ahead lets the successor begin beyond the records in hand."""
+def test_records_committed_before_processing_are_lost_in_a_crash():
+    """The successor begins after the records in flight."""
     history = owner_at_work(100, 100)
     history.commit("a", 150, processed=100)
     history.work("a", 100, 120)
@@ -62,7 +62,7 @@ def test_a_reset_to_the_latest_loses_unread_records():
 
 
 def test_a_new_partition_counts_from_its_beginning():
-    """What latest skips in a partition added after the group was stable is lost."""
+    """Records that latest skips in a partition added to a stable group are lost."""
     history = owner_at_work(100, 100)
     history.topic("refunds", "T2", (0,))
     refunds = TopicPartition("refunds", 0)
@@ -72,7 +72,7 @@ def test_a_new_partition_counts_from_its_beginning():
 
 
 def test_an_old_partition_counts_from_its_first_start():
-    """What a group never began to read is not lost."""
+    """Records that a group never began to read are not lost."""
     history = owner_at_work(100, 100)
     history.open("b", P1, offset=500, source="latest", why="no offset")
 

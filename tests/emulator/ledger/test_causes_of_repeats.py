@@ -83,7 +83,7 @@ def test_another_incarnation_of_the_same_consumer_has_kept_nothing():
 
 
 def test_a_zombie_and_its_successor_are_two_owners():
-    """What a paused owner had done uncommitted, and what both do, has two owners."""
+    """Uncommitted work of a paused owner, and work of both, have this cause."""
     history = owner_at_work()
     history.pause("a")
     history.open("b", offset=80, generation=2)
@@ -182,7 +182,7 @@ def test_a_commit_that_failed_with_a_timeout_was_lost():
 
 
 def test_a_lost_reply_to_a_durable_commit_avoids_duplicates():
-    """What a timed-out commit covers is not repeated: a metric, no entry."""
+    """Records covered by a timed-out commit are not repeated: a metric, no entry."""
     history = owner_at_work()
     commit = history.send("a", 100)
     history.accept("a", commit, 100)
@@ -225,8 +225,8 @@ def test_a_rewind_counts_once():
     assert by_cause == {str(Cause.REWIND): 40, str(Cause.CRASHED): 10}
 
 
-def test_what_a_second_crash_leaves_undone_keeps_the_first_cause():
-    """A debt that an owner died before repeating goes to the next one with its cause."""
+def test_records_left_by_a_second_crash_keep_the_first_cause():
+    """A range that an owner died before repeating keeps its cause."""
     history = owner_at_work()
     history.close("a", 100, "revoked")
     history.open("b", offset=80)

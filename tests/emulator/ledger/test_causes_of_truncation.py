@@ -26,7 +26,7 @@ def test_truncated_unprocessed_records_are_not_lost():
     assert [(100, 119, 0)] == entries(history, EntryKind.TRUNCATED)
 
 
-def test_what_is_gone_after_a_clean_election_its_leader_had_acknowledged_alone():
+def test_truncation_after_a_clean_election_means_the_leader_acknowledged_alone():
     """No consumer had seen it, so it is not lost either."""
     history = owner_at_work(100, 100)
     history.truncate(100, 120, clean=True)
@@ -61,8 +61,8 @@ def test_a_repeat_is_of_the_log_in_which_it_happened():
     assert [(50, 59, 0), (60, 89, 1)] == entries(history, EntryKind.REPROCESSED)
 
 
-def test_what_an_owner_had_fetched_before_is_worked_on_to_its_end():
-    """It counts as processed, in the log that is gone."""
+def test_records_fetched_before_a_truncation_are_processed():
+    """They count as processed, in the truncated log."""
     history = owner_at_work(100, 100)
     history.truncate(60, 120)
     history.work("a", 100, 110)
@@ -127,7 +127,7 @@ def test_an_offset_that_is_in_range_again_loses_what_came_before_it():
 
 
 def test_a_position_without_an_epoch_reads_on_where_other_records_are():
-    """What lies between the cut and there is never read."""
+    """The records between the truncation and there are never read."""
     history = owner_at_work(100, 100)
     history.truncate(60, 100)
     history.read_on("a", 100)
@@ -158,8 +158,8 @@ def test_a_position_moved_back_further_than_the_log_was_cut_repeats():
     only(history, Cause.TRUNCATED, 10)
 
 
-def test_what_was_skipped_before_it_was_gone_stays_lost():
-    """It had its chance."""
+def test_records_skipped_before_a_truncation_stay_lost():
+    """They could have been read."""
     history = owner_at_work(100, 100)
     history.let_go("a", 100, 110, "skipped")
     history.truncate(60, 120)

@@ -134,7 +134,7 @@ def test_the_first_screen_has_each_change():
     assert "group.consumer.migration.policy" in death
 
 
-def test_the_count_goes_on_and_may_begin_anew_only_without_members():
+def test_the_count_continues_and_restarts_only_without_members():
     """A generation below the last epoch is a broken law unless the group was empty."""
     fallen, anew = formed(), formed()
     convert(fallen, "consumer", 3, "a", "b")
@@ -146,8 +146,8 @@ def test_the_count_goes_on_and_may_begin_anew_only_without_members():
     assert [] == broken(anew)
 
 
-def test_who_still_reads_by_the_former_count_is_no_second_owner():
-    """Generation 3 of a group that began anew is another one."""
+def test_an_owner_of_the_former_count_is_no_second_owner():
+    """Generation 3 of a group whose count restarted is another one."""
     history = formed()
     history.open("a", generation=3)
     convert(history, "consumer", 3)
@@ -175,8 +175,8 @@ def test_rebalances_are_counted_over_the_change():
     assert all(row["stable_s"] is not None for row in reading.listings["rebalances"])
 
 
-def test_a_group_that_counts_anew_has_rebalances_again():
-    """Its small numbers are not those of a coordinator that was replaced."""
+def test_a_group_whose_count_restarted_has_rebalances_again():
+    """Its small numbers are not those of a replaced coordinator."""
     history = formed()
     convert(history, "consumer", 3)
     history.say(ev.GroupEmptied(group=GROUP, generation=2))

@@ -67,8 +67,8 @@ def test_filling_a_gap_is_no_repeat():
     assert 50 == coverage.frontier
 
 
-def test_what_was_processed_is_not_passed_over():
-    """Passing over a range makes gaps of its unprocessed parts alone."""
+def test_processed_records_are_not_skipped():
+    """Skipping a range makes gaps only of its unprocessed parts."""
     coverage = Coverage(0)
     coverage.process(A, 0, 50)
     coverage.skip(30, 70, ATTRIBUTION)

@@ -32,7 +32,7 @@ def crash_of_a(processed=100, committed=80):
 
 
 def test_an_entry_names_both_owners_with_generation_and_time():
-    """Who processed a range first and who again, in which generation, and when."""
+    """The first and the second owner of a range, each with generation and time."""
     history = crash_of_a()
     entry = history.ledger().entry("D1")
     worked = {e.what.consumer: e.at_us for e in history.events if type(e.what) is ev.Processed}
@@ -90,8 +90,8 @@ def test_the_next_owner_that_never_came_loses_what_was_committed_ahead():
     assert 30 == ledger.backlog
 
 
-def test_what_a_living_owner_has_in_hand_is_not_lost():
-    """Records committed ahead and still in hand of their owner at the end may yet be processed."""
+def test_records_in_flight_of_a_living_owner_are_not_lost():
+    """Committed records still in flight at the end may yet be processed."""
     history = History()
     history.open("a")
     history.commit("a", 50, processed=0)
@@ -134,7 +134,7 @@ def test_a_deleted_topic_never_aliases_its_successor():
 
 
 def test_a_partition_added_to_a_stable_group_counts_from_its_beginning():
-    """What latest skips in an added partition is lost, in an old one it is not."""
+    """Records that latest skips are lost in an added partition, but not in an old one."""
     history = History()
     history.topic(starts=(0,))
     history.stable()
@@ -246,7 +246,7 @@ def test_entries_of_owners_that_take_turns_stay_few():
 
 
 def test_groups_that_read_one_topic_have_books_of_their_own():
-    """What two groups process is processed once by each."""
+    """A record processed by two groups is processed once by each."""
     history = History()
     history.work("a", 0, 50)
     done = history.events[-1].what

@@ -265,7 +265,7 @@ def test_a_uri_is_imported_by_spark(folder, tmp_path):
         ([LOGS, "--from", "noon"], "--from noon: not a time"),
     ],
 )
-def test_what_cannot_be_imported_is_refused(folder, tmp_path, arguments, reason):
+def test_sources_that_cannot_be_imported_are_refused(folder, tmp_path, arguments, reason):
     """With status 2, and nothing left where DIR would be."""
     del folder
 

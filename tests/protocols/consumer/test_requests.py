@@ -71,8 +71,8 @@ def test_the_timer_is_set_for_whatever_may_wait_least():
     assert 20 == step.state.request_timer_us
 
 
-def test_the_timer_is_set_anew_for_what_is_left():
-    """What was answered is waited for no more."""
+def test_the_timer_is_set_for_the_remaining_requests():
+    """Answered requests have no timeout any more."""
     state = sent(Flight(1, 30), Flight(1, 40)).state
     step = rearm_request_timer(without_request(state, 0))
 
@@ -95,8 +95,8 @@ def test_brokers_that_are_late_are_named_once():
     assert [2, 1] == timed_out_brokers(state, 30)
 
 
-def test_what_was_asked_of_a_lost_broker_fails_in_its_order():
-    """Each request is settled before what follows; those to other brokers stay."""
+def test_requests_to_a_lost_broker_fail_in_order():
+    """Each request is settled before the next one; those to other brokers stay."""
     state = sent(Flight(2, 30), Flight(1, 20), Flight(2, 10)).state
     seen = []
 

@@ -105,7 +105,7 @@ def test_a_commit_of_the_oldest_form_counts_as_any_other():
         Record(StreamsGroupMetadataKey("s"), None),
     ],
 )
-def test_what_no_group_here_is_made_of_is_skipped(record):
+def test_records_of_other_groups_are_skipped(record):
     """Records before and after it count."""
     before = Record(KEY, OffsetCommitValue(offset=1, commit_timestamp=0))
     behind = Record(KEY._replace(partition=1), OffsetCommitValue(offset=2, commit_timestamp=0))

@@ -38,7 +38,7 @@ def known(coordinator):
     }
 
 
-def test_what_expires_is_proposed_record_by_record():
+def test_expired_offsets_are_proposed_record_by_record():
     """Four offsets and two groups."""
     coordinator = coordinator_with_offsets()
     step = coordinator.wake("expire-group-metadata", 8 * DAY_US)
@@ -67,8 +67,8 @@ def test_offsets_of_a_deleted_topic_are_proposed_record_by_record():
     assert [1] * 4 == sets_of(step)
 
 
-def test_what_a_request_writes_is_one_set():
-    """However many partitions it names."""
+def test_the_records_of_a_request_are_one_set():
+    """For any number of partitions."""
     coordinator = coordinator_with_offsets()
     offsets = tuple(OffsetToCommit(TopicPartition("t", each), 8) for each in range(5))
     request = OffsetCommitRequest(group_id="a", offsets=offsets)

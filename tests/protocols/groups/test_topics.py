@@ -29,7 +29,7 @@ def test_the_order_of_the_names_does_not_matter():
     assert image.hash_of([REAL.name, OTHER.name]) == image.hash_of([OTHER.name, REAL.name])
 
 
-def test_what_an_assignment_depends_on_changes_the_hash():
+def test_inputs_of_an_assignment_change_the_hash():
     """Name, id, partitions and racks; the order of a partition's racks does not."""
     made = [
         OTHER,

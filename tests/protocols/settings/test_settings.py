@@ -56,6 +56,6 @@ def test_by_duration_is_read_as_java_reads_it(policy, ms):
     "duration", ["", "P", "PT", "1H", "P1H", "PT1D", "P1Y", "-PT1H", "PT1.5H", f"PT{'9' * 99}S"]
 )
 def test_other_durations_are_refused(duration):
-    """What Java refuses, and what is negative, is refused."""
+    """Those that Java refuses, and negative ones."""
     with pytest.raises(ValueError, match="duration"):
         by_duration_ms(f"by_duration:{duration}")

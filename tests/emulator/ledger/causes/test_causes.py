@@ -71,8 +71,8 @@ def test_a_cause_comes_alone(cause, seed):
     assert {0} == {ledger.total(other) for other in others}
 
 
-def test_what_is_not_replicated_was_dropped_by_an_unclean_election():
-    """Commits that had been acknowledged; those that had not are lost without one as well."""
+def test_unreplicated_commits_are_lost_by_an_unclean_election():
+    """Acknowledged commits; unacknowledged ones are lost without one as well."""
     run = played(Cause.NOT_REPLICATED, 0)
 
     assert {"unclean election"} == {entry.detail for entry in run.ledger.entries}

@@ -116,8 +116,8 @@ def test_a_column_is_there_once(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["log.parquet", "log.jsonl", "log.csv", "log.csv.gz"])
-def test_what_is_not_of_its_format_is_said(tmp_path, name):
-    """Whatever the name promises."""
+def test_a_file_of_another_format_is_named(tmp_path, name):
+    """Whatever its name."""
     path = tmp_path / name
     path.write_bytes(b"\x00\x01{]" * 9)
 

@@ -105,7 +105,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(log, tmp_path):
 
 
 def test_a_full_disk_leaves_nothing(log, tmp_path, monkeypatch):
-    """And is reported in one line."""
+    """It is reported in one line."""
 
     def no_room(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -208,8 +208,8 @@ def test_commits_of_other_topics_are_refused(log, tmp_path):
     assert '--commits, of group billing: its topics are "refunds", those of the log "orders"' in err
 
 
-def test_what_given_offsets_leave_open_is_said(tmp_path):
-    """Partitions without an end, and what lies before the first row."""
+def test_gaps_of_the_given_offsets_are_reported(tmp_path):
+    """Partitions without an end, and records before the first row."""
     log = write(tmp_path / "log.parquet", [*REPEAT, *records(5, 9, "m1", 0, partition=1)])
     (tmp_path / "ends").write_text("orders:0:50\n")
     (tmp_path / "begins").write_text("orders:0:0\norders:1:0\n")
@@ -223,8 +223,8 @@ def test_what_given_offsets_leave_open_is_said(tmp_path):
     assert "No end is given" not in rebalance("audit", log).out
 
 
-def test_what_to_do_is_said(log, tmp_path):
-    """Against each cause that is known, and how to go on from there."""
+def test_advice_is_printed(log, tmp_path):
+    """Against each known cause, and the next command."""
     segments = tmp_path / "imported"
     (segments / "commits").mkdir(parents=True)
     commits = rows(("billing", 0, 30, 40), ("billing", 0, 20, 50))

@@ -92,9 +92,9 @@ def _lost_in_run(run: Run) -> set:
 
 
 def hold_losses(found: Audited, run: Run) -> None:
-    """What lies between processed records and was lost, both miss.
+    """Check that both miss the same lost records between processed ones.
 
-    The audit misses more where an owner that lives is about to come to it; a log does not show that.
+    The audit misses more where a living owner is about to read them; a log does not show that.
     """
     between = {
         (*part.name, offset)

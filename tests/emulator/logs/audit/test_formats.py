@@ -104,7 +104,7 @@ def test_columns_can_have_any_names(tmp_path, expected):
 
 
 def test_rows_after_the_cut_do_not_count(tmp_path):
-    """What was finished at the cut does."""
+    """Work that ended at the cut does."""
     path = write(tmp_path / "log.parquet", records(0, 10, "m1", 0))
     found = audited(path, terms=Terms(end_us=EPOCH + 4 * SECOND))
 

@@ -139,7 +139,7 @@ def test_generations_may_stand_in_another_place_than_commits(tmp_path):
 
 
 def test_a_group_must_be_chosen_where_there_are_several(tmp_path):
-    """And must be there; the nearest one is named."""
+    """It must exist; the closest one is named."""
     pq.write_table(rows(("billing", 0, 10, 1), ("other", 0, 99, 2)), tmp_path / "c.parquet")
 
     with pytest.raises(AuditError, match='there are 2 groups, "billing", "other"; choose one'):
@@ -161,8 +161,8 @@ def test_segments_of_a_real_broker_are_read():
     )
 
 
-def test_what_holds_no_commits_is_refused(tmp_path):
-    """A table of something else, a file that is no log, nothing at all."""
+def test_a_file_without_commits_is_refused(tmp_path):
+    """Another table, a file that is no log, an empty file."""
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
     (tmp_path / "b.log").write_text("no log at all")
 

@@ -42,7 +42,7 @@ def shown(commits: Commits) -> list[list[int]]:
 
 @settings(max_examples=30, deadline=None)
 @given(batches=BATCHES, most_held=st.integers(1, 9))
-def test_what_is_set_aside_comes_back_as_it_was(batches, most_held):
+def test_spilled_commits_come_back_unchanged(batches, most_held):
     """Whenever memory is full: in the order of the log, or of reading without an order there."""
     here, aside = kept(batches, 1 << 20), kept(batches, most_held)
 
@@ -54,7 +54,7 @@ def test_what_is_set_aside_comes_back_as_it_was(batches, most_held):
         assert [offset for *_, offset in in_order] == aside[name].offsets.tolist()
 
 
-def test_what_is_set_aside_goes_with_the_audit(tmp_path, monkeypatch):
+def test_spilled_commits_are_removed_with_the_audit(tmp_path, monkeypatch):
     """Nothing is left behind."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     commits = kept([[(0, 1, 1, 5)]], 1)

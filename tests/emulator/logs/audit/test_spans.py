@@ -130,8 +130,8 @@ def test_json_lines_are_cut_at_newlines(rows, newline, mark, stretch):
     assert rows == [json.loads(line) for line in lines]
 
 
-def test_what_is_packed_is_read_from_where_its_rows_begin(tmp_path):
-    """And unpacked piece by piece."""
+def test_a_compressed_file_is_read_from_where_its_rows_begin(tmp_path):
+    """It is decompressed piece by piece."""
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(b"a,b,c\n1,2,3\n"))
     layout = layout_of(LogFile(path, "csv"))

@@ -1,4 +1,4 @@
-"""What is found about a group: pace, cadence, rewinds, who idles or flaps, what expires."""
+"""Findings about a group: pace, cadence, rewinds, idle and flapping members, expiration."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_less_than_an_hour_has_no_rate():
 
 
 def test_a_rewind_names_member_and_generation():
-    """And those of the commit before."""
+    """With those of the commit before."""
     log = working(MINUTE)
     log.generation(MINUTE, 2, member("a", 0, 1, 2, 3))
     log.commit(MINUTE + 1_000, 700, 3)

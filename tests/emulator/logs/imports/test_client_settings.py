@@ -49,8 +49,8 @@ def test_no_setting_makes_an_import_commit():
 
 
 @pytest.mark.parametrize("text", ["secret", "=x", " = x"])
-def test_what_is_no_setting_is_refused(text):
-    """Saying where; a value is never repeated."""
+def test_an_invalid_setting_is_refused(text):
+    """With its place; a value is never repeated."""
     with pytest.raises(SettingError, match=r"client.properties, line 2: .* is not a setting"):
         read_settings(f"a=b\n{text}", "client.properties")
     with pytest.raises(SettingError, match=r"--set: "):

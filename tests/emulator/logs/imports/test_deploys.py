@@ -41,7 +41,7 @@ def test_a_deploy_renews_most_members(steps, renewed):
     ],
 )
 def test_a_group_that_forms_and_ends_or_loses_one_is_not_deployed(steps):
-    """Nor are two that throw each other out again and again."""
+    """Nor are two members that replace each other again and again."""
     assert () == with_generations(*steps).found().deploys
 
 

@@ -144,7 +144,7 @@ def test_no_bytes_are_no_rows():
 
 
 def test_commits_of_transactions_are_set_apart_with_their_markers():
-    """What became of them is known when all segments have been read."""
+    """Their outcome is known when all segments have been read."""
     data = (
         batch(commit(offset=1))
         + batch(commit(offset=2), at=1, producer=PRODUCER)

@@ -1,4 +1,4 @@
-"""What is found in the log of a run is what happened in it: the emulator knows the truth."""
+"""Findings from the log of a run equal the run itself, which the emulator knows."""
 
 from __future__ import annotations
 

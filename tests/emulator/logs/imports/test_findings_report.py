@@ -175,8 +175,8 @@ def test_tables_hold_what_was_found(tmp_path):
     assert len(found.cadence) + 1 == len(tables["cadence"])
 
 
-def test_what_breaks_off_leaves_no_table(tmp_path):
-    """Half a table would be taken for a whole one."""
+def test_an_interrupted_report_leaves_no_table(tmp_path):
+    """Half a table would look like a whole one."""
 
     def break_off() -> None:
         with FindingsFiles(tmp_path) as files:
@@ -225,6 +225,6 @@ def test_an_empty_folder_has_no_groups(tmp_path):
     assert [] == list(explore_folder(tmp_path))
 
 
-def test_there_is_nothing_to_look_at_in_a_group_that_works():
+def test_a_healthy_group_has_no_weight():
     """Weight is trouble."""
     assert 0 == weight(quiet().found())

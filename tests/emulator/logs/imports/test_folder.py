@@ -48,8 +48,8 @@ def test_for_few_lots_no_file_is_written(rows, tmp_path):
         assert rows is rows_of(0)
 
 
-def test_what_an_interrupted_look_left_is_removed(tmp_path):
-    """And nothing else."""
+def test_files_of_an_interrupted_report_are_removed(tmp_path):
+    """And no others."""
     (tmp_path / ".batches-old").mkdir()
     (tmp_path / ".batches-old" / "0.arrow").write_bytes(b"half")
     (tmp_path / "commits").mkdir()

@@ -87,7 +87,7 @@ def test_an_epoch_has_the_members_written_before_it():
 
 
 def test_a_partition_changes_hands_when_the_next_one_has_it():
-    """Who must give it up still works on it."""
+    """The old owner works on it until then."""
     log = Log()
     consumer_member(0, log, "a", "A")
     log.record(0, 3, epoch=2)

@@ -1,4 +1,4 @@
-"""What rows of groups say, record type by record type."""
+"""The rows of groups, record type by record type."""
 
 from __future__ import annotations
 

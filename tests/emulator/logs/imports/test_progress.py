@@ -1,4 +1,4 @@
-"""What becomes of one partition: commits, rewinds with who owned it, deletions, in bounded memory."""
+"""One partition over time: commits, rewinds with their owner, deletions, in bounded memory."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def progress_of(*steps) -> Progress:
     return progress
 
 
-def test_what_is_committed_forwards_is_counted():
-    """From the first commit on: what was before it is not known."""
+def test_progress_is_counted():
+    """From the first commit on: earlier progress is unknown."""
     progress = progress_of((1_000, 100), (6_000, 200), (11_000, 300))
 
     assert (3, 200, 300) == (progress.commits, progress.advanced, progress.offset)
@@ -87,7 +87,7 @@ def test_the_rate_of_an_owner_counts_from_when_it_had_the_partition():
 
 
 def test_memory_does_not_grow_with_the_commits():
-    """Nor with rewinds, nor with owners: sums go on, the newest and a thinned curve are kept."""
+    """Nor with rewinds and owners: sums, the newest and a thinned curve are kept."""
     progress = Progress("billing", "orders", 0)
     for number in range(3_000):
         place = Place(7, number, number)

@@ -239,7 +239,7 @@ def test_spark_reads_the_same_through_its_data_source(broker, committed, tmp_pat
         assert files[0] == files[1]
 
 
-def test_what_may_be_of_an_open_transaction_is_undecided(broker, tmp_path):
+def test_records_of_an_open_transaction_are_undecided(broker, tmp_path):
     """While it is open, and no longer."""
     chosen = ("--bootstrap", broker.bootstrap, "--group", "open")
     client = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "open"})

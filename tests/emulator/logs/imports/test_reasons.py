@@ -81,7 +81,7 @@ def test_a_member_that_never_committed_leaves_no_trace():
     assert "never committed" in words(log)
 
 
-def test_who_comes_back_at_once_was_probably_restarted():
+def test_a_member_that_returns_at_once_was_probably_restarted():
     """Another id, the same name and host."""
     log = two_members(MINUTE)
     log.generation(MINUTE, 2, member("a", 0), member("b", 1, member_id="b-again"))
@@ -114,7 +114,7 @@ def test_other_topics_are_another_subscription():
     assert Reason.SUBSCRIPTION is reasons(log)[-1]
 
 
-def test_what_was_revoked_is_given_out_in_the_second_cooperative_round():
+def test_revoked_partitions_are_assigned_in_the_second_cooperative_round():
     """It belongs to the rebalance before."""
     log = Log()
     log.generation(0, 1, member("a", 0, 1), protocol="cooperative-sticky")
@@ -175,7 +175,7 @@ def test_a_group_comes_and_goes():
     assert [Reason.CREATED, Reason.FORMED, Reason.EMPTIED, Reason.DELETED] == reasons(log)
 
 
-def test_a_group_of_the_same_name_is_made_anew():
+def test_a_group_of_the_same_name_is_recreated():
     """After a deletion no old member counts as gone."""
     log = Log()
     log.generation(0, 1, member("a", 0))

@@ -224,7 +224,7 @@ def test_members_that_differ_keep_what_is_their_own():
 
 
 def test_a_group_of_offsets_alone_is_no_scenario():
-    """Who was in it is not in the log."""
+    """The log does not have its members."""
     log = Log()
     log.commit(0, 5)
 

@@ -75,7 +75,7 @@ def test_a_pattern_that_no_shell_has_seen_is_looked_up(tmp_path):
 
 
 def test_another_file_has_another_key(tmp_path):
-    """What is kept of an interrupted import is known by it."""
+    """The key identifies the files of an interrupted import."""
     path = written(tmp_path / "__consumer_offsets-1", b"")
     (before,) = segments_of([str(path)])
     path.write_bytes(batch(commit()))
@@ -127,8 +127,8 @@ def test_two_logs_without_names_are_refused(tmp_path):
         ("what://is/that", "what"),
     ],
 )
-def test_what_is_no_source_is_refused(source, reason, tmp_path, monkeypatch):
-    """With what there could be instead."""
+def test_other_paths_are_refused(source, reason, tmp_path, monkeypatch):
+    """With the possible sources."""
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
 

@@ -87,7 +87,7 @@ def test_an_empty_file_has_no_parts(tmp_path):
         "newer",
     ],
 )
-def test_what_is_no_log_is_refused(tmp_path, data, said):
+def test_other_files_are_refused(tmp_path, data, said):
     """With the first thing that is wrong, and what is wanted instead."""
     assert said in refusal(tmp_path, data)
 

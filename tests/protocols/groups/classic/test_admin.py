@@ -53,7 +53,7 @@ def test_a_stable_group_shows_its_members():
 
 
 def test_a_rebalancing_group_shows_no_metadata():
-    """What its members owned is still there."""
+    """The partitions of its members are still known."""
     driver = GroupDriver()
     driver.stable("a")
     driver.enter("b")
@@ -152,7 +152,7 @@ def test_offsets_of_unread_topics_may_be_dropped():
 
 
 def test_in_its_first_join_phase_a_group_reads_everything():
-    """What it subscribes to is not known yet."""
+    """Its subscription is not known yet."""
     driver = GroupDriver()
     driver.commit(topic="u")
     driver.enter("a")
@@ -178,8 +178,8 @@ def test_offsets_of_unknown_topics_are_not_dropped():
     ] == [error for _, error in answer.errors]
 
 
-def test_what_is_subscribed_follows_the_members():
-    """The union over all of them, worked out at each generation."""
+def test_subscribed_topics_follow_the_members():
+    """The union over all of them, computed at each generation."""
     driver = GroupDriver()
     a, _ = driver.enter("a", offers=protocols(topics=("t", "u")))
     b, _ = driver.enter("b", offers=protocols(topics=("v",)))
@@ -216,8 +216,8 @@ def test_a_deleted_topic_takes_its_offsets_along():
     assert State.STABLE == driver.state
 
 
-def test_offsets_of_a_topic_made_anew_survive_the_old_ones_deletion():
-    """They carry another id; those without any go."""
+def test_offsets_of_a_recreated_topic_survive_the_old_ones_deletion():
+    """They have another id; those without an id are deleted."""
     driver = GroupDriver(topics=[TopicDescription("t", "new", (1, 1))])
     driver.commit(offsets={0: 1})
     driver.coordinator.topics_changed([TopicDescription("t", ZERO_TOPIC_ID, (1, 1))])

@@ -1,8 +1,8 @@
-"""Held against what coordinators of a real Kafka did.
+"""Our coordinator is compared with coordinators of a real Kafka.
 
-Two excerpts stand beside this file: coordinator's log lines and the group's records, of a crash
+Two excerpts are beside this file: a coordinator's log lines and the group's records, of a crash
 under range and of a rolling restart of static members (the topic is called t in the records).
-Where ``REBALANCE_CAPTURES`` names a folder of captures, every classic one in it is played.
+If ``REBALANCE_CAPTURES`` names a folder of captures, every classic one in it is played.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def test_a_partition_beyond_the_last_is_refused_alone():
 
 
 def test_topics_may_change():
-    """What the broker's metadata shows is what counts."""
+    """The broker's metadata count."""
     driver = GroupDriver(topics=[])
 
     assert [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == errors_of(driver.commit())

@@ -1,4 +1,4 @@
-"""Who waits for the log, for how long, and what a failed append undoes."""
+"""Requests that wait for the log, for how long, and the effects of a failed append."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_sync_that_timed_out_stays_parked():
 
 
 def test_an_append_that_failed_takes_offsets_back():
-    """And everything proposed after it; the log goes on from there."""
+    """And everything proposed after it; the log continues from there."""
     driver = GroupDriver()
     driver.commit(offsets={0: 1})
     driver.hold = True
@@ -258,8 +258,8 @@ def test_an_append_that_failed_does_not_turn_a_group_back():
     assert "other" not in driver.shard.groups
 
 
-def test_a_group_deleted_and_made_anew_comes_back_as_it_was():
-    """Both appends fail: the new group vanishes, the old one returns."""
+def test_a_group_deleted_and_recreated_is_restored():
+    """Both appends fail: the new group is removed, the old one returns."""
     driver = GroupDriver()
     (a,) = driver.stable("a")
     driver.leave(a)

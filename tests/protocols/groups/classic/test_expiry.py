@@ -1,4 +1,4 @@
-"""What expires, and from when it counts (KIP-211)."""
+"""Expiration of offsets, and its start (KIP-211)."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_stable_fetch_that_fails_gets_not_coordinator(raw: ErrorCode):
     assert OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR) == fetched.answer
 
 
-def test_what_is_not_committed_is_minus_one():
+def test_an_uncommitted_offset_is_minus_one():
     """In a group with other offsets, and in one that does not exist."""
     driver = GroupDriver()
     partition = TopicPartition("t", 5)

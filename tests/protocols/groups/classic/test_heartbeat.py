@@ -45,7 +45,7 @@ def test_the_generation_must_be_exact(generation: int):
 
 
 def test_a_session_ends_to_the_microsecond():
-    """Each heartbeat starts it anew."""
+    """Each heartbeat restarts it."""
     driver = GroupDriver()
     a, b = driver.stable("a", "b", session_ms=10_000)
     for _ in range(3):

@@ -146,8 +146,8 @@ def test_an_id_handed_out_is_for_a_dynamic_member():
     assert a in driver.group.pending_joins
 
 
-def test_new_metadata_in_the_sync_phase_of_one_begins_anew():
-    """A one-member group completes at once, a generation on."""
+def test_new_metadata_in_the_sync_phase_of_one_restarts_it():
+    """A one-member group completes at once, one generation later."""
     driver = GroupDriver()
     a, _ = driver.enter("a")
     driver.advance(3_000)

@@ -1,4 +1,4 @@
-"""What survives a coordinator: load, failover, unload."""
+"""State that survives a change of the coordinator: load, failover, unload."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_loaded_group_is_what_its_record_says():
 
 
 def test_the_last_record_of_a_group_counts():
-    """And a tombstone ends it."""
+    """A tombstone deletes it."""
     empty = GroupMetadataValue(protocol_type="consumer", generation=8, protocol=None, leader=None)
 
     assert State.EMPTY == loaded_from(group_of(stored()), empty).state
@@ -120,7 +120,7 @@ def test_a_group_of_exactly_the_maximum_size_stays_stable_when_it_is_loaded():
 
 
 def test_a_group_of_another_protocol_type_is_loaded_unread():
-    """What its members sent is not the consumer protocol's: which topics they read is unknown."""
+    """Its members' metadata are not the consumer protocol's: their topics are unknown."""
     sent = b"\x00\x00connect"
     members = (stored(subscription=sent, assignment=b"\xff\xff"),)
     driver = loaded_from(replace(group_of(*members), protocol_type="connect"))
@@ -176,7 +176,7 @@ def test_an_empty_group_keeps_its_generation_and_its_time():
 
 
 def test_a_first_rebalance_is_forgotten():
-    """What is left is an empty group of generation 0; everyone starts over."""
+    """An empty group of generation 0 is left; all members start over."""
     driver = GroupDriver()
     a, joined = driver.enter("a")
 
@@ -281,7 +281,7 @@ def test_after_a_load_a_member_with_that_one_protocol_is_answered():
 
 
 def test_right_after_a_load_a_plain_fetch_may_go_back_in_time():
-    """What was loaded but is not durable yet keeps everyone else waiting."""
+    """Loaded records that are not durable yet delay other requests."""
     driver = GroupDriver()
     (a,) = driver.stable("a")
     driver.commit(a, {0: 1})

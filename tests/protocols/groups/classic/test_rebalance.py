@@ -145,7 +145,7 @@ def test_the_phase_waits_for_the_largest_rebalance_timeout():
 
 
 def test_only_absent_static_members_keep_the_phase_open():
-    """The join timer is set anew again and again until someone joins."""
+    """The join timer restarts until a member joins."""
     driver = GroupDriver()
     ids = driver.static("R", "S", session_ms=100_000, rebalance_ms=10_000)
     driver.leave(ids["S"])
@@ -219,8 +219,8 @@ def test_a_new_rebalance_takes_the_sync_phase_back():
     assert "sync-g" not in driver.timers
 
 
-def test_a_rebalance_under_way_has_one_reason():
-    """Who joins later adds none."""
+def test_a_rebalance_in_progress_has_one_reason():
+    """Later joins add none."""
     driver = GroupDriver()
     driver.stable("a")
     driver.enter("b", reason="need to re-join")

@@ -32,7 +32,7 @@ def offset(number: int, value: int | None, group: str = GROUP) -> Record:
 
 
 def test_an_offset_makes_a_simple_group():
-    """And its tombstone does not unmake it."""
+    """Its tombstone does not remove the group."""
     durable = replayed(Durable(), [offset(0, 7), offset(0, None)])
 
     assert [(GROUP, None)] == durable.groups.items()

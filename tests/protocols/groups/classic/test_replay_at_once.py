@@ -65,7 +65,7 @@ def test_records_in_one_go_are_records_one_by_one(log):
 
 @given(log=logs(), high_watermark=st.integers(0, 60), at_once=st.integers(1, 9))
 def test_a_load_at_once_is_a_load_record_by_record(log, high_watermark, at_once):
-    """What is there, and what readers see while the rest becomes durable."""
+    """The state, and the view of readers while the rest becomes durable."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(durability, "_MOST_AT_ONCE", at_once)
         together = loading(high_watermark)
@@ -86,8 +86,8 @@ def test_a_load_at_once_is_a_load_record_by_record(log, high_watermark, at_once)
     assert together.state.durable == together._log.view
 
 
-def test_what_may_yet_be_lost_is_shown_record_by_record():
-    """Above the high watermark each record is seen when it is durable, and not before."""
+def test_records_that_may_be_lost_are_shown_record_by_record():
+    """Above the high watermark each record is visible when it is durable, and not before."""
     log = [
         Record(OffsetCommitKey("g", "t", 0), OffsetCommitValue(offset=at, commit_timestamp=0))
         for at in range(6)

@@ -35,7 +35,7 @@ def test_a_cell_is_what_the_coordinator_does(request_: Request, who: Sender, sta
 @pytest.mark.parametrize("state", State)
 @pytest.mark.parametrize("kind", [Request.HEARTBEAT, Request.OFFSET_COMMIT])
 def test_quiet_is_an_answer_that_changes_only_a_lease_or_an_offset(kind: Request, state: State):
-    """What the query says is what handling the message then shows."""
+    """The query equals the result of handling the message."""
     it = Situation(state, Sender.MEMBER)
     generation = 1 if it.before is None else it.before.generation
     foretold = it.driver.coordinator.quiet(GROUP, it.follower, generation, kind)

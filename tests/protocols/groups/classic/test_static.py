@@ -112,7 +112,7 @@ def test_a_restart_with_fewer_protocols_but_the_same_choice_is_quiet():
     assert frozenset({"t"}) == driver.group.subscribed_topics
 
 
-def test_a_restart_in_the_sync_phase_begins_anew():
+def test_a_restart_in_the_sync_phase_starts_a_rebalance():
     """Parked requests are answered; the old member id is fenced, without a new session."""
     driver = GroupDriver()
     ids = driver.static("R", "S")
@@ -216,7 +216,7 @@ def test_a_static_follower_that_repeats_itself_changes_nothing():
 
 
 def test_a_static_leader_that_rejoins_with_its_id_rebalances():
-    """And a static follower that stays silent expires during that."""
+    """A silent static follower expires during that."""
     driver = GroupDriver()
     ids = driver.static("R", "S", session_ms=10_000)
 

@@ -267,7 +267,7 @@ def test_once_all_have_synced_the_sync_timer_is_cancelled():
 
 
 def test_each_generation_waits_for_its_own_syncs():
-    """Who was missing in the last one starts afresh."""
+    """A member missing in the last one starts with a full timeout."""
     driver = GroupDriver()
     a, b = completing(driver, "a", "b")
     driver.sync(a, {})

@@ -60,7 +60,7 @@ def test_a_deleted_group_takes_its_offsets_along_when_that_is_durable():
     assert [{T0, T1}] == [set(partitions) for _, partitions in dropped(driver)]
 
 
-def test_what_is_durable_after_its_request_timed_out_vanishes_all_the_same():
+def test_tombstones_durable_after_a_timeout_delete_offsets():
     """An event has no time limit: the client got a timeout."""
     driver = committed()
     delete_offsets(driver)
@@ -71,8 +71,8 @@ def test_what_is_durable_after_its_request_timed_out_vanishes_all_the_same():
     assert [("deleted", (T0, T1))] == dropped(driver)
 
 
-def test_what_is_committed_behind_the_tombstones_has_not_vanished():
-    """The news that both are durable comes later than the word of the commit."""
+def test_offsets_committed_after_the_tombstones_are_not_deleted():
+    """Both become durable before the event of the commit."""
     driver = committed()
     delete_offsets(driver)
     driver.commit(offsets={1: 7})

@@ -1,4 +1,4 @@
-"""What goes to a coordinator and what comes back, in few words."""
+"""Requests to a coordinator and its answers, in short form."""
 
 from __future__ import annotations
 

@@ -237,10 +237,10 @@ class ConsumerGroupDriver(CoordinatorDriver):
             self._hold_time_limits()
 
     def _hold_time_limits(self) -> None:
-        """Who gives up has a time limit, unless a failed append took the confirmation back.
+        """Check that a revoking member has a timeout, unless a failed append undid its answer.
 
-        A classic member has other limits, the time to join again and to sync; if it changes its
-        protocol while it gives up, it gets no new one.
+        A classic member has other timeouts, to join again and to sync; if it changes its protocol
+        while it revokes, it gets no new one.
         """
         group = self.coordinator.state.durable.groups.get(GROUP)
         members = list(group) if isinstance(group, Group) else []

@@ -28,19 +28,19 @@ SCENARIOS: Final[Table] = {
         "nothing but the epoch moves": (f"{R}nothing_but_the_epoch_moves",),
         "free partitions at once": (f"{R}free_partitions_are_given_at_once",),
         "revoke before add": (f"{R}a_member_gives_up_before_it_takes",),
-        "wanted but owned by others": (f"{R}what_others_own_is_waited_for",),
+        "wanted but owned by others": (f"{R}partitions_owned_by_others_are_waited_for",),
         "the request shows the loss": (f"{R}a_request_that_shows_the_loss_needs_no_revocation",),
         "owned null never acknowledges": (f"{R}saying_nothing_never_confirms",),
         "after the acknowledgement the newest target asks for more, or for less": (
             f"{R}after_the_confirmation_the_newest_target_counts",
         ),
         "a partition comes back while its revocation is pending": (
-            f"{R}a_partition_that_comes_back_while_it_is_given_up_is_kept",
+            f"{R}a_partition_that_returns_while_it_is_revoked_is_kept",
         ),
         "an unsubscribed topic is revoked without a new target": (
             f"{R}an_unread_topic_is_taken_away_without_a_new_target",
         ),
-        "the pending set grows while waiting": (f"{R}what_is_to_be_given_up_grows_while_it_waits",),
+        "the pending set grows while waiting": (f"{R}pending_revocations_grow_while_it_waits",),
         "an unknown stored state fences unless nothing is owned": (
             f"{R}an_unknown_state_fences_unless_nothing_is_owned",
         ),
@@ -49,7 +49,7 @@ SCENARIOS: Final[Table] = {
         "unchanged members write nothing": (f"{T}members_without_a_change_are_not_written",),
         "a swap writes two records": (f"{T}a_swap_writes_two_records",),
         "joiner counted, leaver absent": (
-            f"{HERE}who_joins_is_counted_and_who_left_is_not",
+            f"{HERE}a_joining_member_is_counted_and_a_leaving_one_is_not",
             f"{T}a_member_that_left_is_not_in_the_assignors_input",
         ),
         "static replacement inherits": (
@@ -94,7 +94,7 @@ SCENARIOS: Final[Table] = {
             f"{P}another_pattern_that_is_not_looked_up_yet_takes_its_topics_away",
         ),
         "changed topics": (
-            f"{E}a_changed_topic_raises_the_epoch_with_the_next_heartbeat_of_anybody",
+            f"{E}a_changed_topic_raises_the_epoch_with_the_next_heartbeat",
             f"{E}a_new_leader_raises_nothing",
             f"{E}a_topic_of_another_group_raises_nothing",
         ),
@@ -108,7 +108,7 @@ SCENARIOS: Final[Table] = {
         ),
         "static leave and return": (
             f"{HERE}leaving_for_a_while_raises_nothing_and_the_return_neither",
-            f"{S}who_returns_with_other_topics_raises_the_epoch",
+            f"{S}a_member_that_returns_with_other_topics_raises_the_epoch",
         ),
         "rack, client, rebalance timeout": (f"{E}rack_timeout_and_client_are_only_noted",),
         "assignor vote": (f"{E}another_effective_assignor_raises_the_epoch",),
@@ -120,8 +120,10 @@ SCENARIOS: Final[Table] = {
     },
     "static": {
         "return in time": (f"{S}a_member_that_returns_in_time_keeps_its_assignment",),
-        "return too late": (f"{S}who_returns_too_late_is_new",),
-        "return with other topics": (f"{S}who_returns_with_other_topics_raises_the_epoch",),
+        "return too late": (f"{S}a_member_that_returns_too_late_is_new",),
+        "return with other topics": (
+            f"{S}a_member_that_returns_with_other_topics_raises_the_epoch",
+        ),
         "other id while present; lost join response": (
             f"{S}an_instance_id_in_use_is_refused",
             f"{S}another_member_under_the_same_instance_is_fenced",

@@ -1,4 +1,4 @@
-"""Who may commit and fetch, by member epoch."""
+"""Commits and fetches allowed by member epoch."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_one_partition_that_the_member_has_not_fails_the_whole_commit(it):
     assert before == len(it.log)
 
 
-def test_what_is_being_given_up_can_still_be_committed(it):
-    """That is what the member does before it confirms."""
+def test_partitions_being_revoked_can_still_be_committed(it):
+    """The member commits before it confirms the revocation."""
     it.join("C")
     it.beat("A")
     moving = it.revoking("A")
@@ -126,7 +126,7 @@ def test_metadata_that_is_too_long_fails_its_partition_alone(it):
     assert 1 == len(it.batches[-1])
 
 
-def test_what_is_refused_for_itself_does_not_make_an_older_commit_stale(it):
+def test_a_refused_partition_does_not_make_an_older_commit_stale(it):
     """Metadata too long, or no such partition: the member's own partition beside it is stored."""
     offsets = (
         OffsetToCommit(TopicPartition("t", 0), 7),

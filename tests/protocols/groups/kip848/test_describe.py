@@ -97,8 +97,8 @@ def test_requests_of_classic_strangers_are_refused():
     assert "Stable" == it.state
 
 
-def test_what_a_member_gives_up_is_shown_as_its_own_until_it_confirms():
-    """Partitions of a topic that is gone are not shown at all."""
+def test_revoked_partitions_are_shown_until_the_member_confirms():
+    """Partitions of a deleted topic are not shown at all."""
     it = ConsumerGroupDriver(topic(partitions=2), topic("u", 1))
     it.join("A", "t", "u")
     it.join("B")

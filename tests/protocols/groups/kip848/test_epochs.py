@@ -127,7 +127,7 @@ def steady(*topics: TopicDescription, **settings: int) -> ConsumerGroupDriver:
 
 
 def test_a_regular_heartbeat_raises_nothing():
-    """Nor writes anything."""
+    """It writes no record."""
     it = steady()
 
     assert [] == it.wrote(lambda: it.beat("A"))
@@ -162,7 +162,7 @@ def test_reading_other_topics_raises_the_epoch_once():
     ],
     ids=["more partitions", "deleted", "other racks", "made again"],
 )
-def test_a_changed_topic_raises_the_epoch_with_the_next_heartbeat_of_anybody(changed):
+def test_a_changed_topic_raises_the_epoch_with_the_next_heartbeat(changed):
     """And no sooner; the target is computed in the same heartbeat."""
     it = steady()
     it.topics_are(*changed)
@@ -175,7 +175,7 @@ def test_a_changed_topic_raises_the_epoch_with_the_next_heartbeat_of_anybody(cha
 
 
 def test_a_new_leader_raises_nothing():
-    """What an assignment does not depend on is not looked at."""
+    """Only data that an assignment depends on is compared."""
     it = steady()
     it.topics_are(TopicDescription("t", IDS["t"], (2,) * 6))
 

@@ -59,8 +59,8 @@ def test_a_pattern_is_matched_against_whole_names():
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", r"(?=t)", r"(t)\1"])
-def test_what_is_no_pattern_is_refused(pattern):
-    """Also what other libraries would take: there is no looking ahead and no going back."""
+def test_an_invalid_pattern_is_refused(pattern):
+    """Also patterns of other libraries: RE2 has no look-ahead and no back-references."""
     it = looked_up("A")
     before = len(it.log)
 
@@ -168,8 +168,8 @@ def test_another_pattern_that_is_not_looked_up_yet_takes_its_topics_away():
     assert (2, 2) == it.epochs
 
 
-def test_a_failover_forgets_a_look_up_under_way():
-    """The next heartbeat begins it anew."""
+def test_a_failover_forgets_a_lookup_in_progress():
+    """The next heartbeat starts it again."""
     it = ConsumerGroupDriver(topic())
     by_pattern(it, "A", ".*")
     it.fail_over()

@@ -23,7 +23,7 @@ def settled() -> ConsumerGroupDriver:
 
 
 def both(it: ConsumerGroupDriver, header: Header, **more: Any) -> tuple[Any, Any]:
-    """What the short way says, if it may, and what the long way says."""
+    """Return the results of the short way, if allowed, and of the long way."""
     request = ConsumerGroupHeartbeatRequest(
         group_id=GROUP, **{"member_id": "A", "member_epoch": 3, **more}
     )
@@ -65,16 +65,16 @@ def test_a_quiet_heartbeat_is_answered_as_any_other(header, more):
         {"member_id": "X"},
     ],
 )
-def test_who_says_anything_goes_the_long_way(more):
-    """Whatever it may be."""
+def test_a_heartbeat_with_any_field_goes_the_long_way(more):
+    """Whichever field it is."""
     short, _ = both(settled(), HEADER, **more)
 
     assert short is None
 
 
 @pytest.mark.parametrize("header", [Header("A", 1, "Z", HOST), Header("A", 1, "A", "/10.0.0.9")])
-def test_who_comes_from_elsewhere_goes_the_long_way(header):
-    """It is noted in the log."""
+def test_a_heartbeat_from_another_host_goes_the_long_way(header):
+    """It is written to the log."""
     short, long = both(settled(), header)
 
     assert short is None

@@ -61,7 +61,7 @@ def test_a_member_gives_up_before_it_takes():
     assert CurrentAssignment(5, 5, UNREVOKED, grants(0), grants(1)) == after
 
 
-def test_what_others_own_is_waited_for():
+def test_partitions_owned_by_others_are_waited_for():
     """The epoch is that of the target all the same."""
     after = reconciled(member(5, 0), given(6, 0, 1, 2, held=held(1)))
 
@@ -69,7 +69,7 @@ def test_what_others_own_is_waited_for():
 
 
 def test_a_request_that_shows_the_loss_needs_no_revocation():
-    """What the member does not own any more vanishes at once."""
+    """Partitions that the member does not own any more are removed at once."""
     after = reconciled(member(5, 0, 1), given(6, 0, owned={T: frozenset({0})}))
 
     assert CurrentAssignment(6, 5, STABLE, grants(0)) == after
@@ -92,7 +92,7 @@ def test_saying_nothing_never_confirms():
     ],
 )
 def test_after_the_confirmation_the_newest_target_counts(wanted, after):
-    """It may ask for more, for less, or give back what was just given up."""
+    """It may add, revoke, or return a partition that was just revoked."""
     waiting = member(5, 0, state=UNREVOKED, revoking=(1,))
 
     assert after == reconciled(
@@ -107,8 +107,8 @@ def test_an_unread_topic_is_taken_away_without_a_new_target():
     assert CurrentAssignment(5, 5, UNREVOKED, {}, grants(0)) == after
 
 
-def test_what_is_to_be_given_up_grows_while_it_waits():
-    """Another topic that is no longer read joins what was asked for before."""
+def test_pending_revocations_grow_while_it_waits():
+    """Another topic that is no longer read is added to the pending revocations."""
     waiting = CurrentAssignment(5, 4, UNREVOKED, {U: {3: 5}}, grants(1))
     after = reconciled(waiting, given(5, 0, subscribed={T}, resubscribed=True))
 
@@ -133,7 +133,7 @@ def test_a_member_that_reads_nothing_is_moved_even_from_nothing():
 
 
 def test_a_target_of_an_unread_topic_counts_for_nothing():
-    """So it is given up, though the target still has it."""
+    """So it is revoked, though the target still has it."""
     after = reconciled(member(5, 0), given(6, 0, subscribed={U}))
 
     assert CurrentAssignment(5, 5, UNREVOKED, {}, grants(0)) == after
@@ -186,7 +186,7 @@ def test_successive_joins_make_one_wave_of_revocations():
     assert 4 == len(it.revoking("A"))
 
 
-def test_a_partition_that_comes_back_while_it_is_given_up_is_kept():
+def test_a_partition_that_returns_while_it_is_revoked_is_kept():
     """Its pending entry does not block its own member."""
     it = ConsumerGroupDriver(topic(partitions=2))
     it.join("A")

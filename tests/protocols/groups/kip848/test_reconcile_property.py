@@ -1,7 +1,7 @@
-"""One step of a member, held against the rules written as sets of partitions.
+"""One step of a member, compared with the rules written as sets of partitions.
 
-The rules here are those of the page, word by word: what is kept, given up, wanted, blocked and
-added, and the first row that applies. No order, no topics apart, no shortcuts.
+The rules here are those of the page, word by word: kept, revoked, wanted, blocked and added
+partitions, and the first row that applies. No order, no topics apart, no shortcuts.
 """
 
 from __future__ import annotations

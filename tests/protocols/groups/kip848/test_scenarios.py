@@ -52,8 +52,8 @@ def asked_of(*topics: Any) -> tuple[ConsumerGroupDriver, list[Any]]:
     return it, asked
 
 
-def test_who_joins_is_counted_and_who_left_is_not():
-    """Members read alike if the joiner does too; one that left takes its target with it."""
+def test_a_joining_member_is_counted_and_a_leaving_one_is_not():
+    """A joining member counts for homogeneity; one that left takes its target with it."""
     it, asked = asked_of(topic(), topic("u"))
     it.join("A")
     it.join("B")

@@ -61,8 +61,8 @@ def test_a_member_that_returns_with_the_same_id_replaces_itself():
     assert "Stable" == it.state
 
 
-def test_who_returns_too_late_is_new():
-    """After its session the place is gone, and its partitions with the other member."""
+def test_a_member_that_returns_too_late_is_new():
+    """After its session the member is removed, and its partitions have another owner."""
     it = pair()
     away(it)
     it.beat("B", instance="i2")
@@ -76,8 +76,8 @@ def test_who_returns_too_late_is_new():
     assert 5 == it.group.epoch
 
 
-def test_who_returns_with_other_topics_raises_the_epoch():
-    """It keeps its place and gets a new target."""
+def test_a_member_that_returns_with_other_topics_raises_the_epoch():
+    """It keeps its assignment and gets a new target."""
     it = pair()
     away(it)
 
@@ -88,7 +88,7 @@ def test_who_returns_with_other_topics_raises_the_epoch():
 
 
 def test_commits_of_one_that_returned_are_good_from_any_epoch():
-    """What it had when it left carries the epoch 0."""
+    """Its partitions from before have the epoch 0."""
     it = pair()
     mine = sorted(it.assigned("A"))
     away(it)
@@ -138,7 +138,7 @@ def test_a_known_instance_needs_no_room():
     assert 3 == it.join("A2", instance="i1").epoch
 
 
-def test_what_was_to_be_given_up_is_free_when_its_member_leaves_for_a_while():
+def test_pending_revocations_are_free_when_their_member_leaves_temporarily():
     """The other member can have it; the rest stays blocked."""
     it = ConsumerGroupDriver()
     it.join("A", instance="i1")

@@ -25,7 +25,7 @@ def rebalance_ms(it: ConsumerGroupDriver) -> int:
 
 
 def test_a_silent_member_is_removed():
-    """Its session begins anew with each heartbeat."""
+    """Its session restarts with each heartbeat."""
     it = ConsumerGroupDriver()
     it.join("A")
     it.advance(30_000)
@@ -123,7 +123,7 @@ def test_a_failed_append_takes_everything_back(error):
     assert (2, (2, 2)) == (it.join("A").epoch, it.epochs)
 
 
-def test_what_is_decided_is_seen_at_once_and_answered_when_it_is_durable():
+def test_a_change_is_seen_at_once_and_answered_when_it_is_durable():
     """The next request builds on it, before any replica has it."""
     it = ConsumerGroupDriver()
     it.hold = True

@@ -167,7 +167,7 @@ def test_the_ids_of_newcomers_have_no_prefix():
     assert it.join_classic("x").answer.member_id.startswith("id-")
 
 
-def test_who_joins_again_needs_a_protocol_that_it_had_before():
+def test_a_rejoining_member_needs_a_protocol_that_it_had_before():
     """As all other classic members have to have it."""
     it = convert()
 

@@ -78,7 +78,7 @@ def test_policy_may_forbid_the_downgrade(settings):
 
 
 def test_while_another_consumer_member_stays_nothing_is_converted():
-    """Nor when the last classic member goes."""
+    """Nor when the last classic member leaves."""
     it = mixed()
     it.join("D")
     it.leave("D")

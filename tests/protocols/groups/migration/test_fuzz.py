@@ -98,7 +98,7 @@ REQUESTS = st.one_of(
 def test_any_requests_of_both_protocols_leave_the_group_in_order(
     asked: list[tuple[Any, int]],
 ) -> None:
-    """What waits for others is answered once they came or their time is over."""
+    """Parked requests are answered once the others came or a timer fired."""
     it = mixed()
     assert {"xid-1", "C"} == set(it.group.members.entries)
 

@@ -143,8 +143,8 @@ def test_a_refused_join_converts_nothing():
     assert (False, before) == (it.is_classic, len(it.log))
 
 
-def test_what_cannot_be_written_is_taken_back():
-    """The consumer group is there again, with the old member away."""
+def test_a_failed_append_is_reverted():
+    """The consumer group is restored, with the old member away."""
     it = settled()
     it.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
 

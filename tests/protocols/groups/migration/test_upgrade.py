@@ -50,8 +50,8 @@ def test_an_event_has_the_change_with_all_assignments():
     assert ((it.ids["x"], some(0, 1, 2, 3)),) == converted.assignment
 
 
-def test_an_empty_group_becomes_what_its_next_member_speaks_under_any_policy():
-    """There and back; the count begins anew, and a fact says so. Offsets stay."""
+def test_an_empty_group_takes_its_next_members_protocol_under_any_policy():
+    """There and back; the count restarts, with an event. Offsets stay."""
     it = Migration(group_consumer_migration_policy="disabled")
     it.stable("x")
     assert ErrorCode.NONE == it.commit(it.ids["x"], 1, 0)
@@ -172,8 +172,8 @@ def test_a_join_refused_after_the_conversion_leaves_the_group_classic():
         {"subscription": b"\x00"},
     ],
 )
-def test_what_could_not_be_kept_forbids_the_upgrade(changed):
-    """User data of an assignor of people's own, and bytes that are not the protocol's."""
+def test_metadata_that_cannot_be_kept_forbid_the_upgrade(changed):
+    """User data of a custom assignor, and bytes that are not the protocol's."""
     it = Migration()
     it.stable("x")
     place = max(

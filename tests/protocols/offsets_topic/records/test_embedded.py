@@ -83,7 +83,7 @@ def test_the_assignors_words_become_the_same_bytes(case):
 
 
 def test_a_newer_version_is_read_as_the_newest_known():
-    """What follows the known fields is ignored."""
+    """Bytes after the known fields are ignored."""
     (case,) = cases("decode-subscription")
     read = read_subscription(bytes.fromhex(case["hex"]))
 

@@ -48,7 +48,7 @@ def test_every_type_and_version_has_a_case():
 
 
 def test_an_unknown_tagged_field_is_kept_apart():
-    """And written back, so that an older reader loses nothing."""
+    """It is written back, so that an older reader loses nothing."""
     (case,) = cases("decode-record")
     key, value = unhexed(case["key_hex"]), unhexed(case["value_hex"])
 

@@ -113,7 +113,7 @@ def test_a_layout_can_be_walked():
 
 @pytest.mark.parametrize("record_type", RECORD_TYPES.values(), ids=lambda kind: kind.name)
 def test_a_reader_and_a_writer_have_a_line_for_every_run(record_type):
-    """And nothing in them but names of the tables."""
+    """They contain only names of the tables."""
     for version in record_type.versions:
         layout, table = record_type.layout(version), record_type.value
         reading, _ = reader_source(table, layout)
@@ -127,7 +127,7 @@ def test_a_reader_and_a_writer_have_a_line_for_every_run(record_type):
 
 
 def test_the_public_names_are_sorted_and_there():
-    """And every key and value class of classic groups is among them."""
+    """With every key and value class of classic groups."""
     public = protocols.offsets_topic.records.__all__
     constants = [name for name in public if name.isupper()]
     classes = [name for name in public if name[0].isupper() and not name.isupper()]

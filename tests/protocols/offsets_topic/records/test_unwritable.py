@@ -117,7 +117,7 @@ def test_unknown_tags_need_a_version_that_has_tags():
 
 
 def test_the_oldest_form_has_no_tags_at_all():
-    """Nor anything else to refuse but its own fields."""
+    """Only its own fields can be refused."""
     key = RECORD_TYPES[0].key.cls("g", "t", 1)
     value = LegacyOffsetCommitValue(offset=1, commit_timestamp="now")
 

@@ -128,7 +128,7 @@ def test_every_record_of_every_dump_is_shown_as_the_tool_shows_it():
 
 @given(records)
 def test_any_record_has_words_that_json_can_hold(record):
-    """And that are read back from it as they were."""
+    """They are read back from it unchanged."""
     for words in (key_words(record.key), value_words(record.value)):
         assert words == json.loads(json.dumps(words))
 
@@ -146,7 +146,7 @@ def test_words_hold_every_field_that_is_not_left_out(case):
         assert list(words["data"]) == [name for name in words["data"] if name in case["value"]]
 
 
-def test_what_members_sent_in_another_protocol_is_shown_as_bytes():
+def test_metadata_of_another_protocol_are_shown_as_bytes():
     """In base64, as JSON has no bytes."""
     (case,) = (case for case in cases("record") if case["id"] == "r012")
     (member,) = case["value"]["members"]
@@ -165,7 +165,7 @@ def test_members_are_shown_in_the_version_of_what_they_sent():
     assert ["assignedPartitions", "userData"] == list(shown["assignment"])
 
 
-def test_what_is_not_known_is_shown_as_bytes():
+def test_unknown_records_are_shown_as_bytes():
     """With its type or version if it has one."""
     assert {"type": "9", "data": "Zw=="} == key_words(UnknownKey(9, b"g"))
     assert {"version": "7", "data": "Zw=="} == value_words(UnknownValue(b"\x00\x07g"))

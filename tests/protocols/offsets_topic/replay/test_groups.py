@@ -1,4 +1,4 @@
-"""What records make of groups: the rules of a load, type by type."""
+"""Groups built from records: the rules of a load, type by type."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_tombstones_of_what_is_not_there_are_ignored():
 
 
 def test_a_simple_group_is_removed_by_the_tombstones_of_a_consumer_group():
-    """What compaction leaves when offsets were committed again after the group's last change."""
+    """Compaction leaves them when offsets were committed after the group's last change."""
     left = loaded(COMMIT, *gone(TARGET_EPOCH, EPOCH))
 
     assert "g" not in left.groups
@@ -300,7 +300,7 @@ STREAMS_EPOCH = (
     ],
 )
 def test_the_states_of_streams_members_have_numbers_of_their_own(number, state):
-    """And the group's is not in the log."""
+    """The group's state is not in the log."""
     value = StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=3,
         previous_member_epoch=2,

@@ -148,7 +148,7 @@ def test_the_checksum_leaves_out_what_a_leader_fills_in():
 
 
 def test_a_coordinator_writes_base_sequence_0_without_a_producer():
-    """And neither producer id nor epoch."""
+    """With neither producer id nor epoch."""
     header = commits(["a"]).header
 
     assert (-1, -1, 0) == (header.producer_id, header.producer_epoch, header.base_sequence)
@@ -228,8 +228,8 @@ def test_the_last_sequence_follows_from_the_first(base, offsets, expected):
         (lambda data: data[:16] + b"\x00" + data[17:], "message format 0 is not read; 2 is"),
     ],
 )
-def test_what_is_no_batch_is_named(change, message):
-    """Old formats are named as what they are."""
+def test_other_bytes_than_a_batch_are_named(change, message):
+    """Old formats by their names."""
     with pytest.raises(BadBatch, match=message):
         Batch.read(change(EXAMPLE_E))
 

@@ -284,7 +284,7 @@ def test_merged_segments_keep_their_offsets_within_an_int():
 
 
 def test_merged_segments_have_the_first_ones_name():
-    """And one stream of batches."""
+    """They are one stream of batches."""
     log = Log.of([commits(["a"], 0)], [commits(["a", "b"], 1)], [commits(["c"], 3)], [])
     clean = log.compacted()
 

@@ -1,4 +1,4 @@
-"""What compaction never does, whatever the log."""
+"""Laws of compaction for any log."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_the_newest_value_of_each_key_survives_where_it_was(log):
 
 
 @given(LOGS, st.integers(1, 9))
-def test_what_is_left_was_there_before(log, entries):
-    """Records as they were, in the order they had; batches with the offsets they had."""
+def test_remaining_records_are_unchanged(log, entries):
+    """Records in their order; batches with their offsets."""
     clean = log.compacted(entries=entries)
     before, after = records_of(log), records_of(clean)
     spans = [
@@ -104,7 +104,7 @@ def test_a_third_pass_changes_nothing(log):
 
 @given(LOGS)
 def test_tombstones_outlive_the_day_after_the_pass_that_kept_them(log):
-    """And are gone in a pass at its end."""
+    """They are removed in a pass at its end."""
     end = log.segments[-1].base_offset
     first = log.compacted(NOW)
     tombstones = {each for each in records_of(first) if each.value is None and each.offset < end}

@@ -19,8 +19,8 @@ PACKED = [codec for codec in Compression if codec]
 
 
 @given(st.sampled_from(Compression), st.binary() | st.binary(max_size=40).map(lambda b: b * 3000))
-def test_what_is_compressed_comes_back(codec, data):
-    """All five codecs give back what they were given."""
+def test_compressed_data_is_restored(codec, data):
+    """With all five codecs."""
     assert data == decompress(compress(data, codec), codec)
 
 
@@ -85,7 +85,7 @@ def test_lz4_blocks_stand_alone():
 
 @pytest.mark.parametrize("codec", PACKED)
 def test_a_bomb_ends_in_a_named_error_and_takes_no_memory(codec):
-    """What would inflate to 30 MB is stopped at the bound, having used no more than a few MB."""
+    """Data that inflates to 30 MB is stopped at the bound, with a few MB of memory."""
     bomb = compress(bytes(30_000_000), codec)
     tracemalloc.start()
     try:
@@ -136,6 +136,6 @@ def test_damaged_data_is_an_error_or_other_data(codec, data, more):
 
 
 @given(st.sampled_from(PACKED), st.binary(max_size=100))
-def test_what_was_never_compressed_is_an_error_or_other_data(codec, data):
+def test_uncompressed_bytes_are_an_error_or_other_data(codec, data):
     """Any bytes at all."""
     assert_bounded_or_named(data, codec)

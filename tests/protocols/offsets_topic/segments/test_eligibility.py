@@ -55,7 +55,7 @@ def test_a_log_of_one_segment_has_nothing_to_clean():
     assert (0, 0.0, False) == (found.cleanable_bytes, found.cleanable_ratio, found.eligible)
 
 
-def test_what_was_cleaned_is_clean():
+def test_cleaned_segments_are_clean():
     """Up to the checkpoint; the ratio is of the dirty bytes to both."""
     found = seen(checkpoint=200)
 
@@ -113,7 +113,7 @@ def test_a_dirty_segment_older_than_the_maximal_lag_is_overdue(lag, overdue):
     assert (overdue, overdue > 0) == (found.overdue_ms, found.eligible)
 
 
-def test_what_is_overdue_and_not_cleanable_waits():
+def test_overdue_uncleanable_segments_wait():
     """A hanging transaction blocks compaction from its first record on."""
     found = seen(checkpoint=200, stable=250, max_compaction_lag_ms=1)
 
@@ -136,7 +136,7 @@ def test_a_compaction_that_stopped_within_a_segment_goes_on_there():
     assert (3_000, 6_000) == (found.clean_bytes, found.cleanable_bytes)
 
 
-def test_what_is_clean_stays_clean_when_less_is_stable():
+def test_clean_segments_stay_clean_when_less_is_stable():
     """After a truncation the last stable offset may lie below the checkpoint."""
     found = seen(checkpoint=200, stable=150)
 

@@ -108,8 +108,10 @@ def test_an_abort_before_the_dirty_part_concerns_nothing_in_it():
         (commits(["x"], 7), None, False),
     ],
 )
-def test_what_survives_of_a_batch_is_known_without_reading_it(batch: Batch, survivors, tombstones):
-    """Only where all of it was mapped."""
+def test_remaining_records_of_a_batch_are_known_without_reading_it(
+    batch: Batch, survivors, tombstones
+):
+    """Only if all of it was mapped."""
     assert survivors == mapped(0, 7).survivors_of(batch.header)
     assert None is mapped(3, 7).survivors_of(commits(["x"], 2).header)
     assert tombstones == mapped(0, 7).has_tombstones_of(batch.header)

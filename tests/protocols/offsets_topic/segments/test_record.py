@@ -131,7 +131,7 @@ def test_unusual_records_have_none(size, key_size):
     assert None is _layout(size, key_size)
 
 
-def test_records_say_what_is_wrong_with_them():
-    """And which of them it is."""
+def test_malformed_records_have_an_error():
+    """With the index of the record."""
     with pytest.raises(BadBatch, match="record 1 of 1 has 1 bytes more than its fields take"):
         decode_records(NULL_WITH_A_VALUE, 0, 1, 0, 0)

@@ -20,7 +20,7 @@ from .streams import BYTES, LOG, STARTS, OneByOne, gaps, offsets, patched, read
 
 
 def test_a_log_cut_anywhere_keeps_its_whole_batches():
-    """What is left of the last one is a gap that ends with the stream."""
+    """The rest of the last one is a gap to the end of the stream."""
     for cut in range(1, len(BYTES)):
         found = read(BYTES[:cut])
         whole = sum(end <= cut for end in STARTS[1:])

@@ -94,7 +94,7 @@ def test_batches_without_times_count_by_the_clock():
 
 
 def test_a_maximal_lag_makes_segments_shorter():
-    """What is in the active segment is not compacted, so it must not stay there for longer."""
+    """The active segment is not compacted, so it must not be older than that."""
     hour = LogSettings(max_compaction_lag_ms=3_600_000)
 
     assert (WEEK_MS, 3_600_000) == (longest_segment_ms(LogSettings()), longest_segment_ms(hour))

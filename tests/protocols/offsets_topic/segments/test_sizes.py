@@ -42,7 +42,7 @@ def test_a_size_counts_the_offsets_of_many_records():
 
 @given(pairs, st.integers(0, 9))
 def test_a_header_to_be_is_the_header_but_for_the_checksum(lengths_of, epoch):
-    """What rolls and compacts by it does so by the real one."""
+    """Rolling and compaction decide the same with it."""
     data = written(lengths_of, partition_leader_epoch=epoch)
     size = batch_size(sizes_of(lengths_of))
 

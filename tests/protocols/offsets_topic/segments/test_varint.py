@@ -40,7 +40,7 @@ def test_numbers_are_written_as_java_writes_them(value, encoded):
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_numbers_come_back(value):
-    """What is written is read, and the place behind it."""
+    """With the position after the number."""
     encoded = encode_varint(value)
 
     assert (value, len(encoded) + 1) == read_varint(b"x" + encoded + b"y", 1, LONG_BITS)

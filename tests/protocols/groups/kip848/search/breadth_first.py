@@ -19,7 +19,7 @@ Ways = list[tuple[int, Act]]
 
 
 class Found(NamedTuple):
-    """What a search went through."""
+    """The result of a search."""
 
     states: int
     acts: int

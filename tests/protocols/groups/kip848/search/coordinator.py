@@ -26,7 +26,7 @@ class Placed(NamedTuple):
 
 
 class Coordinated(NamedTuple):
-    """What the laws and the search see of the coordinator."""
+    """The part of the coordinator that the laws and the search see."""
 
     epoch: int
     target_epoch: int

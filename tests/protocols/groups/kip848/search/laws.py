@@ -1,4 +1,4 @@
-"""What must hold in every state of the tiny world (invariants of KIP-848 as a model)."""
+"""Laws for every state of the small world (invariants of KIP-848 as a model)."""
 
 from __future__ import annotations
 

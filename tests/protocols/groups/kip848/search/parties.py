@@ -30,7 +30,7 @@ class Party:
         raise NotImplementedError
 
     def seen(self) -> Any:
-        """What the laws look at."""
+        """Return the part that the laws check."""
         raise NotImplementedError
 
     def moved(self, move: Any) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ NEVER_MS = 1_000_000_000
 
 
 class Client(NamedTuple):
-    """What the laws and the search see of a client."""
+    """The part of a client that the laws and the search see."""
 
     state: MemberState
     epoch: int

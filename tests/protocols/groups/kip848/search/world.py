@@ -45,7 +45,7 @@ class Whole(NamedTuple):
 
 
 class Act(NamedTuple):
-    """What happens from one state to the next."""
+    """A transition from one state to the next."""
 
     who: str
     what: Hashable
