@@ -60,6 +60,7 @@ def test_a_range_has_both_ends_and_round_steps(keys, expected):
     [
         ({"from": "5s", "to": "2/s"}, "from is a time, to is a rate"),
         ({"from": "5s", "to": "1s"}, "from is not below to"),
+        ({"from": "5s", "to": "5s"}, "from is not below to"),
         ({"from": 0, "to": 9, "scale": "log"}, "needs a from above 0"),
         ({"from": True, "to": 9}, "a range goes from number to number"),
         ({"from": "5", "to": "9s"}, "a unit is missing"),
