@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator import events as ev
 from emulator.metrics.recovery import TakeoverMeter
 
-from ..ledger.history import P0, P1, History
+from ..ledger.history import GROUP, P0, P1, History
 from .meters import read
 
 
@@ -93,3 +93,47 @@ def test_a_started_member_takes_over_what_moves_to_it():
     rows = read(TakeoverMeter(), history).listings["takeovers"]
 
     assert [(2, 1)] == [(row["partitions"], row["taken_over"]) for row in rows]
+
+
+def test_a_commit_of_another_consumer_does_not_end_the_observation():
+    """Only the owner that survived its fault keeps the partition."""
+    history = owners()
+    history.fault("f1", "pause", "a")
+    history.say(ev.FaultEnded(fault="f1", verb="pause", target="a"))
+    history.commit("b", 0)
+    history.wait(4)
+    history.work("b", 0, 10)
+
+    assert 1 == read(TakeoverMeter(), history).listings["takeovers"][0]["taken_over"]
+
+
+def test_a_commit_before_the_end_of_a_fault_does_not_end_the_observation():
+    """An owner that commits while its fault lasts may still lose the partition."""
+    history = owners()
+    history.fault("f1", "pause", "a")
+    history.commit("a", 0)
+    history.wait(4)
+    history.say(ev.FaultEnded(fault="f1", verb="pause", target="a"))
+    history.work("b", 0, 10)
+
+    assert 1 == read(TakeoverMeter(), history).listings["takeovers"][0]["taken_over"]
+
+
+def test_work_that_began_before_the_fault_takes_over_nothing():
+    """Another owner finishes records that it began before: it is not the next owner."""
+    history = owners()
+    began_us = history.now_us
+    history.fault("f1", "pause", "a")
+    history.wait(1)
+    what = ev.Processed(
+        consumer="b",
+        group=GROUP,
+        generation=1,
+        partition=P0,
+        first=0,
+        next_offset=1,
+        began_us=began_us - 1,
+    )
+    history.say(what)
+
+    assert () == read(TakeoverMeter(), history).listings["takeovers"]
