@@ -16,7 +16,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from emulator.errors import EmulatorError, RefusedError
+from emulator.errors import EmulatorError, RefusedError, shortened
 
 if TYPE_CHECKING:
     from emulator.events import Event
@@ -133,7 +133,7 @@ def open_streams() -> None:
 def message_of(error: Exception) -> str | None:
     """Return the message for the user; None for an internal error, which keeps its traceback."""
     if isinstance(error, EmulatorError):
-        return with_options(str(error))
+        return shortened(with_options(str(error)))
     if isinstance(error, MemoryError):
         return "Memory ran out. Shorten run_for, or take fewer partitions, members or --jobs"
     return None

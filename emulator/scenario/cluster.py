@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -20,6 +20,9 @@ from emulator.scenario.distributions import (
 )
 from emulator.scenario.kafka_settings import BrokerTable
 from emulator.scenario.part import Part
+
+MOST_PARTITIONS: Final = 1_000_000
+"""Maximum number of partitions of a topic."""
 
 
 class Cluster(Part):
@@ -133,7 +136,7 @@ class Topic(Part):
     """A topic and its producer."""
 
     name: str = Field(pattern=short_forms.LEGAL_NAME)
-    partitions: int = Field(1, ge=1, le=1_000_000)
+    partitions: int = Field(1, ge=1, le=MOST_PARTITIONS)
     rate: Arrivals = 0.0
     """Records per second in each partition; with a plain rate at equal intervals."""
 

@@ -118,7 +118,7 @@ def begin(folder: Path, manifest: dict[str, Any]) -> None:
 def _refuse_other(path: Path, manifest: dict[str, Any]) -> None:
     try:
         there = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise OtherStudyError(f"its {MANIFEST} cannot be read") from None
     if there.get("study_key") == manifest["study_key"]:
         return

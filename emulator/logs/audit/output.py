@@ -77,7 +77,7 @@ def objection(folder: Path) -> str | None:
 def _is_audit(folder: Path) -> bool:
     try:
         there = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(there, dict) and "audit" in there
 

@@ -140,7 +140,7 @@ def read_offsets(path: Path, argument: str) -> Offsets:
         raise AuditError(f"`{argument}={path}`: cannot be read: {reason}") from None
     try:
         pairs = list(_of_json(json.loads(text)) if text.lstrip()[:1] == "{" else _of_lines(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AuditError(f"`{argument}={path}`: {error}; {_WANTED}") from None
     if not pairs:
         raise AuditError(f"`{argument}={path}`: contains no partition; {_WANTED}")

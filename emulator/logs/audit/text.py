@@ -272,12 +272,38 @@ class JsonLines:
         """Return the rows of some lines; None if all are empty; raise pa.ArrowException."""
         if not text.strip():
             return None
+        _refuse_deep(text)
         options = pj.ReadOptions(block_size=len(text) + 1, use_threads=False)
         table = pj.read_json(pa.BufferReader(text), read_options=options)
         return pa.Table.to_batches(table.combine_chunks())[0]
 
 
 JSON_LINES: Final = JsonLines()
+
+MOST_NESTED: Final = 500
+"""Maximum depth of arrays and objects in a row; pyarrow's reader crashes on very deep ones."""
+
+_BRACKETS: Final = np.zeros(256, np.int8)
+_BRACKETS[list(b"[{")], _BRACKETS[list(b"]}")] = 1, -1
+_STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+
+def _refuse_deep(text: bytes) -> None:
+    """Raise pa.ArrowInvalid, with the row, for lines of JSON that are nested too deeply."""
+    depth = _depths(text)
+    if int(depth.max()) - int(depth.min()) <= MOST_NESTED:  # the usual case: no line can be deeper
+        return
+    for row, line in enumerate(line for line in text.split(b"\n") if line.strip()):
+        if _depths(_STRINGS.sub(b"", line)).max() > MOST_NESTED:
+            raise pa.ArrowInvalid(
+                f"JSON parse error: more than {MOST_NESTED} nested arrays or objects in row {row}"
+            )
+
+
+def _depths(text: bytes) -> Array:
+    """Return the depth after each bracket of a text, brackets in strings included."""
+    steps = _BRACKETS[np.frombuffer(text, np.uint8)]
+    return np.concatenate(([0], np.cumsum(steps[steps != 0], dtype=np.int64)))
 
 
 def json_batches(name: str, pieces: Iterable[bytes], before: Lines | None) -> Batches:

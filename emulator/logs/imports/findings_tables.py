@@ -222,8 +222,24 @@ class FindingsFiles:
 
     def _write(self, name: str) -> None:
         """Write the collected rows."""
-        self._files[name].write(pa.Table.from_pylist(self._rows[name], SCHEMAS[name]))
+        self._files[name].write(_table(self._rows[name], SCHEMAS[name]))
         self._rows[name].clear()
+
+
+def _table(rows: list[Row], schema: pa.Schema) -> pa.Table:
+    """Return rows as a table, numbers beyond 64 bits as the closest one of 64 bits.
+
+    Damaged records may have any time, so that a time between two records may exceed 64 bits.
+    """
+    try:
+        return pa.Table.from_pylist(rows, schema)
+    except OverflowError:
+        limited = [{name: _limited(value) for name, value in row.items()} for row in rows]
+        return pa.Table.from_pylist(limited, schema)
+
+
+def _limited(value: Any) -> Any:
+    return max(-(2**63), min(value, 2**63 - 1)) if isinstance(value, int) else value
 
 
 def _groups(found: GroupFindings) -> Iterator[Row]:

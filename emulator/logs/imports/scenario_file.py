@@ -12,7 +12,13 @@ from typing import Final
 from emulator.logs.errors import NoScenarioError
 from emulator.logs.imports.generations import Member
 from emulator.logs.imports.notices import clock
-from emulator.logs.imports.scenario_sketch import CONSUMER, Sketch, TopicSketch, legal
+from emulator.logs.imports.scenario_sketch import (
+    CONSUMER,
+    LONGEST_INTERVAL_MS,
+    Sketch,
+    TopicSketch,
+    legal,
+)
 from emulator.logs.imports.values import GroupFindings
 from emulator.report.wording import counted, duration, figure
 from emulator.scenario.kafka_settings import ASSIGNORS, JAVA_ASSIGNORS, SERVER_ASSIGNORS
@@ -192,6 +198,8 @@ def _settings(sketch: Sketch) -> Iterator[str]:
     if sketch.commit.every_ms is not None:
         times = sum(number for _, number in sketch.findings.intervals_ms)
         words = f"measured: the median of {counted(times, 'time')} between commits of a partition"
+        if sketch.commit.every_ms == LONGEST_INTERVAL_MS:
+            words = "measured: longer; this is the maximum of the setting"
         yield from _pair("auto.commit.interval.ms", sketch.commit.every_ms, words)
 
 

@@ -14,6 +14,8 @@ from typing import Final
 from emulator.logs.errors import NoScenarioError
 from emulator.logs.imports.generations import CLASSIC, Follower, Generation, Member, Row
 from emulator.logs.imports.values import GroupFindings
+from emulator.scenario.cluster import MOST_PARTITIONS
+from protocols.settings import INT_MAX
 
 CONSUMER: Final = "consumer"
 PLAYED: Final = (CLASSIC, CONSUMER)
@@ -30,6 +32,9 @@ AUTO_FROM_MS: Final = 500
 
 ONE_EACH: Final = 1.5
 """Up to this number of records per commit, each record counts as committed separately."""
+
+LONGEST_INTERVAL_MS: Final = INT_MAX
+"""The maximum of ``auto.commit.interval.ms``, 24 days."""
 
 USUAL_WORK_US: Final = 1_000
 BUSY_SHARE: Final = 0.5
@@ -166,6 +171,11 @@ def _topics(findings: GroupFindings, members: Sequence[Member]) -> Iterable[Topi
             by_topic.setdefault(each.topic, {})[each.partition] = each.rate or 0.0
     for topic in sorted(known | by_topic.keys()):
         rates = by_topic.get(topic, {0: 0.0})
+        if max(rates) >= MOST_PARTITIONS:
+            raise NoScenarioError(
+                f"{findings.group}: the log has partition {max(rates)} of {topic}, but a topic of a "
+                f"scenario has at most {MOST_PARTITIONS:,} partitions"
+            )
         yield _topic(topic, [rates.get(number, 0.0) for number in range(max(rates) + 1)])
 
 
@@ -206,7 +216,8 @@ def _commit(findings: GroupFindings) -> CommitSketch:
         return CommitSketch("none", None)
     median_ms = findings.median_ms
     if median_ms is None or median_ms >= AUTO_FROM_MS:
-        return CommitSketch("auto", None if median_ms is None else _two_digits(median_ms))
+        every_ms = None if median_ms is None else min(_two_digits(median_ms), LONGEST_INTERVAL_MS)
+        return CommitSketch("auto", every_ms)
     at_once = findings.advanced / findings.commits
     return CommitSketch("sync per record" if at_once <= ONE_EACH else "sync", None)
 

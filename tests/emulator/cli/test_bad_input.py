@@ -226,3 +226,13 @@ def test_events_that_cannot_be_written_are_refused_before_the_run(tmp_path, targ
 def test_the_same_scenario_is_not_refused(tmp_path):
     """The scenario without the errors is valid."""
     assert 0 == rebalance("run", written(tmp_path, CRASH)).status
+
+
+def test_a_very_long_name_is_shortened_in_the_message():
+    """Its begin and its end are shown."""
+    status, out, err = rebalance("run", "first" + "x" * 100_000 + "last")
+
+    assert (2, "") == (status, out)
+    assert len(err) < 1_000
+    assert err.startswith("firstx")
+    assert "xlast: cannot be read" in err

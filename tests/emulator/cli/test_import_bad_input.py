@@ -8,6 +8,10 @@ import socket
 import pytest
 
 from emulator.logs.imports import live, request, store
+from protocols.offsets_topic.records import encode
+from protocols.offsets_topic.segments.batch import encode_batch
+from protocols.offsets_topic.segments.header import NO_PRODUCER
+from protocols.offsets_topic.segments.record import LogRecord
 
 from ..logs.imports.logs import batch, commit, segment_of, written
 from .commands import rebalance
@@ -140,3 +144,19 @@ def test_a_lost_broker_is_reported_and_the_import_can_resume(tmp_path, monkeypat
 
     assert f"--bootstrap {address}: no answer within " in reason
     assert "the same command continues from there" in reason
+
+
+@pytest.mark.parametrize("times", [(-(2**63),), (2**63 - 1,), (-(2**63), 2**63 - 1)])
+def test_records_of_any_time_are_imported(tmp_path, times):
+    """A damaged record may have any 64-bit number; what is derived from it stays within 64 bits."""
+    data = b"".join(
+        encode_batch([LogRecord(n, at_ms, *encode(commit(offset=n)))], producer=NO_PRODUCER)
+        for n, at_ms in enumerate(times)
+    )
+    status, out, err = rebalance(
+        "import", written(tmp_path / "__consumer_offsets-3", data), "-o", tmp_path / "imported"
+    )
+
+    assert (0, "") == (status, err)
+    assert f"{len(times)} commit" in out
+    assert str(times[0]) in out

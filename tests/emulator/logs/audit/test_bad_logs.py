@@ -195,3 +195,28 @@ def test_a_time_that_is_none_is_refused():
     """With an example of one."""
     with pytest.raises(AuditError, match="'noon' is not a time; expected ISO 8601"):
         time_us("noon", None)
+
+
+def nested(depth: int) -> bytes:
+    row = (
+        b'{"topic": "t", "partition": 0, "offset": 1, "consumer": "a", "end": 1700000000, "more": '
+    )
+    return row + b"[" * depth + b"]" * depth + b"}\n"
+
+
+def test_deeply_nested_json_is_refused_with_its_line(tmp_path):
+    """Pyarrow's reader ends the process on it."""
+    path = tmp_path / "log.json"
+    path.write_bytes(nested(1) + b"\n" + nested(200_000))
+
+    assert "log.json, line 3: cannot be read as JSON lines" in refusal(path)
+    assert "more than 500 nested arrays or objects" in refusal(path)
+
+
+def test_brackets_in_text_are_not_nesting(tmp_path):
+    """Nor is nesting that is common."""
+    path = tmp_path / "log.json"
+    path.write_bytes(nested(499) + nested(1).replace(b'"a"', b'"' + b"[" * 1_000 + b'\\""'))
+
+    held = Terms()
+    assert 2 == audit(InProcess(open_source(find_files([path]), {}, None), held), held).counts.rows

@@ -249,3 +249,26 @@ def test_a_group_that_never_had_members_is_no_scenario():
 
     with pytest.raises(NoScenarioError, match="it has no members"):
         written(log.tables, "billing")
+
+
+def test_a_group_that_commits_once_a_month_is_a_scenario():
+    """With the longest interval that the setting allows, and a comment that says so."""
+    log, month_ms = Log(), 31 * 24 * 60 * MINUTE
+    log.generation(0, 1, member("a", 0))
+    for month in range(1, 9):
+        log.commit(month * month_ms, month * 30)
+    text = written(log.tables, "billing")
+    (group,) = loads(text).group
+
+    assert 2**31 - 1 == group.settings["auto.commit.interval.ms"]
+    assert "measured: longer; this is the maximum of the setting" in text
+
+
+def test_a_partition_beyond_those_of_a_scenario_is_refused():
+    """The number comes from the log, which may be damaged; no list of that length is made."""
+    log = Log()
+    log.generation(0, 1, member("a", 0, 2**31 - 1))
+    log.commit(1_000, 5, 2**31 - 1)
+
+    with pytest.raises(NoScenarioError, match=r"partition 2147483647 of orders, .* 1,000,000"):
+        written(log.tables, "billing")
