@@ -37,6 +37,12 @@ class History:
         self.events.append(ev.Event(event_id, self.now_us, cause, what, len(self.events)))
         return number
 
+    def write_late(self, kind: type) -> None:
+        """Write the last event of a kind only now; it keeps its time."""
+        late = [event for event in self.events if isinstance(event.what, kind)][-1]
+        events = [event for event in self.events if event is not late] + [late]
+        self.events[:] = [event._replace(row=row) for row, event in enumerate(events)]
+
     def wait(self, seconds: float) -> None:
         self.now_us += round(seconds * 1_000_000)
 

@@ -226,6 +226,19 @@ def test_an_accepted_commit_that_failover_lost_was_not_replicated():
     only(history, Cause.NOT_REPLICATED, 20)
 
 
+def test_a_commit_written_after_the_failover_that_lost_it_was_not_replicated():
+    """Its time counts, not when its event was written."""
+    history = owner_at_work()
+    history.commit("a", 100)
+    history.coordinator_moves()
+    history.write_late(ev.CommitAccepted)
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.work("b", 80, 100)
+
+    only(history, Cause.NOT_REPLICATED, 20)
+
+
 def test_work_after_an_unreplicated_commit_is_judged_by_what_the_coordinator_has():
     """The new owner's commits, lower than the lost one, are no rewind."""
     history = owner_at_work()

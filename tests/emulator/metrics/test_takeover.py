@@ -83,6 +83,21 @@ def test_a_newer_fault_takes_the_watch():
     assert [("f2", 5.0)] == [(row["fault"], row["first_s"]) for row in rows]
 
 
+def test_work_written_after_a_newer_fault_counts_for_the_fault_before_its_begin():
+    """The time of the first record decides, not when its event was written."""
+    history = owners()
+    history.crash("a", 0)
+    history.open("b", P0)
+    history.wait(3)
+    history.work("b", 0, 10)
+    history.fault("f2", "start", "c")
+    history.write_late(ev.Processed)
+    history.work("b", 10, 20)
+    rows = read(TakeoverMeter(), history).listings["takeovers"]
+
+    assert [("crash a", 1)] == [(row["fault"], row["taken_over"]) for row in rows]
+
+
 def test_a_started_member_takes_over_what_moves_to_it():
     """Every partition is watched, and those that move count."""
     history = owners()

@@ -16,6 +16,7 @@ from emulator.events import (
     GroupStabilised,
     MemberRemoved,
     MessageLost,
+    is_data_event,
 )
 from emulator.metrics.laws import Law, Severity
 
@@ -54,6 +55,29 @@ def test_the_fault_begins_and_is_over_when_the_message_is_sent(part, nth):
     assert seen.only(FaultBegan).id == missing.cause
     accepted = [event.what.commit for event in seen.all(CommitAccepted)]
     assert (part == "response") == (missing.what.commit in accepted)
+
+
+def test_the_error_of_a_lost_commit_is_a_control_event_and_other_answers_are_not():
+    """The error is caused by the loss of the message."""
+    seen = staged(lost(kind="OffsetCommit", part="response"), run_for="60s")
+    missing = seen.only(MessageLost)
+    failed = seen.only(CommitAnswered, commit=missing.what.commit)
+
+    assert "NONE" != failed.what.error
+    assert seen.control(failed.id) is failed
+    assert missing.id == failed.cause
+    assert {None} == {event.id for event in seen.all(CommitAnswered, error="NONE")}
+
+
+def test_control_events_are_numbered_and_have_control_events_as_causes():
+    """Rows number all events; ids number those that are part of the digest."""
+    seen = staged('[[fault]]\ncrash = "g-1"\nat = "9s"', run_for="30s")
+    controls = [event for event in seen.events if not is_data_event(event.what)]
+
+    assert list(range(len(controls))) == [event.id for event in controls]
+    assert list(range(len(seen.events))) == [event.row for event in seen.events]
+    assert all(event.cause is None or event.cause < event.id for event in controls)
+    assert {None} == {event.id for event in seen.events if is_data_event(event.what)}
 
 
 def test_the_member_is_not_blamed_before_the_message_is_lost():
