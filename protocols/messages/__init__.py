@@ -31,6 +31,7 @@ from protocols.messages.groups import (
     DescribedMember,
     DescribeGroupRequest,
     DescribeGroupResponse,
+    FetchedOffset,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     HeartbeatRequest,
@@ -42,13 +43,6 @@ from protocols.messages.groups import (
     LeaveGroupResponse,
     LeavingMember,
     LeftMember,
-    Protocol,
-    SyncGroupRequest,
-    SyncGroupResponse,
-    TopicPartitions,
-)
-from protocols.messages.offsets import (
-    FetchedOffset,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetDeleteRequest,
@@ -56,6 +50,10 @@ from protocols.messages.offsets import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetToCommit,
+    Protocol,
+    SyncGroupRequest,
+    SyncGroupResponse,
+    TopicPartitions,
 )
 from protocols.messages.records import (
     EARLIEST_TIMESTAMP,

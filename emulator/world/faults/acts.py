@@ -25,8 +25,7 @@ from emulator.scenario.resolution import (
 )
 from emulator.world import faults
 from emulator.world.draws import draw, stream_key
-from emulator.world.faults.on_brokers import broker_scripts
-from emulator.world.faults.on_members import member_scripts
+from emulator.world.faults.scripts import broker_scripts, member_scripts
 from emulator.world.faults.targets import broker_of, target_of, why_ineffective, why_not_reached
 from emulator.world.kernel import Script
 from emulator.world.network import broker_name
