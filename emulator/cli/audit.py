@@ -41,8 +41,8 @@ LogsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="Processing logs: Parquet, JSON lines or CSV, folders of them; for Spark also "
-        "URIs such as s3a://logs/ and, with --format table, names of tables.",
+        help="Processing logs: Parquet, JSON lines or CSV, folders of them, or URIs "
+        "such as s3://bucket/logs; for Spark also s3a:// and, with --format table, names of tables.",
     ),
 ]
 ColumnsOption = Annotated[

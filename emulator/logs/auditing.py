@@ -35,7 +35,7 @@ from emulator.logs.audit.ledger import (
 )
 from emulator.logs.audit.output import audit_document, manifest, write
 from emulator.logs.audit.passes import InProcess
-from emulator.logs.audit.reading import Source, find_files, open_source
+from emulator.logs.audit.reading import Source, find_files, find_remote_files, open_source
 from emulator.logs.audit.request import (
     Parsed,
     Request,
@@ -44,7 +44,9 @@ from emulator.logs.audit.request import (
     remarks,
 )
 from emulator.logs.errors import AuditError
+from emulator.logs.remote_files import is_remote, is_uri, needs_java
 from emulator.report.wording import printable
+from emulator.spark.environment import is_decided
 from emulator.tables import pandas_frame
 
 if TYPE_CHECKING:
@@ -168,7 +170,7 @@ def audit(  # noqa: PLR0913  one keyword an option
 ) -> Audit:
     """Count which records real consumers reprocessed or lost, with causes.
 
-    *logs*: Parquet, JSON lines or CSV, or folders of them; for Spark also URIs and tables.
+    *logs*: Parquet, JSON lines or CSV, folders of them, or URIs; for Spark also tables.
     *columns*: the log's names of columns, such as ``{"offset": "msg_offset"}``. *time_unit*: of
     numeric times, ``s``, ``ms``, ``us`` or ``ns``. *ends*, *begins*: files with the end and begin
     offsets of partitions. *t_end*: rows that finished later are left out. *commits*: the offsets
@@ -248,16 +250,26 @@ def engine_for(request: Request, parsed: Parsed) -> Engine:
     """
     wanted = EngineRequest(request.engine, request.master, jobs=1)
     refuse_master_without_spark(wanted)
-    if request.format == "table" or any("://" in log for log in request.logs):
+    remote = [log for log in request.logs if is_uri(log)]
+    if request.format == "table" or _need_spark(remote, wanted):
         if request.engine == POOL:
-            raise AuditError("only Spark reads tables and URIs: omit `engine=pool`")
+            raise AuditError("only Spark reads tables and such URIs: omit `engine=pool`")
         return Engine(SPARK, spark_words(wanted, os.environ), None)
-    files = find_files([Path(log) for log in request.logs], request.format)
+    local = [Path(log) for log in request.logs if not is_uri(log)]
+    files = find_files(local, request.format) + find_remote_files(remote, request.format)
     source = open_source(files, parsed.columns, request.time_unit)
     rows = source.rows
     work_s = source.size / BYTES_PER_S if rows is None else rows / ROWS_PER_S
-    chosen = choose_engine(wanted, os.environ, work_s=work_s, most_jobs=1)
+    fits = not remote
+    chosen = choose_engine(wanted, os.environ, work_s=work_s, most_jobs=1, spark_fits=fits)
     return Engine(chosen.name, chosen.words, source)
+
+
+def _need_spark(uris: Sequence[str], wanted: EngineRequest) -> bool:
+    """Return whether only Spark reads some URI, or the user chose Spark for it."""
+    on_spark = wanted.engine == SPARK or bool(wanted.master) or is_decided(os.environ)
+    chosen = on_spark and wanted.engine != POOL
+    return any(chosen or (is_remote(uri) and needs_java(uri)) for uri in uris)
 
 
 @contextmanager

@@ -32,13 +32,14 @@ from emulator.logs.errors import BrokerError, OtherFolderError
 from emulator.logs.imports import store
 from emulator.logs.imports.findings_tables import FindingsFiles
 from emulator.logs.imports.folder import explore_folder
-from emulator.logs.imports.pieces import is_remote, log_name, needs_java
+from emulator.logs.imports.pieces import log_name
 from emulator.logs.imports.reading import Task, keep
 from emulator.logs.imports.request import Planned, Request, checked, planned, retention_ms_of
 from emulator.logs.imports.screen import Shortlist, findings_screen
 from emulator.logs.imports.store import Receipt, import_manifest, plan_of
 from emulator.logs.imports.values import GroupFindings
 from emulator.logs.offsets_log.finding import LogFileError
+from emulator.logs.remote_files import is_remote, needs_java
 from emulator.output_files import put
 from emulator.processes import parallel_map
 from emulator.report.wording import counted, printable

@@ -19,10 +19,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from emulator.logs.imports.client_settings import merged
-from emulator.logs.imports.pieces import LogRange, Piece, Segment, Selection, is_remote, segments_of
+from emulator.logs.imports.pieces import LogRange, Piece, Segment, Selection, segments_of
 from emulator.logs.imports.reading import Task, keep, rows_of
 from emulator.logs.imports.store import Receipt, receipt_of
 from emulator.logs.imports.tables import OF_TRANSACTIONS, PENDING, TABLES, plain, with_outcome
+from emulator.logs.remote_files import is_remote
 from emulator.spark.session import results_of
 
 if TYPE_CHECKING:

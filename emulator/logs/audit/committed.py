@@ -78,7 +78,7 @@ def read_committed(paths: Iterable[Path], group: str | None) -> Committed:
 
 def _source(path: Path) -> _Tables | _Segments:
     if not path.exists():
-        raise AuditError(f"`commits={path}`: no such file or folder")
+        raise AuditError(f"`commits={path}`: no such file or folder on this machine")
     if path.suffix == ".parquet" or (path.is_dir() and any(path.rglob("*.parquet"))):
         return _Tables(path)
     return _Segments(path)

@@ -23,6 +23,8 @@ from emulator.logs.audit.text import (
     pieces_of,
 )
 from emulator.logs.errors import AuditError
+from emulator.logs.offsets_log.finding import LogFileError
+from emulator.logs.remote_files import file_system, files_at
 
 CHUNK_ROWS = 1 << 20
 """Rows held in memory at once."""
@@ -60,7 +62,7 @@ class Source:
     def name(self) -> str:
         """The first file, and how many more."""
         more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
-        return f"{self.files[0].path}{more}"
+        return f"{self.files[0].place}{more}"
 
 
 def open_source(files: Sequence[LogFile], wanted: Mapping[str, str], unit: str | None) -> Source:
@@ -74,22 +76,22 @@ def open_source(files: Sequence[LogFile], wanted: Mapping[str, str], unit: str |
     )
     if first is None:
         more = "" if len(files) == 1 else f" and the {len(files) - 1} files after it"
-        raise AuditError(f"{files[0].path}{more}: empty: it contains no row")
-    mapped = map_columns(first.schema.names, wanted, str(files[0].path))
+        raise AuditError(f"{files[0].place}{more}: empty: it contains no row")
+    mapped = map_columns(first.schema.names, wanted, str(files[0].place))
     ends = first.column(mapped.end)
     return Source(
         files=tuple(files),
         mapped=mapped,
         unit="us" if mapped.events else unit_of(ends, mapped.end, unit),
         rows=_rows(files),
-        size=sum(file.path.stat().st_size for file in files),
+        size=sum(file.size for file in files),
     )
 
 
 def _rows(files: Sequence[LogFile]) -> int | None:
     if any(file.format != "parquet" for file in files):
         return None
-    counts: list[int] = [_parquet(file.path).metadata.num_rows for file in files]
+    counts: list[int] = [_parquet(file.place).metadata.num_rows for file in files]
     return sum(counts)
 
 
@@ -109,7 +111,7 @@ def parts_of(
 
 
 def _row_groups(file: LogFile, rows: int) -> Iterator[Part]:
-    metadata, groups, held = _parquet(file.path).metadata, list[int](), 0
+    metadata, groups, held = _parquet(file.place).metadata, list[int](), 0
     for group in range(metadata.num_row_groups):
         groups.append(group)
         held += metadata.row_group(group).num_rows
@@ -138,10 +140,10 @@ def _batches(part: Part, mapped: Mapped | None) -> Batches:
         yield from read(part, mapped)
     except (pa.ArrowException, EOFError) as error:
         kind = " as Parquet" if part.file.format == "parquet" else ""
-        raise AuditError(f"{part.file.path}: cannot be read{kind}: {_reason(error)}") from None
+        raise AuditError(f"{part.file.place}: cannot be read{kind}: {_reason(error)}") from None
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
-        raise AuditError(f"{part.file.path}: cannot be read: {reason}") from None
+        raise AuditError(f"{part.file.place}: cannot be read: {reason}") from None
 
 
 def _reason(error: Exception) -> str:
@@ -152,13 +154,13 @@ def _reason(error: Exception) -> str:
 
 
 def _of_json(part: Part, _: Mapped | None) -> Batches:
-    path, (begin, end) = part.file.path, part.span or (0, None)
+    path, (begin, end) = part.file.place, part.span or (0, None)
     pieces = pieces_of(path, begin, end, CHUNK_BYTES)
     yield from json_batches(str(path), pieces, partial(lines_in, path, begin))
 
 
 def _of_csv(part: Part, mapped: Mapped | None) -> Batches:
-    path, layout = part.file.path, layout_of(part.file)
+    path, layout = part.file.place, layout_of(part.file)
     if layout is None:
         return
     begin, end = part.span or (layout.begin, None)
@@ -168,27 +170,28 @@ def _of_csv(part: Part, mapped: Mapped | None) -> Batches:
 
 def layout_of(file: LogFile) -> CsvLayout | None:
     """Return the layout of a CSV file; None if it is empty. Raise AuditError if it is no text."""
-    head = next(pieces_of(file.path, 0, LONGEST_HEADER, LONGEST_HEADER), b"")
-    return layout_in(head, str(file.path))
+    head = next(pieces_of(file.place, 0, LONGEST_HEADER, LONGEST_HEADER), b"")
+    return layout_in(head, str(file.place))
 
 
 # -- Parquet -----------------------------------------------------------------------------------
 
 
-def _parquet(path: Path, texts: Sequence[str] = ()) -> pq.ParquetFile:
+def _parquet(place: Path | str, texts: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a Parquet file; *texts*: columns to read dictionary-encoded."""
+    system, path = file_system(place) if isinstance(place, str) else (None, place)
     try:
         if not texts:
-            return pq.ParquetFile(path)
-        there = pq.read_schema(path)
+            return pq.ParquetFile(path, filesystem=system)
+        there = pq.read_schema(path, filesystem=system)
         repeating = [field.name for field in there if field.name in texts and is_text(field.type)]
-        return pq.ParquetFile(path, read_dictionary=repeating, pre_buffer=False)
+        return pq.ParquetFile(path, read_dictionary=repeating, pre_buffer=False, filesystem=system)
     except pa.ArrowException as error:
-        raise AuditError(f"{path}: cannot be read as Parquet: {_reason(error)}") from None
+        raise AuditError(f"{place}: cannot be read as Parquet: {_reason(error)}") from None
 
 
 def _of_parquet(part: Part, mapped: Mapped | None) -> Batches:
-    file, read = _parquet(part.file.path, mapped.texts if mapped else ()), 0
+    file, read = _parquet(part.file.place, mapped.texts if mapped else ()), 0
     there = file.schema_arrow.names
     columns = None if mapped is None else [name for name in mapped.columns if name in there]
     groups = None if part.groups is None else list(part.groups)
@@ -201,7 +204,7 @@ def _rows_named(part: Part, read: int, rows: int, row: int | None) -> str:
     """Return the position of rows in a Parquet file, for messages."""
     groups = f", row groups from {part.groups[0]} on" if part.groups and part.groups[0] else ""
     which = "" if row is None else f", row {row + 1:,} of these"
-    return f"{part.file.path}{groups}, rows {read + 1:,} to {read + rows:,}{which}"
+    return f"{part.file.place}{groups}, rows {read + 1:,} to {read + rows:,}{which}"
 
 
 ENDINGS: Mapping[str, tuple[str, ...]] = {
@@ -219,6 +222,22 @@ class LogFile:
     path: Path
     format: str
     """``parquet``, ``json`` or ``csv``."""
+
+    uri: str = ""
+    """Of a file that is not a path of this machine."""
+
+    remote_size: int = 0
+    """The size of a file at a URI, in bytes."""
+
+    @property
+    def place(self) -> Path | str:
+        """The path, or the URI."""
+        return self.uri or self.path
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.remote_size if self.uri else self.path.stat().st_size
 
     @property
     def is_packed(self) -> bool:
@@ -251,6 +270,28 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
                     "`format` parquet, json or csv"
                 )
             found.append(LogFile(path, kind))
+    return tuple(found)
+
+
+def find_remote_files(uris: Sequence[str], format_: str | None = None) -> tuple[LogFile, ...]:
+    """Return the files at some URIs and in folders there; *format_*: overrides their extensions.
+
+    Raise AuditError for a URI that cannot be listed, is missing or has an unknown format.
+    """
+    found = list[LogFile]()
+    for uri in uris:
+        try:
+            is_folder, files = files_at(uri)
+        except LogFileError as error:
+            raise AuditError(str(error)) from None
+        below = len(uri.rstrip("/"))
+        for path, info in files:
+            kind = format_ or format_of(path)
+            hidden = any(name.startswith((".", "_")) for name in path[below:].split("/"))
+            if kind and not (is_folder and (hidden or not format_of(path))):
+                found.append(LogFile(Path(info.base_name), kind, path, info.size))
+        if not found:
+            raise AuditError(f"{uri}: no file ends in {_endings()}")
     return tuple(found)
 
 

@@ -33,6 +33,7 @@ from emulator.logs.audit.csv_text import (
 )
 from emulator.logs.audit.rows import Mapped, Where
 from emulator.logs.errors import AuditError
+from emulator.logs.remote_files import open_stream
 
 CHUNK_BYTES: Final = 1 << 24
 """Bytes of text read at once."""
@@ -60,9 +61,9 @@ class Block:
     """The number of its first line within what is read, from 0."""
 
 
-def pieces_of(path: Path, begin: int, end: int | None, size: int) -> Iterator[bytes]:
+def pieces_of(path: Path | str, begin: int, end: int | None, size: int) -> Iterator[bytes]:
     """Yield pieces of a file, or of its bytes from *begin* to *end*, decompressed."""
-    with pa.input_stream(str(path), compression="detect") as stream:
+    with open_stream(path) as stream:
         if stream.seekable():
             stream.seek(begin)
         else:
@@ -130,7 +131,7 @@ class TextRows:
         return f"{self.name}, line {line:,}" if begins else f"{self.name}, from line {line:,} on"
 
 
-def lines_in(path: Path, end: int) -> int:
+def lines_in(path: Path | str, end: int) -> int:
     """Return the number of lines that end before a byte position of a file."""
     return sum(piece.count(b"\n") for piece in pieces_of(path, 0, end, CHUNK_BYTES))
 

@@ -21,11 +21,8 @@ import pyarrow as pa
 from emulator.logs.imports.tables import NO_PARTITION
 from emulator.logs.offsets_log.finding import STANDARD_INPUT, WANTED, LogFileError, logs_of, opened
 from emulator.logs.offsets_log.recognising import read_opened
+from emulator.logs.remote_files import file_system, files_at, is_remote, is_uri
 
-_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-_LOCAL: Final = re.compile(r"file://", re.IGNORECASE)
-_WITHOUT_JAVA: Final = re.compile(r"(s3|gs)://")
-_SPARKS_OWN: Final = re.compile(r"^s3[an]://")
 _PARTITION: Final = re.compile(r"__consumer_offsets-(\d{1,9})(?!\d)")
 _SEGMENT: Final = re.compile(r"(?:.+\.)?\d{20}\.log(?:\.gz)?")
 _BASE_OFFSET: Final = re.compile(r"(\d{20})\.log(?:\.gz)?$")
@@ -70,26 +67,16 @@ def log_name(log_partition: int) -> str:
     return "unnamed" if log_partition == NO_PARTITION else f"{log_partition:0{_LEAST_DIGITS}}"
 
 
-def is_remote(source: str) -> bool:
-    """Return whether a path is a URI of another file system than this machine's."""
-    return bool(_URI.match(source)) and not _LOCAL.match(source)
-
-
-def needs_java(uri: str) -> bool:
-    """Return whether a remote URI needs Hadoop's file systems, which Spark has."""
-    return not _WITHOUT_JAVA.match(uri)
-
-
 def segments_of(sources: Sequence[str], far: Finder | None = None) -> list[Segment]:
     """Return the segments at some sources, log by log, each in offset order.
 
     *far*: lists the segments at a remote URI; by default pyarrow does. Raise LogFileError for a
     source that is missing or not a segment, and for two logs of one partition.
     """
-    local = [source for source in sources if not _URI.match(source)]
+    local = [source for source in sources if not is_uri(source)]
     found = [*_local(local)] if local else []
     for source in sources:
-        if _URI.match(source):
+        if is_uri(source):
             find = far if far is not None and is_remote(source) else _at
             found += find(source)
     found = [*{each.path: each for each in found}.values()]
@@ -112,9 +99,9 @@ def is_named_as_segment(path: str) -> bool:
 
 def open_segment(path: str) -> AbstractContextManager[BinaryIO]:
     """Open a segment; raise LogFileError if that fails."""
-    if not _URI.match(path):
+    if not is_uri(path):
         return opened(Path(path))
-    system, inner = _file_system(path)
+    system, inner = file_system(path)
     try:
         return cast("AbstractContextManager[BinaryIO]", system.open_input_stream(inner, None))
     except OSError as error:
@@ -168,27 +155,14 @@ def _partition_of(text: str) -> int:
 
 
 def _at(uri: str) -> Iterator[Segment]:
-    import pyarrow as pa  # noqa: PLC0415  only for a URI
-    from pyarrow import fs  # noqa: PLC0415
-
-    system, inner = _file_system(uri)
-    try:
-        info = system.get_file_info(inner)
-        if info.type is fs.FileType.NotFound:
-            raise LogFileError(uri, "no such file or folder")
-        below = [info]
-        if info.type is fs.FileType.Directory:
-            below = system.get_file_info(fs.FileSelector(inner, recursive=True))
-    except (OSError, pa.ArrowException) as error:
-        raise LogFileError(uri, _unread(uri, error)) from None
-    files = [each for each in below if each.type is fs.FileType.File]
-    if info.type is fs.FileType.Directory:
-        files = _wanted_of(files, inner.rstrip("/"))
+    is_folder, files = files_at(uri)
+    if is_folder:
+        wanted = _wanted_of([info for _, info in files], file_system(uri)[1].rstrip("/"))
+        files = [(path, info) for path, info in files if info in wanted]
     if not files:
         raise LogFileError(uri, f"no segment in this folder; {WANTED}")
-    for each in files:
-        path = uri.rstrip("/") + each.path.removeprefix(inner.rstrip("/"))
-        yield segment_at(path, each.size, str(each.mtime_ns))
+    for path, info in files:
+        yield segment_at(path, info.size, str(info.mtime_ns))
 
 
 def _wanted_of(files: Iterable[Any], folder: str) -> list[Any]:
@@ -197,25 +171,6 @@ def _wanted_of(files: Iterable[Any], folder: str) -> list[Any]:
     own = [each for each in segments if each.path.rpartition("/")[0] == folder]
     below = (each for each in segments if _PARTITION.match(each.path[len(folder) + 1 :]))
     return own or list(below)
-
-
-def _file_system(uri: str) -> tuple[Any, str]:
-    import pyarrow as pa  # noqa: PLC0415  only for a URI
-    from pyarrow import fs  # noqa: PLC0415
-
-    try:
-        return cast("tuple[Any, str]", fs.FileSystem.from_uri(_SPARKS_OWN.sub("s3://", uri)))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise LogFileError(uri, _unread(uri, error)) from None
-
-
-def _unread(uri: str, error: Exception) -> str:
-    """Return in one line why something remote cannot be read."""
-    reason = (
-        f"cannot be read: {getattr(error, 'strerror', None) or str(error).partition(chr(10))[0]}"
-    )
-    by_spark = "; without Spark only s3:// and gs:// can be read: omit `engine=pool`"
-    return f"{reason}{by_spark if is_remote(uri) and needs_java(uri) else ''}"
 
 
 def _refuse_replicas(segments: Iterable[Segment]) -> None:

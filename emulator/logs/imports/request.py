@@ -17,12 +17,12 @@ from emulator.logs.imports.pieces import (
     Segment,
     Selection,
     is_empty,
-    is_remote,
     segments_of,
 )
 from emulator.logs.imports.reading import Task
 from emulator.logs.imports.values import WEEK_MS
 from emulator.logs.offsets_log.finding import LogFileError
+from emulator.logs.remote_files import is_remote
 from emulator.report.wording import printable
 from emulator.scenario.units import parse_duration
 

@@ -8,13 +8,12 @@ import pytest
 
 from emulator.logs.imports.pieces import (
     is_empty,
-    is_remote,
-    needs_java,
     open_segment,
     segment_at,
     segments_of,
 )
 from emulator.logs.offsets_log.finding import LogFileError
+from emulator.logs.remote_files import is_remote, needs_java
 
 from .logs import batch, commit, segment_of, written
 
