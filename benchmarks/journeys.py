@@ -37,7 +37,7 @@ from emulator.ledger.builder import LedgerBuilder
 from emulator.scenario.load import loads
 from emulator.world.build import play
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.facts import OffsetsAccepted
+from protocols.facts import CommitAccepted
 from protocols.machine import Append, Report, Send, SetTimer, Step
 from protocols.messages import (
     Envelope,
@@ -160,7 +160,7 @@ _COMMIT = (
     OffsetFetchResponse,
     OffsetCommitKey,
     OffsetCommitValue,
-    OffsetsAccepted,
+    CommitAccepted,
 )
 
 _DEPTH = 4

@@ -1,55 +1,19 @@
 """Facts: what a machine reports, the content of Kafka's own log lines as values.
 
-A fact changes no state. Facts about a group's members and its rebalances are also the events of a
-run: the host adds the names of consumers, which a machine does not know (``consumer``,
-``consumers``), and the fields that only a machine's caller needs are left out (:func:`recorded`).
+A fact changes no state. Facts about a group's members, its rebalances and its commits are also the
+events of a run: the host adds what a machine does not know (``consumer``, ``consumers``, the name
+of a ``commit``), and the fields that only a machine's caller needs are left out (:func:`protocols.values.recorded`).
 The order of the other fields is the order in which events are written.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
-from functools import cache
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
 from assignors.types import TopicPartition
-from protocols.messages import Header, OffsetToCommit
-from protocols.messages.errors import ErrorCode
-from protocols.values import replace
-
-F = TypeVar("F")
-
-_RECORDED = "recorded"
-
-
-def _unrecorded(default: Any) -> Any:
-    """Return a field that events leave out."""
-    return field(default=default, metadata={_RECORDED: False})
-
-
-def recorded_fields(kind: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a fact or event that are recorded, in their order."""
-    return tuple(each.name for each in fields(kind) if _is_recorded(each))
-
-
-def recorded(fact: F, **named: Any) -> F:
-    """Return a fact as an event.
-
-    *named*: the fields that the host fills in. Fields that are not recorded get their defaults.
-    """
-    kind: Any = type(fact)
-    return replace(fact, **_left_out(kind), **named)  # type: ignore[type-var]
-
-
-@cache
-def _left_out(kind: Any) -> Mapping[str, Any]:
-    return {each.name: each.default for each in fields(kind) if not _is_recorded(each)}
-
-
-def _is_recorded(each: Field[Any]) -> bool:
-    return bool(each.metadata.get(_RECORDED, True))
+from protocols.messages import OffsetToCommit
+from protocols.values import unrecorded
 
 
 class Departure(enum.StrEnum):
@@ -95,8 +59,8 @@ class MemberAdded:
     """``classic`` or ``consumer``: the member's protocol; a group of the consumer protocol may have
     members of both (KIP-848)."""
 
-    instance_id: str | None = _unrecorded(None)
-    client: str = _unrecorded("")
+    instance_id: str | None = unrecorded(None)
+    client: str = unrecorded("")
     """The client id in the header of its request."""
 
 
@@ -123,7 +87,7 @@ class RebalanceStarted:
     """The text of the coordinator's log."""
 
     consumer: str = ""
-    member_id: str = _unrecorded("")
+    member_id: str = unrecorded("")
     """The member whose join, departure or change began it."""
 
 
@@ -140,7 +104,7 @@ class JoinPhaseEnded:
     """A member id; in events the name of a consumer."""
 
     consumers: tuple[str, ...] = ()
-    members: tuple[str, ...] = _unrecorded(())
+    members: tuple[str, ...] = unrecorded(())
     """Member ids."""
 
 
@@ -183,13 +147,13 @@ class GroupConverted:
     members: tuple[str, ...] = ()
     """The consumers that stay members, all of the classic protocol."""
 
-    member_id: str = _unrecorded("")
+    member_id: str = unrecorded("")
     """The member that joined or left; empty: one that has no id yet."""
 
-    client: str = _unrecorded("")
+    client: str = unrecorded("")
     """The client id of the member that joined; empty: a member left."""
 
-    assignment: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = _unrecorded(())
+    assignment: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = unrecorded(())
     """The members that stay, by member id, each with its target."""
 
 
@@ -203,7 +167,7 @@ class GroupEpochRaised:
     consumer: str = ""
     """The consumer whose heartbeat or departure raised it; empty: a refresh of regular expressions."""
 
-    member_id: str = _unrecorded("")
+    member_id: str = unrecorded("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,29 +195,91 @@ class MemberMoved:
     revoking: tuple[TopicPartition, ...]
     """Partitions that it has to revoke."""
 
-    member_id: str = _unrecorded("")
-    previous_epoch: int = _unrecorded(-1)
+    member_id: str = unrecorded("")
+    previous_epoch: int = unrecorded(-1)
+
+
+Offsets = tuple[tuple[TopicPartition, int], ...]
+"""Each partition with an offset in its log, in an order that the event says."""
+
+
+def pairs_of(offsets: tuple[OffsetToCommit, ...]) -> Offsets:
+    """Return the partitions and offsets of a commit."""
+    return tuple((entry.partition, entry.offset) for entry in offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetsAccepted:
-    """A commit passed the verdict and was proposed to the log."""
+class CommitSent:
+    """A consumer sent a commit; ``processed``: the progress of its handler, in order of ``offsets``.
 
-    group: str
-    header: Header
-    member_id: str
+    ``commit`` names it in the events that follow. A commit that the client itself refuses has this
+    fact, too, and at once a :class:`CommitRefused`.
+    """
+
+    consumer: str = ""
+    group: str = ""
     generation: int
-    offsets: tuple[OffsetToCommit, ...]
+    commit: str = ""
+    kind: str
+    """A :class:`CommitKind`; in events its text, or ``admin`` for an administrator's reset."""
+
+    offsets: Offsets
+    processed: tuple[int, ...] = ()
+    correlation_id: int = unrecorded(-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetsRefused:
+class CommitAccepted:
+    """The coordinator accepted a commit and appended it to its offsets partition.
+
+    ``log_offset``, ``high_watermark``, ``leader_epoch``, ``broker`` and ``log_partition`` are those
+    of the append; -1: not known.
+    """
+
+    consumer: str = ""
     group: str
-    header: Header
-    member_id: str
     generation: int
-    error: ErrorCode
-    offsets: tuple[OffsetToCommit, ...]
+    commit: str = ""
+    offsets: Offsets
+    log_offset: int = -1
+    high_watermark: int = -1
+    leader_epoch: int = -1
+    broker: int = -1
+    log_partition: int = -1
+    member_id: str = unrecorded("")
+    client: str = unrecorded("")
+    correlation_id: int = unrecorded(-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRefused:
+    """A commit, or some of its partitions, was refused by the ``coordinator`` or the ``client``."""
+
+    consumer: str = ""
+    group: str = ""
+    generation: int
+    commit: str = ""
+    error: str
+    by: str = "coordinator"
+    offsets: Offsets
+    kind: str = unrecorded("")
+    member_id: str = unrecorded("")
+    client: str = unrecorded("")
+    correlation_id: int = unrecorded(-1)
+    requested: tuple[OffsetToCommit, ...] = unrecorded(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitAnswered:
+    """The consumer learned the outcome of its commit; ``error`` is ``NONE`` for success."""
+
+    consumer: str = ""
+    group: str = ""
+    commit: str = ""
+    error: str
+    kind: str = unrecorded("")
+    correlation_id: int = unrecorded(-1)
+    requested: tuple[OffsetToCommit, ...] = unrecorded(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,39 +303,22 @@ class GroupLoaded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PositionSet:
+class EpochOpened:
     """A client (re)initialised where it reads a partition: an ownership epoch begins.
 
     ``source``: ``committed``, ``earliest``, ``latest``, ``by_duration``, ``seek``, or
     ``truncated``: reset to the offset at which the leader's log diverged from the records read;
-    ``why``: for a reset ``no offset``, ``out of range`` or ``truncated``, else empty.
+    ``why``: for a reset ``no offset``, ``out of range`` or ``truncated``, in events also
+    ``expired`` or ``deleted``; else empty.
     """
 
+    consumer: str = ""
+    group: str = ""
+    generation: int = -1
     partition: TopicPartition
     offset: int
     source: str
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitSent:
-    """A client sent a commit."""
-
-    correlation_id: int
-    kind: CommitKind
-    generation: int
-    offsets: tuple[OffsetToCommit, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitEnded:
-    """The client got the outcome of a commit; ``refused_locally``: it was never sent."""
-
-    correlation_id: int
-    kind: CommitKind
-    error: ErrorCode
-    offsets: tuple[OffsetToCommit, ...]
-    refused_locally: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,7 +340,7 @@ class AssignmentWarning:
     assignor: str
     partition: TopicPartition
     consumers: tuple[str, ...] = ()
-    member_ids: tuple[str, ...] = _unrecorded(())
+    member_ids: tuple[str, ...] = unrecorded(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,13 +383,13 @@ Fact = (
     | GroupEpochRaised
     | TargetComputed
     | MemberMoved
-    | OffsetsAccepted
-    | OffsetsRefused
+    | CommitAccepted
+    | CommitRefused
     | OffsetsDropped
     | GroupLoaded
-    | PositionSet
+    | EpochOpened
     | CommitSent
-    | CommitEnded
+    | CommitAnswered
     | AssignorFailed
     | AssignmentWarning
     | ClientDropped

@@ -1,4 +1,4 @@
-"""Copy a frozen value with some fields changed.
+"""Copy a frozen value with some fields changed, and facts as the events of a run.
 
 Every step of a machine copies its state, which has up to thirty fields.
 ``dataclasses.replace`` calls the constructor, which sets each field by name; this takes a third of
@@ -8,6 +8,8 @@ its time.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,7 +31,7 @@ else:
         return copied
 
 
-__all__ = ["replace"]
+__all__ = ["recorded", "recorded_fields", "replace", "unrecorded"]
 
 _COPIERS: dict[type, Any] = {}
 
@@ -58,3 +60,37 @@ def _copier(kind: type[T]) -> Any:
         return made
 
     return copy
+
+
+# -- facts as events ---------------------------------------------------------------------------
+
+
+_RECORDED = "recorded"
+
+
+def unrecorded(default: Any) -> Any:
+    """Return a field that events leave out."""
+    return dataclasses.field(default=default, metadata={_RECORDED: False})
+
+
+def recorded_fields(kind: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a fact or event that are recorded, in their order."""
+    return tuple(each.name for each in dataclasses.fields(kind) if _is_recorded(each))
+
+
+def recorded(fact: T, **named: Any) -> T:
+    """Return a fact as an event.
+
+    *named*: the fields that the host fills in. Fields that are not recorded get their defaults.
+    """
+    kind: Any = type(fact)
+    return replace(fact, **_left_out(kind), **named)  # type: ignore[type-var]
+
+
+@cache
+def _left_out(kind: Any) -> Mapping[str, Any]:
+    return {each.name: each.default for each in dataclasses.fields(kind) if not _is_recorded(each)}
+
+
+def _is_recorded(each: dataclasses.Field[Any]) -> bool:
+    return bool(each.metadata.get(_RECORDED, True))

@@ -95,7 +95,12 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.versions": set(),
     "emulator.output_files": set(),
     "emulator.parquet_file": {"emulator.output_files"},
-    "emulator.events": {"assignors", "protocols.facts", "emulator.parquet_file"},
+    "emulator.events": {
+        "assignors",
+        "protocols.facts",
+        "protocols.values",
+        "emulator.parquet_file",
+    },
     "emulator.scenario": {"assignors", "protocols", "emulator.output_files", "emulator.versions"},
     "emulator.world": {"assignors", "protocols", "emulator.events", "emulator.scenario"},
     "emulator.ledger": {"assignors", "emulator.events"},

@@ -40,14 +40,6 @@ from emulator.events.cluster import (
     RecordsTruncated,
     SegmentRolled,
 )
-from emulator.events.commits import (
-    CommitAccepted,
-    CommitAnswered,
-    CommitRefused,
-    CommitsCounted,
-    CommitSent,
-    Offsets,
-)
 from emulator.events.consumers import (
     ConsumerPaused,
     ConsumerResumed,
@@ -55,7 +47,6 @@ from emulator.events.consumers import (
     ConsumerStopped,
     End,
     EpochClosed,
-    EpochOpened,
     ListenerCalled,
     ListenerThrew,
     NotProcessed,
@@ -71,6 +62,7 @@ from emulator.events.run import (
     ActRefused,
     BrokerDown,
     BrokerUp,
+    CommitsCounted,
     FaultBegan,
     FaultEnded,
     FaultMissed,
@@ -87,7 +79,12 @@ from protocols.facts import (
     AssignmentWarning,
     AssignorFailed,
     ClientDropped,
+    CommitAccepted,
+    CommitAnswered,
+    CommitRefused,
+    CommitSent,
     Departure,
+    EpochOpened,
     GroupConverted,
     GroupEmptied,
     GroupEpochRaised,
@@ -96,11 +93,12 @@ from protocols.facts import (
     MemberAdded,
     MemberMoved,
     MemberRemoved,
+    Offsets,
     OffsetsDropped,
     RebalanceStarted,
     TargetComputed,
-    recorded_fields,
 )
+from protocols.values import recorded_fields
 
 __all__ = [
     "ActRefused",

@@ -111,22 +111,6 @@ class ListenerThrew:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpochOpened:
-    """A consumer (re)initialised its position: an ownership epoch begins.
-
-    ``source`` is a :class:`PositionSource`; ``why``, for a reset, a :class:`ResetReason`.
-    """
-
-    consumer: str
-    group: str
-    generation: int
-    partition: TopicPartition
-    offset: int
-    source: str
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOn:
     """A consumer that began before a truncation received records from after it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assignors.types import TopicPartition
-from emulator.events.commits import Offsets
+from protocols.facts import Offsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,3 +148,16 @@ class MessageLost:
     sender: str
     receiver: str
     commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitsCounted:
+    """Commits without events of their own: sent, accepted and answered like those around them.
+
+    None of them lowered a committed offset or was ahead of processing, and the last accepted commit
+    of each partition has its events.
+    """
+
+    consumer: str
+    group: str
+    commits: int

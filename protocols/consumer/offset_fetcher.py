@@ -13,7 +13,7 @@ from protocols.consumer import metadata, validation
 from protocols.consumer.calls import Failed
 from protocols.consumer.positions import Phase
 from protocols.consumer.reader import MS, Reader, Reads
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.machine import Effect, Report, Return, Send, Step
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
@@ -50,7 +50,7 @@ def take_committed(
     for entry in response.offsets:
         if entry.offset >= 0 and reader.positions.holds(entry.partition, Phase.INITIALIZING):
             reader.positions.seek(entry.partition, entry.offset, entry.leader_epoch)
-            fact = PositionSet(partition=entry.partition, offset=entry.offset, source="committed")
+            fact = EpochOpened(partition=entry.partition, offset=entry.offset, source="committed")
             facts.append(Report(fact))
     return step.also(*facts)
 
@@ -146,10 +146,10 @@ def _without_listing(reads: Reads, number: int) -> Reads:
     return replace(reads, listing=left)
 
 
-def _reset_fact(reader: Reader, partition: TopicPartition, offset: int) -> PositionSet:
+def _reset_fact(reader: Reader, partition: TopicPartition, offset: int) -> EpochOpened:
     source = reader.settings.auto_offset_reset.partition(":")[0]
     why = reader.positions.reset_reason(partition)
-    return PositionSet(partition=partition, offset=offset, source=source, why=why)
+    return EpochOpened(partition=partition, offset=offset, source=source, why=why)
 
 
 def on_list_offsets_failed(reads: Reads, reader: Reader, number: int, now: int) -> Step[Reads]:

@@ -19,7 +19,7 @@ from protocols.consumer import metadata
 from protocols.consumer.calls import Failed
 from protocols.consumer.positions import FetchPosition, Phase
 from protocols.consumer.reader import MS, Reader, Reads, Validation
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.machine import Report, Return, Send, Step
 from protocols.messages import (
     NO_LEADER,
@@ -145,7 +145,7 @@ def _move_to_divergence(
         reader.positions.reset(partition, TRUNCATED)
         return ()
     reader.positions.move_back(partition, end.end_offset, end.leader_epoch)
-    return (Report(PositionSet(partition=partition, offset=end.end_offset, source=TRUNCATED)),)
+    return (Report(EpochOpened(partition=partition, offset=end.end_offset, source=TRUNCATED)),)
 
 
 def _record_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from assignors.types import TopicPartition
-from protocols.facts import OffsetsAccepted, OffsetsDropped, OffsetsRefused
+from protocols.facts import CommitAccepted, CommitRefused, OffsetsDropped, pairs_of
 from protocols.groups.shard import (
     AnyShard,
     Broker,
@@ -242,12 +242,13 @@ def _accepted(
     header: Header, request: OffsetCommitRequest, offsets: tuple[OffsetToCommit, ...]
 ) -> Report:
     return Report(
-        OffsetsAccepted(
+        CommitAccepted(
             group=request.group_id,
-            header=header,
+            client=header.client,
+            correlation_id=header.correlation_id,
             member_id=request.member_id,
             generation=request.generation_id,
-            offsets=offsets,
+            offsets=pairs_of(offsets),
         )
     )
 
@@ -256,14 +257,17 @@ def _refusals(header: Header, request: OffsetCommitRequest, refused: Refused) ->
     """Report the rejected partitions, one fact for each error."""
     return tuple(
         Report(
-            OffsetsRefused(
+            CommitRefused(
                 group=request.group_id,
-                header=header,
+                client=header.client,
+                correlation_id=header.correlation_id,
                 member_id=request.member_id,
                 generation=request.generation_id,
-                error=error,
+                error=error.name,
                 offsets=tuple(
-                    entry for entry in request.offsets if refused.get(entry.partition) is error
+                    (entry.partition, entry.offset)
+                    for entry in request.offsets
+                    if refused.get(entry.partition) is error
                 ),
             )
         )

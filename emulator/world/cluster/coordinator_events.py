@@ -20,6 +20,7 @@ from protocols.groups import kip848
 from protocols.machine import Send, Step
 from protocols.messages import Envelope, JoinGroupRequest, SyncGroupRequest
 from protocols.offsets_topic.group_rules import GroupState
+from protocols.values import recorded
 
 Given = tuple[str, tuple[TopicPartition, ...]]
 """A member and its partitions."""
@@ -86,8 +87,8 @@ class CoordinatorEvents:
             facts.JoinPhaseEnded: self._join_phase_ended,
             facts.GroupStabilised: self._stabilised,
             facts.GroupEmptied: self._emptied,
-            facts.OffsetsAccepted: self._accepted,
-            facts.OffsetsRefused: self._refused,
+            facts.CommitAccepted: self._accepted,
+            facts.CommitRefused: self._refused,
             facts.OffsetsDropped: self._offsets_dropped,
             facts.GroupConverted: self._converted,
             facts.GroupEpochRaised: self._epoch_raised,
@@ -119,32 +120,32 @@ class CoordinatorEvents:
     def _member_added(self, _: Coordinator, fact: facts.MemberAdded) -> None:
         consumer = consumer_of(fact.client)
         self._run.consumers[fact.member_id] = consumer
-        added = facts.recorded(fact, consumer=consumer)
+        added = recorded(fact, consumer=consumer)
         event = self._write(added, self._causes.behind_arrival(consumer))
         self._causes.membership[fact.group] = event
 
     def _member_removed(self, _: Coordinator, fact: facts.MemberRemoved) -> None:
         consumer = self._consumer(fact.member_id)
-        removed = facts.recorded(fact, consumer=consumer, why=str(fact.why))
+        removed = recorded(fact, consumer=consumer, why=str(fact.why))
         event = self._write(removed, self._causes.behind_departure(consumer))
         self._causes.removed[consumer] = event
         self._causes.membership[fact.group] = event
 
     def _rebalance_started(self, _: Coordinator, fact: facts.RebalanceStarted) -> None:
-        started = facts.recorded(fact, consumer=self._consumer(fact.member_id))
+        started = recorded(fact, consumer=self._consumer(fact.member_id))
         cause = self._causes.behind_rebalance(fact.group, fact.reason)
         self._causes.rebalance[fact.group] = self._write(started, cause)
 
     def _join_phase_ended(self, _: Coordinator, fact: facts.JoinPhaseEnded) -> None:
         consumers = tuple(map(self._consumer, fact.members))
-        ended = facts.recorded(fact, leader=self._consumer(fact.leader), consumers=consumers)
+        ended = recorded(fact, leader=self._consumer(fact.leader), consumers=consumers)
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(ended, cause)
         for consumer in consumers:
             self._run.triggers.reached_later(consumer, "join phase ended")
 
     def _stabilised(self, _: Coordinator, fact: facts.GroupStabilised) -> None:
-        self._write_stable(facts.recorded(fact, assignment=self._by_consumer(fact.assignment)))
+        self._write_stable(recorded(fact, assignment=self._by_consumer(fact.assignment)))
 
     def _write_stable(self, stable: events.GroupStabilised) -> None:
         cause = self._causes.joined.get(stable.group)
@@ -159,14 +160,12 @@ class CoordinatorEvents:
     def _emptied(self, _: Coordinator, fact: facts.GroupEmptied) -> None:
         self._write(fact, self._causes.membership.get(fact.group))
 
-    def _accepted(self, host: Coordinator, fact: facts.OffsetsAccepted) -> None:
-        name = commit_name(fact.header.client, fact.header.correlation_id)
-        accepted = events.CommitAccepted(
-            consumer=consumer_of(fact.header.client),
-            group=fact.group,
-            generation=fact.generation,
+    def _accepted(self, host: Coordinator, fact: facts.CommitAccepted) -> None:
+        name = commit_name(fact.client, fact.correlation_id)
+        accepted = recorded(
+            fact,
+            consumer=consumer_of(fact.client),
             commit=name,
-            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
             log_offset=host.log_end,
             high_watermark=host.log.high_watermark,
             leader_epoch=host.log.epoch,
@@ -174,30 +173,22 @@ class CoordinatorEvents:
             log_partition=host.log_partition,
         )
         self._run.recorder.write_data(accepted, self._causes.commits.get(name))
-        if not self._is_running(fact.header.client):
+        if not self._is_running(fact.client):
             self._causes.commits.pop(name, None)
         self._run.triggers.reached_later(accepted.consumer, "commit appended")
 
-    def _refused(self, _: Coordinator, fact: facts.OffsetsRefused) -> None:
+    def _refused(self, _: Coordinator, fact: facts.CommitRefused) -> None:
         self.refused(fact)
 
-    def refused(self, fact: facts.OffsetsRefused) -> None:
+    def refused(self, fact: facts.CommitRefused) -> None:
         """Write that a commit was refused, by a coordinator or by a broker without one."""
-        name = commit_name(fact.header.client, fact.header.correlation_id)
-        consumer = consumer_of(fact.header.client)
-        refused = events.CommitRefused(
-            consumer=consumer,
-            group=fact.group,
-            generation=fact.generation,
-            commit=name,
-            error=fact.error.name,
-            by="coordinator",
-            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
-        )
+        name = commit_name(fact.client, fact.correlation_id)
+        consumer = consumer_of(fact.client)
+        refused = recorded(fact, consumer=consumer, commit=name)
         cause = self._causes.behind_refusal(consumer, fact.group)
         event = self._write(refused, cause or self._causes.commits.get(name))
         self._causes.refused[consumer] = event
-        self._remember(fact.header.client, name, event)
+        self._remember(fact.client, name, event)
 
     def _remember(self, client: str, commit: str, event: int) -> None:
         if not self._is_running(client):
@@ -206,7 +197,7 @@ class CoordinatorEvents:
             self._causes.commits[commit] = event
 
     def _offsets_dropped(self, host: Coordinator, fact: facts.OffsetsDropped) -> None:
-        dropped = facts.recorded(fact, members=_members(host, fact.group))
+        dropped = recorded(fact, members=_members(host, fact.group))
         self._write(dropped, self._causes.behind_drop(fact.group, fact.why))
 
     # -- groups of the consumer protocol ---------------------------------------------------------
@@ -216,11 +207,11 @@ class CoordinatorEvents:
         causes = self._causes
         by_topics = fact.reason == TOPICS_CHANGED or not fact.member_id
         cause = causes.topics if by_topics else causes.membership.get(fact.group)
-        raised = facts.recorded(fact, consumer=self._consumer(fact.member_id))
+        raised = recorded(fact, consumer=self._consumer(fact.member_id))
         causes.rebalance[fact.group] = self._write(raised, cause)
 
     def _target_computed(self, _: Coordinator, fact: facts.TargetComputed) -> None:
-        computed = facts.recorded(fact, changed=self._by_consumer(fact.changed))
+        computed = recorded(fact, changed=self._by_consumer(fact.changed))
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(computed, cause)
         for consumer, _given in computed.changed:
@@ -231,7 +222,7 @@ class CoordinatorEvents:
         consumer = self._consumer(fact.member_id)
         self._assigned[fact.member_id] = fact.assigned
         cause = self._causes.joined.get(fact.group)
-        moved = facts.recorded(fact, consumer=consumer)
+        moved = recorded(fact, consumer=consumer)
         self._causes.moved[consumer] = self._write(moved, cause)
         if fact.revoking:
             self._run.triggers.reached_later(consumer, "asked to revoke")
@@ -240,7 +231,7 @@ class CoordinatorEvents:
     def _converted(self, _: Coordinator, fact: facts.GroupConverted) -> None:
         """Write that a group migrated; its members' steps so far are no longer causes."""
         causes, came = self._causes, consumer_of(fact.client)
-        converted = facts.recorded(
+        converted = recorded(
             fact,
             consumer=came or self._consumer(fact.member_id),
             members=tuple(self._consumer(member) for member, _ in fact.assignment),

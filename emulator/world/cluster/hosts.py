@@ -32,7 +32,7 @@ from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run
 from protocols.coordinator.machine import GroupCoordinator, Phase
-from protocols.facts import Fact, OffsetsAccepted, OffsetsRefused
+from protocols.facts import CommitAccepted, CommitRefused, Fact
 from protocols.groups.answers import client_error
 from protocols.machine import Append, CancelTimer, Report, Send, SetTimer, Step
 from protocols.messages import Envelope, Header, Message
@@ -283,14 +283,15 @@ class Host:
 
     def _emit(self, fact: Fact, step: Step[Any]) -> None:
         """Write a fact of the machine; a commit that cannot be appended was not accepted."""
-        error = self._appends.error_of(step) if isinstance(fact, OffsetsAccepted) else None
-        if isinstance(fact, OffsetsAccepted) and error is not None:
-            fact = OffsetsRefused(
+        error = self._appends.error_of(step) if isinstance(fact, CommitAccepted) else None
+        if isinstance(fact, CommitAccepted) and error is not None:
+            fact = CommitRefused(
                 group=fact.group,
-                header=fact.header,
+                client=fact.client,
+                correlation_id=fact.correlation_id,
                 member_id=fact.member_id,
                 generation=fact.generation,
-                error=client_error(error),
+                error=client_error(error).name,
                 offsets=fact.offsets,
             )
         self._shard.emit(self, fact)

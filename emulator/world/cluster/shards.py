@@ -16,7 +16,7 @@ from emulator.world.cluster.replicas import ReplicaSet
 from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.draws import base64_id, sampler, stream_key, text_id
 from protocols.coordinator.dispatch import reject_not_coordinator
-from protocols.facts import Fact, OffsetsDropped, OffsetsRefused
+from protocols.facts import CommitRefused, Fact, OffsetsDropped
 from protocols.machine import Report, Send
 from protocols.messages import Envelope
 
@@ -191,7 +191,7 @@ class Shard:
             match effect:
                 case Send(message=message):
                     context.answer(broker, envelope.header, message)
-                case Report(fact=OffsetsRefused() as fact):
+                case Report(fact=CommitRefused() as fact):
                     context.events.refused(fact)
 
     def new_member_id(self, prefix: str) -> str:

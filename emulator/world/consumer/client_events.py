@@ -16,6 +16,7 @@ from emulator.world.run import Run
 from protocols import facts
 from protocols.consumer.fetching import Handed
 from protocols.messages.errors import ErrorCode
+from protocols.values import recorded
 
 
 class ClientEvents:
@@ -27,9 +28,10 @@ class ClientEvents:
         self._offsets_topic = offsets_topic
         self._poisoned: dict[Poison, int] = {}
         self._writers: dict[type, Callable[[ConsumerProcess, Any], None]] = {
-            facts.PositionSet: self._position_set,
+            facts.EpochOpened: self._epoch_opened,
             facts.CommitSent: self._commit_sent,
-            facts.CommitEnded: self._commit_ended,
+            facts.CommitAnswered: self._commit_answered,
+            facts.CommitRefused: self._commit_refused,
             facts.AssignorFailed: self._assignor_failed,
             facts.AssignmentWarning: self._given_twice,
             facts.ClientDropped: self._dropped,
@@ -44,74 +46,73 @@ class ClientEvents:
     def _write(self, what: events.ControlEvent, cause: int | None = None) -> int:
         return self._run.recorder.write(what, cause)
 
-    def _position_set(self, process: ConsumerProcess, fact: facts.PositionSet) -> None:
-        generation = process.client.state.generation.id
-        group = process.blueprint.group.id
+    def _epoch_opened(self, process: ConsumerProcess, fact: facts.EpochOpened) -> None:
+        consumer, group = process.blueprint.name, process.blueprint.group.id
         why = fact.why
         if why == "no offset":
             why = self._offsets_topic.shard_of(group).why_missing(group, fact.partition)
-        cause = self._causes.called.get(process.blueprint.name)
-        process.progress.open(fact, generation, why, cause)
+        generation = process.client.state.generation.id
+        opened = recorded(fact, consumer=consumer, group=group, generation=generation, why=why)
+        process.progress.open(opened, self._causes.called.get(consumer))
 
     def _commit_sent(self, process: ConsumerProcess, fact: facts.CommitSent) -> None:
         process.settle()
         name = commit_name(process.name, fact.correlation_id)
-        partitions = [entry.partition for entry in fact.offsets]
+        partitions = [partition for partition, _ in fact.offsets]
         process.progress.write_all(partitions)
         done = [process.progress.done(tp) for tp in partitions]
-        sent = events.CommitSent(
+        sent = recorded(
+            fact,
             consumer=process.blueprint.name,
             group=process.blueprint.group.id,
-            generation=fact.generation,
             commit=name,
             kind=str(fact.kind),
-            offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
             processed=tuple(-1 if end is None else end for end in done),
         )
         self._run.recorder.write_data(sent)
 
-    def _commit_ended(self, process: ConsumerProcess, fact: facts.CommitEnded) -> None:
+    def _commit_answered(self, process: ConsumerProcess, fact: facts.CommitAnswered) -> None:
         name = commit_name(process.name, fact.correlation_id)
         consumer, group = process.blueprint.name, process.blueprint.group.id
         cause = self._causes.commits.pop(name, None)
-        if fact.refused_locally:
-            refused = events.CommitRefused(
-                consumer=consumer,
-                group=group,
-                generation=process.client.state.generation.id,
-                commit=name,
-                error=fact.error.name,
-                by="client",
-                offsets=tuple((entry.partition, entry.offset) for entry in fact.offsets),
-            )
-            behind = self._causes.behind_refusal(consumer, group) or cause
-            self._causes.refused[consumer] = self._write(refused, behind)
+        answered = recorded(fact, consumer=consumer, group=group, commit=name)
+        if events.is_data_event(answered):
+            self._run.recorder.write_data(answered)
         else:
-            answered = events.CommitAnswered(
-                consumer=consumer, group=group, commit=name, error=fact.error.name
-            )
-            if events.is_data_event(answered):
-                self._run.recorder.write_data(answered)
-            else:
-                self._write(answered, cause)
-        self._run.triggers.reached(consumer, "commit answered")
-        if fact.kind is facts.CommitKind.ASYNC and fact.error is not ErrorCode.NONE:
-            process.application.commits.async_failed(fact.offsets)
+            self._write(answered, cause)
+        self._on_outcome(process, fact)
+
+    def _commit_refused(self, process: ConsumerProcess, fact: facts.CommitRefused) -> None:
+        name = commit_name(process.name, fact.correlation_id)
+        consumer, group = process.blueprint.name, process.blueprint.group.id
+        cause = self._causes.commits.pop(name, None)
+        generation = process.client.state.generation.id
+        refused = recorded(fact, consumer=consumer, group=group, generation=generation, commit=name)
+        behind = self._causes.behind_refusal(consumer, group) or cause
+        self._causes.refused[consumer] = self._write(refused, behind)
+        self._on_outcome(process, fact)
+
+    def _on_outcome(
+        self, process: ConsumerProcess, fact: facts.CommitAnswered | facts.CommitRefused
+    ) -> None:
+        self._run.triggers.reached(process.blueprint.name, "commit answered")
+        if fact.kind == facts.CommitKind.ASYNC and fact.error != ErrorCode.NONE.name:
+            process.application.commits.async_failed(fact.requested)
 
     def _assignor_failed(self, process: ConsumerProcess, fact: facts.AssignorFailed) -> None:
         group = process.blueprint.group.id
-        failed = facts.recorded(fact, group=group, consumer=process.blueprint.name)
+        failed = recorded(fact, group=group, consumer=process.blueprint.name)
         self._write(failed, self._causes.joined.get(group))
 
     def _given_twice(self, process: ConsumerProcess, fact: facts.AssignmentWarning) -> None:
         group = process.blueprint.group.id
         consumers = tuple(map(self._run.consumer, fact.member_ids))
-        warning = facts.recorded(fact, group=group, consumers=consumers)
+        warning = recorded(fact, group=group, consumers=consumers)
         self._write(warning, self._causes.joined.get(group))
 
     def _dropped(self, process: ConsumerProcess, fact: facts.ClientDropped) -> None:
         consumer = process.blueprint.name
-        dropped = facts.recorded(fact, consumer=consumer, group=process.blueprint.group.id)
+        dropped = recorded(fact, consumer=consumer, group=process.blueprint.group.id)
         cause = self._causes.removed.get(consumer, self._causes.disturbed.get(consumer))
         self._causes.dropped[consumer] = self._write(dropped, cause)
 

@@ -22,7 +22,6 @@ from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.consumer.handler import Batch
 from emulator.world.run import Recorder
 from protocols.consumer.fetching import Handed
-from protocols.facts import PositionSet
 
 LogOf = Callable[[TopicPartition], PartitionLog | None]
 
@@ -90,9 +89,9 @@ class Progress:
         self.behind: set[TopicPartition] = set()
         """Partitions whose logs were truncated since their epochs began."""
 
-    def open(self, fact: PositionSet, generation: int, why: str, cause: int | None) -> None:
+    def open(self, opened: EpochOpened, cause: int | None) -> None:
         """Begin an epoch where the client set its position; an open one ends."""
-        tp = fact.partition
+        tp = opened.partition
         if tp in self._epochs:
             self.close(tp, "reopened", cause)
         holders = self._owners.holders.setdefault(tp, [])
@@ -100,17 +99,10 @@ class Progress:
             other.write_now(tp)
         holders.append(self)
         log = self._log_of(tp)
-        self._epochs[tp] = _Epoch(generation, fact.offset, 0 if log is None else log.incarnation)
-        self._owners.done[tp] = fact.offset
-        opened = EpochOpened(
-            consumer=self._consumer,
-            group=self._group,
-            generation=generation,
-            partition=tp,
-            offset=fact.offset,
-            source=fact.source,
-            why=why,
+        self._epochs[tp] = _Epoch(
+            opened.generation, opened.offset, 0 if log is None else log.incarnation
         )
+        self._owners.done[tp] = opened.offset
         self._recorder.write(opened, cause)
 
     def handed(self, tp: TopicPartition, next_offset: int) -> None:

@@ -30,7 +30,7 @@ from protocols.consumer.requests import (
     on_reads,
     take_number,
 )
-from protocols.facts import CommitEnded, CommitKind, CommitSent
+from protocols.facts import CommitAnswered, CommitKind, CommitRefused, CommitSent, pairs_of
 from protocols.machine import Report, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
@@ -80,7 +80,9 @@ def send_commit(
         offsets=offsets,
     )
     number = state.reads.next_correlation_id
-    sent = CommitSent(correlation_id=number, kind=kind, generation=generation.id, offsets=offsets)
+    sent = CommitSent(
+        correlation_id=number, kind=kind, generation=generation.id, offsets=pairs_of(offsets)
+    )
     step = ask(state, consumer, Asked.COMMIT, request, now, commit=offsets, kind=kind)
     return Step(step.state, (Report(sent), *step.effects))
 
@@ -91,12 +93,21 @@ def report_refused_commit(
     """Report a commit that the client rejected without sending it."""
     number, after = take_number(state)
     sent = CommitSent(
-        correlation_id=number, kind=kind, generation=state.generation.id, offsets=offsets
+        correlation_id=number,
+        kind=kind,
+        generation=state.generation.id,
+        offsets=pairs_of(offsets),
     )
-    ended = CommitEnded(
-        correlation_id=number, kind=kind, error=error, offsets=offsets, refused_locally=True
+    refused = CommitRefused(
+        correlation_id=number,
+        kind=kind,
+        generation=state.generation.id,
+        error=error.name,
+        by="client",
+        offsets=sent.offsets,
+        requested=offsets,
     )
-    return Step(after, (Report(sent), Report(ended)))
+    return Step(after, (Report(sent), Report(refused)))
 
 
 def local_error(exception: str) -> ErrorCode:
@@ -263,7 +274,9 @@ def on_commit_ended(
 ) -> Step[ClientState]:
     """Record the end of a commit for the call or the callback that waits for it."""
     ended = Report(
-        CommitEnded(correlation_id=number, kind=flight.kind, error=error, offsets=flight.commit)
+        CommitAnswered(
+            correlation_id=number, kind=flight.kind, error=error.name, requested=flight.commit
+        )
     )
     match flight.kind:
         case CommitKind.PREPARE:

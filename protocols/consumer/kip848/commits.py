@@ -36,7 +36,7 @@ from protocols.consumer.requests import (
     on_reads,
     take_number,
 )
-from protocols.facts import CommitEnded, CommitKind, CommitSent
+from protocols.facts import CommitAnswered, CommitKind, CommitSent, pairs_of
 from protocols.machine import Report, Return, SetTimer, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
@@ -137,7 +137,7 @@ def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> S
         correlation_id=state.reads.next_correlation_id,
         kind=commit.kind,
         generation=generation.id,
-        offsets=commit.offsets,
+        offsets=pairs_of(commit.offsets),
     )
     step = ask(state, consumer, Asked.COMMIT, request, now, commit=commit)
     return Step(step.state, (Report(sent), *step.effects))
@@ -150,7 +150,9 @@ def on_commit_response(
     state: ClientState, consumer: Consumer, number: int, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     """Handle the result of a sent commit; a lost connection is NETWORK_EXCEPTION."""
-    fact = CommitEnded(correlation_id=number, kind=commit.kind, error=error, offsets=commit.offsets)
+    fact = CommitAnswered(
+        correlation_id=number, kind=commit.kind, error=error.name, requested=commit.offsets
+    )
     if error in LOSES_COORDINATOR or error is ErrorCode.REQUEST_TIMED_OUT:
         step = mark_unknown(state, f"commit answered {error.name}", now)
     else:

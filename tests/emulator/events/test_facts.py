@@ -1,7 +1,8 @@
 """Facts of the protocols as events."""
 
 from emulator.events import values_of
-from protocols.facts import Departure, MemberAdded, MemberMoved, MemberRemoved, recorded
+from protocols.facts import Departure, MemberAdded, MemberMoved, MemberRemoved
+from protocols.values import recorded
 
 
 def test_an_event_leaves_out_what_only_the_machines_caller_needs():

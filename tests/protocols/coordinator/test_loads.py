@@ -15,7 +15,7 @@ import pytest
 from assignors.types import TopicPartition
 from protocols.coordinator.durability import replayed
 from protocols.coordinator.machine import GroupCoordinator, Phase
-from protocols.facts import OffsetsRefused
+from protocols.facts import CommitRefused
 from protocols.groups.kip848.group import CurrentAssignment
 from protocols.groups.kip848.group import Group as ConsumerGroup
 from protocols.groups.shard import Durable
@@ -152,10 +152,10 @@ def test_after_a_failed_load_all_requests_get_not_coordinator():
     beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     assert [Send(header, HeartbeatResponse(error=ErrorCode.NOT_COORDINATOR))] == answers(beat)
     commit = OffsetCommitRequest(group_id="g", offsets=(OffsetToCommit(TP, 1),))
-    events, said = answers(commit)
-    assert isinstance(events, Report)
-    assert isinstance(events.fact, OffsetsRefused)
-    assert ErrorCode.NOT_COORDINATOR is events.fact.error
+    told, said = answers(commit)
+    assert isinstance(told, Report)
+    assert isinstance(told.fact, CommitRefused)
+    assert ErrorCode.NOT_COORDINATOR.name == told.fact.error
     assert ((TP, ErrorCode.NOT_COORDINATOR),) == said.message.errors
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.groups.classic.states import State
 from protocols.machine import Send
 from protocols.messages import (
@@ -275,7 +275,7 @@ class Cluster:
                 latest = self.acknowledged.get(entry.partition, -1)
                 self.acknowledged[entry.partition] = max(latest, place)
 
-    def started(self, process: Process, position: PositionSet) -> None:
+    def started(self, process: Process, position: EpochOpened) -> None:
         """Law 2: a member starts from nothing older than what was acknowledged before it asked."""
         floor = process.floor.get(position.partition, -1)
         if position.source == "committed":

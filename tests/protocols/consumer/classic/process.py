@@ -11,7 +11,7 @@ from assignors.registry import load_assignor
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client
 from protocols.consumer.classic.state import Consumer, Membership
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, OffsetToCommit
 from protocols.settings import ConsumerSettings
@@ -159,7 +159,7 @@ class Process:
                 self._listen(effect)
             case Return(value):
                 self._returned(value)
-            case Report(PositionSet() as fact):
+            case Report(EpochOpened() as fact):
                 self.cluster.started(self, fact)
 
     def _listen(self, call: Call) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from assignors.java import hash_map_order, topic_partition_hash
 from assignors.types import TopicPartition
-from protocols.facts import CommitEnded, CommitSent
+from protocols.facts import CommitAnswered, CommitSent
 from protocols.messages import OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 
@@ -228,10 +228,10 @@ def test_each_commit_emits_its_start_and_outcome():
     driver.poll()
     (sent,) = [fact for fact in driver.emitted(CommitSent) if fact.kind == "auto"]
     (ended,) = [
-        end for end in driver.emitted(CommitEnded) if end.correlation_id == sent.correlation_id
+        end for end in driver.emitted(CommitAnswered) if end.correlation_id == sent.correlation_id
     ]
 
-    assert ("auto", "auto", E.ILLEGAL_GENERATION) == (sent.kind, ended.kind, ended.error)
+    assert ("auto", "auto", "ILLEGAL_GENERATION") == (sent.kind, ended.kind, ended.error)
 
 
 def test_partitions_stand_in_the_order_of_javas_map():

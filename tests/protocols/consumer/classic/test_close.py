@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Closed, CloseOperation, CommitResult, Failed
-from protocols.facts import CommitEnded
+from protocols.facts import CommitRefused
 from protocols.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -316,10 +316,8 @@ def test_a_close_while_a_cooperative_join_is_pending_commits_nothing():
 
     assert sent == len(driver.ever(OffsetCommitRequest))
     assert [("lost", parts(0, 1))] == driver.calls
-    assert ("close", True) == (
-        driver.emitted(CommitEnded)[-1].kind,
-        driver.emitted(CommitEnded)[-1].refused_locally,
-    )
+    (refused,) = driver.emitted(CommitRefused)
+    assert ("close", "client") == (refused.kind, refused.by)
     left(driver)
     driver.join_error(E.UNKNOWN_MEMBER_ID)
     assert closed(driver)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Closed
-from protocols.facts import CommitEnded
+from protocols.facts import CommitRefused
 from protocols.messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -136,14 +136,14 @@ def test_a_commit_that_is_never_sent_ends_with_the_wait():
     driver = unsent()
     driver.close(1_000)
     driver.advance(999)
-    assert [] == driver.emitted(CommitEnded)
+    assert [] == driver.emitted(CommitRefused)
 
     driver.advance(1)
-    (end,) = driver.emitted(CommitEnded)
-    assert (offsets({0: 5}), E.COORDINATOR_NOT_AVAILABLE, True) == (
-        end.offsets,
+    (end,) = driver.emitted(CommitRefused)
+    assert (offsets({0: 5}), "COORDINATOR_NOT_AVAILABLE", "client") == (
+        end.requested,
         end.error,
-        end.refused_locally,
+        end.by,
     )
 
 
@@ -155,5 +155,5 @@ def test_a_failed_lookup_ends_the_wait_for_commits():
     error = E.COORDINATOR_NOT_AVAILABLE
     driver.respond(lookup, FindCoordinatorResponse(error=error))
 
-    assert [error] == [end.error for end in driver.emitted(CommitEnded)]
+    assert [error.name] == [end.error for end in driver.emitted(CommitRefused)]
     assert closed(driver)

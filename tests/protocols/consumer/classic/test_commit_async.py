@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Closed, CommitResult, Failed
-from protocols.facts import CommitEnded
+from protocols.facts import CommitAnswered, CommitRefused
 from protocols.messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -29,7 +29,8 @@ def member(**settings) -> ClientDriver:
 
 
 def ends(driver: ClientDriver) -> list[tuple[ErrorCode, int]]:
-    return [(end.error, end.offsets[0].offset) for end in driver.emitted(CommitEnded)]
+    told = (*driver.emitted(CommitAnswered), *driver.emitted(CommitRefused))
+    return [(ErrorCode[end.error], end.requested[0].offset) for end in told]
 
 
 def test_it_is_sent_at_once_and_does_not_wait():
@@ -176,9 +177,9 @@ def test_an_unjoined_member_is_refused_without_a_request():
     driver = member()
     driver.learn(E.UNKNOWN_MEMBER_ID)
     driver.commit_async({0: 3})
-    (end,) = driver.emitted(CommitEnded)
+    (end,) = driver.emitted(CommitRefused)
 
-    assert (E.UNKNOWN_MEMBER_ID, True) == (end.error, end.refused_locally)
+    assert ("UNKNOWN_MEMBER_ID", "client") == (end.error, end.by)
     assert [] == driver.ever(OffsetCommitRequest)
 
 
@@ -188,9 +189,9 @@ def test_a_joining_member_is_refused_without_a_request():
     driver.learn()
     driver.poll()
     driver.commit_async({0: 3})
-    (end,) = driver.emitted(CommitEnded)
+    (end,) = driver.emitted(CommitRefused)
 
-    assert (E.REBALANCE_IN_PROGRESS, True) == (end.error, end.refused_locally)
+    assert ("REBALANCE_IN_PROGRESS", "client") == (end.error, end.by)
 
 
 def test_a_rebalance_in_progress_asks_for_a_rejoin():

@@ -7,7 +7,7 @@ import pytest
 from protocols.consumer.calls import CommitResult
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.requests import Unknown
-from protocols.facts import CommitEnded
+from protocols.facts import CommitAnswered
 from protocols.messages import JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 
@@ -252,7 +252,7 @@ def test_a_refusal_of_an_older_generation_only_says_that_a_rebalance_is_on(error
     assert Membership.PREPARING_REBALANCE is driver.membership
     driver.committed(error)
     driver.poll()
-    (ended,) = driver.emitted(CommitEnded)
+    (ended,) = driver.emitted(CommitAnswered)
 
     assert late.number == ended.correlation_id
     assert Membership.PREPARING_REBALANCE is driver.membership

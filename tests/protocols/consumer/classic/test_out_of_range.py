@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocols.consumer.calls import CommitResult, Failed
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.messages import FetchedRecords, FetchRequest, FetchResponse
 from protocols.messages.errors import ErrorCode
 
@@ -22,8 +22,8 @@ def test_out_of_range_resets_by_policy():
 
     assert {} == driver.positions()
     driver.listed({0: 30})
-    event = driver.emitted(PositionSet)[-1]
-    assert (30, "earliest", "out of range") == (event.offset, event.source, event.why)
+    told = driver.emitted(EpochOpened)[-1]
+    assert (30, "earliest", "out of range") == (told.offset, told.source, told.why)
 
 
 def out_of_range(*numbers: int) -> ClientDriver:

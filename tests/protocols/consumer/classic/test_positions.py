@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.requests import Unknown
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.messages import (
     FetchedOffset,
     FetchRequest,
@@ -33,8 +33,8 @@ def assigned(*numbers: int, **settings) -> ClientDriver:
 
 
 def sources(driver: ClientDriver) -> list[tuple[int, int, str, str]]:
-    events = driver.emitted(PositionSet)
-    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in events]
+    told = driver.emitted(EpochOpened)
+    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in told]
 
 
 # -- committed offsets ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.classic.state import PrepareCommitting, PrepareNeeded
 from protocols.consumer.requests import RETRIED
-from protocols.facts import CommitEnded, CommitSent
+from protocols.facts import CommitRefused, CommitSent
 from protocols.messages import FetchRequest, JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 
@@ -166,9 +166,9 @@ def test_a_member_that_dropped_out_is_refused_its_commit_and_goes_on(assignors):
     driver.calls.clear()
     driver.learn(E.UNKNOWN_MEMBER_ID)
     driver.poll()
-    (ended,) = driver.emitted(CommitEnded)
+    (ended,) = driver.emitted(CommitRefused)
 
-    assert ("prepare", True) == (ended.kind, ended.refused_locally)
+    assert ("prepare", "client") == (ended.kind, ended.by)
     assert [] == driver.ever(OffsetCommitRequest)
     assert [("lost", parts(0, 1))] == driver.calls
     assert driver.pending(JoinGroupRequest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.messages import (
     ListOffsetsRequest,
     MetadataRequest,
@@ -27,8 +27,8 @@ def assigned(*numbers: int, **settings) -> ClientDriver:
 
 
 def sources(driver: ClientDriver) -> list[tuple[int, int, str, str]]:
-    events = driver.emitted(PositionSet)
-    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in events]
+    told = driver.emitted(EpochOpened)
+    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in told]
 
 
 POLICIES = {

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic.positions import update_positions
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.machine import Return, Send
 from protocols.messages import (
     EpochStart,
@@ -33,7 +33,7 @@ from .elections import (
 
 
 def sources(driver: ClientDriver) -> list[tuple[int, str, str]]:
-    return [(fact.offset, fact.source, fact.why) for fact in driver.emitted(PositionSet)]
+    return [(fact.offset, fact.source, fact.why) for fact in driver.emitted(EpochOpened)]
 
 
 # -- committed offsets ---------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.messages import (
     FetchRequest,
     ListedOffset,
@@ -118,7 +118,7 @@ def test_without_an_offset_the_policy_decides():
     driver.answer(ListOffsetsRequest, ListOffsetsResponse(offsets=listed))
 
     assert {0: 5, 1: 2} == driver.positions()
-    (fact,) = [f for f in driver.emitted(PositionSet) if f.partition.partition == 1]
+    (fact,) = [f for f in driver.emitted(EpochOpened) if f.partition.partition == 1]
     assert ("earliest", "no offset") == (fact.source, fact.why)
     assert 1 == len(driver.pending(FetchRequest))
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from protocols.consumer.calls import Closed, CloseOperation, Failed
 from protocols.consumer.kip848.state import MemberState
 from protocols.consumer.kip848.threads import Calling, Closing, CommittingSync, Lag, Outside
-from protocols.facts import PositionSet
+from protocols.facts import EpochOpened
 from protocols.messages import (
     FetchRequest,
     FindCoordinatorRequest,
@@ -82,7 +82,7 @@ class Watched(ClientDriver):
                 )
             case _ if type(effect).__name__ == "Return" and isinstance(effect.value, tuple):
                 self._handed(effect.value)
-            case _ if type(effect).__name__ == "Report" and isinstance(effect.fact, PositionSet):
+            case _ if type(effect).__name__ == "Report" and isinstance(effect.fact, EpochOpened):
                 self.returned_to[effect.fact.partition.partition] = effect.fact.offset
             case _ if type(effect).__name__ == "Send":
                 self._committing(effect.message)

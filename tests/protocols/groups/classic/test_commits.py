@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.facts import OffsetsAccepted, OffsetsRefused
+from protocols.facts import CommitAccepted, CommitRefused
 from protocols.groups.classic.states import Sender, State
 from protocols.messages import OffsetCommitRequest, OffsetToCommit, TopicDescription
 from protocols.messages.errors import ErrorCode
@@ -124,7 +124,7 @@ def test_an_accepted_commit_keeps_the_session():
 
     assert [ErrorCode.OFFSET_METADATA_TOO_LARGE] == errors_of(call)
     assert 45_000 == driver.session_ms(a)
-    assert [] == driver.emitted(OffsetsAccepted)
+    assert [] == driver.emitted(CommitAccepted)
 
 
 def test_a_refused_commit_does_not():
@@ -136,8 +136,8 @@ def test_a_refused_commit_does_not():
     driver.commit(a, generation=0)
 
     assert 40_000 == driver.session_ms(a)
-    (events,) = driver.emitted(OffsetsRefused)
-    assert (ILLEGAL, a, 0) == (events.error, events.member_id, events.generation)
+    (told,) = driver.emitted(CommitRefused)
+    assert (ILLEGAL.name, a, 0) == (told.error, told.member_id, told.generation)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_partitions_too_large_leave_the_others_alone():
 
     assert [ErrorCode.OFFSET_METADATA_TOO_LARGE, OK] == errors_of(call)
     assert [-1, 2] == [driver.committed(0), driver.committed(1)]
-    (events,) = driver.emitted(OffsetsAccepted)
-    assert offsets[1:] == events.offsets
+    (told,) = driver.emitted(CommitAccepted)
+    assert ((offsets[1].partition, 2),) == told.offsets
 
 
 # -- topics the broker does not know ---------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.facts import OffsetsAccepted
+from protocols.facts import CommitAccepted
 from protocols.groups.classic.states import State
 from protocols.machine import Append, Report, Send, SetTimer
 from protocols.messages import (
@@ -38,8 +38,8 @@ def test_each_turn_that_writes_is_one_append():
 
     assert [SetTimer, Report, Append] == [type(effect) for effect in written]
     assert [Send] == [type(effect) for effect in driver.effects[start + 3 :]]
-    (event,) = driver.emitted(OffsetsAccepted)
-    assert (GROUP, a, 1, 2) == (event.group, event.member_id, event.generation, len(event.offsets))
+    (told,) = driver.emitted(CommitAccepted)
+    assert (GROUP, a, 1, 2) == (told.group, told.member_id, told.generation, len(told.offsets))
 
 
 def test_heartbeats_wait_behind_any_group_of_the_partition():
