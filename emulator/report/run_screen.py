@@ -237,7 +237,7 @@ def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
         if total
         else _without_downtime(metrics),
     )
-    if away := _brokers_away(metrics):
+    if away := _unavailability(metrics):
         yield from _figure("brokers", away)
     if taken_over := takeover(metrics):
         yield from _figure("takeover", taken_over)
@@ -263,7 +263,7 @@ def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
         )
 
 
-def _brokers_away(metrics: Metrics) -> str:
+def _unavailability(metrics: Metrics) -> str:
     """Return how long reads or commits were unavailable; empty if they never were."""
     parts = []
     if total := metrics["unreadable_total_s"]:

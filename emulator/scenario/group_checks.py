@@ -330,7 +330,7 @@ def pattern_problems(
 
 
 def broker_problems(group: Group) -> Iterator[Problem]:
-    """Yield a problem if brokers shall match a pattern that they never receive."""
+    """Yield a problem if brokers should match a pattern that they never receive."""
     if group.pattern_by != "broker":
         return
     path = f"group[{group.id}].pattern_by"
