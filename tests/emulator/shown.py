@@ -1,4 +1,4 @@
-"""What the events of one run show of owners, commits and work, read without the ledger.
+"""Owners, commits and work in the events of one run, read without the ledger.
 
 Moments are indexes in the run's list of events: events before one had happened by then.
 """

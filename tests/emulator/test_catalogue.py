@@ -149,8 +149,8 @@ def hold(run: Run) -> None:
         assert entry.root is not None
 
 
-def test_every_scenario_says_here_what_it_shows():
-    """A new scenario is held against its purpose, too."""
+def test_every_scenario_has_its_expected_causes():
+    """A new scenario needs an entry."""
     assert set(catalogue.names()) == set(SHOWS)
 
 
@@ -171,7 +171,7 @@ def test_a_scenario_keeps_its_own_bounds_and_shows_its_causes(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", SHOWS)
 def test_the_bounds_hold_for_every_seed(name):
-    """What must hold does so wherever in its window the fault falls."""
+    """Wherever in its window the fault falls."""
     for seed in range(1, 3 if name.startswith(UNFOLDED) else 5):
         hold(played(name, seed))
 

@@ -1,6 +1,6 @@
-"""What differs between the two consumers for duplicates, losses and downtime: by scenario.
+"""Differences of the two consumers in duplicates, losses and downtime, by scenario.
 
-Each row of a scenario's ``[[variant]]`` table is played and held against the row of the other
+Each row of a scenario's ``[[variant]]`` table is played and compared with the row of the other
 protocol. The first row is the scenario as it is written.
 """
 
@@ -39,8 +39,8 @@ def ways_out(run: Run) -> list[tuple[str, str]]:
 # -- commits ---------------------------------------------------------------------------------------
 
 
-def test_who_stops_reading_before_it_commits_repeats_nothing():
-    """A cooperative member works on until it must give up: what it did since is done again."""
+def test_a_member_that_stops_reading_before_it_commits_repeats_nothing():
+    """A cooperative member works on until the revocation: work after its commit is repeated."""
     name = "kip848-commit-before-revocation"
     ours, cooperative, eager = (
         row(name, variant) for variant in ("consumer", "classic, cooperative", "classic, eager")
@@ -89,7 +89,7 @@ def test_two_batches_count_as_one_poll():
 
 
 def test_a_hand_over_needs_several_polls():
-    """With max.poll.interval.ms between one batch and three, members are given up for it."""
+    """With max.poll.interval.ms between one batch and three, members are removed for it."""
     name = "kip848-slow-handover"
     ours, patient = row(name, "consumer"), row(name, "consumer, 5min")
     classic = [row(name, variant) for variant in ("classic, eager", "classic, cooperative")]

@@ -119,7 +119,7 @@ def test_partitions_are_not_read_while_the_listener_throws(protocol):
 
 
 def test_each_change_of_topics_is_one_rebalance_of_the_consumer_protocol():
-    """Partitions of the topic that is dropped, or not wanted yet, do not stand still."""
+    """Partitions of a dropped topic, or of one not subscribed to yet, have no downtime."""
     run = played("kip848-topics-change").metrics
     still = run.tables["downtime.by_partition"]
 

@@ -22,7 +22,7 @@ def test_whatever_happens_the_ledger_counts_every_message(document, seed):
 @settings(unhurried, max_examples=4)
 @given(document=QUIET_BY_EPOCHS, seed=seeds)
 def test_where_nothing_happens_nothing_is_lost(document, seed):
-    """What a group repeats while it forms is its policy's: partitions move as members come."""
+    """Repeats while a group forms come from its policy: partitions move as members join."""
     run = play(document, seed)
 
     hold_against_count(run)

@@ -73,8 +73,8 @@ def test_every_step_has_an_outcome():
 
 
 @pytest.mark.parametrize("step", OUTCOMES)
-def test_what_the_next_coordinator_knows_depends_on_the_step(step):
-    """The last group record that was replicated, and nothing that was only in memory."""
+def test_the_state_of_the_next_coordinator_depends_on_the_step(step):
+    """The last replicated group record, and nothing that was only in memory."""
     run = played(AT_A_STEP, step)
     (moved,) = what(run, CoordinatorMoved)
 

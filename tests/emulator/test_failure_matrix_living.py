@@ -81,7 +81,7 @@ def test_a_pause_shorter_than_the_session_costs_nothing(policy, mode, seed):
 
 @every_cell
 def test_a_pause_longer_than_the_session_makes_a_zombie(policy, mode, seed):
-    """What it had uncommitted or in hand is repeated, and what polls still hand to it."""
+    """Uncommitted records and records in flight are repeated, and those of further polls."""
     shown = played(policy, mode, LONG, seed, "30s")
     moment = shown.first(ConsumerPaused, consumer=VICTIM)
     stake = at_stake(shown, moment)

@@ -40,8 +40,8 @@ def failed_polls(shown: Shown, owned: Owned) -> int:
     return 1 + max(1, ceil(parked_s / TAU_S))
 
 
-def hold_given_up(shown: Shown, policy: str, mode: str, owned: Owned, after: Owned) -> None:
-    """Assert what one partition's hand-over leaves uncommitted."""
+def hold_revoked(shown: Shown, policy: str, mode: str, owned: Owned, after: Owned) -> None:
+    """Assert the number of records that one partition's hand-over leaves uncommitted."""
     left = lag(shown, owned, after)
     moved = mode == "cooperative" and owned.why == "revoked"
     if policy == "NT":
@@ -63,7 +63,7 @@ def test_a_rolling_restart_costs_what_its_rebalances_leave_uncommitted(policy, m
 
     assert shown.run.metrics["rebalances"] <= MOST_REBALANCES[mode]
     for before, after in shown.successors():
-        hold_given_up(shown, policy, mode, before, after)
+        hold_revoked(shown, policy, mode, before, after)
     lags = [lag(shown, before, after) for before, after in shown.successors()]
     assert shown.run.ledger.reprocessed <= sum(lags)
     assert 0 == shown.run.ledger.lost
@@ -179,7 +179,7 @@ def test_a_newcomer_costs_what_moves_to_it_was_uncommitted(policy, mode, seed):
     """Eager: nothing but for NT; cooperative: what was read and not committed while it joined."""
     shown = played(policy, mode, JOINING, seed)
     for before, after in shown.successors():
-        hold_given_up(shown, policy, mode, before, after)
+        hold_revoked(shown, policy, mode, before, after)
 
     assert 0 == shown.run.ledger.lost
     assert ["late"] == sorted({owned.consumer for owned in shown.epochs} - {"g-0", "g-1", "g-2"})

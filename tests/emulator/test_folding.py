@@ -121,7 +121,7 @@ def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):
 @settings(unhurried, max_examples=6)
 @given(document=TRUNCATED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event_of_a_truncation(document, seed):
-    """Nor where logs lose their end under their readers."""
+    """The same for logs that are truncated under their readers."""
     hold_equal(document, seed)
 
 

@@ -115,7 +115,7 @@ def test_no_kind_of_member_is_changed_by_folding(parts):
 
 
 def test_a_member_with_an_answer_to_come_for_its_old_position_is_not_folded():
-    """Who loses a partition and gets it back at once is still owed what it asked for before."""
+    """A partition that is lost and returned at once still has an old fetch in flight."""
     impatient = text(
         partitions="1",
         topic='rate = "0.2/s"',

@@ -27,7 +27,7 @@ COMMIT_EVENTS = (ev.CommitSent, ev.CommitAccepted, ev.CommitAnswered)
 
 
 class Rewriter:
-    """Writes the events of a run anew; *counted*: undisturbed commits are only counted."""
+    """Writes the events of a run again; *counted*: undisturbed commits are only counted."""
 
     def __init__(self, events: tuple[ev.Event, ...], *, counted: bool) -> None:
         self.written: list[ev.Event] = []

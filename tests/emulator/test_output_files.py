@@ -35,8 +35,8 @@ def test_a_file_takes_its_name_at_the_end(tmp_path):
     assert target.read_text() == "half"
 
 
-def test_who_fails_leaves_what_stood_there(tmp_path):
-    """The file of before is untouched, and nothing lies beside it."""
+def test_a_failure_keeps_the_old_file(tmp_path):
+    """The old file is unchanged, and there is no other file beside it."""
     target = tmp_path / "out.txt"
     put(target, b"before")
     with pytest.raises(RuntimeError):

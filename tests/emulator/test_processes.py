@@ -70,7 +70,7 @@ def test_an_interrupt_ends_the_worker_processes():
     assert [] == multiprocessing.active_children()
 
 
-def test_there_is_a_core_to_work_on():
+def test_there_is_at_least_one_core():
     """By default all of them are used."""
     assert cores() >= 1
 

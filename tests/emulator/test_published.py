@@ -19,7 +19,7 @@ METADATA_AGE_S = 300
 
 
 def test_every_published_scenario_has_its_place_on_the_page():
-    """And the page plays none that is not in the catalogue."""
+    """The page has no scenario that is not in the catalogue."""
     published = {name for name in catalogue.names() if name.startswith("published-")}
 
     assert published <= SET_UPS.keys() <= set(catalogue.names())
@@ -56,8 +56,8 @@ def test_the_age_of_the_metadata_is_all_that_makes_it_long():
     assert 60 + HEARTBEAT_S + 1 > younger["downtime_max_s"]
 
 
-def test_who_leaves_is_missed_after_a_heartbeat_and_who_does_not_after_a_session():
-    """45 s are the session; 100 ms take heartbeats every 100 ms."""
+def test_a_leave_is_noticed_after_a_heartbeat_and_a_crash_after_a_session():
+    """The session is 45 s; 100 ms need heartbeats every 100 ms."""
     name = "published-leave-on-close"
     stayed, left, often = (
         row(name, variant).metrics["downtime_max_s"]
@@ -98,7 +98,7 @@ def test_the_group_waits_for_the_silent_member_under_one_protocol_only():
     assert 160 <= ours["time_to_stable_max_s"] <= 180
 
 
-def test_what_latest_loses_is_the_rate_times_the_search():
+def test_latest_loses_the_rate_times_the_delay():
     """Three partitions, a record a second each."""
     for variant in ("classic", "consumer"):
         run = row("published-expansion-latest", variant)

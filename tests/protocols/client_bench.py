@@ -94,7 +94,7 @@ class Bench:
         return [fact for fact in self.facts if type(fact) is kind]
 
     def batches(self) -> list[tuple[Handed, ...]]:
-        """What polls returned, but for nothing."""
+        """Return the non-empty batches that polls returned."""
         return [value for value in self.returned if isinstance(value, tuple) and value]
 
     def positions(self) -> dict[int, int]:

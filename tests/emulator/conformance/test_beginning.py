@@ -13,7 +13,7 @@ CRASH, JOIN = "kip848-crash/run-1", "kip848-join/run-21"
 
 @pytest.mark.parametrize("name", [CRASH, JOIN])
 def test_only_starts_before_the_fault_are_delayed(capture, name):
-    """And the start of members that come later."""
+    """Members that start later are delayed from their start."""
     run = capture(name)
     held = [act for trace in run.traces for act in beginning(run, trace)]
     later = {act.id for act in held if act.until >= run.fault_us}

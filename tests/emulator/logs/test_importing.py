@@ -1,4 +1,4 @@
-"""Who reads what: processes, or Spark, by where it is and how much it is."""
+"""The choice of the engine: processes, or Spark, by location and size."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_the_quicker_engine_reads_what_any_can(source, size, engine, environment
     assert name == engine_for(planned(source, size), request(engine=engine), environment).name
 
 
-def test_a_session_that_runs_reads():
-    """And is named in the report."""
+def test_a_running_session_is_used():
+    """It is named in the report."""
     asked = request("hdfs://host/logs", master="local[2]")
 
     chosen = engine_for(planned("hdfs://host/logs", 1), asked, {}, "a session")

@@ -61,7 +61,7 @@ def test_an_audit_counts_as_the_command_does(tmp_path):
     assert "\n".join(done.lines()) in command.out
 
 
-def test_what_cannot_be_audited_is_an_error_of_the_library(tmp_path):
+def test_an_audit_error_is_an_error_of_the_library(tmp_path):
     """As all errors of input are."""
     with pytest.raises(emulator.EmulatorError, match="no such file"):
         emulator.audit(tmp_path / "none.parquet")

@@ -50,7 +50,7 @@ def test_a_stall_lasts_to_the_end_of_the_run():
 
 
 def test_a_deleted_topic_ends_its_stall():
-    """What is gone has no readers."""
+    """It has no readers."""
     history = History()
     history.say(ev.PartitionStalled(partition=P0, broker=-1))
     history.wait(2.999)

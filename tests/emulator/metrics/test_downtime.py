@@ -64,8 +64,8 @@ def test_an_added_partition_is_down_from_its_creation():
     assert 4.001 == read(DowntimeMeter(), history).tables["downtime.by_partition"]["orders-2"]
 
 
-def test_a_deleted_topic_does_not_stand_still():
-    """What is gone needs no owner."""
+def test_a_deleted_topic_has_no_downtime():
+    """It needs no owner."""
     history = running()
     history.delete_topic()
     history.close("a", 0, "lost")
@@ -105,7 +105,7 @@ def test_a_member_without_work_is_idle():
 
 
 def test_reopening_a_position_is_no_downtime():
-    """An owner that sets its position anew owned the partition all the time."""
+    """An owner that resets its position owned the partition all the time."""
     history = running()
     history.wait(1)
     history.open("a", offset=5, source="seek")

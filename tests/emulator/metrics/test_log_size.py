@@ -77,8 +77,8 @@ def test_partitions_are_summed_and_the_largest_is_the_peak():
     assert [7, 8] == [row["log_partition"] for row in reading.listings["log_sizes"]]
 
 
-def test_what_a_leader_of_the_past_appends_does_not_count():
-    """It will never be loaded."""
+def test_appends_of_a_stale_leader_do_not_count():
+    """They will never be loaded."""
     loaded = ev.CoordinatorLoaded(
         log_partition=7,
         broker=2,

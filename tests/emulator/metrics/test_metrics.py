@@ -67,8 +67,8 @@ def test_several_groups_are_named_with_their_partitions():
     assert "audit/orders-1" in tables["downtime.by_partition"]
 
 
-def test_an_entry_of_a_table_is_spoken_of_in_brackets():
-    """What is not in the table counts 0."""
+def test_an_entry_of_a_table_is_named_in_brackets():
+    """A missing entry counts 0."""
     metrics = measure(crashed().events).metrics
 
     assert 70 == metrics["reprocessed.by_cause[crashed while uncommitted]"]

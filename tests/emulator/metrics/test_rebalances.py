@@ -27,7 +27,7 @@ def stable(history, generation, **owned):
 
 
 def test_forming_the_group_is_no_rebalance():
-    """What happens before the group was first stable is counted as a generation only."""
+    """Generations before the group is first stable are only counted as generations."""
     values = read(RebalanceMeter(), formed(a=T)).values
 
     assert (0, 1, 0) == (values["rebalances"], values["generations"], values["moved"])
@@ -78,7 +78,7 @@ def test_a_crash_while_the_group_forms_is_a_rebalance_of_its_own():
     assert {"a member is gone: session expired": 1} == reading.tables["rebalances.by_reason"]
 
 
-def test_who_comes_back_joins_anew():
+def test_a_returning_consumer_is_a_rebalance():
     """Only the first join of a consumer forms the group."""
     history = joined_alone("a", "b")
     raised(history, 3, "b")

@@ -54,8 +54,8 @@ def test_members_cost_hours_while_they_run():
     assert {"a": 0.5, "b": 1.0} == hours
 
 
-def test_who_died_and_came_back_was_not_put_out_alive():
-    """What is removed is the member of the process that died, not its successor's."""
+def test_a_restarted_process_was_not_removed_alive():
+    """The removed member is that of the dead process, not its successor's."""
     history = History()
     history.start("a")
     history.say(ev.MemberAdded(group=GROUP, consumer="a", member_id="a-1"))

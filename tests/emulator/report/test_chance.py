@@ -22,7 +22,7 @@ def test_one_seed_has_no_spread():
 
 
 def test_it_is_said_if_no_column_depends_on_the_seed():
-    """And only then; it is also said what to do about it."""
+    """Only then, with advice."""
     said = " ".join(note_if_alike(runs(7, 7), runs(9, 9)))
 
     assert said.startswith("All seeds gave the same figures")

@@ -1,4 +1,4 @@
-"""What reports say of a group of the consumer protocol: its settings, its race, its epochs."""
+"""Reports on a group of the consumer protocol: its settings, its race, its epochs."""
 
 from __future__ import annotations
 

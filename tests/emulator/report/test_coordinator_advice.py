@@ -1,4 +1,4 @@
-"""What a run's screen says where a coordinator failed: why, and what would help here."""
+"""The screen of a run after a failure of a coordinator: causes and advice."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_commits_that_timed_out_at_a_stale_coordinator_ask_for_a_longer_session(
 
 
 @pytest.mark.parametrize("scenario", ["coordinator-goes-on-alone", str(SPLIT_BRAIN)])
-def test_what_a_coordinator_did_alone_asks_for_two_in_sync(scenario):
-    """A session however long would not."""
+def test_commits_of_a_coordinator_alone_ask_for_two_in_sync(scenario):
+    """A longer session would not help."""
     said = screen(scenario)
 
     assert (

@@ -65,8 +65,8 @@ def one_of(a=Protocol.CONSUMER, b=Protocol.CONSUMER):
     return finished
 
 
-def test_a_group_has_been_in_its_state_since_it_came_there():
-    """What does not change the state does not change the time."""
+def test_the_time_of_a_state_is_its_start():
+    """Events that do not change the state do not change the time."""
     finished = one_of()
     since = finished.now_us
     finished.wait(5)

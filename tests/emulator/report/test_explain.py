@@ -220,8 +220,8 @@ def test_repeated_lines_are_shown_once_and_counted():
     assert len(lines) < 20
 
 
-def test_what_concerns_others_is_left_out():
-    """Neither other partitions nor other members' commits belong to the story."""
+def test_other_partitions_and_members_are_left_out():
+    """Neither other partitions nor other members' commits are shown."""
     history = owner_at_work()
     history.open("c", P1)
     history.crash("a", 80)
@@ -293,8 +293,8 @@ def test_unavailable_brokers_are_shown_for_topic_and_offsets():
     ]
 
 
-def test_who_was_replaced_is_named_where_it_appends():
-    """A commit in the log of a leader that is none any more is not the coordinator's."""
+def test_a_replaced_coordinator_is_named_where_it_appends():
+    """A commit in the log of a stale leader is not the coordinator's."""
     history = owner_at_work()
     offsets = TopicPartition("__consumer_offsets", 4)
     history.say(

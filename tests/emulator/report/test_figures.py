@@ -36,7 +36,7 @@ def test_the_slowest_of_several_takeovers_is_shown():
 
 
 def test_without_a_takeover_nothing_is_shown():
-    """Nor of lag that never rose."""
+    """Nor of a lag that never rose."""
     assert ("", "") == (takeover(metrics()), lag_recovery(metrics()))
 
 

@@ -62,8 +62,8 @@ def test_a_listener_that_fails_is_not_caught_by_itself():
         ('fail_listener = "billing-1"\nfor = "1s"\ncall = "asigned"\nat = "1s"', "assigned"),
     ],
 )
-def test_what_makes_no_sense_is_refused(text, said):
-    """With what is wrong, and what is there instead."""
+def test_impossible_acts_are_refused(text, said):
+    """With the error and the possible values."""
     assert said in refusal(more=act(text))
 
 

@@ -1,4 +1,4 @@
-"""Kafka's settings are held against Kafka's rules when the scenario is read."""
+"""Kafka's settings are checked against Kafka's rules when the scenario is read."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ TRIGGERS = [
 
 @pytest.mark.parametrize("name", catalogue.names())
 def test_every_scenario_reads(name):
-    """What we ship is right."""
+    """All shipped scenarios are valid."""
     load(catalogue.path_of(name))
 
 
@@ -48,7 +48,7 @@ def test_the_classic_triggers_and_incidents_are_there():
 
 
 def test_an_entry_has_title_and_comment_without_marks():
-    """What a list shows of a scenario is taken from its first lines."""
+    """A list shows the first lines of a scenario."""
     entry = catalogue.entry("member-crashes")
 
     assert "a member crashes" == entry.title

@@ -41,7 +41,7 @@ def test_scenarios_for_machines_is_a_json_line_each():
 
 
 def test_show_prints_the_file():
-    """What is shown can be piped into a file."""
+    """The output can be piped into a file."""
     assert (0, catalogue.read("quiet"), "") == command("scenarios", "show", "quiet")
 
 

@@ -90,8 +90,8 @@ def test_a_deploy_of_some_members_starts_those():
         ('settings = { "group.consumer.max.size" = 3 }', "a setting of brokers"),
     ],
 )
-def test_what_kafka_would_refuse_of_a_deploy_is_refused(keys, said):
-    """With Kafka's reason, at the act, and with what to do."""
+def test_a_deploy_that_kafka_would_refuse_is_refused(keys, said):
+    """With Kafka's reason, at the act, and with advice."""
     assert said in refusal(("[[fault]]", deploy(keys)))
 
 

@@ -164,6 +164,6 @@ def test_an_override_of_anything_gives_a_scenario_or_is_refused(text, path, more
 
 @given(files())
 @settings(max_examples=60)
-def test_what_a_file_may_say_is_never_refused(document):
-    """Right documents give scenarios: the mutations above start from something."""
+def test_a_valid_document_is_never_refused(document):
+    """Valid documents give scenarios: the mutations above start from them."""
     assert accept(lambda: scenario_of(tidy(document), ScenarioSource("right.toml"))) is not None

@@ -1,4 +1,4 @@
-"""What can be set of the offsets log, under Kafka's names and with Kafka's bounds."""
+"""Settings of the offsets log, with Kafka's names and bounds."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_each_setting_reaches_the_log(given, field, value):
         ),
     ],
 )
-def test_what_kafka_would_refuse_is_refused(given, said):
-    """With what is allowed."""
+def test_settings_that_kafka_would_refuse_are_refused(given, said):
+    """With the allowed values."""
     with pytest.raises(ScenarioError) as refused:
         loads(scenario(given))
 

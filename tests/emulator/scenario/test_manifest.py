@@ -1,4 +1,4 @@
-"""What a result says of its scenario: its hash, what was in force, its content."""
+"""The manifest of a scenario in a result: its hash, the settings in force, its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes with which of Kafka's two group protocols, and what Kafka refuses."""
+"""Settings of each of Kafka's two group protocols, and Kafka's refusals."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_settings_of_the_other_protocol_are_refused(given, said):
         ('"group.consumer.assignors" = "range, range"', "named twice"),
     ],
 )
-def test_settings_of_brokers_are_held_against_their_own_bounds(given, said):
+def test_settings_of_brokers_are_checked_against_their_own_bounds(given, said):
     """A broker that would not start is no cluster."""
     assert said in refusal((GIVEN, CONSUMER), more=f"{OF_BROKERS}{given}")
 

@@ -27,8 +27,8 @@ def test_nothing_said_means_kafkas_defaults():
     assert BrokerSettings() == broker_settings(Cluster())
 
 
-def test_a_member_goes_before_its_group():
-    """What a member says counts, then what its group says."""
+def test_a_member_overrides_its_group():
+    """First the member's setting, then its group's."""
     member = Member(name="a", settings={"max.poll.records": 5})
     settings = consumer_settings(
         group(member, settings={"max.poll.records": 7, "session.timeout.ms": "6s"}), member

@@ -46,14 +46,14 @@ def test_the_schema_is_a_schema():
 
 @pytest.mark.parametrize("name", catalogue.names())
 def test_every_scenario_of_the_catalogue_is_valid(name):
-    """What we ship, an editor accepts."""
+    """An editor accepts all shipped scenarios."""
     assert [] == complaints(catalogue.read(name))
 
 
 @given(files())
 @settings(max_examples=60)
 def test_every_file_that_reads_is_valid(document):
-    """What the reader takes, the schema takes."""
+    """The schema accepts every document that the reader accepts."""
     assert [] == [error.message for error in VALIDATOR.iter_errors(document)]
 
 
@@ -73,7 +73,7 @@ def test_every_file_that_reads_is_valid(document):
         ("members = 3", ""),
     ],
 )
-def test_what_the_reader_refuses_in_one_table_the_schema_refuses(change):
+def test_the_schema_refuses_errors_within_one_table(change):
     """An editor sees misspellings, missing units and wrong types."""
     assert [] != complaints(text(change))
 

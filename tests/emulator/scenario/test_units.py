@@ -64,7 +64,7 @@ def test_a_time_is_read_with_its_unit(text, us):
     ],
 )
 def test_a_wrong_time_is_refused_with_the_reason(text, said):
-    """What is no time says why, and never raises anything else."""
+    """It never raises anything else."""
     with pytest.raises(ValueError, match=said):
         parse_duration(text)
 
@@ -100,7 +100,7 @@ def test_every_size_can_be_written_and_read_again(size):
     ],
 )
 def test_a_wrong_rate_is_refused_with_the_reason(text, said):
-    """What is no rate says why."""
+    """In one line."""
     with pytest.raises(ValueError, match=said):
         parse_rate(text)
 
@@ -115,7 +115,7 @@ def test_a_wrong_rate_is_refused_with_the_reason(text, said):
     ],
 )
 def test_a_wrong_size_is_refused_with_the_reason(text, said):
-    """What is no size says why."""
+    """In one line."""
     with pytest.raises(ValueError, match=said):
         parse_size(text)
 
@@ -138,7 +138,7 @@ def test_every_speed_can_be_written_and_read_again(rate):
     ],
 )
 def test_a_wrong_speed_is_refused_with_the_reason(text, said):
-    """What is no speed says why."""
+    """In one line."""
     with pytest.raises(ValueError, match=said):
         parse_byte_rate(text)
 

@@ -58,8 +58,8 @@ def test_a_dumped_scenario_keeps_its_variants():
         ('set = ["topic', 'sets = ["topic', 'did you mean "set"'),
     ],
 )
-def test_what_is_wrong_with_a_variant_is_said(was, becomes, said):
-    """By its place, with what is allowed."""
+def test_a_wrong_variant_is_refused(was, becomes, said):
+    """With its place and the allowed values."""
     with pytest.raises(ScenarioError) as caught:
         loads(TEXT.replace(was, becomes))
 

@@ -63,14 +63,14 @@ def test_a_table_of_spark_comes_to_the_same_ledger(session, tmp_path):
     assert expected == audit(OnSpark(session, table, TERMS), TERMS)
 
 
-def test_what_is_wrong_with_a_log_arrives_as_it_was_said(session, tmp_path):
+def test_errors_of_a_log_arrive_unchanged(session, tmp_path):
     """In a task that reads, and in one that accounts."""
     path = write(tmp_path / "log.parquet", records(0, 20, "m1", 0))
     short = Terms(limits=limits(p0=12))
     backwards = [row._replace(start=row.end + 1) for row in records(0, 3, "m1", 0)]
     bad = write(tmp_path / "bad.parquet", backwards)
 
-    with pytest.raises(AuditError, match="orders-0: offset 19 was processed, and its log is said"):
+    with pytest.raises(AuditError, match="orders-0: offset 19 was processed, but the given end of its log is 12"):
         audit(OnSpark(session, source_of(path), short), short)
     with pytest.raises(AuditError, match="times out of order"):
         audit(OnSpark(session, source_of(bad), Terms()), Terms())
@@ -81,7 +81,7 @@ def test_what_is_wrong_with_a_log_arrives_as_it_was_said(session, tmp_path):
     [
         ("nowhere", "table", "nowhere: cannot be read: .* cannot be found"),
         ("file:///nowhere.csv", None, "Path does not exist: file:/nowhere.csv"),
-        ("nofs://logs/a.csv", None, 'scheme "nofs" .Spark has nothing that reads such addresses'),
+        ("nofs://logs/a.csv", None, 'scheme "nofs" .Spark has no file system for this address'),
     ],
 )
 def test_a_log_that_spark_cannot_reach_is_named(session, name, format_, said):

@@ -65,7 +65,7 @@ def refusal(engine: InProcess | OnSpark) -> str:
     return str(refused.value).partition("/log.")[2]
 
 
-def test_what_is_wrong_with_text_is_said_alike(session, log):
+def test_errors_of_text_are_reported_alike(session, log):
     """By its line, if it is known; JSON lines of a byte range have no numbers."""
     with log.open("a", newline="") as file:
         file.write("\r\norders;0;x;m;1;\r\n" if log.suffix == ".csv" else '{"offset": 9}\n')

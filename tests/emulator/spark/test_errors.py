@@ -1,4 +1,4 @@
-"""What is said of a task that broke off."""
+"""Messages about a task that failed."""
 
 from __future__ import annotations
 

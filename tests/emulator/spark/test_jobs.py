@@ -1,4 +1,4 @@
-"""What is said when a job breaks off, and when Spark itself is gone."""
+"""Messages when a job fails, and when Spark itself ends."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_a_spark_that_has_died_is_no_disk_that_is_full(error):
         raise error
 
 
-def test_a_task_that_breaks_off_says_why():
-    """And what is left."""
+def test_a_failed_task_has_its_reason():
+    """With the files that are left."""
     error = PySparkRuntimeError("aborted\n  ValueError: no such thing\n")
 
     with (
@@ -50,7 +50,7 @@ def test_a_killed_worker_has_an_error_of_its_own(text):
         raise PySparkRuntimeError(text)
 
 
-def test_what_is_no_fault_of_sparks_is_passed_on():
+def test_other_errors_than_sparks_are_passed_on():
     """A full disk stays a full disk."""
     with pytest.raises(OSError, match="No space"), translated_errors(KEPT):
         raise OSError(28, "No space left on device")

@@ -1,4 +1,4 @@
-"""Who decides the master, and what is said of one that cannot be."""
+"""The choice of the master, and refusals of impossible ones."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_a_master_that_contradicts_spark_submit_is_refused():
 
 
 @pytest.mark.parametrize("master", ["foo", "local[0]", "local[x]", "spark:host", "k8s://", ""])
-def test_what_is_no_master_is_refused(master):
-    """With those that are."""
+def test_an_invalid_master_is_refused(master):
+    """With the valid ones."""
     with pytest.raises(SparkError, match=r"not a master; allowed are local\[\*\]"):
         master_to_set({}, master)
 
@@ -80,7 +80,7 @@ def test_a_connect_server_that_answers_is_left_to_decide():
         assert master_to_set({"SPARK_REMOTE": address}, None) is None
 
 
-def test_what_is_no_address_of_a_connect_server_is_refused():
+def test_an_invalid_address_of_a_connect_server_is_refused():
     """With an example."""
     with pytest.raises(SparkError, match="expected a form such as sc://host:15002"):
         master_to_set({"SPARK_REMOTE": "there"}, None)

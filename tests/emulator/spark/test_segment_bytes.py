@@ -47,8 +47,8 @@ def test_lines_are_the_file_again(data, separator, sizes):
 
 
 @given(files, files, separators)
-def test_what_a_file_has_grown_by_is_not_read(data, more, separator):
-    """It ends where it ended when it was found."""
+def test_bytes_appended_later_are_not_read(data, more, separator):
+    """The file ends where it ended when it was found."""
     grown = data + more
     lines = lines_of(grown, separator)
 
@@ -88,8 +88,8 @@ def test_files_of_one_task_are_separated():
     assert dict(zip(sizes, (b"a\nb\nc", b"d\n\n", b"f\ng\n"), strict=True)) == found
 
 
-def test_what_is_not_taken_of_a_file_is_passed_over():
-    """The next one is whole all the same."""
+def test_unread_bytes_of_a_file_are_skipped():
+    """The next one is complete all the same."""
     rows = {"value": [b"1", b"2", b"3"], "file_path": ["a", "a", "b"]}
     files_found = by_file(iter([pa.RecordBatch.from_pydict(rows)]))
 

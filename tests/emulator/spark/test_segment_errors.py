@@ -56,7 +56,7 @@ def test_a_spark_that_dies_is_reported():
         raise Py4JError("gone")
 
 
-def test_what_a_worker_refuses_stays_a_refusal():
+def test_a_refusal_of_a_worker_stays_a_refusal():
     """Its message is whole."""
     text = "Traceback:\n  emulator.logs.offsets_log.finding.LogFileError: hdfs://n/x: not a log: no\n at"
 

@@ -157,7 +157,7 @@ def gaps_in(folder, place):
 
 
 def test_the_settings_of_the_session_are_as_before(session, folder, tmp_path):
-    """Who asked for files of another size a task gets them."""
+    """The user's own partition size is kept."""
     del folder
     name = "spark.sql.files.maxPartitionBytes"
     before = session.spark.conf.get(name)
@@ -196,13 +196,13 @@ def refused(session, uri):
         (f"{LOGS}/nowhere/*.log", "no such file or folder"),
         (f"{LOGS}/note*", "none of the matching files is a segment"),
         ("viewfs://segments", "viewfs://segments: no segment in this folder; segments are files"),
-        ("what://is/that", 'No FileSystem for scheme "what". Spark has no file system for such'),
-        ("s3a://bucket/logs", "S3AFileSystem not found. Spark has no file system for such"),
+        ("what://is/that", 'No FileSystem for scheme "what". Spark has no file system for this'),
+        ("s3a://bucket/logs", "S3AFileSystem not found. Spark has no file system for this"),
         ("hdfs:///logs", "hdfs:///logs: cannot be read: IOException: Incomplete HDFS URI, no host"),
         ("viewfs://unknown/logs", "cannot be read: IOException: ViewFs: Cannot initialize"),
     ],
 )
-def test_what_cannot_be_found_is_refused(session, folder, uri, reason):
+def test_missing_files_are_refused(session, folder, uri, reason):
     """In the file system's own words, in one line."""
     del folder
 

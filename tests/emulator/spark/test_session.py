@@ -1,4 +1,4 @@
-"""What a session is like, and what travels to its workers."""
+"""The properties of a session, and the code that is sent to its workers."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_workers_are_this_python_and_have_our_packages(session):
 
 @pytest.mark.spark
 def test_nothing_listens_beyond_this_machine(session):
-    """And there is no page of Spark's own."""
+    """Spark's own page is off."""
     context = session.spark.sparkContext
 
     assert "127.0.0.1" == context.getConf().get("spark.driver.host")

@@ -64,7 +64,7 @@ def test_spark_writes_the_same_bytes_as_a_loop(played, tasks, tmp_path):
 
 
 def test_quantiles_by_spark_sql_are_ours(session, played):
-    """What we say of a study can be asked of its rows, and is the same."""
+    """SQL over a study's rows gives the reported quantiles."""
     folder, _ = played
     (cell, _) = read_results(folder, plan_of())
     session.spark.read.parquet(str(folder / "runs")).createOrReplaceTempView("runs")

@@ -54,7 +54,7 @@ def test_the_best_cell_has_the_least_where_the_bounds_hold():
     )
 
 
-def test_a_bound_over_seeds_is_held_against_the_statistic():
+def test_a_bound_over_seeds_is_compared_with_the_statistic():
     """One run may be outside."""
     goal = '{ least = "commit interval", expect = { "reprocessed.mean" = "<= 5" } }'
     found = findings_of(goal, [1, 6, 1, 1], [4, 5, 4, 4])
@@ -82,8 +82,8 @@ def test_cells_that_may_equal_the_best_are_named():
     assert "Worst: commit interval=5s: reprocessed 3.75 ± 2.72." in list(sentences(distinct))
 
 
-def test_the_second_thing_decides_where_the_first_is_equal():
-    """And a cell that has less of the second alone is named beside the best."""
+def test_the_second_goal_decides_where_the_first_is_equal():
+    """A cell that has less of the second alone is named beside the best."""
     goal = '{ least = ["reprocessed", "members"] }'
     found = findings_of(goal, [5, 5], [0, 0], [7, 7], [1, 1], more=MEMBERS)
 
@@ -122,7 +122,7 @@ def test_a_cell_in_which_every_run_failed_takes_no_answer_along():
     assert any("all 4 runs of a cell" in each for each in sentences(found))
 
 
-def test_what_is_given_is_answered_value_by_value():
+def test_given_settings_are_answered_value_by_value():
     """It is not a choice; a table has a row for each value."""
     given = f"{MEMBERS}given = true\n"
     found = findings_of('{ least = "reprocessed" }', [5, 5], [1, 1], [2, 2], [9, 9], more=given)
@@ -187,7 +187,7 @@ def test_a_goal_that_makes_no_sense_is_refused(goal, said):
 
 
 def test_differences_are_to_the_first_choice_under_the_same_circumstances():
-    """What is given stays as it is."""
+    """Given settings stay the same."""
     plan = plan_of(study_of(more=f"{MEMBERS}given = true\n"))
 
     found = differences(results_of(plan, [1], [2], [4], [8]), ["reprocessed"])

@@ -57,8 +57,8 @@ def leave_behind(folder, chunk, text):
     path.write_text(text)
 
 
-def test_what_is_at_work_is_written_down_and_taken_away(tmp_path):
-    """Only SIGKILL leaves it."""
+def test_runs_in_progress_are_noted_and_removed(tmp_path):
+    """Only SIGKILL leaves the note."""
     rows = tmp_path / "cell=0" / "seeds-0-6.parquet"
 
     with attempts_at(rows) as attempts:
@@ -82,7 +82,7 @@ def test_deaths_are_counted_over_attempts(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "?", "4\n2", "4\nx y"])
-def test_what_cannot_be_read_counts_no_death(tmp_path, text):
+def test_an_unreadable_note_counts_no_death(tmp_path, text):
     """It was being written when the process died."""
     rows = tmp_path / "seeds-0-6.parquet"
     path_of(rows).write_text(text)
@@ -167,7 +167,7 @@ def rounds_in(folder):
     return _Rounds(plan_of(), folder, lambda *_: None, lambda _: None)
 
 
-def test_what_was_at_work_is_tried_again_alone(tmp_path):
+def test_a_run_in_progress_is_tried_again_alone(tmp_path):
     """So one that kills its process takes no other with it."""
     tasks, given = tasks_of(plan_of())[:3], []
 

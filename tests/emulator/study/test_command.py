@@ -104,8 +104,8 @@ def test_another_goal_uses_the_existing_runs(tmp_path):
 
 
 @pytest.mark.long
-def test_a_study_that_is_killed_goes_on(tmp_path):
-    """What is there is whole; afterwards all is as if nothing had happened."""
+def test_a_study_that_is_killed_resumes(tmp_path):
+    """Its files are complete; afterwards the result is the same."""
     path = written(tmp_path, ("seeds = 6", "seeds = 60"))
     command = [
         sys.executable,
@@ -209,7 +209,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
 
 
 def test_another_studys_folder_is_refused(tmp_path):
-    """And it stays as it was."""
+    """It is unchanged."""
     study(written(tmp_path), tmp_path / "out", "--seeds", 1)
 
     status, _, err = study(written(tmp_path), tmp_path / "out", "--seeds", 2)
@@ -317,7 +317,7 @@ def test_progress_has_the_remaining_time(monkeypatch):
     assert "runs: 250 of 1,000 (25%), 30 s left" in terminal.getvalue()
 
 
-def test_who_plays_it_is_said_before_it_is_played(tmp_path, monkeypatch):
+def test_the_engine_is_named_before_the_study_is_played(tmp_path, monkeypatch):
     """On a terminal, with the amount of work."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

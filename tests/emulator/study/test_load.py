@@ -50,8 +50,8 @@ def test_a_value_may_change_several_keys_under_one_name():
         (("title", "title = "), "not TOML"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(change, said):
-    """And what is allowed there."""
+def test_errors_have_their_place(change, said):
+    """With the allowed values."""
     with pytest.raises(ScenarioError) as raised:
         loads(text_of(change), "my.toml")
 
@@ -76,8 +76,8 @@ def test_the_studies_that_come_along_are_found_by_name():
     assert all(load(path_of(name)).question.endswith("?") for name in names())
 
 
-def test_a_name_that_is_nearly_right_is_helped():
-    """Who types it by heart gets the right one."""
+def test_a_misspelt_name_gets_the_closest_one():
+    """Names are often typed from memory."""
     with pytest.raises(ScenarioError, match='did you mean "f3-commit-interval"'):
         path_of("f3-commit-intervall")
 

@@ -1,4 +1,4 @@
-"""What a study plays: cells, seeds and chunks."""
+"""The plan of a study: cells, seeds and chunks."""
 
 from __future__ import annotations
 

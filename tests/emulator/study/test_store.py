@@ -97,8 +97,8 @@ def test_a_chunk_is_done_only_when_all_of_it_is_there(task, tmp_path, monkeypatc
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_the_folder_says_what_it_holds(tmp_path):
-    """And by what it was played."""
+def test_the_folder_has_a_manifest(tmp_path):
+    """With the versions that played it."""
     store.begin(tmp_path / "new", study_manifest(plan_of()))
 
     document = json.loads((tmp_path / "new" / "manifest.json").read_text())
@@ -157,7 +157,7 @@ def test_a_study_whose_cells_change_is_another_one():
     assert 3 == len(keys)
 
 
-def test_what_is_asked_of_the_rows_makes_no_other_study():
+def test_another_goal_is_the_same_study():
     """Another goal or metric uses the existing runs; a new column has to be played."""
     changes = (
         ("title", "title"),

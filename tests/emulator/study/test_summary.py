@@ -52,8 +52,8 @@ def test_differences_are_paired_by_seed():
     )
 
 
-def test_protocols_are_held_against_the_first_at_the_same_settings():
-    """And settings against the first ones under the same protocol."""
+def test_protocols_are_compared_with_the_first_at_the_same_settings():
+    """Settings are compared with the first ones under the same protocol."""
     plan = plan_of(study_of(("seeds = 6", 'seeds = 6\nprotocols = ["eager", "static"]')))
     results = results_of(plan, [1, 1], [2, 2], [4, 4], [8, 8])
 
@@ -105,7 +105,7 @@ def test_the_setting_that_moves_a_metric_is_ranked_first(grid):
 
 
 def test_noise_alone_gives_no_setting_a_share(grid):
-    """What chance explains is taken off; the interval reaches down to nothing."""
+    """The share of randomness is subtracted; the interval includes zero."""
     chance = np.random.default_rng(5).normal(size=(6, 30))
 
     found = influences(results_of(grid, *chance.tolist()), ["reprocessed"])
@@ -113,7 +113,7 @@ def test_noise_alone_gives_no_setting_a_share(grid):
     assert all(each.low == 0.0 for each in found)
 
 
-def test_what_hardly_differs_is_moved_by_nothing(grid):
+def test_a_negligible_difference_has_no_cause(grid):
     """A difference below one percent has no cause worth naming."""
     rows = [
         [1000 + members + each for each in (0, 1, 2)] for _ in range(2) for members in (2, 3, 4)
@@ -125,7 +125,7 @@ def test_what_hardly_differs_is_moved_by_nothing(grid):
 
 
 def test_ranks_need_two_cells_and_two_seeds():
-    """Else there is no variance to share out."""
+    """With fewer there is no variance to divide."""
     assert [] == influences(results_of(plan_of(), [1], [2]), ["reprocessed"])
     assert [] == influences([], ["reprocessed"])
 

@@ -48,7 +48,7 @@ GROUP = 'work = "5ms"'
 
 @dataclass(frozen=True)
 class Seen:
-    """What one run shows."""
+    """The events of one run."""
 
     run: Run
 

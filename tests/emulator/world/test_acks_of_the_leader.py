@@ -73,7 +73,7 @@ def test_a_leader_does_not_acknowledge_at_the_instant_of_its_end(before_us, lost
 
 
 def test_a_leader_whose_disk_is_full_acknowledges_nothing():
-    """What it had appended until then is gone with it; what it refused is sent again."""
+    """Its records until then are lost with it; refused ones are sent again."""
     cut = 'cut = ["broker-1", "broker-2"]\nat = "10s"\nfor = "30s"'
     full = 'fill_disk = "broker-1"\nat = "12s"\nfor = "20s"'
     crash = 'crash_broker = "broker-1"\nat = "18s"'

@@ -45,7 +45,7 @@ def test_a_commit_is_answered_when_it_is_appended(make):
 
 @pytest.mark.parametrize("make", [lambda: Bench(**FACTOR_ONE), shrunk], ids=["factor 1", "shrunk"])
 def test_a_record_is_visible_when_it_is_appended(make):
-    """And what was under way when the ISR shrank became visible then."""
+    """Records in flight when the ISR shrank became visible then."""
     bench = make()
     log = bench.world.topics.find(T0)
     offset = log.end(bench.now)
@@ -54,7 +54,7 @@ def test_a_record_is_visible_when_it_is_appended(make):
     assert log.appended_at(offset) == log.visible_us(offset)
 
 
-def test_what_waits_for_followers_is_safe_when_the_leader_is_left_alone():
+def test_waiting_records_are_safe_when_the_leader_is_left_alone():
     """The ISR shrinks to the leader: no follower is waited for any more."""
     bench = Bench()
     bench.brokers.crash(2, 0)

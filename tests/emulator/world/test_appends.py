@@ -66,7 +66,7 @@ def settled(bench, call):
 
 
 def test_a_batch_may_be_as_large_as_the_limit():
-    """And not a byte larger."""
+    """And not one byte larger."""
     free = Bench()
     commit(free, partitions=3)
     (written,) = free.written(Appended)
@@ -94,8 +94,8 @@ def test_a_group_too_large_for_a_record_rebalances_for_ever():
     assert ["MESSAGE_TOO_LARGE"] == [what.error for what in bench.written(AppendFailed)]
 
 
-def test_what_has_waited_is_cut_where_a_batch_is_full():
-    """What comes after it goes on when that is written, with all that has come meanwhile."""
+def test_waiting_records_are_split_where_a_batch_is_full():
+    """The rest is written after it, with all that has come meanwhile."""
     one = size_of_one()
     bench = limited(HEADER_BYTES + 3 * (one - HEADER_BYTES))
     bench.brokers.slow_disk(1, SLOW, 0)
@@ -141,7 +141,7 @@ def test_a_batch_too_large_fails_alone():
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1_048_588, [8]), (122, [3, 3, 2])])
-def test_what_expires_at_once_is_cut_where_a_batch_is_full(limit, expected):
+def test_expired_offsets_are_split_where_a_batch_is_full(limit, expected):
     """No tombstone depends on another one, not even those of one group."""
     bench, written = limited(limit), []
     commit_singly(bench, "a", "b")
@@ -172,8 +172,8 @@ def test_offsets_of_a_deleted_topic_are_cut_where_a_batch_is_full():
     assert [3, 3] == [len(records) for records in written]
 
 
-def test_what_cannot_expire_expires_when_there_is_room():
-    """Tombstones that fail are taken back, whatever is written of others."""
+def test_a_failed_expiration_is_repeated_when_there_is_room():
+    """Failed tombstones are reverted, whatever is written of others."""
     bench = limited(122)
     commit_singly(bench, "g")
     bench.brokers.fill_disk(1, 0)
@@ -186,8 +186,8 @@ def test_what_cannot_expire_expires_when_there_is_room():
     assert "g" not in bench.host().coordinator.state.durable.groups
 
 
-def test_a_group_that_cannot_be_removed_is_there_as_it_was():
-    """And goes when there is room."""
+def test_a_group_that_cannot_be_removed_is_unchanged():
+    """It is removed when there is room."""
     bench = Bench()
     for member in bench.form():
         settled(bench, bench.leave(member))

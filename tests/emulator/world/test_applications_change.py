@@ -84,7 +84,7 @@ def test_members_take_their_turns():
 
 
 def test_a_process_that_starts_later_starts_with_the_new_topics():
-    """What was decided for a member holds for its next process, too."""
+    """A change of a member holds for its next process, too."""
     restart = '\n\n[[fault]]\nclose = "g-1"\nat = "12s"\nrestart_after = "1s"\n'
     seen = played(OTHER + restart)
     opened = seen.after(13 * SECOND, EpochOpened, consumer="g-1")

@@ -136,7 +136,7 @@ def test_a_request_to_a_dead_broker_fails_after_a_round_trip():
 
 
 def test_a_paused_coordinator_answers_when_it_runs_again():
-    """What came meanwhile lay in its socket."""
+    """Requests meanwhile waited in its socket."""
     seen = paused("coordinator of g", "3s", settings='"auto.commit.interval.ms" = "2s"')
     waited = [event for event in seen.all(CommitSent) if 10 * SECOND < event.at_us < 13 * SECOND]
     accepted = {event.what.commit: event.at_us for event in seen.all(CommitAccepted)}

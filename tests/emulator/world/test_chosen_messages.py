@@ -117,7 +117,7 @@ def test_a_message_that_two_faults_choose_is_lost_once():
 
 
 def test_only_messages_from_the_faults_time_on_count():
-    """And only those before the time it names."""
+    """And only until its end."""
     late = chosen("lose_message", kind="OffsetCommit", rest='at = "12s"')
     seen = staged(late)
     in_window = seen.only(MessageLost)
@@ -215,8 +215,8 @@ def test_a_fault_that_does_not_find_its_message_is_reported_at_the_end():
         ('[[fault]]\ncrash = "g-1"\nwhen = "g-1 closing"', "its moment never came"),
     ],
 )
-def test_a_run_warns_of_what_never_struck(fault, said):
-    """Else its empty ledger would be taken for good news."""
+def test_a_run_warns_of_faults_that_did_not_fire(fault, said):
+    """Its empty ledger would otherwise look like a good result."""
     (finding,) = staged(fault).run.findings
 
     assert (Law.FAULT_MISSED, Severity.WARNING) == (finding.law, finding.severity)

@@ -148,7 +148,7 @@ def test_an_acknowledged_commit_is_never_lost(config, plan):
 
 @few
 @given(plan=PLANS)
-def test_in_the_end_all_replicas_agree_also_after_unclean_elections(plan):
+def test_all_replicas_agree_at_the_end_also_after_unclean_elections(plan):
     """A record lost on one replica is lost on all, and every truncation is emitted."""
     played = Played(plan, '"unclean.leader.election.enable" = true')
     played.end()

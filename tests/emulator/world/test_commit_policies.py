@@ -1,4 +1,4 @@
-"""Who commits what, when: each policy by the commits its members send."""
+"""Commits of each policy, by the commits its members send."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_a_fenced_member_loses_its_partitions_and_comes_back_under_its_id():
     assert 2 == len(seen.only(ListenerCalled, call="lost").what.partitions)
 
 
-def test_what_was_revoked_can_be_lost_as_well():
+def test_revoked_partitions_can_be_lost_as_well():
     """A member fenced with a queued revocation gets both calls; each partition ends once."""
     more = """
 [[group.member]]
@@ -259,8 +259,8 @@ lose_message = { kind = "ConsumerGroupHeartbeat", part = "request", member = "g-
 # -- the log -----------------------------------------------------------------------------------
 
 
-def test_what_the_coordinator_holds_is_what_replay_of_all_appends_gives():
-    """Law 3: nothing but records changes durable state, whatever happened on the way."""
+def test_the_coordinators_state_equals_a_replay_of_all_appends():
+    """Law 3: only records change durable state."""
     faults = """
 [[fault]]
 crash = "g-1"

@@ -151,7 +151,7 @@ def test_a_wake_up_that_puts_another_of_the_same_instant_off_delays_it():
 
 
 def test_a_machine_that_is_gone_is_never_woken():
-    """Nor by what is set afterwards."""
+    """Nor by deadlines set afterwards."""
     kernel = Kernel()
     machine = Machine(kernel)
     machine.deadlines.set("a", 5)

@@ -140,7 +140,7 @@ def test_a_run_leaves_nothing_behind_that_the_next_one_sees():
     assert first.events == again.events
 
 
-def test_who_looks_changes_nothing():
+def test_observers_change_nothing():
     """Keeping events, listening to them, or writing polls too: the digest is that of the run."""
     scenario = emulator.loads(WIDE)
     heard = []
@@ -155,7 +155,7 @@ def test_who_looks_changes_nothing():
 
 
 def test_another_seed_is_another_run():
-    """Everything that is drawn is drawn anew."""
+    """Everything random is drawn again."""
     assert 2 == len({wide(seed).digest for seed in (7, 8)})
 
 

@@ -23,8 +23,8 @@ def test_an_append_on_a_slow_disk_is_replicated_as_much_later():
     assert "NONE" == call.error
 
 
-def test_what_comes_while_a_slow_disk_writes_waits_for_it():
-    """Answers that need no record, too: the partition does one thing after the other."""
+def test_requests_wait_while_a_slow_disk_writes():
+    """Answers without a record, too: the partition does one thing after the other."""
     bench = Bench()
     leader, _ = bench.form()
     bench.brokers.slow_disk(1, SLOW, 0)
@@ -37,8 +37,8 @@ def test_what_comes_while_a_slow_disk_writes_waits_for_it():
     assert "NONE" == plain.error
 
 
-def test_what_has_waited_for_a_slow_disk_is_written_together():
-    """All of it is one record batch, as Kafka batches what is queued.
+def test_requests_that_waited_for_a_slow_disk_are_one_batch():
+    """All of it is one record batch, as Kafka batches queued requests.
 
     The news that the first is safe comes while that is written, and waits for its end.
     """
@@ -135,7 +135,7 @@ def test_a_follower_slower_than_the_commit_timeout_lets_commits_time_out():
 
 
 def test_a_follower_too_slow_for_the_lag_leaves_the_isr():
-    """And is taken in again when its disk is."""
+    """It returns when its disk has recovered."""
     bench = Bench(settings='"replica.lag.time.max.ms" = "4s"')
     bench.brokers.slow_disk(3, 5 * SECOND, 0)
     for number in range(10):
@@ -189,7 +189,7 @@ def test_a_group_that_cannot_be_written_does_not_exist():
     assert ("EMPTY", 0, ()) == bench.group_state()
 
 
-def test_an_assignment_that_cannot_be_written_begins_the_rebalance_anew():
+def test_an_assignment_that_cannot_be_written_restarts_the_rebalance():
     """All parked members get an error; nothing else of the group is reverted."""
     bench = Bench()
     leader, other = bench.form()
@@ -206,7 +206,7 @@ def test_an_assignment_that_cannot_be_written_begins_the_rebalance_anew():
 
 
 def test_heartbeats_need_no_disk():
-    """Nor do reads."""
+    """Reads do not need it either."""
     bench = Bench()
     leader, _ = bench.form()
     bench.brokers.fill_disk(1, 0)
@@ -216,8 +216,8 @@ def test_heartbeats_need_no_disk():
     assert ["NONE"] * 2 == [beat.error, seen.error]
 
 
-def test_what_was_written_before_the_disk_was_full_is_still_replicated():
-    """Followers go on reading it."""
+def test_records_written_before_the_disk_was_full_are_replicated():
+    """Followers continue to read them."""
     bench = Bench()
     call = bench.commit(1)
     bench.brokers.fill_disk(1, 0)

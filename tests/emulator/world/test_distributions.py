@@ -83,7 +83,7 @@ def test_a_uniform_of_one_time_is_that_time():
 
 
 def test_exponential_times_have_the_mean_asked_for():
-    """And the median and tail of a stream without memory."""
+    """With the median and tail of a memoryless stream."""
     values = drawn(Exponential(exponential=10_000))
 
     assert 10_000 == pytest.approx(fmean(values), rel=0.03)

@@ -1,4 +1,4 @@
-"""Who leads when brokers are gone: from the ISR, in the order of the replicas, or not at all."""
+"""Elections when brokers are down: from the ISR, in the order of the replicas, or no leader."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_leaders_of_topics_are_elected_by_the_same_rules(bench):
 
 
 def test_a_topic_that_is_created_while_a_broker_is_gone_is_led_by_a_living_one(bench):
-    """And has the dead one not in sync."""
+    """The dead broker is not in sync."""
     dead(bench, 2)
     log = bench.world.topics.logs["t"]
     bench.world.topics.add_partitions(log, 6, bench.now)
@@ -151,7 +151,7 @@ def test_a_topic_that_is_created_while_a_broker_is_gone_is_led_by_a_living_one(b
 
 
 def test_where_it_is_allowed_a_replica_that_is_not_in_sync_leads():
-    """What it does not have is lost, though it had been safe."""
+    """Records that it lacks are lost, although they had been safe."""
     bench = Bench(settings=UNCLEAN)
     bench.commit(1)
     bench.settle()

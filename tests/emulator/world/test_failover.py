@@ -1,4 +1,4 @@
-"""What survives when the broker of a coordinator dies, step by step of a rebalance.
+"""State that survives when the broker of a coordinator dies, step by step of a rebalance.
 
 A replication takes 10 ms: after 5 ms the followers have a record, after 10 ms the leader knows that
 they do.
@@ -77,7 +77,7 @@ def test_a_rebalance_of_an_empty_group_leaves_it_empty(bench):
 
 
 def test_a_rebalance_of_a_stable_group_is_as_if_it_had_not_begun(bench):
-    """Who had left is back, who had only joined the unfinished one is unknown."""
+    """A member that left is back, one that joined in the unfinished rebalance is unknown."""
     leader, other = bench.form()
     third = bench.new_id()
     joined = bench.join(third)

@@ -1,4 +1,4 @@
-"""What is done to members: closing, pausing, hanging, cutting off, rolling through a group."""
+"""Faults and acts on members: close, pause, hang, cut, rolling restart."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_a_close_finishes_its_batch_commits_and_leaves():
     assert 0 == seen.run.ledger.reprocessed == seen.run.ledger.partial
 
 
-def test_a_close_in_mid_batch_finishes_the_record_under_work_only():
-    """What poll handed out behind it is committed and never worked on: lost."""
+def test_a_close_in_mid_batch_finishes_the_current_record_only():
+    """The rest of the poll is committed and never processed: lost."""
     backlog = "partitions = 6\nbacklog = 50"
     text = '[[fault]]\nclose = "g-1"\nat = "9050ms"\nmid_batch = true\n'
     seen = staged(text, topic=backlog, group=SLOW)
@@ -84,8 +84,8 @@ def test_a_close_in_mid_batch_finishes_the_record_under_work_only():
 @pytest.mark.parametrize(
     ("grace", "how"), [("20s", "closed"), ("300ms", "killed"), ("0s", "killed")]
 )
-def test_who_has_not_closed_within_its_grace_is_killed(grace, how):
-    """A record of three seconds is longer than some graces."""
+def test_a_process_that_exceeds_its_grace_period_is_killed(grace, how):
+    """A record of three seconds is longer than some grace periods."""
     hang = '[[fault]]\nhang = "g-1"\nat = "8900ms"\nfor = "3s"\n'
     seen = played(f'close = "g-1"\nat = "9500ms"\ngrace = "{grace}"\n{hang}', group=SLOW)
     stopped = seen.only(ConsumerStopped)
@@ -135,8 +135,8 @@ def test_a_second_pause_during_a_pause_changes_nothing():
     assert [12 * SECOND] == played(twice).times(ConsumerResumed)
 
 
-def test_who_crashes_during_a_pause_does_not_resume():
-    """Nothing that was held back happens."""
+def test_a_process_that_crashes_during_a_pause_does_not_resume():
+    """No delayed step happens."""
     more = '[[fault]]\ncrash = "g-1"\nat = "10s"'
     seen = played(f'pause = "g-1"\nat = "9s"\nfor = "3s"\n{more}')
 
@@ -275,7 +275,7 @@ def test_with_surge_a_stand_in_starts_before_the_old_one_closes():
     }
 
 
-def test_who_exceeds_the_grace_of_a_rolling_restart_is_killed():
+def test_a_process_that_exceeds_the_grace_period_of_a_rolling_restart_is_killed():
     """The others close in time."""
     hang = '[[fault]]\nhang = "g-1"\nat = "9s"\nfor = "20s"\n'
     seen = rolled(f'grace = "2s"\ngap = "1s"\n{hang}')

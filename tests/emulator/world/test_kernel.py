@@ -40,7 +40,7 @@ def test_the_time_is_that_of_the_running_event(planned):
     assert {int} == {type(now) for _, now in seen}
 
 
-def test_what_is_due_at_the_end_of_a_run_does_not_happen():
+def test_an_event_at_the_end_of_a_run_does_not_happen():
     """The run ends before that instant; one microsecond earlier everything still happens."""
     kernel = Kernel()
     ran = []
@@ -51,8 +51,8 @@ def test_what_is_due_at_the_end_of_a_run_does_not_happen():
     assert ([99], 100) == (ran, kernel.now)
 
 
-def test_what_an_action_schedules_for_now_runs_now_in_its_rank():
-    """An action may add to its own instant, behind what goes first there."""
+def test_an_action_scheduled_for_now_runs_now_in_its_rank():
+    """An action may add to its own instant, after earlier ranks."""
     kernel = Kernel()
     ran = []
 
@@ -116,10 +116,8 @@ def thresholds():
         ((900_000, 7, 3), (900_000, 7, 3)),
     ],
 )
-def test_garbage_is_looked_for_seldom_during_a_run_and_as_before_after_it(
-    thresholds, before, during
-):
-    """Who has switched it off, or looks even more seldom, is left alone."""
+def test_garbage_collection_is_rare_during_a_run_and_restored_after_it(thresholds, before, during):
+    """A rarer or disabled collection is not changed."""
     thresholds(*before)
     kernel = Kernel()
     seen = []

@@ -98,7 +98,7 @@ def test_once_it_runs_again_everything_becomes_durable(plan):
 
 
 def test_while_a_follower_in_sync_is_missing_nothing_becomes_durable():
-    """What the others have fetched meanwhile becomes durable at once when it is back."""
+    """Records that others fetched meanwhile become durable at once when it is back."""
     one = (record(),)
     led = Led([(0, one), (5, "stop"), (20, one), (25, one), (40, "go on")])
 
@@ -141,7 +141,7 @@ def test_followers_have_a_record_after_half_of_its_replication():
     assert [(110, 2)] == led.written
 
 
-def test_a_follower_that_stops_keeps_what_it_has():
+def test_a_follower_that_stops_keeps_its_records():
     """And no more, whatever its leader appends."""
     led = Led([(10, (record(),)), (30, (record(),)), (33, "stop"), (50, (record(),))], until=90)
 
@@ -184,7 +184,7 @@ def succeeded(appended_us, crash_us):
     return new, led
 
 
-def test_what_followers_did_not_have_is_lost_with_the_leader():
+def test_unreplicated_records_are_lost_with_the_leader():
     """It was not safe, so no client got a success."""
     new, led = succeeded(100, 104)
 
@@ -193,8 +193,8 @@ def test_what_followers_did_not_have_is_lost_with_the_leader():
     assert 0 == led.copies[1].end
 
 
-def test_what_followers_had_is_safe_when_the_new_leader_knows_that_they_do():
-    """Until then it lies above the high watermark, though it can be read by a load."""
+def test_replicated_records_are_safe_when_the_new_leader_knows():
+    """Until then they are above the high watermark, though a load reads them."""
     new, led = succeeded(100, 106)
     before = new.high_watermark
     loaded = [log_offset for log_offset, _ in new.log.read(new.end)]
@@ -235,7 +235,7 @@ def test_a_follower_out_of_sync_has_caught_up_after_one_replication():
 
 
 def test_a_replica_out_of_sync_keeps_a_log_of_its_own():
-    """What its leader settles behind its back can still be read by whom it is elected."""
+    """Records compacted by its leader can still be read after its election."""
     led = Led([(10, (record(0, 1),)), (50, "stop")], until=60)
     led.log.lead(0, (1, 2))
     led.log.expel(3)

@@ -37,7 +37,7 @@ def move(bench, to):
 
 
 def test_a_load_takes_its_fixed_time_and_that_of_every_byte_and_record():
-    """What lay there before the run counts as well as what was written since."""
+    """Records from before the run count as well as later ones."""
     bench = Bench(cluster=LARGE)
     bench.commit(1)
     bench.settle()
@@ -57,7 +57,7 @@ def test_a_load_takes_its_fixed_time_and_that_of_every_byte_and_record():
 
 
 def test_the_backlog_takes_log_offsets():
-    """What the run writes comes behind it, and is safe like anything else."""
+    """Records of the run follow it, and are safe like any others."""
     bench = Bench(cluster=LARGE)
     bench.commit(1)
     bench.settle()
@@ -187,8 +187,8 @@ def test_a_load_fails_when_the_leadership_is_lost():
     assert 1 == bench.committed()
 
 
-def test_a_load_under_way_dies_with_its_broker():
-    """And begins anew on the next one, when that has been taken for dead."""
+def test_a_load_in_progress_dies_with_its_broker():
+    """It starts again on the next one, when the broker has been fenced."""
     bench = Bench()
     move(bench, 2)
     bench.wait(LOAD // 2)

@@ -125,7 +125,7 @@ def test_a_log_that_is_hardly_dirty_is_left_alone():
 
 
 def test_records_younger_than_the_minimal_lag_stay():
-    """And go once they are old enough, without another append."""
+    """They are removed once they are old enough, without another append."""
     bench = bench_of('"log.cleaner.min.compaction.lag.ms" = "2min"')
     commit_for(bench, 12 * SECOND)
     bench.wait(90 * SECOND)
@@ -149,8 +149,8 @@ def test_records_older_than_the_maximal_lag_make_a_log_overdue():
     assert 1 == len(bench.written(LogCompacted))
 
 
-def test_what_is_not_replicated_is_not_compacted():
-    """Compaction stops at the high watermark, and is made up for when that goes on."""
+def test_unreplicated_records_are_not_compacted():
+    """Compaction stops at the high watermark, and continues when that moves."""
     bench = bench_of('"min.insync.replicas" = 3\n"replica.lag.time.max.ms" = "1d"')
     commit_for(bench, 5 * SECOND)
     cut = bench.cut("broker-1", "broker-3")
@@ -164,8 +164,8 @@ def test_what_is_not_replicated_is_not_compacted():
     assert 1 == len(bench.written(LogCompacted))
 
 
-def test_what_a_leader_compacted_its_successor_has_compacted():
-    """And goes on from there."""
+def test_a_successor_has_the_compacted_log():
+    """It continues from there."""
     bench = bench_of()
     commit_for(bench, 40 * SECOND)
     before = amount(bench)
@@ -216,7 +216,7 @@ def test_a_look_that_could_not_be_is_made_up_for(kept_from, again):
 
 
 def test_a_small_offset_map_ends_a_compaction_early():
-    """What lies behind the last key that fits is compacted by the next one."""
+    """Records after the last key that fits are compacted by the next one."""
     benches = bench_of(), bench_of(OF_TWO_KEYS)
     for bench in benches:
         for partition in range(3):

@@ -270,8 +270,8 @@ def test_a_stand_in_comes_with_the_new_settings():
     assert [("consumer", "g-0+", 3)] == changes(seen)
 
 
-def test_a_second_deploy_restarts_the_stand_ins_and_not_whom_they_stand_in_for():
-    """Who is gone for good stays gone."""
+def test_a_second_deploy_restarts_the_replacements_only():
+    """A process that left for good stays away."""
     seen = staged(run_for="80s", keys="surge = true")
     (back,) = [e.id for e in seen.all(FaultBegan) if e.what.fault == "back"]
     started = [e.what.consumer for e in seen.all(ConsumerStarted) if e.id > back]

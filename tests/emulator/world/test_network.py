@@ -47,7 +47,7 @@ def test_a_delay_is_drawn_by_the_link_and_the_time_sent(times, order):
 
 
 def test_each_direction_of_each_pair_has_delays_of_its_own():
-    """Nor do two seeds share any."""
+    """No two seeds share them."""
     drawn = {
         (seed, *ends): [
             wire(seed, latency=Uniform(uniform=(0, 10**9))).delay(*ends, now) for now in range(50)

@@ -15,8 +15,8 @@ from .stage import SECOND, staged
 # -- deleting ----------------------------------------------------------------------------------
 
 
-def test_deleted_offsets_are_gone_and_the_group_begins_anew():
-    """The topic's offsets vanish because of the act, and all of them are repeated."""
+def test_after_deleted_offsets_the_group_starts_over():
+    """The topic's offsets are deleted by the act, and all records are repeated."""
     seen = away('delete_offsets = "g"\ntopic = "t"\nat = "14s"')
     dropped = seen.only(OffsetsDropped)
 
@@ -36,8 +36,8 @@ def test_single_partitions_can_be_deleted():
     assert {"offset deleted": 100} == seen.run.ledger.by_cause()
 
 
-def test_with_latest_deleted_offsets_lose_what_was_not_read():
-    """What came while the group was away is passed over, and the act is the root."""
+def test_with_latest_deleted_offsets_lose_unread_records():
+    """Records that came while the group was away are skipped, and the act is the root."""
     latest = '[[group.member]]\nname = "g-0"\nsettings = { "auto.offset.reset" = "latest" }\n'
     seen = away('delete_group = "g"\nat = "14s"', group=ALONE + latest)
     (cause,) = seen.run.ledger.by_cause()

@@ -82,7 +82,7 @@ def test_the_tool_times_out_without_an_answer():
     assert {} == seen.run.ledger.by_cause()
 
 
-def test_what_is_cut_off_from_the_clients_is_cut_off_from_the_tool():
+def test_a_broker_cut_from_the_clients_is_cut_from_the_tool():
     """The administrator is on the side of the clients."""
     cut = '[[fault]]\ncut = ["clients", "brokers"]\nat = "13s"\nfor = "4s"'
     seen = away('delete_group = "g"\nat = "14s"\ntimeout = "3s"', cut)

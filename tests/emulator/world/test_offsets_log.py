@@ -41,8 +41,8 @@ def test_the_size_of_a_commit_is_that_of_its_key_and_value():
     assert size(Record(key, None)) + 2 + 8 + 4 + (1 + 3) + 8 + 1 == size(Record(key, value))
 
 
-def test_what_is_committed_is_what_replay_of_all_appends_gives():
-    """Law 3: nothing but records changes durable state, whatever happened on the way."""
+def test_committed_offsets_equal_a_replay_of_all_appends():
+    """Law 3: only records change durable state."""
     faults = """
 [[fault]]
 crash = "g-1"

@@ -1,4 +1,4 @@
-"""What a replay of a real group of the consumer protocol takes from its history, the world uses."""
+"""The world follows the history of a real group of the consumer protocol."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_its_writes_wait_until_they_time_out(torn):
 
 
 def test_it_steps_down_when_it_hears_of_its_successor(torn):
-    """Who waits is sent elsewhere, and what it wrote alone is cut off."""
+    """Waiting clients get NOT_COORDINATOR, and its own records are truncated."""
     bench, leader, _, heal = torn
     commit = bench.commit(9, broker=1, member_id=leader, generation_id=2)
     end = bench.host(1).log.end

@@ -1,4 +1,4 @@
-"""What lies on the disks: appends, loads, forks, and where two histories part."""
+"""The log on the disks: appends, loads, forks, and where two histories diverge."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def test_a_load_leaves_the_newest_record_of_every_key(plan, settled):
 
 
 @given(batches, st.data())
-def test_a_fork_has_what_lay_below_it_and_nothing_of_what_comes_later(plan, data):
-    """Nor does the log know what is appended to the fork."""
+def test_a_fork_has_earlier_records_only(plan, data):
+    """The log does not have the records of the fork either."""
     log = written(plan)
     ends = [0, *(sum(map(len, plan[: n + 1])) for n in range(len(plan)))]
     end = data.draw(st.sampled_from(ends))
@@ -171,7 +171,7 @@ def test_the_size_of_a_commit_is_that_of_its_bytes(value):
     assert (len(encode_key(key)), len(encode_value(1, value))) == sizes_of(Record(key, value))
 
 
-def test_what_is_settled_can_only_be_read_as_a_whole():
+def test_the_compacted_part_can_only_be_read_as_a_whole():
     """Older records below it are discarded; refused under ``python -O``, too."""
     log = written([(record(0, 1),), (record(0, 2),)])
     log.settle(2)

@@ -178,7 +178,7 @@ def test_retention_drops_what_was_appended_before_and_nothing_else(log, oldest):
 
 
 def test_the_first_offset_after_an_instant_is_not_below_the_log_start():
-    """What retention dropped cannot be found."""
+    """Records removed by retention cannot be found."""
     log = log_of(Topic(name="t", rate=1_000.0))
     log.retain(8_000)
 
@@ -189,7 +189,7 @@ def test_the_first_offset_after_an_instant_is_not_below_the_log_start():
 
 
 def test_a_topic_created_again_gets_another_id():
-    """Its records begin anew, and the ids are the same in every run of the seed."""
+    """Its offsets begin at 0, and the ids are the same in every run of the seed."""
     topics = made()
     one = topics.create(Topic(name="t", rate=1.0), 0)
     topics.delete("t")
@@ -228,14 +228,14 @@ def test_partitions_are_placed_in_turn_by_default():
 
 
 def test_there_are_never_more_copies_than_brokers():
-    """A replication factor above that is lowered."""
+    """A higher replication factor is lowered."""
     assert (1, 2) == made(brokers=2, factor=3).create(Topic(name="t"), 0).partitions[
         0
     ].replicas.brokers
 
 
 def test_a_partition_that_does_not_exist_is_not_found():
-    """Nor one of a topic that is gone."""
+    """Nor one of a deleted topic."""
     topics = made()
     log = topics.create(Topic(name="t", partitions=2), 0)
 

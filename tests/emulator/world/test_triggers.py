@@ -77,7 +77,7 @@ def seen_of(run, member="g-1"):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
-    """What it had sent arrives, what it would have sent does not; it is called by its name."""
+    """Its sent requests arrive, later ones are not sent; the event has its name."""
     run = crashed(step)
     mine, died = seen_of(run)
     later = [event for event in mine if event.row > died]

@@ -67,7 +67,7 @@ def at(step, member="g-0"):
 
 @pytest.mark.parametrize("step", AIMED)
 def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
-    """What it had sent arrives; it is called by its name, and missed when its session is over."""
+    """Its sent requests arrive; it is removed when its session expires."""
     run = aimed('crash = "g-0"', at(step))
     died = run.only(ConsumerStopped, consumer="g-0")
     own = (ListenerCalled, CommitSent, Processed, Polled)

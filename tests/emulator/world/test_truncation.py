@@ -70,8 +70,8 @@ def lost(log: PartitionLog, complete_s: float, at_s: float) -> Truncation | None
     return cut
 
 
-def test_what_was_safe_and_is_not_on_the_new_leader_is_gone():
-    """The next record takes the first offset that was gone."""
+def test_safe_records_that_the_new_leader_lacks_are_truncated():
+    """The next record takes the first truncated offset."""
     log = log_of()
 
     assert Truncation(51, 101, 1) == lost(log, 5.05, 10.05)
@@ -101,7 +101,7 @@ def test_a_leader_that_has_all_that_is_safe_loses_nothing(clean):
     assert (0, 101) == (log.incarnation, log.end(10 * SECOND))
 
 
-def test_what_the_leader_alone_acknowledged_is_gone_with_it():
+def test_records_acknowledged_by_the_leader_alone_are_lost_with_it():
     """``acks=1``: up to when it ran, with any successor; later records are sent again."""
     log = log_of(acks="1")
     log.stall(6 * SECOND)
@@ -113,7 +113,7 @@ def test_what_the_leader_alone_acknowledged_is_gone_with_it():
     assert log.appended(at_us) - (101 - 71) == log.end(at_us)
 
 
-def test_who_has_all_that_the_leader_acknowledged_loses_nothing():
+def test_a_new_leader_with_all_acknowledged_records_loses_nothing():
     """The old leader that comes back, for one."""
     log = log_of(acks="1")
 
@@ -259,7 +259,7 @@ def test_a_commit_in_the_listener_replaces_an_epoch_by_none():
 
 
 def test_an_offset_that_the_log_has_reached_again_is_believed_without_an_epoch():
-    """What came to lie before it meanwhile is lost."""
+    """Records that came before it meanwhile are lost."""
     seen = staged('"sync"', more=LATE_RESTART.format("25s"))
 
     assert [(290, "committed", "")] == opened(seen)[1:]
@@ -277,7 +277,7 @@ def test_a_consumer_that_lags_reads_on_into_the_new_log():
     assert 200 == seen.run.ledger.truncated
 
 
-def test_what_a_consumer_had_fetched_it_works_on_to_the_end():
+def test_a_consumer_finishes_its_fetched_records():
     """Then its position is moved back, into other records with the same offsets."""
     seen = staged(work="98ms")
     cut = seen.only(RecordsTruncated).what

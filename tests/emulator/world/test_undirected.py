@@ -1,4 +1,4 @@
-"""What network and topics do to a run by themselves counts as done to it: no law is broken."""
+"""Undirected effects of network and topics count as faults: no law is broken."""
 
 from __future__ import annotations
 

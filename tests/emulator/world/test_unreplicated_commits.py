@@ -46,8 +46,8 @@ def test_a_commit_survives_if_it_reached_the_next_leader(bench, wait_us, answere
     assert bench.host().log.end == bench.host().log.high_watermark == left
 
 
-def test_what_the_dead_leader_alone_had_is_cut_off_when_it_returns(bench):
-    """It follows the one that was elected."""
+def test_unreplicated_records_are_truncated_when_the_dead_leader_returns(bench):
+    """It follows the elected leader."""
     committing(bench, HALFWAY)
     bench.commit(7)
     bench.brokers.restart(1, 0)
@@ -65,8 +65,8 @@ def test_what_the_dead_leader_alone_had_is_cut_off_when_it_returns(bench):
     assert 7 == bench.committed()
 
 
-def test_what_lies_above_the_high_watermark_is_replayed_and_safe_when_that_is_known(bench):
-    """Till then a plain fetch shows the older offset, and what is stable has to wait [Q19]."""
+def test_records_above_the_high_watermark_are_replayed_and_later_safe(bench):
+    """Until then a plain fetch shows the older offset, and a stable fetch has to wait."""
     bench.commit(1)
     bench.settle()
     bench.commit(2)

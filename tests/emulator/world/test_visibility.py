@@ -31,7 +31,7 @@ def disturbed(plan):
 
 
 @given(spells, st.lists(st.integers(0, 45_000), min_size=1, max_size=10))
-def test_what_was_appended_by_then_is_visible_and_nothing_later(plan, instants):
+def test_earlier_appends_are_visible_and_later_ones_are_not(plan, instants):
     """``when`` and ``as_of`` are each other's inverse."""
     found, _ = disturbed(plan)
     for now in instants:
@@ -60,8 +60,8 @@ def test_when_all_is_well_again_it_is_as_it_would_have_been(plan):
     assert now + 5 + REPLICATION == found.when(now + 5)
 
 
-def test_a_slow_disk_makes_it_stand_and_then_follow_at_a_distance():
-    """What is under way when the disk becomes slow is late as well."""
+def test_a_slow_disk_stops_it_and_then_delays_it():
+    """Records in flight when the disk becomes slow are late as well."""
     found, _ = disturbed([(10_000, 3_000)])
 
     assert [10_000 - REPLICATION] * 2 == [found.as_of(10_000), found.as_of(13_000)]

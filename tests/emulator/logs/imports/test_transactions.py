@@ -1,4 +1,4 @@
-"""What became of the transactions in which offsets were committed."""
+"""The outcome of transactions in which offsets were committed."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from protocols.offsets_topic.segments.record import LogRecord
 from .columns_expected import KEY, VALUE, assert_equal, log_of, log_record, read
 
 
-def test_what_cannot_be_read_is_counted_and_the_rest_is_read():
-    """A gap between batches, a value that is cut off, a key that is no key."""
+def test_unreadable_records_are_counted_and_the_rest_is_read():
+    """A gap between batches, a truncated value, an invalid key."""
     good, spoilt_batch = log_of((KEY, VALUE)), bytearray(log_of((KEY, VALUE)))
     spoilt_batch[-1] ^= 1
     key, value = encode(Record(KEY, VALUE))
@@ -27,7 +27,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_read():
 
 
 def test_a_batch_whose_records_do_not_add_up_is_a_gap():
-    """What was read of it before is not shown."""
+    """Its first records are not shown."""
     batch = bytearray(log_of((KEY, VALUE), (KEY, VALUE)))
     batch[57:61] = (3).to_bytes(4)  # records
     batch[17:21] = crc32c(batch[21:]).to_bytes(4)

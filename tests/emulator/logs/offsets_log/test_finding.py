@@ -88,8 +88,8 @@ def test_two_segments_at_one_offset_are_refused(tmp_path):
         found(tmp_path)
 
 
-def test_what_is_no_file_is_refused(tmp_path):
-    """Missing, an empty folder, a device: named, with what is wanted."""
+def test_paths_that_are_not_files_are_refused(tmp_path):
+    """Missing, an empty folder, a device: named, with the expected content."""
     with pytest.raises(LogFileError, match="nothing: cannot be read: No such file"):
         found(tmp_path / "nothing")
     with pytest.raises(LogFileError, match=r"no segment in this folder; segments are files such"):

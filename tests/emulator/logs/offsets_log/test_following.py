@@ -1,4 +1,4 @@
-"""What groups look like after each record."""
+"""The state of groups after each record."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ def test_compressed_bytes_come_out_whole(data):
 
 
 @given(cut=st.integers(2, len(ZIPPED) - 1))
-def test_a_file_cut_short_gives_what_it_holds(cut):
-    """And says so."""
+def test_a_truncated_file_gives_its_content(cut):
+    """With an error at its end."""
     text, fault = read(ZIPPED[:cut])
 
     assert TEXT.startswith(text)
@@ -54,7 +54,7 @@ def test_a_file_cut_short_gives_what_it_holds(cut):
 
 
 def test_a_file_cut_late_gives_nearly_all():
-    """What was compressed before the cut is not thrown away."""
+    """Bytes compressed before the cut are kept."""
     assert len(read(ZIPPED[:-9])[0]) >= len(TEXT) - 300
     assert TEXT == read(ZIPPED[:-1])[0]
 
@@ -87,7 +87,7 @@ class Failing(io.BytesIO):
 
 
 def test_a_disk_that_fails_ends_the_file():
-    """What was read stays."""
+    """The bytes read before are kept."""
     source = SegmentBytes(Failing(b"all that there is"))
 
     assert b"al" == buffered(source).read()

@@ -47,7 +47,7 @@ def test_a_real_segment_is_read_whole():
 
 
 def test_an_empty_file_has_no_parts(tmp_path):
-    """Nor has a compressed one of nothing."""
+    """Nor has an empty compressed one."""
     assert [] == parts(tmp_path, b"") == parts(tmp_path, gzip.compress(b""))
 
 
@@ -171,7 +171,7 @@ def test_a_file_that_is_cut_short_ends_with_it(tmp_path):
     )
 
 
-def test_what_was_shown_is_not_taken_back(tmp_path):
+def test_a_file_with_output_is_not_refused_any_more(tmp_path):
     """After very many gaps a file is not refused any more."""
     data = b"".join(batch(commit(), at=at)[:-1] + b"\xff" for at in range(1_200))
 

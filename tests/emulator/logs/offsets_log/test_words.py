@@ -72,7 +72,7 @@ def one(folder, data: bytes, **wanted: bool) -> dict:
 
 
 def test_a_tombstone_has_no_payload_but_the_tools_word(tmp_path):
-    """And the size of what is not there."""
+    """With the tool's size of a missing value."""
     line = one(tmp_path, batch(commit()._replace(value=None)))
 
     assert ("<DELETE>", -1) == (line["payload"], line["valueSize"])
@@ -117,7 +117,7 @@ def test_an_append_time_is_called_so(tmp_path):
 
 
 def test_sequences_count_on_from_the_batchs(tmp_path):
-    """And begin again behind 2**31 - 1."""
+    """They begin again after 2**31 - 1."""
     records = [
         LogRecord(n, 0, *raw) for n, raw in enumerate([(encode_key(commit().key), None)] * 3)
     ]
@@ -131,7 +131,7 @@ def test_sequences_count_on_from_the_batchs(tmp_path):
 
 @pytest.mark.parametrize("codec", Compression)
 def test_a_compressed_batch_names_its_codec(tmp_path, codec):
-    """And shows its records as any other does."""
+    """Its records are shown as of any other."""
     head, record = shown(written(tmp_path, batch(commit(offset=9), attributes=codec)), batches=True)
 
     assert codec.name.lower() == head["compresscodec"]
@@ -205,8 +205,8 @@ GOOD = batch(commit(), commit(partition=1))
         ),
     ],
 )
-def test_what_cannot_be_decoded_is_shown_raw_with_the_reason(tmp_path, pair, key, payload, error):
-    """And the batch's place in the file; the records around it as ever."""
+def test_undecodable_records_are_shown_raw_with_the_reason(tmp_path, pair, key, payload, error):
+    """With the batch's position in the file; the records around it are unchanged."""
     lines = shown(written(tmp_path, GOOD + raw_batch(pair, at=2) + batch(commit(), at=3)))
 
     assert [0, 1, 2, 3] == [line["offset"] for line in lines]

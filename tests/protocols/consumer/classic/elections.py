@@ -62,7 +62,7 @@ def moved(*numbers: int, **settings) -> ClientDriver:
 
 
 def fetches(driver: ClientDriver, node: int) -> list[tuple[int, int, int]]:
-    """What is being fetched from a broker: partition, offset, leader epoch."""
+    """Return the fetches in flight to a broker: partition, offset, leader epoch."""
     sent = [s.message for s in driver.pending(FetchRequest) if s.node == node]
     return [
         (part.partition.partition, part.offset, part.current_leader_epoch)
@@ -72,6 +72,6 @@ def fetches(driver: ClientDriver, node: int) -> list[tuple[int, int, int]]:
 
 
 def committed(driver: ClientDriver) -> dict[int, tuple[int, int]]:
-    """What the last commit covers: offset and leader epoch by partition."""
+    """Return offset and leader epoch by partition of the last commit."""
     sent: Sent = driver.ever(OffsetCommitRequest)[-1]
     return {e.partition.partition: (e.offset, e.leader_epoch) for e in sent.message.offsets}

@@ -20,7 +20,7 @@ def commits(driver: ClientDriver) -> list[float]:
 
 
 def test_the_first_is_due_an_interval_after_the_assignment():
-    """The clock starts anew when a join completes, not with the consumer."""
+    """The interval starts when a join completes, not with the consumer."""
     driver = ClientDriver()
     driver.advance(3_333)
     driver.stable()
@@ -198,7 +198,7 @@ def test_switched_off_it_never_commits():
 
 
 def test_partitions_without_a_position_are_left_out():
-    """What still waits for its reset is not committed."""
+    """A partition that waits for its reset is not committed."""
     driver = ClientDriver(auto_commit_interval_ms=300)
     driver.join(0, 1)
     driver.fetched({0: 4})

@@ -210,7 +210,7 @@ def test_any_answer_to_the_leave_closes_the_consumer(error):
 
 
 def test_a_connection_lost_while_leaving_ends_the_close():
-    """What was in flight has failed, there is nothing left to wait for."""
+    """Requests in flight have failed, there is nothing left to wait for."""
     driver = member(enable_auto_commit=False)
     driver.close()
     driver.disconnect()
@@ -244,8 +244,8 @@ def test_asynchronous_commits_in_flight_are_waited_for():
         ("i-1", CloseOperation.REMAIN_IN_GROUP, False),
     ],
 )
-def test_who_leaves_depends_on_how_it_is_closed(instance, operation, leaves):
-    """The listener hears of it in any case, and what is left out is named by its member id."""
+def test_the_leave_depends_on_the_close_option(instance, operation, leaves):
+    """The listener is called in any case; a skipped leave is logged with the member id."""
     driver = member(group_instance_id=instance, enable_auto_commit=False)
     driver.close(operation=operation)
 

@@ -1,4 +1,4 @@
-"""What close() waits for: commits without a coordinator, all in flight to it."""
+"""close() waits for commits without a coordinator, all in flight to it."""
 
 from __future__ import annotations
 

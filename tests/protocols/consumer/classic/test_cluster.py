@@ -50,7 +50,7 @@ def test_members_share_all_partitions(assignors):
 
 @KINDS
 def test_all_records_are_read_and_committed(assignors):
-    """What is produced is processed and, with automatic commits, committed in the end."""
+    """Produced records are processed and, with automatic commits, committed in the end."""
     made = cluster(3)
     for name in ("a", "b"):
         start(made, name, assignors)

@@ -263,8 +263,8 @@ def test_a_commit_sync_after_it_is_sent_after_it():
     assert [5, 6] == [s.message.offsets[0].offset for s in driver.pending(OffsetCommitRequest)]
 
 
-def test_what_the_member_is_when_the_coordinator_is_found_decides():
-    """A member that dropped out meanwhile is refused then, not before."""
+def test_the_members_state_when_the_coordinator_is_found_decides():
+    """A member that left the group meanwhile is refused then, not before."""
     driver = disconnected()
     driver.commit_async({0: 5})
     driver.unsubscribe()

@@ -112,8 +112,8 @@ def test_a_poll_sends_a_heartbeat_that_is_due_while_the_sync_group_is_in_flight(
     assert [joined_ms + 260] == beats(driver)
 
 
-def test_a_rejoin_disables_the_thread_and_its_answer_winds_all_clocks_up():
-    """A member that waits in its join sends none; then the interval begins anew."""
+def test_a_rejoin_disables_the_thread_and_its_answer_resets_the_timers():
+    """A member that waits in its join sends none; then the interval restarts."""
     driver = member()
     driver.learn()
     driver.poll()

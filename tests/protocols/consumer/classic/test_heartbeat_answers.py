@@ -1,4 +1,4 @@
-"""What the answer to a heartbeat makes of a member."""
+"""The effects of heartbeat answers on a member."""
 
 from __future__ import annotations
 

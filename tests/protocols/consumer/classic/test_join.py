@@ -1,4 +1,4 @@
-"""What JoinGroup and SyncGroup carry, and the states between them."""
+"""The fields of JoinGroup and SyncGroup, and the states between them."""
 
 from __future__ import annotations
 

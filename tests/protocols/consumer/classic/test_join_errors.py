@@ -1,4 +1,4 @@
-"""What each error of JoinGroup and SyncGroup leads to."""
+"""The effects of each error of JoinGroup and SyncGroup."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_some_join_errors_are_retried_after_a_pause_with_the_same_id(error):
 
 @pytest.mark.parametrize("error", FATAL)
 def test_fatal_join_errors_are_thrown_from_poll(error):
-    """What no retry can mend reaches the application."""
+    """They cannot be retried."""
     driver = joining()
     driver.join_error(error)
 
@@ -181,7 +181,7 @@ SYNC_AT_ONCE = {
 
 @pytest.mark.parametrize("error", SYNC_AT_ONCE)
 def test_some_sync_errors_are_answered_by_a_join_at_once(error):
-    """What is kept of id and generation depends on the error."""
+    """The error decides whether id and generation are kept."""
     member, generation, reason = SYNC_AT_ONCE[error]
     driver = syncing()
     driver.synced(error=error)

@@ -221,7 +221,7 @@ def rejoined(driver: ClientDriver) -> Any:
     ("error", "member"), [(ErrorCode.UNKNOWN_MEMBER_ID, ""), (ErrorCode.ILLEGAL_GENERATION, MEMBER)]
 )
 def test_a_leader_reset_while_it_waits_for_metadata_joins_again(error, member):
-    """What it would have assigned is of a generation that is gone."""
+    """Its assignment would be of an old generation."""
     driver = awaiting()
     driver.learn(error)
     request = rejoined(driver)

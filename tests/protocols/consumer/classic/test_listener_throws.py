@@ -20,7 +20,7 @@ def member(*assignors: str) -> ClientDriver:
     return driver
 
 
-def test_what_was_revoked_is_gone_though_the_call_threw():
+def test_revoked_partitions_are_removed_though_the_call_threw():
     """Poll throws before it joins; the next one joins, and does not call again."""
     driver = member()
     driver.learn()

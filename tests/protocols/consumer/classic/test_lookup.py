@@ -32,7 +32,7 @@ def test_a_new_consumer_asks_once_and_joins_as_soon_as_it_knows():
     assert coordinator_node(1) == driver.pending(JoinGroupRequest)[0].node
 
 
-def test_there_is_one_lookup_at_a_time():
+def test_one_lookup_is_in_flight_at_a_time():
     """Polling again while a lookup is in flight sends no second one."""
     driver = ClientDriver()
     driver.deaf = {FindCoordinatorRequest}

@@ -1,7 +1,7 @@
-"""What a real client was measured to do around a cooperative revocation.
+"""Measured behaviour of a real client around a cooperative revocation.
 
 Two partitions on a broker each, five records a partition and poll, answers after 3 ms; the
-coordinator announces a rebalance, answers the JoinGroup after J, and takes partition 0 away.
+coordinator announces a rebalance, answers the JoinGroup after J, and revokes partition 0.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_a_leader_rejoins_when_partitions_are_added():
 
 
 def test_a_follower_does_not():
-    """Who did not assign does not compare."""
+    """Only the leader that assigned compares."""
     driver = ClientDriver(metadata_max_age_ms=AGE, enable_auto_commit=False)
     driver.stable()
     driver.topics = {"t": 3}

@@ -78,7 +78,7 @@ def test_the_same_question_is_asked_once():
     assert 1 == len(driver.ever(OffsetFetchRequest))
 
 
-def test_a_new_assignment_asks_anew_and_drops_the_old_answer():
+def test_a_new_assignment_fetches_again_and_drops_the_old_answer():
     """An answer from before the rebalance may be out of date: the generation counts."""
     driver = ClientDriver(enable_auto_commit=False)
     driver.join(0, 1)
@@ -139,7 +139,7 @@ def test_a_moved_coordinator_is_looked_up(error):
 
 @pytest.mark.parametrize("error", [E.GROUP_AUTHORIZATION_FAILED, E.INVALID_GROUP_ID])
 def test_other_errors_are_thrown(error):
-    """What no retry mends reaches the application."""
+    """They cannot be retried."""
     driver = assigned()
     driver.fetched(error=error)
 
@@ -197,7 +197,7 @@ def test_a_failure_read_inside_close_does_not_end_it():
 
 
 def test_a_failure_of_an_earlier_generation_is_never_thrown():
-    """The new assignment asks anew."""
+    """The new assignment sends a new request."""
     driver = unread()
     driver.fetched(error=FATAL.error)
     driver.tick()

@@ -70,7 +70,7 @@ def test_a_refused_commit_does_not_hold_the_join_up(assignors, error):
 
 @EITHER
 @pytest.mark.parametrize("error", RETRIABLE)
-def test_a_commit_that_failed_for_now_is_made_anew_with_the_positions_of_then(assignors, error):
+def test_a_retriable_failure_sends_a_new_commit_with_the_current_positions(assignors, error):
     """No pause: the next turn sends a fresh one; only a cooperative member has moved on."""
     driver = preparing(*assignors)
     if driver.pending(FetchRequest):
@@ -160,7 +160,7 @@ def test_a_first_join_has_nothing_to_commit():
 
 @EITHER
 def test_a_member_that_dropped_out_is_refused_its_commit_and_goes_on(assignors):
-    """The commit fails locally, the partitions are lost, the member joins anew."""
+    """The commit fails locally, the partitions are lost, the member joins again."""
     driver = ClientDriver(assignors=assignors)
     driver.stable()
     driver.calls.clear()
@@ -187,8 +187,8 @@ def test_the_preparation_is_made_once_for_a_series_of_attempts():
     assert [] == driver.calls
 
 
-def test_the_next_rebalance_prepares_anew():
-    """After a finished join a new commit is made."""
+def test_the_next_rebalance_prepares_again():
+    """After a finished join a new commit is sent."""
     driver = preparing()
     driver.committed()
     driver.poll()
