@@ -70,7 +70,9 @@ def test_errors_of_a_log_arrive_unchanged(session, tmp_path):
     backwards = [row._replace(start=row.end + 1) for row in records(0, 3, "m1", 0)]
     bad = write(tmp_path / "bad.parquet", backwards)
 
-    with pytest.raises(AuditError, match="orders-0: offset 19 was processed, but the given end of its log is 12"):
+    with pytest.raises(
+        AuditError, match="orders-0: offset 19 was processed, but the given end of its log is 12"
+    ):
         audit(OnSpark(session, source_of(path), short), short)
     with pytest.raises(AuditError, match="times out of order"):
         audit(OnSpark(session, source_of(bad), Terms()), Terms())
