@@ -50,7 +50,7 @@ ColumnsOption = Annotated[
     typer.Option(
         "--column",
         metavar="NAME=COLUMN",
-        help="The log's name of a column, such as offset=msg_offset; repeatable.",
+        help="Name of a column in the log, such as offset=msg_offset; repeatable.",
     ),
 ]
 TimeUnitOption = Annotated[
@@ -77,7 +77,7 @@ BeginsOption = Annotated[
 ]
 CutOption = Annotated[
     str | None,
-    typer.Option("--t-end", metavar="TIME", help="The cut: rows that finished later are left out."),
+    typer.Option("--t-end", metavar="TIME", help="The cut: omit rows that finished later."),
 ]
 CommitsOption = Annotated[
     list[Path] | None,
@@ -96,7 +96,11 @@ GroupOption = Annotated[
 ]
 ExpectOption = Annotated[
     list[str] | None,
-    typer.Option("--expect", metavar="BOUND", help='Such as "reprocessed <= 100"; repeatable.'),
+    typer.Option(
+        "--expect",
+        metavar="BOUND",
+        help='A bound such as "reprocessed <= 100"; if it fails, the exit status is 1; repeatable.',
+    ),
 ]
 OutputOption = Annotated[
     Path | None,
@@ -120,6 +124,11 @@ EXAMPLES: Examples = (
     (
         "the events of an emulated run are a processing log, too",
         "rebalance run member-crashes --events events.parquet; rebalance audit events.parquet",
+    ),
+    (
+        "the same with causes from the offsets log",
+        """rebalance run member-crashes --events events.parquet --write-log log
+rebalance audit events.parquet --commits log/__consumer_offsets-9 --expect 'lost == 0'""",
     ),
 )
 
@@ -149,11 +158,10 @@ def audit(
     processes. Rows may be in any order. Times are timestamps, ISO 8601 (UTC without a zone) or
     epoch numbers.
 
-    Lost are the unprocessed records between the begin of a partition (--begins) and its highest
-    processed offset or, with --t-end and --commits, the offset committed by then. Records beyond
-    it, up to --ends, are unread. --ends and --begins take lines
-    topic:partition:offset, as kafka-get-offsets.sh prints them, or JSON such as
-    {"orders": [471, 470]}.
+    Lost records are the unprocessed ones between the begin of a partition (--begins) and its
+    highest processed offset or, with --t-end and --commits, the offset committed by then. Later
+    records, up to --ends, are unread. --ends and --begins take lines topic:partition:offset, as
+    kafka-get-offsets.sh prints them, or JSON such as {"orders": [471, 470]}.
 
     Without --commits most causes are unknown. Aborted transactions are known from a folder of
     rebalance import, not from segments.

@@ -42,7 +42,9 @@ WithOption = Annotated[
         "where these names may be mixed with settings. Repeatable.",
     ),
 ]
-SeedsOption = Annotated[int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="How many seeds.")]
+SeedsOption = Annotated[
+    int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Number of seeds.")
+]
 RowsOption = Annotated[
     bool | None,
     typer.Option(

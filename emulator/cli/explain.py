@@ -57,8 +57,8 @@ def explain(
     offset, high watermark (records below it are replicated), leader epoch, broker.
 
     --json prints one line, one JSON object: entry as in rebalance run --json, and lines, each
-    with its time, the number of its event, text, shown, whether it shows the cause, and log, its
-    position in the offsets log or null.
+    with event (its number), at_us, text, shown (whether it is evidence of the cause), began, and
+    log (the position in the offsets log, or null).
 
     Exit status: 0 success; 2 bad input.
     """

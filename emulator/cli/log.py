@@ -104,7 +104,7 @@ def log(
 
     Exit status: 0 success; 1 not everything could be read: gaps, records that cannot be decoded or
     that 4.4.0 does not know, a log that no coordinator could load; 2 bad input: a file that is
-    missing, no log, or a log of another topic. An empty segment is fine.
+    missing, not a log, or a log of another topic. An empty segment is no error.
     """
     if columns is not None:
         if groups or follow_state or state_only or table or batches:

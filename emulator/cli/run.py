@@ -40,7 +40,9 @@ EXPECTATION_FAILED = 1
 
 SeedsOption = Annotated[
     int | None,
-    typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Play this many seeds; print the spread."),
+    typer.Option(
+        "--seeds", min=1, max=MOST_SEEDS, help="Play this many seeds; print the distribution."
+    ),
 ]
 EventsOption = Annotated[
     Path | None,
@@ -96,8 +98,8 @@ def run(
 ) -> None:
     """Play a scenario: what is reprocessed, what is lost, and why, message by message.
 
-    With --seeds: the distribution of the figures over that many seeds, from --seed on, and the
-    worst seed; --jobs changes only the time it takes.
+    --seeds N plays N seeds, from --seed on, and prints the distribution of the figures and the
+    worst seed. --jobs does not change the result.
 
     --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, truncated,
     partial, by_cause, rebalances, timeline (faults, acts and members removed: at_us, what, times,
@@ -106,12 +108,12 @@ def run(
     without the ledger; summary, with quantiles and their intervals; expectations over all seeds.
     Both: schema_version, kafka, scenario, scenario_hash, settings.
 
-    --events writes every event as it happens, however long the run. The file gets its name when it
-    is complete. An existing Parquet file of that name is replaced, any other file is not.
+    --events writes every event during the run. The file appears when it is complete; it replaces
+    an existing Parquet file, but no other file.
 
-    --write-log writes a folder for each offsets partition of a group, as its leader has it at the
-    end: __consumer_offsets-N/00000000000000000000.log and further segments, for rebalance log and
-    for Kafka's own dump tool. DIR must not exist, or be empty; it gets its name when it is
+    --write-log writes a folder with the segments of each offsets partition of a group, as its
+    leader has them at the end (__consumer_offsets-N/00000000000000000000.log, …), for rebalance
+    log and for Kafka's own dump tool. DIR must be empty or not exist; it appears when it is
     complete.
 
     Exit status: 0 success; 1 an expectation of the scenario failed; 2 bad input.

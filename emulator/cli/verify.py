@@ -57,11 +57,12 @@ def verify(
 ) -> None:
     """Compare captured runs of a real Kafka with the emulator, figure by figure.
 
-    A scenario is built from each captured run and played. Compared are generations, assignments,
-    listener calls, duplicates, losses and takeover times; for KIP-848 groups also epochs, target
-    assignments and the steps of members; after broker failures also the stalls of partitions and
-    the response times of commits. A figure that the deterministic prediction misses is inside if
-    it lies within the range of many seeds. One run is shown figure by figure, several in a table.
+    A scenario is built from each captured run and played. The compared figures are generations,
+    assignments, listener calls, duplicates, losses and takeover times; for KIP-848 groups also
+    epochs, target assignments and the steps of members; after broker failures also the stalls of
+    partitions and the response times of commits. A real value that differs from the deterministic
+    prediction is inside if it lies within the range of many seeds. One run is shown figure by
+    figure, several in a table.
 
     --json prints one line for each run: capture, inside, seeds (the number that was played; 0 if
     the deterministic prediction was sufficient), and figures, each with name, real, emulated,

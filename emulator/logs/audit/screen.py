@@ -155,7 +155,7 @@ def _advice(ledger: AuditLedger, *, has_commits: bool) -> Iterator[str]:
     causes = [AuditCause(cause) for cause in ledger.by_cause()]
     if not causes:
         return
-    yield from ("", "What would help")
+    yield from ("", "Hints")
     for cause in causes:
         if cause is AuditCause.UNKNOWN and not has_commits:
             yield from paragraph(
