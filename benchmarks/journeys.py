@@ -160,7 +160,6 @@ _COMMIT = (
     OffsetFetchResponse,
     OffsetCommitKey,
     OffsetCommitValue,
-    CommitAccepted,
 )
 
 _DEPTH = 4
@@ -183,7 +182,12 @@ def commit_journey() -> set[str]:
 
 
 def _carries_commit(frame: FrameType, event: str, value: Any) -> bool:
-    """Return whether the commit is an argument of a call or the result of a return."""
+    """Return whether the commit is an argument of a call or the result of a return.
+
+    The module that copies any value, as ``dataclasses.replace`` does, does not count.
+    """
+    if frame.f_globals["__name__"] == "protocols.values":
+        return False
     if event == "return":
         return _is_commit(value, _DEPTH)
     code = frame.f_code
@@ -193,6 +197,8 @@ def _carries_commit(frame: FrameType, event: str, value: Any) -> bool:
 
 
 def _is_commit(value: Any, depth: int) -> bool:
+    if isinstance(value, CommitAccepted):
+        return not value.consumer  # with a consumer it is the event that is written
     if isinstance(value, _COMMIT):
         return True
     if depth == 0:
