@@ -8,7 +8,7 @@ poll would double the cost of a run. Records are ranges of offsets.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
@@ -17,7 +17,6 @@ from assignors.types import TopicPartition
 from protocols.consumer.positions import Phase, Positions, Reading
 from protocols.messages import (
     NO_LEADER,
-    EpochStart,
     FetchedRecords,
     FetchPartition,
     FetchRequest,
@@ -152,38 +151,10 @@ class Fetcher:
         if part.current_leader is not None:
             self.positions.update_leader(part.partition, part.current_leader)
 
-    def move_on(
-        self, partition: TopicPartition, offset: int, epochs: tuple[EpochStart, ...]
-    ) -> bool:
-        """Move past records returned directly to the application; return whether there were any.
-
-        Equals ``arrived`` and ``collect`` for a consumer that waits with an empty buffer, if all
-        records fit into one poll; the next fetch is sent at once.
-        """
-        reading = self.positions.readings[partition]
-        if reading.position == offset:
-            return False
-        reading.position = offset
-        reading.epochs = epochs
-        self.positions.move_to_end(reading)
-        return True
-
     @property
     def idle(self) -> bool:
         """Whether no records are buffered and all partitions may return records."""
         return not self._buffer and not self.revoking
-
-    def asked_for(self, wanted: Collection[tuple[TopicPartition, int]]) -> bool:
-        """Return whether *wanted* covers every partition that can be read, at its position."""
-        valid = self.positions.valid()
-        unled = len(self.positions.by_leader.get(NO_LEADER, ()))
-        return len(wanted) == len(valid) - unled and all(
-            valid.get(partition) == offset for partition, offset in wanted
-        )
-
-    def place_of(self, broker: int) -> int:
-        """Return a broker's position in the order of fetches."""
-        return list(self.positions.by_leader).index(broker)
 
     def disconnected(self, broker: int, ready_us: int = 0) -> None:
         """Drop the fetch in flight to ``broker``; fetch from it only after a metadata update.

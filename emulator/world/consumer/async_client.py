@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from emulator.scenario.resolution import subscription_of
 from emulator.world.consumer.blueprints import Blueprint, MemberIds, full_match, jitter
-from emulator.world.consumer.calm_loop import CalmLoop
 from emulator.world.draws import base64_id, draw, stream_key
 from protocols.consumer.kip848.background import WOKEN
 from protocols.consumer.kip848.machine import Client
@@ -15,7 +14,7 @@ from protocols.consumer.kip848.state import Consumer
 from protocols.consumer.kip848.threads import Lag, Lags, measured
 from protocols.groups.kip848.patterns import matcher
 
-__all__ = ["WAKE_UPS", "CalmLoop", "matched_by_brokers", "new_client"]
+__all__ = ["WAKE_UPS", "matched_by_brokers", "new_client"]
 
 WAKE_UPS = (BACKGROUND, WOKEN)
 """Timers that represent the time a thread takes to run; no lateness is added to them."""

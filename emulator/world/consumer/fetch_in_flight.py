@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.consumer.blueprints import Blueprint
-from emulator.world.consumer.handler import Batch
 from emulator.world.network import Party, Way
-from protocols.consumer.fetching import FetchSession, Handed, in_record_order
+from protocols.consumer.fetching import FetchSession
 from protocols.messages import UNKNOWN_EPOCH, Envelope, FetchedRecords, FetchResponse
 from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from assignors.types import TopicPartition
     from protocols.consumer.positions import Reading
@@ -69,10 +68,6 @@ class Want:
         assert log is not None, "there are records in it"
         more = 0 if least_bytes <= log.record_size else -(-least_bytes // log.record_size) - 1
         self.when_us = log.visible_us(self.offset + more)
-
-
-Found = list[tuple[Want, int, int]]
-"""By partition: how many records an answer brings, and from when on there are more."""
 
 
 class FetchInFlight:
@@ -158,50 +153,3 @@ class FetchInFlight:
             if room <= 0:
                 break
         return FetchResponse(self.broker, tuple(found))
-
-    def brings(self, limit: int) -> Found | None:
-        """Return what the answer brings; None: an error, or at least ``limit`` records."""
-        ready = self.ready_us
-        found: Found = []
-        total = 0
-        for want in self.wants.cached.values():
-            if want.when_us > ready:
-                continue
-            log = want.log
-            if want.when_us == AT_ONCE or log is None:
-                return None
-            count, following = 1, log.visible_us(want.offset + 1)
-            if following <= ready:
-                most = self._most_bytes // log.record_size or 1
-                count = min(log.high_watermark(ready) - want.offset, most)
-                following = log.visible_us(want.offset + count)
-            total += count
-            found.append((want, count, following))
-        return found if total < limit else None
-
-
-def seen_by_one_poll(arrived: list[FetchInFlight], tick_us: int) -> list[FetchInFlight]:
-    """Return which of several answers one poll sees, in order of arrival.
-
-    Those that the heartbeat thread has handled, at its last turn *tick_us*, are in the buffer; a
-    poll that finds records there does not read what came later.
-    """
-    arrived.sort(key=lambda flight: flight.arrives_us)
-    early = [flight for flight in arrived if flight.arrives_us <= tick_us]
-    bringing = any(w.when_us <= f.ready_us for f in early for w in f.wants.cached.values())
-    return early if bringing else arrived
-
-
-def batch_of(found: Found, now: int, plan: Callable[[Batch], None]) -> Batch:
-    """Return the batch that a poll makes of what was found, its work laid down by *plan*."""
-    if len(found) == 1:
-        want, count, _ = found[0]
-        ranges: tuple[Handed, ...] = (Handed(want.partition, want.offset, want.offset + count),)
-        batch = Batch(ranges, now, count)
-    else:
-        ranges = in_record_order(
-            [Handed(w.partition, w.offset, w.offset + count) for w, count, _ in found]
-        )
-        batch = Batch.of(ranges, now)
-    plan(batch)
-    return batch

@@ -143,9 +143,6 @@ class ConsumerProcess(Reader, Protocol):
     def settle(self) -> None:
         """Count the records that the handler has finished by now."""
 
-    def wake_poll(self) -> None:
-        """Wake the client's poll."""
-
     def close_client(self) -> None:
         """Call close() on the client."""
 

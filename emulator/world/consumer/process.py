@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from emulator.events import (
     ConsumerPaused,
@@ -21,7 +21,6 @@ from emulator.events import (
     SubscriptionChanged,
 )
 from emulator.scenario.model import FailListener
-from emulator.world import consumer
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
@@ -34,14 +33,9 @@ from emulator.world.network import Party
 from emulator.world.router import Router, kind_of
 from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
-from protocols.consumer.classic.machine import POLL
-from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
-
-if TYPE_CHECKING:
-    from emulator.world.consumer.calm_loop import CalmLoop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +88,7 @@ class Process:
         )
         self.client = new_client(blueprint, self.name, run.member_id)
         self.application = Application(self)
-        self._loop = self._poll_loop()
+        self._loop = PollLoop(self, self.client) if run.folding else None
         self.timers: Final = Deadlines(run.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
         self._effects: deque[Effect] = deque()
         self._busy = False
@@ -102,14 +96,6 @@ class Process:
         self._unread: list[Envelope] = []
         self.wanted: tuple[str, ...] | None = None
         """The topics to subscribe to before the next poll; None: no change."""
-
-    def _poll_loop(self) -> PollLoop | CalmLoop | None:
-        """Return the loop that polls by arithmetic; None if it cannot be used."""
-        if not self.run.folding:
-            return None
-        if isinstance(self.client, ClassicClient):
-            return PollLoop(self, self.client)
-        return consumer.async_client.CalmLoop(self, self.client)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -172,10 +158,6 @@ class Process:
     def busy(self) -> bool:
         """Whether it is carrying out effects of its client."""
         return self._busy
-
-    def wake_poll(self) -> None:
-        """Wake the client's poll: it timed out, or a heartbeat or commit is due."""
-        self._wake(POLL, self.run.kernel.now)
 
     def leave(self, *, mid_batch: bool) -> None:
         """Shut the process down in order (SIGTERM)."""

@@ -21,6 +21,7 @@ from protocols.consumer.classic import (
     rejoin,
     turn,
 )
+from protocols.consumer.classic.calm import POLL, CalmPoll
 from protocols.consumer.classic.state import (
     Calling,
     ClientState,
@@ -41,9 +42,6 @@ from protocols.messages import (
     OffsetToCommit,
 )
 from protocols.values import replace
-
-POLL = "poll"
-"""Timer: a waiting poll runs its loop again, or returns empty."""
 
 Records = tuple[Handed, ...]
 """The result of poll: ranges of records, in the order in which the application gets them."""
@@ -152,26 +150,28 @@ class Client:
 
     # -- for a host that runs the poll loop itself ------------------------------------------------
 
-    def quiet_until(self, now: int) -> int | None:
-        """Return until when (us) a poll would only collect records; None: not now.
+    def calm(self, now: int) -> tuple[int, CalmPoll] | None:
+        """Return a poller that replaces this client, and until when (us); None: not now.
 
-        Until then a host may run the poll loop itself (fetch, return records, work), while only
-        records arrive; when it stops, it restores the state with ``waits`` and ``arrived_at``.
+        Until then only records may arrive; call :meth:`resume` before any other event.
         """
-        idle = self._calm and self._poll_until is None and not self._arrived
-        if not idle or not self.consumer.fetcher.idle:
+        fetcher, beat = self.consumer.fetcher, self.state.beat
+        if not self._calm or self._poll_until is not None or beat is None:
             return None
         due = duties.due_us(self.state, self.consumer)
-        return due if now < due else None
+        if now >= due or fetcher.revoking or fetcher.pending or not fetcher.connected:
+            return None
+        if any(part.error for _, response in self._arrived for part in response.partitions):
+            return None
+        return due, CalmPoll(self.consumer, beat, due, self._arrived)
 
-    def waits(self, until_us: int) -> Step[ClientState]:
-        """Resume inside a poll that has found no records and returns at ``until_us``."""
-        self._poll_until = until_us
-        return Step(self.state, (SetTimer(POLL, self._wait_until(until_us)),))
-
-    def arrived_at(self, at_us: int, response: FetchResponse) -> None:
-        """Add an unread fetch response that arrived at ``at_us``, while the application worked."""
-        self._arrived.append((at_us, response))
+    def resume(self, calm: CalmPoll) -> Step[ClientState]:
+        """Continue from the state of that poller."""
+        self._arrived = calm.unread
+        if calm.waits_for is None:
+            return Step(self.state)
+        self._poll_until = calm.until_us
+        return Step(self.state, (SetTimer(POLL, calm.wait_us),))
 
     # -- the network ---------------------------------------------------------------------------
 

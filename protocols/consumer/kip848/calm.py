@@ -27,6 +27,7 @@ from protocols.consumer.kip848.threads import (
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import Known
 from protocols.machine import Effect, SetTimer, Step
+from protocols.messages import FetchResponse
 from protocols.values import replace
 
 NEVER = 1 << 62
@@ -125,6 +126,18 @@ class CalmPoll:
         "wait_us",
     )
 
+    timers = (BACKGROUND, POLL)
+    """The timers of the client that this replaces."""
+
+    obstacle = WOKEN
+    """A timer that must not be set when this begins."""
+
+    thread_timer = BACKGROUND
+    """The timer of the background thread, which sends fetches."""
+
+    unread_from: frozenset[int] = frozenset()
+    """The brokers whose responses have arrived and were not read: none."""
+
     def __init__(self, state: ClientState, consumer: Consumer, *, answered: bool) -> None:
         """Begin with *state*, outside poll.
 
@@ -214,19 +227,21 @@ class CalmPoll:
         self._events.clear()
         self.events_us = NEVER
 
-    def answered(self, now: int, *, brought: bool) -> None:
-        """End a wait for records, and take events earlier, after a fetch response was buffered.
+    def answered(self, now: int, response: FetchResponse) -> bool:
+        """Buffer a fetch response; end a wait for records, and take events earlier.
 
-        *brought*: whether it had records.
+        Return False: the poll loop runs when the wait ends, not now.
         """
+        self._fetcher.arrived(response)
         if self._wait is Wait.RECORDS:
-            self._answered = brought
+            self._answered = any(part.next_offset > part.first for part in response.partitions)
             self._wait = Wait.WOKEN
             self.wait_us = now + self._lags(Lag.WAKE, now)
         else:
             self._answered = True
         if self.events_us != NEVER:
             self.events_us = min(self.events_us, now + self._lags(Lag.ROUND, now))
+        return False
 
     # -- back to the client --------------------------------------------------------------------
 

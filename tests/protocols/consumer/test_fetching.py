@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pytest
-
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Fetcher, Handed, in_record_order
 from protocols.consumer.positions import Phase
 from protocols.messages import (
-    EpochStart,
     FetchedRecords,
     FetchResponse,
     LeaderAndEpoch,
@@ -304,28 +301,3 @@ def test_a_partition_without_a_leader_is_not_fetched():
     fetcher.positions.seek(tp(0), 1)
 
     assert {} == asked(fetcher)
-
-
-# -- for a host that polls in its place ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("wanted", [[(0, 3), (1, 4)], [(0, 3)], [(0, 3), (1, 5)]])
-def test_asked_for_compares_with_what_can_be_read(wanted):
-    """True only if each reader is asked for at its position."""
-    fetcher = reading({0: 3, 1: 4})
-
-    assert (wanted == [(0, 3), (1, 4)]) == fetcher.asked_for([(tp(n), at) for n, at in wanted])
-
-
-def test_moving_on_is_arriving_and_collecting_in_one():
-    """Position, epoch and order end up the same either way."""
-    short, long = reading({0: 0, 1: 0}), reading({0: 0, 1: 0})
-    epochs = (EpochStart(0, 0), EpochStart(2, 3))
-    assert short.move_on(tp(0), 4, epochs)
-    assert not short.move_on(tp(0), 4, epochs)
-    long.requests()
-    long.arrived(FetchResponse(1, (FetchedRecords(tp(0), 0, 4, epochs=epochs),)))
-    long.collect(10)
-
-    assert short.positions.consumed() == long.positions.consumed()
-    assert short.positions.assigned == long.positions.assigned

@@ -69,7 +69,7 @@ def test_out_of_range_read_inside_commit_sync_does_not_end_it():
     driver.commit_sync({0: 5})
     driver.committed()
     assert CommitResult(offsets({0: 5})) == driver.returned[-1]
-    assert driver.client.quiet_until(driver.now_us) is None
+    assert driver.client.calm(driver.now_us) is None
 
     driver.poll()
     assert [OFF] == thrown(driver)

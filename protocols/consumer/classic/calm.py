@@ -1,0 +1,125 @@
+"""Polls of a calm member of the classic protocol: until a duty is due, only records can arrive.
+
+This does what :mod:`~protocols.consumer.classic.machine` does in a poll of a stable member, on a few
+numbers instead of a whole state. A host may use it in place of the client while only records
+arrive; runs with and without it are compared in ``tests/emulator/test_folding.py``.
+"""
+
+from __future__ import annotations
+
+from protocols.consumer.classic.heartbeat import last_tick
+from protocols.consumer.classic.state import Beat, Consumer
+from protocols.consumer.fetching import Handed
+from protocols.messages import FetchResponse
+
+POLL = "poll"
+"""Timer: a waiting poll runs its loop again, or returns empty."""
+
+NEVER = 1 << 62
+"""A time (us) after every deadline."""
+
+
+class CalmPoll:
+    """The application thread of one consumer while it is calm; changed in place.
+
+    It is outside poll, or waits in poll until ``wait_us``.
+    """
+
+    __slots__ = (
+        "_beat",
+        "_clock",
+        "_consumer",
+        "_due_us",
+        "_fetcher",
+        "_limit",
+        "unread",
+        "until_us",
+        "wait_us",
+    )
+
+    timers = (POLL,)
+    """The timers of the client that this replaces."""
+
+    obstacle = ""
+    """A timer that must not be set when this begins; none."""
+
+    thread_timer = ""
+    """The timer of the thread that sends fetches; none: poll itself sends them."""
+
+    events_us = NEVER
+    """When that thread takes events."""
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        beat: Beat,
+        due_us: int,
+        unread: list[tuple[int, FetchResponse]],
+    ) -> None:
+        """Begin outside poll; *due_us*: when the client has a duty in poll."""
+        self._consumer = consumer
+        self._beat = beat
+        self._due_us = due_us
+        self._clock = consumer.clock
+        self._fetcher = consumer.fetcher
+        self._limit = consumer.settings.max_poll_records
+        self.unread = unread
+        """Responses that arrived outside poll, by time of arrival."""
+
+        self.until_us = 0
+        self.wait_us = NEVER
+        """When the wait in poll ends; ``NEVER``: the application is outside."""
+
+    def poll(self, now: int, timeout_us: int) -> tuple[Handed, ...] | None:
+        """Enter poll; return its records, or None if it waits."""
+        self.until_us = now + timeout_us
+        return self.turn(now)
+
+    def turn(self, now: int) -> tuple[Handed, ...] | None:
+        """Run the poll loop once; return the records of poll, or None if it waits."""
+        self._clock.polled_us = now
+        handed = self._collect(now)
+        if handed or now >= self.until_us:
+            self.wait_us = NEVER
+            return handed
+        self.wait_us = min(self.until_us, self._due_us)
+        return None
+
+    def _collect(self, now: int) -> tuple[Handed, ...]:
+        """Take records from the buffer; read responses that arrived meanwhile only if it is empty.
+
+        The heartbeat thread has read those that had arrived at its last turn.
+        """
+        if self.unread:
+            self._read(last_tick(self._beat, self._consumer, now))
+        handed = self._fetcher.collect(self._limit)
+        if not handed and self.unread:
+            self._read(now)
+            handed = self._fetcher.collect(self._limit)
+        return handed
+
+    def _read(self, until_us: int) -> None:
+        unread = self.unread
+        while unread and unread[0][0] <= until_us:
+            self._fetcher.arrived(unread.pop(0)[1])
+
+    def answered(self, now: int, response: FetchResponse) -> bool:
+        """Take a fetch response; return whether the poll loop has to run now."""
+        if self.wait_us == NEVER:
+            self.unread.append((now, response))
+            return False
+        self._fetcher.arrived(response)
+        return True
+
+    @property
+    def unread_from(self) -> set[int]:
+        """The brokers whose responses have arrived and were not read."""
+        return {response.node for _, response in self.unread}
+
+    def take_events(self) -> None:
+        """Do nothing: there is no second thread."""
+
+    @property
+    def waits_for(self) -> str | None:
+        """The timer that ends the wait in poll; None: the application is outside."""
+        return None if self.wait_us == NEVER else POLL
