@@ -40,6 +40,9 @@ class Arrivals(Protocol):
     def time(self, index: int) -> int:
         """Return when record ``index`` arrives; ``NEVER`` if it does not."""
 
+    def phase(self, index: int) -> int | None:
+        """Return what decides the intervals after record ``index``; None: no finite rule."""
+
 
 class Steady:
     """One record every ``period_us``, the first at ``begin_us``."""
@@ -65,6 +68,10 @@ class Steady:
         when = self._begin + index * self._numerator // self._denominator
         return when if when < self._end else NEVER
 
+    def phase(self, index: int) -> int:
+        """Return the fraction of a microsecond that was rounded off its time."""
+        return index * self._numerator % self._denominator
+
 
 class Silent:
     """A pattern without any arrivals."""
@@ -80,6 +87,11 @@ class Silent:
         """Return ``NEVER``."""
         del index
         return NEVER
+
+    def phase(self, index: int) -> int:
+        """Return 0: there are no intervals."""
+        del index
+        return 0
 
 
 class Alternating:
@@ -124,6 +136,10 @@ class Alternating:
             rest = Fraction(self._whole) + left / self._fast
         when = self._begin + cycles * self._whole + math.ceil(rest)
         return when if when < self._end else NEVER
+
+    def phase(self, index: int) -> None:
+        """Return None: bursts are not followed as a rule."""
+        del index
 
 
 class Independent:
@@ -196,6 +212,10 @@ class Independent:
             second += 1
             before = self._before(second)
         return NEVER
+
+    def phase(self, index: int) -> None:
+        """Return None: the intervals are drawn."""
+        del index
 
 
 def _per_microsecond(rate_per_second: float) -> Fraction:

@@ -114,6 +114,15 @@ class PartitionLog:
             return self._arrival(serial - self._backlog) + self._replication_us
         return self._visibility.when(self._serial_appended_at(serial))
 
+    def phase(self, offset: int) -> int | None:
+        """Return the rest that decides the times from *offset* on relative to its own; None: no rule.
+
+        Two offsets of one phase are followed by records at the same intervals.
+        """
+        if self._history is not WHOLE or self._visibility is not None or offset < self._backlog:
+            return None
+        return self._arrivals.phase(offset - self._backlog)
+
     def led_by(self, broker: int) -> bool:
         """Return whether a broker believes that it leads this partition."""
         return self.replicas.led_by(broker)
@@ -291,6 +300,10 @@ class StaleLog:
         """Return when the record at ``offset`` became visible; ``NEVER`` if it does not."""
         when = self._log.serial_visible_us(self._era.history.serial(offset))
         return when if when <= self._until_us else NEVER
+
+    def phase(self, offset: int) -> None:
+        """Return None: nothing is appended any more."""
+        del offset
 
     def first_at_or_after(self, instant_us: int, now: int) -> int:
         """Return the first offset appended at or after ``instant_us``; -1 if there is none."""

@@ -8,11 +8,17 @@ from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.interfaces import ConsumerProcess
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
+    from assignors.types import TopicPartition
     from emulator.world.consumer.fetch_in_flight import FetchInFlight
     from protocols.consumer.fetching import Fetcher
     from protocols.messages import FetchResponse
+
+
+State = tuple[object, ...]
+"""All that decides what a consumer does next while it is calm, with relative times."""
 
 
 class CalmFetches:
@@ -27,6 +33,7 @@ class CalmFetches:
         "_process",
         "_under_way",
         "next_us",
+        "sent",
     )
 
     def __init__(self, process: ConsumerProcess, fetcher: Fetcher) -> None:
@@ -45,6 +52,9 @@ class CalmFetches:
         self._next: FetchInFlight | None = None
         self.next_us = NEVER
         """When the next answer arrives."""
+
+        self.sent = 0
+        """The number of fetches sent."""
 
     def take_over(self, now: int, unread: AbstractSet[int]) -> bool:
         """Stop answers from arriving as events, if possible; return whether it is.
@@ -70,7 +80,7 @@ class CalmFetches:
     def ask(self, now: int) -> None:
         """Ask the brokers that are free for records."""
         for broker in self._fetcher.take_free():
-            self._counts["Fetch"] += 1
+            self._count(1)
             fetch = self._by_broker[broker]
             if broker in self._behind:
                 self._behind.discard(broker)
@@ -79,6 +89,10 @@ class CalmFetches:
             self._under_way[broker] = fetch
             if fetch.arrives_us < self.next_us:
                 self._next, self.next_us = fetch, fetch.arrives_us
+
+    def _count(self, fetches: int) -> None:
+        self._counts["Fetch"] += fetches
+        self.sent += fetches
 
     def arrive(self) -> FetchResponse:
         """Return the answer that arrives next."""
@@ -102,3 +116,70 @@ class CalmFetches:
         positions = self._fetcher.positions.valid()
         wants = [want for f in self._by_broker.values() for want in f.wants.cached.values()]
         return any(w.log is not None and positions[w.partition] < w.log.start for w in wants)
+
+    # -- what repeats ----------------------------------------------------------------------------
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return the position of every partition."""
+        return {tp: reading.position for tp, reading in self._fetcher.positions.readings.items()}
+
+    def state(self, now: int) -> State | None:
+        """Return the fetches, the records to come and all orders, with times relative to *now*.
+
+        None: they are not regular, or records wait in the buffer.
+        """
+        if not self._fetcher.idle or len(self._under_way) < len(self._by_broker):
+            return None
+        found: list[object] = []
+        for fetch in self._under_way.values():
+            coming = fetch.coming(now)
+            if coming is None:
+                return None
+            found.append(coming)
+        positions = self._fetcher.positions
+        by_leader = tuple(map(tuple, positions.by_leader.values()))
+        return (*found, tuple(positions.readings), by_leader)
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int], fetches: int) -> bool:
+        """Move all fetches and positions, after *fetches* more.
+
+        False, and nothing done, if the records to come are not the same ones, later by that.
+        """
+        under_way = self._under_way.values()
+        if not all(fetch.repeats(later_us, records) for fetch in under_way):
+            return False
+        for fetch in under_way:
+            fetch.move(later_us, records)
+        readings = self._fetcher.positions.readings
+        for tp, count in records.items():
+            readings[tp].position += count
+        self._count(fetches)
+        self.next_us += later_us
+        return True
+
+    def skip_idle(self, until_us: int) -> tuple[int, int] | None:
+        """Skip answers without records that arrive before *until_us* and before any record.
+
+        Return the time before which none are left, and when the last one arrived, -1 if none did.
+        None: delays are not constant, or some broker is not asked.
+        """
+        under_way = self._under_way
+        if not self._fetcher.idle or len(under_way) < len(self._by_broker):
+            return None
+        limit, last = until_us, -1
+        for fetch in under_way.values():
+            limit = min(limit, fetch.first_record_us)
+        for fetch in under_way.values():
+            if not fetch.is_regular:
+                return None
+        for fetch in under_way.values():
+            sent, arrived = fetch.skip_empty(limit)
+            if sent:
+                self._count(sent)
+                last = max(last, arrived)
+        if last >= 0:
+            order = sorted(under_way.items(), key=lambda entry: entry[1].sent_us)
+            under_way.clear()
+            under_way.update(order)
+            self._find_next()
+        return limit, last

@@ -153,3 +153,70 @@ class FetchInFlight:
             if room <= 0:
                 break
         return FetchResponse(self.broker, tuple(found))
+
+    # -- what repeats ----------------------------------------------------------------------------
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether both directions take the same time for every message."""
+        return type(self._out) is int and type(self._back) is int
+
+    def coming(self, now: int) -> tuple[object, ...] | None:
+        """Return the fetch and the records it waits for, relative to *now*; None: irregular."""
+        if not self.is_regular:
+            return None
+        found: list[object] = [self.broker, self.asked_us - now, self.arrives_us - now]
+        for tp, want in self.wants.cached.items():
+            phase = None if want.log is None else want.log.phase(want.offset)
+            if phase is None:
+                return None
+            found += (tp, want.log, phase, NEVER if want.when_us == NEVER else want.when_us - now)
+        return tuple(found)
+
+    def repeats(self, later_us: int, records: Mapping[TopicPartition, int]) -> bool:
+        """Return whether the records that come later by that are further by *records*."""
+        for tp, want in self.wants.cached.items():
+            log, when = want.log, want.when_us
+            assert log is not None, "the log is regular"
+            when = when if when == NEVER else when + later_us
+            moved = Want(tp, want.offset + records.get(tp, 0), log)
+            moved.look_ahead(self._least_bytes)
+            if moved.when_us != when:
+                return False
+        return True
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
+        """Move the fetch, and what it asks for."""
+        self.asked_us += later_us
+        self.ready_us += later_us
+        self.arrives_us += later_us
+        for tp, want in self.wants.cached.items():
+            want.offset += records.get(tp, 0)
+            if want.when_us != NEVER:
+                want.when_us += later_us
+
+    @property
+    def first_record_us(self) -> int:
+        """When the broker has a record to answer with."""
+        return min([want.when_us for want in self.wants.cached.values()], default=NEVER)
+
+    @property
+    def sent_us(self) -> int:
+        """When a regular fetch left its consumer."""
+        assert isinstance(self._out, int)
+        return self.asked_us - self._out
+
+    def skip_empty(self, until_us: int) -> tuple[int, int]:
+        """Skip answers without records that arrive before *until_us*, each asked again at once.
+
+        No record comes before *until_us*. Return how many, and when the last one arrived.
+        """
+        if self.arrives_us >= until_us:
+            return 0, -1
+        assert isinstance(self._out, int)
+        assert isinstance(self._back, int)
+        round_us = self._out + self._wait_us + self._back
+        times = (until_us - 1 - self.arrives_us) // round_us + 1
+        arrived = self.arrives_us + (times - 1) * round_us
+        self.send(arrived)
+        return times, arrived

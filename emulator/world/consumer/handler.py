@@ -48,6 +48,11 @@ class Batch:
             return cls(ranges, begin_us, ranges[0].next_offset - ranges[0].first)
         return cls(ranges, begin_us, sum(part.next_offset - part.first for part in ranges))
 
+    @property
+    def shape(self) -> tuple[tuple[TopicPartition, int], ...]:
+        """The number of records of each range."""
+        return tuple([(part.partition, part.next_offset - part.first) for part in self.ranges])
+
     def take_each(self, work_us: int) -> None:
         """Set the same processing time for every record."""
         self._each = work_us

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.calm_fetches import CalmFetches
+from emulator.world.consumer.cycles import Cycles
 from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.progress import Unreported
@@ -59,6 +60,16 @@ class PollLoop:
         """Handed out since this took over: partition to next offset."""
 
         self._finished = Unreported(process.application, process.progress)
+        self._cycles = self._repeating()
+        self._begun = False
+        """Whether a batch has begun, and nothing has happened since."""
+
+    def _repeating(self) -> Cycles | None:
+        """Return the search for periods, unless work or lateness are drawn."""
+        blueprint = self._process.blueprint
+        if blueprint.settings.group_protocol != "classic" or blueprint.each_us is None:
+            return None
+        return Cycles(self._fetches, self._finished) if self._late is None else None
 
     @property
     def folded(self) -> bool:
@@ -94,6 +105,8 @@ class PollLoop:
         for timer in calm.timers:
             process.timers.cancel(timer)
         self._calm = calm
+        if self._cycles is not None:
+            self._cycles.interrupted()
         return due_us
 
     def _is_due(self, moment: Moment) -> None:
@@ -152,6 +165,8 @@ class PollLoop:
         if until >= self._due_us:
             until, first_left = self._due_us, _ARRIVAL
         while True:
+            if self._begun:
+                self._skip_periods(until)
             when, what = self._next(calm)
             if when > until or (when == until and what >= first_left):
                 return
@@ -163,6 +178,8 @@ class PollLoop:
                 self._fetches.ask(when)
             elif what == _WAIT or calm.answered(when, self._fetches.arrive()):
                 self._returned(calm.turn(when), when)
+                if self._wait_us < NEVER:
+                    self._skip_idle(until)
             else:
                 self._wait_us = calm.wait_us
 
@@ -192,10 +209,39 @@ class PollLoop:
         self._wait_us = NEVER
         for tp, _, position in handed:
             self._handed[tp] = position
-        self._batch = batch = Batch.of(handed, now)
+        self._begin(Batch.of(handed, now))
+
+    def _begin(self, batch: Batch) -> None:
+        """Begin the work on a batch."""
+        self._batch = batch
         self._plan(batch)
         self._app.work_on(batch)
         self._work_us = batch.end_us(batch.count - 1)
+        self._begun = self._cycles is not None
+
+    # -- skipping --------------------------------------------------------------------------------
+
+    def _skip_periods(self, until: int) -> None:
+        """Skip whole periods before ``until``, if the batch that has begun is one of a series."""
+        self._begun = False
+        calm, batch, cycles = self._calm, self._batch, self._cycles
+        assert batch is not None, "it has begun"
+        later = cycles.skip(calm, batch, until) if cycles is not None else None  # type: ignore[arg-type]  # classic
+        if later is None:
+            return
+        self._begin(later)
+        self._begun = False
+        self._handed.update(self._fetches.positions())
+
+    def _skip_idle(self, until: int) -> None:
+        """Skip polls and fetches without records before ``until``."""
+        if self._cycles is None:
+            return
+        skipped = self._fetches.skip_idle(until)
+        if skipped is not None:
+            before_us, last_us = skipped
+            self._calm.wait_on(before_us, self._timeout_us, last_us)  # type: ignore[union-attr]  # classic
+            self._wait_us = self._calm.wait_us  # type: ignore[union-attr]
 
     # -- work --------------------------------------------------------------------------------------
 

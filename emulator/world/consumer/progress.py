@@ -6,7 +6,7 @@ when an epoch closes, at the end. So the events of a run do not depend on how it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from assignors.types import TopicPartition
@@ -282,6 +282,15 @@ class Unreported:
                 self._ends[tp] = [following, batch.begin_us]
             else:
                 known[0] = following
+
+    def covers(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Return whether something was finished of each partition since the last time."""
+        return all(tp in self._ends for tp in partitions)
+
+    def move(self, records: Mapping[TopicPartition, int]) -> None:
+        """Count so many more records of each partition as finished."""
+        for tp, count in records.items():
+            self._ends[tp][0] += count
 
     def write(self) -> None:
         """Count what was finished since the last time as processed."""

@@ -32,6 +32,7 @@ class CalmPoll:
         "_due_us",
         "_fetcher",
         "_limit",
+        "late_reads",
         "unread",
         "until_us",
         "wait_us",
@@ -66,6 +67,9 @@ class CalmPoll:
         self.unread = unread
         """Responses that arrived outside poll, by time of arrival."""
 
+        self.late_reads = 0
+        """How often responses had waited for the poll that read them."""
+
         self.until_us = 0
         self.wait_us = NEVER
         """When the wait in poll ends; ``NEVER``: the application is outside."""
@@ -91,6 +95,7 @@ class CalmPoll:
         The heartbeat thread has read those that had arrived at its last turn.
         """
         if self.unread:
+            self.late_reads += 1
             self._read(last_tick(self._beat, self._consumer, now))
         handed = self._fetcher.collect(self._limit)
         if not handed and self.unread:
@@ -110,6 +115,26 @@ class CalmPoll:
             return False
         self._fetcher.arrived(response)
         return True
+
+    def turn_phase_us(self, now: int) -> int:
+        """Return the time since the last turn of the heartbeat thread."""
+        return now - last_tick(self._beat, self._consumer, now)
+
+    def move(self, later_us: int) -> None:
+        """Move the time of the last poll; the application is outside poll."""
+        self._clock.polled_us += later_us
+
+    def wait_on(self, before_us: int, timeout_us: int, last_us: int) -> None:
+        """Wait on without records: end polls before *before_us* empty and enter the next ones.
+
+        *last_us*: when the last response without records arrived; -1: none did.
+        """
+        if self.until_us < before_us:
+            polls = (before_us - 1 - self.until_us) // timeout_us + 1
+            last_us = max(last_us, self.until_us + (polls - 1) * timeout_us)
+            self.until_us += polls * timeout_us
+        self._clock.polled_us = max(self._clock.polled_us, last_us)
+        self.wait_us = min(self.until_us, self._due_us)
 
     @property
     def unread_from(self) -> set[int]:
