@@ -8,7 +8,7 @@ poll would double the cost of a run. Records are ranges of offsets.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
@@ -248,6 +248,25 @@ class Fetcher:
             and reading.position == completed.position
             and not (self.pending and reading.partition in self.pending)
         )
+
+    @property
+    def buffer_state(self) -> tuple[tuple[TopicPartition, int, int], ...]:
+        """What is buffered: by completed fetch, relative to the position of its partition."""
+        found = []
+        for completed in self._buffer:
+            position = completed.reading.position
+            ends = (completed.position - position, completed.next_offset - position)
+            found.append((completed.reading.partition, *ends))
+        return tuple(found)
+
+    def move(self, records: Mapping[TopicPartition, int]) -> None:
+        """Move positions and buffered records by so many records of each partition."""
+        for tp, count in records.items():
+            self.positions.readings[tp].position += count
+        for completed in self._buffer:
+            count = records.get(completed.reading.partition, 0)
+            completed.position += count
+            completed.next_offset += count
 
     @property
     def buffered(self) -> int:

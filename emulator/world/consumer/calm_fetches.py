@@ -126,35 +126,34 @@ class CalmFetches:
     def state(self, now: int) -> State | None:
         """Return the fetches, the records to come and all orders, with times relative to *now*.
 
-        None: they are not regular, or records wait in the buffer.
+        None: they are not regular.
         """
-        if not self._fetcher.idle or len(self._under_way) < len(self._by_broker):
+        if self._behind:
             return None
-        found: list[object] = []
-        for fetch in self._under_way.values():
-            coming = fetch.coming(now)
+        found: list[object] = [tuple(self._under_way)]
+        for broker, fetch in self._by_broker.items():
+            coming = fetch.coming(now, is_under_way=broker in self._under_way)
             if coming is None:
                 return None
             found.append(coming)
         positions = self._fetcher.positions
         by_leader = tuple(map(tuple, positions.by_leader.values()))
-        return (*found, tuple(positions.readings), by_leader)
+        return (*found, self._fetcher.buffer_state, tuple(positions.readings), by_leader)
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int], fetches: int) -> bool:
         """Move all fetches and positions, after *fetches* more.
 
         False, and nothing done, if the records to come are not the same ones, later by that.
         """
-        under_way = self._under_way.values()
-        if not all(fetch.repeats(later_us, records) for fetch in under_way):
+        every = self._by_broker.values()
+        if not all(fetch.repeats(later_us, records) for fetch in every):
             return False
-        for fetch in under_way:
+        for fetch in every:
             fetch.move(later_us, records)
-        readings = self._fetcher.positions.readings
-        for tp, count in records.items():
-            readings[tp].position += count
+        self._fetcher.move(records)
         self._count(fetches)
-        self.next_us += later_us
+        if self._next is not None:
+            self.next_us += later_us
         return True
 
     def skip_idle(self, until_us: int) -> tuple[int, int] | None:

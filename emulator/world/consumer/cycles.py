@@ -93,10 +93,14 @@ class Cycles:
 
     def _is_again(self, mark: Mark, calm: CalmPoll, batch: Batch) -> bool:
         """Return whether the marked state is here again."""
-        if self._fetches.state(batch.begin_us) != mark.state:
+        if self._state(calm, batch.begin_us) != mark.state:
             return False
         late = calm.late_reads > mark.late_reads if self._cycle is None else self._cycle.late_reads
         return not late or calm.turn_phase_us(batch.begin_us) == mark.turn_phase_us
+
+    def _state(self, calm: CalmPoll, now: int) -> State | None:
+        fetches = self._fetches.state(now)
+        return None if fetches is None else (fetches, calm.unread_state(now))
 
     def _search(self, calm: CalmPoll, batch: Batch) -> None:
         """Count a batch that does not begin as the marked one; renew the mark at times."""
@@ -107,7 +111,7 @@ class Cycles:
             self._cycle, self._distance = None, 1
         self._mark, self._batches = None, 0
         now = batch.begin_us
-        state = self._fetches.state(now)
+        state = self._state(calm, now)
         if state is None:
             return
         self._mark = Mark(
@@ -140,7 +144,7 @@ class Cycles:
         if not self._fetches.move(later_us, records, times * cycle.fetches):
             return None
         self._finished.move(records)
-        calm.move(later_us)
+        calm.move(later_us, records)
         ranges = [
             Handed(tp, first + records[tp], following + records[tp])
             for tp, first, following in batch.ranges

@@ -127,8 +127,7 @@ class Story:
         brought = [part for part in parts if part.next_offset > part.first]
         response = FetchResponse(broker, tuple(brought))
         if self.calm is not None:
-            self.fetcher.arrived(response)
-            self.calm.answered(self.now_us, brought=bool(brought))
+            self.calm.answered(self.now_us, response)
             return
         self._carry_out(self.client.handle(Envelope(Header("c", -1), response), self.now_us))
 
