@@ -10,7 +10,7 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, parts
+from .driver import BROKER, ClientDriver, parts
 
 E = ErrorCode
 COOPERATIVE = ("cooperative-sticky",)
@@ -59,14 +59,29 @@ def test_a_waiting_poll_returns_as_soon_as_records_arrive():
     assert 30 == driver.now_ms
 
 
-def test_a_client_with_an_unread_fetch_response_is_not_quiet():
-    """Its next poll handles the response, so no host may poll in its place."""
+def test_a_poller_of_a_calm_client_has_its_unread_responses():
+    """Its next poll returns their records, as the client's would."""
     driver = member()
     driver.poll()
-    assert driver.client.quiet_until(driver.now_us) is not None
-
     driver.records({0: 4})
-    assert driver.client.quiet_until(driver.now_us) is None
+    found = driver.client.calm(driver.now_us)
+    assert found is not None
+    _, calm = found
+
+    assert {BROKER} == calm.unread_from
+    handed = calm.poll(driver.now_us, 0)
+    assert handed is not None
+    assert [(0, 0, 4)] == ranges(handed)
+
+
+def test_a_client_with_an_unread_error_is_not_calm():
+    """Its next poll handles the error, so no host may poll in its place."""
+    driver = member()
+    driver.poll()
+    assert driver.client.calm(driver.now_us) is not None
+
+    driver.records({0: 0}, error=E.NOT_LEADER_OR_FOLLOWER)
+    assert driver.client.calm(driver.now_us) is None
 
 
 def test_poll_times_of_one_call_do_not_wake_a_later_one():
