@@ -162,23 +162,26 @@ class CalmFetches:
         Return the time before which none are left, and when the last one arrived, -1 if none did.
         None: delays are not constant, or some broker is not asked.
         """
-        under_way = self._under_way
+        under_way = self._under_way.values()
         if not self._fetcher.idle or len(under_way) < len(self._by_broker):
             return None
-        limit, last = until_us, -1
-        for fetch in under_way.values():
-            limit = min(limit, fetch.first_record_us)
-        for fetch in under_way.values():
-            if not fetch.is_regular:
-                return None
-        for fetch in under_way.values():
+        if not all(fetch.is_regular for fetch in under_way):
+            return None
+        limit, last = min([until_us, *(fetch.first_record_us for fetch in under_way)]), -1
+        again = set[int]()
+        for fetch in under_way:
             sent, arrived = fetch.skip_empty(limit)
             if sent:
                 self._count(sent)
+                again.add(fetch.broker)
                 last = max(last, arrived)
-        if last >= 0:
-            order = sorted(under_way.items(), key=lambda entry: entry[1].sent_us)
-            under_way.clear()
-            under_way.update(order)
-            self._find_next()
+        if again:
+            self._put_in_order(again)
         return limit, last
+
+    def _put_in_order(self, again: AbstractSet[int]) -> None:
+        """Order the fetches as they were sent; those *again* after others of the same instant."""
+        sent = sorted(self._under_way.values(), key=lambda f: (f.sent_us, f.broker in again))
+        self._under_way.clear()
+        self._under_way.update({fetch.broker: fetch for fetch in sent})
+        self._find_next()
