@@ -91,6 +91,23 @@ IDLE = {
         },
         fault=[{"crash": "g-0", "at": "5s", "restart_after": "1s"}],
     ),
+    "answers of two brokers in one instant, in another order": regular(
+        run_for="16s",
+        rate="1/s",
+        partitions=4,
+        work="50ms",
+        poll_timeout="50ms",
+        network={"latency": "0s"},
+        settings={
+            **EARLIEST,
+            "max.poll.records": 1,
+            "fetch.max.wait.ms": "50ms",
+            "auto.commit.interval.ms": "1s",
+            "session.timeout.ms": "6s",
+            "heartbeat.interval.ms": "300ms",
+        },
+        fault=[{"crash": "g-0", "at": "5s", "restart_after": "1s"}],
+    ),
     "polls and fetches that end at once": regular(
         rate="0.2/s", poll_timeout="501ms", settings={**EARLIEST, "fetch.max.wait.ms": "500ms"}
     ),

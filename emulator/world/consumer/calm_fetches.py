@@ -168,20 +168,18 @@ class CalmFetches:
         if not all(fetch.is_regular for fetch in under_way):
             return None
         limit, last = min([until_us, *(fetch.first_record_us for fetch in under_way)]), -1
-        again = set[int]()
         for fetch in under_way:
             sent, arrived = fetch.skip_empty(limit)
             if sent:
                 self._count(sent)
-                again.add(fetch.broker)
                 last = max(last, arrived)
-        if again:
-            self._put_in_order(again)
+        if last >= 0:
+            self._put_in_order()
         return limit, last
 
-    def _put_in_order(self, again: AbstractSet[int]) -> None:
-        """Order the fetches as they were sent; those *again* after others of the same instant."""
-        sent = sorted(self._under_way.values(), key=lambda f: (f.sent_us, f.broker in again))
+    def _put_in_order(self) -> None:
+        """Order the fetches as they were sent; those of one instant keep their order."""
+        sent = sorted(self._under_way.values(), key=lambda fetch: fetch.sent_us)
         self._under_way.clear()
         self._under_way.update({fetch.broker: fetch for fetch in sent})
         self._find_next()

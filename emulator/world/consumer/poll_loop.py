@@ -178,7 +178,7 @@ class PollLoop:
                 self._fetches.ask(when)
             elif what == _WAIT or calm.answered(when, self._fetches.arrive()):
                 self._returned(calm.turn(when), when)
-                if self._wait_us < NEVER:
+                if self._wait_us < NEVER and self._fetches.next_us > when:
                     self._skip_idle(until)
             else:
                 self._wait_us = calm.wait_us
@@ -234,7 +234,10 @@ class PollLoop:
         self._handed.update(self._fetches.positions())
 
     def _skip_idle(self, until: int) -> None:
-        """Skip polls and fetches without records before ``until``."""
+        """Skip polls and fetches without records before ``until``.
+
+        All answers of this instant have been played: they decide the order of later ones.
+        """
         if self._cycles is None:
             return
         skipped = self._fetches.skip_idle(until)
