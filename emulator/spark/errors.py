@@ -17,6 +17,9 @@ OWN_PYTHON = (
 _NAME: Final = re.compile(r"[\w.]+(Error|Exception)")
 """The name of an exception in a traceback: before a colon, or alone on its line."""
 
+_NOT_STARTED: Final = re.compile(r'Cannot run program "[^"]*".*')
+"""An executor cannot start Python; Spark's own message begins with the call of its gateway."""
+
 
 class SparkError(EmulatorError):
     """Spark cannot be used, or failed; the message says why and what to do."""
@@ -27,11 +30,14 @@ def reason_in(text: str) -> str:
 
     If the executors' Python is the cause, the remedy is added.
     """
+    not_started = _NOT_STARTED.search(text)
+    if not_started is not None:
+        return f"{not_started[0]} ({OWN_PYTHON})"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     ends = [line for line in lines if _NAME.fullmatch(line.partition(":")[0])]
     reason = (ends or lines or ["no reason given"])[0]
-    missing = "ModuleNotFoundError" in reason or "Cannot run program" in text
-    return f"{reason} ({OWN_PYTHON})" if missing or "PYTHON_VERSION_MISMATCH" in text else reason
+    is_python = "ModuleNotFoundError" in reason or "PYTHON_VERSION_MISMATCH" in text
+    return f"{reason} ({OWN_PYTHON})" if is_python else reason
 
 
 class WorkerDiedError(SparkError):

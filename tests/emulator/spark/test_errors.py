@@ -33,6 +33,15 @@ def test_a_python_without_a_package_gets_advice(text):
     assert "set PYSPARK_PYTHON to one" in reason_in(text)
 
 
+def test_an_executor_that_cannot_start_python_is_reported_with_its_path():
+    """Spark's message begins with the call that failed in the driver."""
+    text = (
+        'An error occurred while calling o7.x\n: Job aborted: Cannot run program "/p": error=13\n'
+    )
+
+    assert reason_in(text).startswith('Cannot run program "/p": error=13 (')
+
+
 def test_a_line_of_source_is_not_what_was_raised():
     """Tracebacks show some that end in a colon."""
     text = "Traceback:\n    except KeyError:\n  at it\nOSError: [Errno 28] No space left\n"

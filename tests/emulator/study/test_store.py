@@ -82,11 +82,16 @@ def test_a_run_that_fails_is_a_row_with_its_error(task, tmp_path, monkeypatch):
     assert found[2]["reprocessed"] is not None
 
 
-def test_a_chunk_is_done_only_when_all_of_it_is_there(task, tmp_path, monkeypatch):
+@pytest.mark.parametrize("files", [0, 1])
+def test_a_chunk_is_done_only_when_all_of_it_is_there(task, tmp_path, monkeypatch, files):
     """Runs take their name last; what was half-written is gone."""
+    write, written = store._write, []
 
-    def no_room(*_):
-        raise OSError(28, "No space left on device")
+    def no_room(path, table):
+        if len(written) >= files:
+            raise OSError(28, "No space left on device")
+        written.append(path)
+        write(path, table)
 
     monkeypatch.setattr(store, "_write", no_room)
 
