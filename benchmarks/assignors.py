@@ -200,28 +200,30 @@ def _peer_maker(name: str) -> Callable[[], Any]:
 # --- the run ------------------------------------------------------------------------------------
 
 
-def in_own_process(who: str, name: str, load: str) -> dict[str, float]:
+def in_own_process(implementation: str, name: str, load: str) -> dict[str, float]:
     """Measure one row in a new process; return milliseconds by phase, and ``megabytes``.
 
     A peer has a minute for each phase; after that, the results until then count.
     """
-    command = [sys.executable, __file__, "--measure", who, name, load]
+    command = [sys.executable, __file__, "--measure", implementation, name, load]
     result: dict[str, float] = {}
     late = False
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -- this file
         for line in process.stdout or ():
             result |= json.loads(line)
-            late = late or (who == "peer" and max(result.values()) > PEER_PATIENCE_S * 1_000)
+            late = late or (
+                implementation == "peer" and max(result.values()) > PEER_PATIENCE_S * 1_000
+            )
             if late:
                 process.kill()
     if process.returncode and not late:
-        raise SystemExit(f"measuring {who} {name} {load} failed")
+        raise SystemExit(f"measuring {implementation} {name} {load} failed")
     return result
 
 
-def measure(who: str, name: str, load: str) -> None:
+def measure(implementation: str, name: str, load: str) -> None:
     """Print one JSON line for each phase, then one with the peak memory of this process."""
-    run = measure_ours if who == "ours" else measure_peer
+    run = measure_ours if implementation == "ours" else measure_peer
     for phase, milliseconds in run(name, LOADS[load]):
         print(json.dumps({phase: milliseconds}), flush=True)
     kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

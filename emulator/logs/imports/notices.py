@@ -48,7 +48,7 @@ OFTEN_AN_HOUR: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing to look at."""
+    """One finding that needs attention."""
 
     weight: int
     """Urgency; 0: for information only."""

@@ -245,7 +245,7 @@ def _facts(shortlist: Shortlist) -> str:
     ends = [found.assumptions.end_ms for found in shortlist.first()]
     parts = [
         counted(shortlist.groups, "group"),
-        f"{shortlist.troubled:,} of them to look at",
+        f"{shortlist.troubled:,} with notices",
         *([f"the log ends {clock(max(ends))} UTC"] if ends else []),
         f"Apache Kafka {KAFKA}",
         f"rebalance-emulator {emulator.__version__}",

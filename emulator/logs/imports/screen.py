@@ -55,7 +55,7 @@ def findings_screen(shortlist: Shortlist) -> Iterator[str]:
     """Yield the lines of the report."""
     groups = shortlist.first()
     quiet = shortlist.groups - shortlist.troubled
-    yield f"{counted(shortlist.groups, 'group')}, {shortlist.troubled:,} of them to look at"
+    yield f"{counted(shortlist.groups, 'group')}, {shortlist.troubled:,} with notices"
     if not groups:
         return
     yield ""
@@ -68,7 +68,7 @@ def findings_screen(shortlist: Shortlist) -> Iterator[str]:
             yield from group_lines(each)
     if quiet:
         yield ""
-        yield from paragraph(f"{counted(quiet, 'group')} with nothing to look at.")
+        yield from paragraph(f"{counted(quiet, 'group')} without notices.")
     yield from paragraph(
         'Reasons with "probably" are inferred from the last commits of members; the log does not '
         "contain them. Times are UTC."
@@ -166,7 +166,7 @@ def _table(groups: Sequence[GroupFindings]) -> Table:
         table.add_column(title)
     for title in _TITLES:
         table.add_column(title, justify="right")
-    table.add_column("look at")
+    table.add_column("notices")
     for found in groups:
         table.add_row(*cells(*_row(found)))
     return table

@@ -178,7 +178,7 @@ def test_a_file_of_one_endless_line_is_refused(session, folder, tmp_path, monkey
     written(folder / "endless", data)
     tasks = [Task(each, Selection()) for each in found_in(session, f"{LOGS}/endless")]
 
-    with pytest.raises(LogFileError, match="Spark cannot read it: for more than 16 MiB"):
+    with pytest.raises(LogFileError, match="Spark cannot read it: more than 16 MiB"):
         list(read_on_spark(session, tasks, tmp_path))
 
 

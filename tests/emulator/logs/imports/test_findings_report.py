@@ -53,14 +53,14 @@ def test_the_group_to_look_at_comes_first():
     """It is described in sentences; a group without trouble is only a row."""
     text = "\n".join(findings_screen(shortlist_of(quiet("a-quiet-one"), troubled())))
 
-    assert "2 groups, 1 of them to look at" in text
+    assert "2 groups, 1 with notices" in text
     assert text.index("| billing ") < text.index("| a-quiet-one ")
     assert "! committed offsets went backwards 1 time: 11,800 records to reprocess" in text
     assert "orders-1 at 1970-01-01 00:10:00: 11,900 to 100 (11,800 records)" in text
     assert "b (10.0.0.7) returned 4 times" in text
     assert "1 member without a partition: c (10.0.0.7)" in text
     assert "9 rebalances" in text
-    assert "1 group with nothing to look at." in text
+    assert "1 group without notices." in text
 
 
 def test_lines_fit_into_a_report():
