@@ -50,6 +50,7 @@ def log(*commits: tuple[int, int], generations: tuple[tuple[int, int], ...] = ()
             "generations 2 to 4; nothing was committed",
         ),
         (log((5, 80), (6, 50)), AuditCause.REWIND, "80 to 50"),
+        (log((5, 50), (6, 40)), AuditCause.UNKNOWN, "40 was committed"),
         (log((5, 80), (6, GONE)), AuditCause.EXPIRED, "or deleted"),
         (log((35, 80), (36, 50)), AuditCause.UNKNOWN, "nothing was committed"),
         (log((5, 80)), AuditCause.UNKNOWN, "80 was committed"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from emulator.logs.imports.exploring import explore
 from emulator.logs.imports.values import Reasons, State
 
@@ -166,6 +168,16 @@ def test_offsets_of_an_empty_classic_group_expire_from_when_it_became_empty():
     assert State.EMPTY is found.state
     assert {9 * DAY_MS} == {each.expires_ms for each in found.partitions}
     assert all(each.at_risk for each in found.partitions)
+
+
+@pytest.mark.parametrize(("left_ms", "at_risk"), [(WEEK_MS // 4, True), (WEEK_MS // 4 + 1, False)])
+def test_offsets_are_at_risk_in_the_last_quarter_of_their_retention(left_ms, at_risk):
+    """Of an empty group, whose offsets expire a week after it became empty."""
+    log = working(MINUTE)
+    log.generation(2 * DAY_MS, 2)
+    found = log.found(retention_ms=WEEK_MS, end_ms=9 * DAY_MS - left_ms)
+
+    assert {at_risk} == {each.at_risk for each in found.partitions}
 
 
 def test_offsets_of_an_empty_consumer_group_expire_from_their_commit():
