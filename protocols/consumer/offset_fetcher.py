@@ -10,7 +10,7 @@ from functools import partial
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata, validation
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.positions import Phase
 from protocols.consumer.reader import MS, Reader, Reads
 from protocols.facts import EpochOpened
@@ -216,7 +216,7 @@ def throw_out_of_range(reads: Reads, reader: Reader) -> Step[Reads]:
         if reader.positions.reads_at(tp, offset):
             message = f"{tp} is read at {offset}, which its log does not hold"
             error = ErrorCode.OFFSET_OUT_OF_RANGE
-            failed = Failed("OffsetOutOfRangeException", error, message)
+            failed = Failed(ExceptionName.OFFSET_OUT_OF_RANGE, error, message)
             return Step(replace(reads, out_of_range=left), (Return(failed),))
     return Step(replace(reads, out_of_range={}))
 

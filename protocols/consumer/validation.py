@@ -16,7 +16,7 @@ from functools import partial
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.positions import FetchPosition, Phase
 from protocols.consumer.reader import MS, Reader, Reads, Validation
 from protocols.facts import EpochOpened
@@ -152,7 +152,7 @@ def _record_failure(reads: Reads, truncated: list[str]) -> Step[Reads]:
     """Record a truncation without a reset policy, for the next poll to throw."""
     if not truncated or reads.validation_failure is not None:
         return Step(reads)
-    failed = Failed("LogTruncationException", message="; ".join(truncated))
+    failed = Failed(ExceptionName.LOG_TRUNCATION, message="; ".join(truncated))
     return Step(replace(reads, validation_failure=failed))
 
 

@@ -14,7 +14,7 @@ from emulator.scenario.model import FailListener
 from emulator.world.consumer.handler import Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.kernel import Rank
-from protocols.consumer.calls import CommitResult, Failed
+from protocols.consumer.calls import CommitResult, ExceptionName, Failed
 from protocols.leader_epochs import epoch_at
 from protocols.machine import Call
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
@@ -125,7 +125,7 @@ class PolicyCommits:
             self._send_async(offsets)
 
 
-THREW = Failed("KafkaException", message="its rebalance listener threw")
+THREW = Failed(ExceptionName.KAFKA, message="its rebalance listener threw")
 
 
 class Listener:

@@ -5,7 +5,13 @@ Source: ``ConsumerCoordinator.commitOffsetsSync``, ``commitOffsetsAsync``, ``clo
 
 from __future__ import annotations
 
-from protocols.consumer.calls import Closed, CloseOperation, CommitResult, IllegalCallError
+from protocols.consumer.calls import (
+    Closed,
+    CloseOperation,
+    CommitResult,
+    ExceptionName,
+    IllegalCallError,
+)
 from protocols.consumer.classic.commits import (
     end_pending,
     exception_for,
@@ -86,7 +92,7 @@ def advance_commit_sync(state: ClientState, consumer: Consumer, now: int) -> Ste
     if not app.offsets:
         return _await_asynchronous(state, consumer, app, now)
     if now >= app.deadline_us:
-        return _return_from(state, app, CommitResult(app.offsets, "TimeoutException"))
+        return _return_from(state, app, CommitResult(app.offsets, ExceptionName.TIMEOUT))
     if app.correlation_id is not None:
         return Step(state)
     if now < app.retry_us:
@@ -120,7 +126,7 @@ def _await_asynchronous(
     elif not any(map(is_asynchronous, state.in_flight.values())):
         result = CommitResult(())
     elif now >= app.deadline_us:
-        result = CommitResult((), "TimeoutException")
+        result = CommitResult((), ExceptionName.TIMEOUT)
     else:
         return step
     return step.then(lambda s: _return_from(s, app, result))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from protocols.consumer import metadata
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
 from protocols.consumer.classic.state import (
     Asked,
@@ -36,10 +36,6 @@ from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-REBALANCING = "RebalanceInProgressException"
-COMMIT_FAILED = "CommitFailedException"
-FENCED = "FencedInstanceIdException"
-
 
 def begin_commit(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
@@ -52,13 +48,13 @@ def begin_commit(
     )
 
 
-def local_refusal(state: ClientState) -> str | None:
+def local_refusal(state: ClientState) -> ExceptionName | None:
     """Return the exception that rejects a commit before it is sent; None: it may be sent."""
     match state.membership:
         case Membership.UNJOINED:
-            return COMMIT_FAILED
+            return ExceptionName.COMMIT_FAILED
         case Membership.PREPARING_REBALANCE | Membership.COMPLETING_REBALANCE:
-            return REBALANCING
+            return ExceptionName.REBALANCE_IN_PROGRESS
         case Membership.STABLE:
             return None
 
@@ -110,9 +106,9 @@ def report_refused_commit(
     return Step(after, (Report(sent), Report(refused)))
 
 
-def local_error(exception: str) -> ErrorCode:
+def local_error(exception: ExceptionName) -> ErrorCode:
     """Return the error code to report for a commit that the client rejected."""
-    if exception == REBALANCING:
+    if exception == ExceptionName.REBALANCE_IN_PROGRESS:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -266,7 +262,9 @@ def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
     """
     if flight.kind in (CommitKind.SYNC, CommitKind.CLOSE) or flight.generation != state.generation:
         return state
-    return replace(state, poisoned=Failed(FENCED, ErrorCode.FENCED_INSTANCE_ID))
+    return replace(
+        state, poisoned=Failed(ExceptionName.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID)
+    )
 
 
 def on_commit_ended(
@@ -298,18 +296,22 @@ def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
     return PrepareCommitted()
 
 
-def exception_for(state: ClientState, flight: InFlight, error: ErrorCode) -> str:
+def exception_for(state: ClientState, flight: InFlight, error: ErrorCode) -> ExceptionName:
     """Return the exception that ends a commitSync after an error that is not retried."""
     match error:
         case ErrorCode.REBALANCE_IN_PROGRESS:
-            return REBALANCING
+            return ExceptionName.REBALANCE_IN_PROGRESS
         case ErrorCode.FENCED_INSTANCE_ID if flight.generation == state.generation:
-            return FENCED
+            return ExceptionName.FENCED_INSTANCE_ID
         case (
             ErrorCode.ILLEGAL_GENERATION
             | ErrorCode.UNKNOWN_MEMBER_ID
             | ErrorCode.FENCED_INSTANCE_ID
         ):
-            return REBALANCING if _moved_on(state, flight) else COMMIT_FAILED
+            return (
+                ExceptionName.REBALANCE_IN_PROGRESS
+                if _moved_on(state, flight)
+                else ExceptionName.COMMIT_FAILED
+            )
         case _:
-            return "KafkaException"
+            return ExceptionName.KAFKA

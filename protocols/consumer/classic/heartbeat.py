@@ -7,7 +7,7 @@ is due.
 
 from __future__ import annotations
 
-from protocols.consumer.calls import CloseOperation, Failed
+from protocols.consumer.calls import CloseOperation, ExceptionName, Failed
 from protocols.consumer.classic.commits import end_pending, send_pending
 from protocols.consumer.classic.membership import (
     LEFT_BY_ITSELF,
@@ -164,7 +164,7 @@ def on_response(
         case ErrorCode.FENCED_INSTANCE_ID:
             return _on_fenced(state, error)
         case _:
-            died = replace(state, beat=None, died=Failed("KafkaException", error))
+            died = replace(state, beat=None, died=Failed(ExceptionName.KAFKA, error))
             return Step(request_rejoin(died, f"heartbeat answered {error.name}"))
 
 
@@ -197,7 +197,7 @@ def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 def _on_fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
     """Stop the thread; the next poll throws, because a newer process has the instance id."""
     step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
-    failed = Failed("FencedInstanceIdException", error)
+    failed = Failed(ExceptionName.FENCED_INSTANCE_ID, error)
     return Step(replace(step.state, died=failed), step.effects)
 
 

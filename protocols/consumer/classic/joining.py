@@ -18,7 +18,7 @@ from assignors.types import (
     TopicPartition,
     Topics,
 )
-from protocols.consumer.calls import exception_name
+from protocols.consumer.calls import ExceptionName, exception_name
 from protocols.consumer.classic import heartbeat, membership
 from protocols.consumer.classic.membership import (
     ask,
@@ -65,7 +65,10 @@ _FATAL_TO_JOIN = _FATAL | {
 
 
 def _fail(
-    state: ClientState, exception: str, reaction: Reaction, error: ErrorCode = ErrorCode.NONE
+    state: ClientState,
+    exception: ExceptionName,
+    reaction: Reaction,
+    error: ErrorCode = ErrorCode.NONE,
 ) -> ClientState:
     return replace(state, future=JoinFailed(exception, reaction, error))
 
@@ -86,21 +89,21 @@ def on_join_response(
             state = replace(state, generation=Generation(member_id=response.member_id))
             reason = f"need to re-join with the given member-id: {response.member_id}"
             state = request_rejoin(state, reason)
-            return Step(_fail(state, "MemberIdRequiredException", Reaction.AT_ONCE, error))
+            return Step(_fail(state, ExceptionName.MEMBER_ID_REQUIRED, Reaction.AT_ONCE, error))
         case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            exception = "CoordinatorLoadInProgressException"
+            exception = ExceptionName.COORDINATOR_LOAD_IN_PROGRESS
             return Step(_fail(state, exception, Reaction.LATER, error))
         case ErrorCode.REBALANCE_IN_PROGRESS:
-            exception = "RebalanceInProgressException"
+            exception = ExceptionName.REBALANCE_IN_PROGRESS
             return Step(_fail(state, exception, Reaction.AT_ONCE, error))
         case ErrorCode.UNKNOWN_MEMBER_ID:
-            failed = _fail(state, "UnknownMemberIdException", Reaction.AT_ONCE, error)
+            failed = _fail(state, ExceptionName.UNKNOWN_MEMBER_ID, Reaction.AT_ONCE, error)
             if flight.generation != state.generation:
                 return Step(failed)
             return reset_by(failed, error.name, "JOIN_GROUP", keep_member_id=False)
     if error in LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "JoinGroup", now)
-    exception = exception_name(error) if error in _FATAL_TO_JOIN else "KafkaException"
+    exception = exception_name(error) if error in _FATAL_TO_JOIN else ExceptionName.KAFKA
     return Step(_fail(state, exception, Reaction.THROW, error))
 
 
@@ -117,7 +120,7 @@ def _joined(
     state: ClientState, consumer: Consumer, response: JoinGroupResponse, now: int
 ) -> Step[ClientState]:
     if state.membership is not Membership.PREPARING_REBALANCE:
-        return Step(_fail(state, "UnjoinedGroupException", Reaction.LATER))
+        return Step(_fail(state, ExceptionName.UNJOINED_GROUP, Reaction.LATER))
     generation = Generation(response.generation_id, response.member_id, response.protocol_name)
     state = replace(state, membership=Membership.COMPLETING_REBALANCE, generation=generation)
     step = heartbeat.enable(state, consumer, now)
@@ -166,10 +169,10 @@ def _assign(
     try:
         checked = run_assignor(assignor, _topics(state, subscriptions), subscriptions)
     except AssignorDefectError as defect:
-        return _assignor_failed(state, assignor, str(defect), "KafkaException")
+        return _assignor_failed(state, assignor, str(defect), ExceptionName.KAFKA)
     violation = _violation(consumer, assignor, subscriptions, checked.assignment)
     if violation:
-        return _assignor_failed(state, assignor, violation, "IllegalStateException")
+        return _assignor_failed(state, assignor, violation, ExceptionName.ILLEGAL_STATE)
     given_twice = tuple(
         Report(
             AssignmentWarning(
@@ -186,7 +189,7 @@ def _assign(
 
 
 def _assignor_failed(
-    state: ClientState, assignor: Assignor, message: str, exception: str
+    state: ClientState, assignor: Assignor, message: str, exception: ExceptionName
 ) -> Step[ClientState]:
     """Throw from poll, because the leader's own assignor failed."""
     failed = Report(AssignorFailed(assignor=assignor.name, message=message))
@@ -230,7 +233,7 @@ def _send_sync(
     now: int,
 ) -> Step[ClientState]:
     if not isinstance(state.coordinator, Known):
-        return Step(_fail(state, "CoordinatorNotAvailableException", Reaction.LATER))
+        return Step(_fail(state, ExceptionName.COORDINATOR_NOT_AVAILABLE, Reaction.LATER))
     generation = state.generation
     request = SyncGroupRequest(
         group_id=consumer.group_id,
@@ -260,7 +263,7 @@ def on_sync_response(
         case ErrorCode.NONE:
             return Step(_synced(state, response, current=current))
         case ErrorCode.REBALANCE_IN_PROGRESS:
-            exception = "RebalanceInProgressException"
+            exception = ExceptionName.REBALANCE_IN_PROGRESS
             return Step(_fail(state, exception, Reaction.AT_ONCE, error))
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
             failed = _fail(state, exception_name(error), Reaction.AT_ONCE, error)
@@ -270,14 +273,14 @@ def on_sync_response(
             return reset_by(failed, error.name, "SYNC_GROUP", keep_member_id=keep)
     if error in LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "SyncGroup", now)
-    exception = exception_name(error) if error in _FATAL else "KafkaException"
+    exception = exception_name(error) if error in _FATAL else ExceptionName.KAFKA
     return Step(_fail(state, exception, Reaction.THROW, error))
 
 
 def _synced(state: ClientState, response: SyncGroupResponse, *, current: bool) -> ClientState:
     if not current or state.membership is not Membership.COMPLETING_REBALANCE:
         return _fail(
-            state, "IllegalGenerationException", Reaction.AT_ONCE, ErrorCode.ILLEGAL_GENERATION
+            state, ExceptionName.ILLEGAL_GENERATION, Reaction.AT_ONCE, ErrorCode.ILLEGAL_GENERATION
         )
     return replace(
         state,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.state import (
     Asked,
     AwaitingMetadata,
@@ -76,7 +76,7 @@ def _outdated(future: JoinFuture) -> JoinFuture:
     if not isinstance(future, AwaitingMetadata):
         return future
     error = ErrorCode.ILLEGAL_GENERATION
-    return JoinFailed("IllegalGenerationException", Reaction.AT_ONCE, error)
+    return JoinFailed(ExceptionName.ILLEGAL_GENERATION, Reaction.AT_ONCE, error)
 
 
 def reset_by(
@@ -231,4 +231,4 @@ def invalid_assignor(consumer: Consumer, name: str | None) -> Failed:
     """
     supported = ", ".join(assignor.name for assignor in consumer.assignors)
     message = f"Coordinator selected invalid assignment protocol: {name}; supported: {supported}"
-    return Failed("IllegalStateException", message=message)
+    return Failed(ExceptionName.ILLEGAL_STATE, message=message)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator
 from protocols.consumer.classic.rejoin import RETRY
 from protocols.consumer.classic.state import (
@@ -110,7 +110,7 @@ def on_fetch_failed(
     assert asked is not None, "no OffsetFetch is in flight"
     if not error.retriable:
         failure = OffsetsFailure(
-            Failed("KafkaException", error), asked.generation, asked.partitions
+            Failed(ExceptionName.KAFKA, error), asked.generation, asked.partitions
         )
         return Step(replace(state, offsets_asked=None, offsets_failure=failure))
     retry = now + backoff_us(consumer, "offsets", state.offsets_attempt, now)
@@ -131,7 +131,7 @@ def _without_offset(
     if not missing:
         return Step(state)
     if consumer.settings.auto_offset_reset == "none":
-        failed = Failed("NoOffsetForPartitionException")
+        failed = Failed(ExceptionName.NO_OFFSET_FOR_PARTITION)
         without = consumer.positions.in_phase(Phase.INITIALIZING)
         failure = OffsetsFailure(failed, state.generation, without)
         return Step(replace(state, offsets_failure=failure))

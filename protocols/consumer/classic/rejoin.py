@@ -8,7 +8,7 @@ Each call continues until it has to wait for the network or the listener. Source
 from __future__ import annotations
 
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.commits import commit_automatically
 from protocols.consumer.classic.membership import (
     ask,
@@ -77,7 +77,7 @@ def _failed(
     state: ClientState, consumer: Consumer, failed: JoinFailed, now: int, poll_until_us: int
 ) -> Step[ClientState]:
     state = replace(state, future=None)
-    if failed.exception != "MemberIdRequiredException":
+    if failed.exception != ExceptionName.MEMBER_ID_REQUIRED:
         state = request_rejoin(state, f"rebalance failed due to {failed.exception}")
     match failed.reaction:
         case Reaction.AT_ONCE:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
-from protocols.consumer.calls import Closed, CloseOperation, Failed
+from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
@@ -87,7 +87,7 @@ class Synced:
 class JoinFailed:
     """The join ended in an error that the application thread reacts to."""
 
-    exception: str
+    exception: ExceptionName
     """Name of the Java exception; part of the next JoinGroup's reason."""
 
     reaction: Reaction

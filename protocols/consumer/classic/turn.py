@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocols.consumer import metadata, offset_fetcher
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import (
     application,
     commits,
@@ -83,7 +83,7 @@ def take_turn(
 ) -> Step[ClientState]:
     """Run one turn; afterwards the application thread may be in a listener call."""
     if without_subscription(state):
-        failed = Failed("IllegalStateException", message="nothing is subscribed")
+        failed = Failed(ExceptionName.ILLEGAL_STATE, message="nothing is subscribed")
         return Step(state, (Return(failed),))
     if state.poisoned is not None:
         return Step(state, (Return(state.poisoned),))
@@ -272,7 +272,7 @@ def _lose_one(
 ) -> Step[ClientState]:
     match flight.asked:
         case Asked.JOIN | Asked.SYNC if isinstance(state.future, Joining):
-            failed = JoinFailed("DisconnectException", Reaction.LATER)
+            failed = JoinFailed(ExceptionName.DISCONNECT, Reaction.LATER)
             return Step(replace(state, future=failed))
         case Asked.COMMIT:
             error = ErrorCode.NETWORK_EXCEPTION

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 
-from protocols.consumer.calls import Closed, CloseOperation, Failed
+from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
 from protocols.consumer.fetching import Fetcher, Handed, in_record_order
 from protocols.consumer.kip848 import commits, membership, reconciliation
 from protocols.consumer.kip848.requests import queue
@@ -42,7 +42,7 @@ def enter_poll(
 ) -> Step[ClientState]:
     """Enter poll; drop the handled event of an earlier poll that timed out."""
     if state.subscribed is None:
-        failed = Failed("IllegalStateException", message="nothing is subscribed")
+        failed = Failed(ExceptionName.ILLEGAL_STATE, message="nothing is subscribed")
         return Step(state, (Return(failed),))
     slot = state.slot
     if slot is not None and slot.progress is Progress.TAKEN and now >= slot.deadline_us:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from protocols.consumer import metadata
-from protocols.consumer.calls import CommitResult, IllegalCallError, exception_name
+from protocols.consumer.calls import CommitResult, ExceptionName, IllegalCallError, exception_name
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.requests import (
     BY_TOPIC_ID,
@@ -265,7 +265,7 @@ def on_commit_abandoned(state: ClientState, commit: Commit) -> Step[ClientState]
     """Abandon a commit in close(), because the coordinator is unknown."""
     app = state.app
     if isinstance(app, CommittingSync) and app.key == commit.key:
-        result = CommitResult(app.offsets, "CommitFailedException")
+        result = CommitResult(app.offsets, ExceptionName.COMMIT_FAILED)
         state = replace(state, app=app._replace(result=result))
     return end_if_settled(state)
 
@@ -303,20 +303,20 @@ def on_commit_sync_timeout(state: ClientState, consumer: Consumer, now: int) -> 
     app = state.app
     if not isinstance(app, CommittingSync) or now < app.deadline_us:
         return Step(state)
-    result = CommitResult(app.offsets, "TimeoutException")
+    result = CommitResult(app.offsets, ExceptionName.TIMEOUT)
     return Step(replace(state, app=app.outer), (Return(result),))
 
 
-def exception_for(error: ErrorCode) -> str:
+def exception_for(error: ErrorCode) -> ExceptionName:
     """Return the exception that ends a commitSync after an error that is not retried."""
     match error:
         case ErrorCode.STALE_MEMBER_EPOCH | ErrorCode.UNKNOWN_MEMBER_ID:
-            return "CommitFailedException"
+            return ExceptionName.COMMIT_FAILED
         case ErrorCode.OFFSET_METADATA_TOO_LARGE:
-            return "OffsetMetadataTooLarge"
+            return ExceptionName.OFFSET_METADATA_TOO_LARGE
         case _ if error in _THROWN_AS_IT_IS:
             return exception_name(error)
         case _ if error in RETRIED or error.retriable:
-            return "TimeoutException"
+            return ExceptionName.TIMEOUT
         case _:
-            return "KafkaException"
+            return ExceptionName.KAFKA

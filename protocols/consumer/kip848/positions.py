@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
 from protocols.consumer.kip848.state import Asked, ClientState, Consumer, OffsetsAsked
 from protocols.consumer.positions import Phase
@@ -93,7 +93,7 @@ def _without_offset(
     if not missing:
         return Step(state)
     if consumer.settings.auto_offset_reset == "none":
-        return Step(_fail(state, Failed("NoOffsetForPartitionException")))
+        return Step(_fail(state, Failed(ExceptionName.NO_OFFSET_FOR_PARTITION)))
     return on_reads(
         state, lambda reads: offset_fetcher.reset_positions(reads, consumer, missing, now)
     )
@@ -114,7 +114,7 @@ def on_fetch_failed(
         ended = replace(state, offsets_asked=None)
         if not set(asked.partitions).intersection(initializing(state, consumer)):
             return Step(ended)
-        return Step(_fail(ended, Failed("KafkaException", error)))
+        return Step(_fail(ended, Failed(ExceptionName.KAFKA, error)))
     retry = now + backoff_us(consumer, "offsets", asked.attempt, now)
     again = OffsetsAsked(asked.partitions, None, asked.attempt + 1, retry)
     state = replace(state, offsets_asked=again)
