@@ -16,8 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.consumer.calm_fetches import CalmFetches
-from emulator.world.consumer.cycles import Cycles
+from emulator.world.consumer.calm import CalmFetches, Cycles
 from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.progress import Unreported
