@@ -318,10 +318,11 @@ class Visibility:
         self._set_lag(now + TURNS * lag_us, lag_us)
 
     def _set_lag(self, now: int, lag_us: int, most_us: int = NEVER) -> None:
+        """Begin a spell now; of two that begin at the same instant, the later one holds."""
         if lag_us == self._lag_us:
             return
         reached = min(self.as_of(now), most_us)
         self._lag_us = lag_us
-        self._spells = [spell for spell in self._spells if spell[0] <= now]
+        self._spells = [spell for spell in self._spells if spell[0] < now]
         self._spells.append((now, max(reached, now - lag_us), lag_us))
         del self._spells[:-_KEPT]
