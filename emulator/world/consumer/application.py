@@ -134,9 +134,9 @@ class Application:
         if self._pending_hang_us:
             batch.lengthen(0, self._pending_hang_us)
             self._pending_hang_us = 0
-        self.go_on(batch)
+        self.await_batch(batch)
 
-    def go_on(self, batch: Batch) -> None:
+    def await_batch(self, batch: Batch) -> None:
         """Wait for the end of the batch, or of its next record if each is watched."""
         if batch.reported == batch.count:
             self._batch_done(batch)
@@ -231,7 +231,7 @@ class Application:
                 dict(self.commits.uncommitted), lambda result: self._next_record(batch, result)
             )
         else:
-            self.go_on(batch)
+            self.await_batch(batch)
 
     def _next_record(self, batch: Batch, result: CommitResult) -> None:
         if self.commits.refused(result):
@@ -241,7 +241,7 @@ class Application:
             self._close()
             return
         batch.shift(self._kernel.now - batch.end_us(batch.reported - 1))
-        self.go_on(batch)
+        self.await_batch(batch)
 
     def _batch_done(self, batch: Batch) -> None:
         self._batch = None
@@ -291,7 +291,7 @@ class Application:
             following = batch.finished(self._kernel.now) + 1
             if following < batch.count:
                 batch.lengthen(following, length_us)
-                self.go_on(batch)
+                self.await_batch(batch)
                 return
         self._pending_hang_us += length_us
 
@@ -306,7 +306,7 @@ class Application:
         batch = self._batch
         if self.doing is Doing.WORKING and batch is not None:
             batch.resume(batch.reported, self._kernel.now)
-            self.go_on(batch)
+            self.await_batch(batch)
 
     def leave(self, *, mid_batch: bool) -> None:
         """Stop after the batch, or after the record in progress, and close."""
@@ -321,7 +321,7 @@ class Application:
             self._close()
         elif self.doing is Doing.WORKING and mid_batch and self._batch is not None:
             self._batch.leave_after(self._batch.finished(self._kernel.now))
-            self.go_on(self._batch)
+            self.await_batch(self._batch)
 
     def _wake_up(self) -> None:
         """Leave a poll that was about to return when close was requested, if it has not."""

@@ -1,6 +1,6 @@
-"""The fetches of a calm consumer as arithmetic, and the periods that it repeats.
+"""The fetches of a calm consumer as arithmetic, and the periods that repeat.
 
-Its fetches are asked, answered and asked again without events (:class:`CalmFetches`).
+Fetches are sent, answered and sent again without events (:class:`CalmFetches`).
 
 A consumer that reads steady streams over a network of constant latency does the same again and
 again: after some time its fetches, its batch and the records to come are where they were, later by
@@ -35,16 +35,16 @@ State = tuple[object, ...]
 
 
 class CalmFetches:
-    """The fetches of one calm process, as its loop plays them."""
+    """The fetches of one calm process; its poll loop sends and receives them."""
 
     __slots__ = (
-        "_behind",
         "_by_broker",
         "_counts",
         "_fetcher",
+        "_in_flight",
         "_next",
+        "_outdated",
         "_process",
-        "_under_way",
         "next_us",
         "sent",
     )
@@ -54,52 +54,52 @@ class CalmFetches:
         self._fetcher = fetcher
         self._counts = process.request_counts
         self._by_broker: dict[int, FetchInFlight] = {}
-        """By broker: its fetch, in flight or not."""
+        """The fetch of each broker, in flight or not."""
 
-        self._under_way: dict[int, FetchInFlight] = {}
-        """In the order in which they were sent."""
+        self._in_flight: dict[int, FetchInFlight] = {}
+        """The fetches in flight, in the order in which they were sent."""
 
-        self._behind: set[int] = set()
-        """Brokers that were asked for what is buffered now: what they are asked next is open."""
+        self._outdated: set[int] = set()
+        """Brokers whose session has old offsets: their records are in the buffer or unread."""
 
         self._next: FetchInFlight | None = None
         self.next_us = NEVER
-        """When the next answer arrives."""
+        """When the next response arrives."""
 
         self.sent = 0
         """The number of fetches sent."""
 
-    def take_over(self, now: int, unread: AbstractSet[int]) -> bool:
-        """Stop answers from arriving as events, if possible; return whether it is.
+    def begin(self, now: int, unread: AbstractSet[int]) -> bool:
+        """Receive responses here instead of by events; return whether that is possible.
 
-        *unread*: brokers whose answers have arrived and were not read.
+        *unread*: brokers whose responses have arrived and were not read.
         """
         fetches, fetcher = self._process.fetches, self._fetcher
         by_broker = fetches.undisturbed(self._process, fetcher.positions.by_leader, now)
-        under_way = fetches.of(self._process)
-        if by_broker is None or fetcher.in_flight != under_way.keys() | unread:
+        in_flight = fetches.of(self._process)
+        if by_broker is None or fetcher.in_flight != in_flight.keys() | unread:
             return False
-        self._by_broker, self._under_way = by_broker, under_way
-        self._behind = set(by_broker).difference(under_way)
+        self._by_broker, self._in_flight = by_broker, in_flight
+        self._outdated = set(by_broker).difference(in_flight)
         for fetch in by_broker.values():
             fetch.live = False
         self._find_next()
         return True
 
-    def give_back(self) -> None:
-        """Make the answers arrive as events again."""
+    def end(self) -> None:
+        """Receive responses by events again."""
         self._process.fetches.go_live(self._process)
 
-    def ask(self, now: int) -> None:
-        """Ask the brokers that are free for records."""
+    def send_fetches(self, now: int) -> None:
+        """Send a fetch to every broker that has none in flight and no buffered records."""
         for broker in self._fetcher.take_free():
             self._count(1)
             fetch = self._by_broker[broker]
-            if broker in self._behind:
-                self._behind.discard(broker)
+            if broker in self._outdated:
+                self._outdated.discard(broker)
                 fetch.bring_up(self._fetcher.positions.by_leader[broker])
             fetch.send(now)
-            self._under_way[broker] = fetch
+            self._in_flight[broker] = fetch
             if fetch.arrives_us < self.next_us:
                 self._next, self.next_us = fetch, fetch.arrives_us
 
@@ -107,19 +107,19 @@ class CalmFetches:
         self._counts["Fetch"] += fetches
         self.sent += fetches
 
-    def arrive(self) -> FetchResponse:
-        """Return the answer that arrives next."""
+    def receive(self) -> FetchResponse:
+        """Return the response that arrives next."""
         fetch = self._next
-        assert fetch is not None, "an answer arrives"
-        del self._under_way[fetch.broker]
+        assert fetch is not None, "a response arrives"
+        del self._in_flight[fetch.broker]
         response = fetch.bring()
         self._find_next()
         return response
 
     def _find_next(self) -> None:
-        """Find the next answer: of several at one instant, the one that was asked for first."""
+        """Find the next response: of several at one instant, that of the fetch sent first."""
         self.next_us, self._next = NEVER, None
-        for fetch in self._under_way.values():
+        for fetch in self._in_flight.values():
             if fetch.arrives_us < self.next_us:
                 self.next_us, self._next = fetch.arrives_us, fetch
 
@@ -141,11 +141,11 @@ class CalmFetches:
 
         None: they are not regular.
         """
-        if self._behind:
+        if self._outdated:
             return None
-        found: list[object] = [tuple(self._under_way)]
+        found: list[object] = [tuple(self._in_flight)]
         for broker, fetch in self._by_broker.items():
-            coming = fetch.coming(now, is_under_way=broker in self._under_way)
+            coming = fetch.coming(now, is_in_flight=broker in self._in_flight)
             if coming is None:
                 return None
             found.append(coming)
@@ -170,18 +170,18 @@ class CalmFetches:
         return True
 
     def skip_idle(self, until_us: int) -> tuple[int, int] | None:
-        """Skip answers without records that arrive before *until_us* and before any record.
+        """Skip responses without records that arrive before *until_us* and before any record.
 
         Return the time before which none are left, and when the last one arrived, -1 if none did.
-        None: delays are not constant, or some broker is not asked.
+        None: delays are not constant, or a broker has no fetch in flight.
         """
-        under_way = self._under_way.values()
-        if not self._fetcher.idle or len(under_way) < len(self._by_broker):
+        in_flight = self._in_flight.values()
+        if not self._fetcher.idle or len(in_flight) < len(self._by_broker):
             return None
-        if not all(fetch.is_regular for fetch in under_way):
+        if not all(fetch.is_regular for fetch in in_flight):
             return None
-        limit, last = min([until_us, *(fetch.first_record_us for fetch in under_way)]), -1
-        for fetch in under_way:
+        limit, last = min([until_us, *(fetch.first_record_us for fetch in in_flight)]), -1
+        for fetch in in_flight:
             sent, arrived = fetch.skip_empty(limit)
             if sent:
                 self._count(sent)
@@ -192,9 +192,9 @@ class CalmFetches:
 
     def _put_in_order(self) -> None:
         """Order the fetches as they were sent; those of one instant keep their order."""
-        sent = sorted(self._under_way.values(), key=lambda fetch: fetch.sent_us)
-        self._under_way.clear()
-        self._under_way.update({fetch.broker: fetch for fetch in sent})
+        sent = sorted(self._in_flight.values(), key=lambda fetch: fetch.sent_us)
+        self._in_flight.clear()
+        self._in_flight.update({fetch.broker: fetch for fetch in sent})
         self._find_next()
 
 

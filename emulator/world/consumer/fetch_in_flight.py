@@ -161,12 +161,12 @@ class FetchInFlight:
         """Whether both directions take the same time for every message."""
         return type(self._out) is int and type(self._back) is int
 
-    def coming(self, now: int, *, is_under_way: bool) -> tuple[object, ...] | None:
+    def coming(self, now: int, *, is_in_flight: bool) -> tuple[object, ...] | None:
         """Return the fetch and the records it waits for, relative to *now*; None: irregular."""
         if not self.is_regular:
             return None
         found: list[object] = [self.broker]
-        if is_under_way:
+        if is_in_flight:
             found += (self.asked_us - now, self.ready_us - now, self.arrives_us - now)
         for tp, want in self.wants.cached.items():
             phase = None if want.log is None else want.log.phase(want.offset)

@@ -46,7 +46,7 @@ class Fetches:
         self._run = run
         self._brokers = brokers
         self._topics = topics
-        self._under_way: dict[str, dict[int, FetchInFlight]] = {}
+        self._in_flight: dict[str, dict[int, FetchInFlight]] = {}
         self._sessions: dict[str, dict[int, FetchSession[Want]]] = {}
 
     def send(self, process: Reader, broker: int, request: FetchRequest) -> None:
@@ -69,7 +69,7 @@ class Fetches:
         session.renew(request.partitions, keep)
         fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
         fetch.send(now)
-        self._under_way.setdefault(process.name, {})[broker] = fetch
+        self._in_flight.setdefault(process.name, {})[broker] = fetch
         self._hold(fetch)
         self._await(fetch)
 
@@ -107,7 +107,7 @@ class Fetches:
         self._run.kernel.at(when, Rank.CLIENT_TIMER, index, lambda _: self._late(fetch))
 
     def _current(self, fetch: FetchInFlight) -> bool:
-        mine = self._under_way.get(fetch.process.name)
+        mine = self._in_flight.get(fetch.process.name)
         return mine is not None and mine.get(fetch.broker) is fetch
 
     def _arrive(self, fetch: FetchInFlight) -> None:
@@ -159,7 +159,7 @@ class Fetches:
 
     def of(self, process: Reader) -> dict[int, FetchInFlight]:
         """Return the fetches of one process that are in flight, by broker."""
-        return self._under_way.setdefault(process.name, {})
+        return self._in_flight.setdefault(process.name, {})
 
     def undisturbed(
         self, process: Reader, by_leader: Mapping[int, Mapping[TopicPartition, Reading]], now: int
@@ -213,8 +213,8 @@ class Fetches:
     def plan_again(self) -> None:
         """Compute the times of all answers again after a change of brokers, network or leaders."""
         now = self._run.kernel.now
-        for name in sorted(self._under_way):
-            for fetch in list(self._under_way[name].values()):
+        for name in sorted(self._in_flight):
+            for fetch in list(self._in_flight[name].values()):
                 least = fetch.process.blueprint.settings.fetch_min_bytes
                 for want in fetch.wants.cached.values():
                     want.log = self._topics.shown_by(fetch.broker, want.partition)
@@ -228,22 +228,22 @@ class Fetches:
         """Return whether retention has overtaken what some fetch asks for, or will ask for."""
         return any(
             want.log is not None and want.offset < want.log.start
-            for mine in self._under_way.values()
+            for mine in self._in_flight.values()
             for fetch in mine.values()
             for want in fetch.wants.cached.values()
         )
 
     def forget(self, process: Reader) -> None:
         """Discard the fetches and connections of a process that has ended."""
-        self._under_way.pop(process.name, None)
+        self._in_flight.pop(process.name, None)
         self._sessions.pop(process.name, None)
 
     def disconnect(self, broker: int) -> list[str]:
         """A broker died: return the names of the processes that had a connection to fetch over."""
-        for mine in self._under_way.values():
+        for mine in self._in_flight.values():
             for fetch in list(mine.values()):
                 fetch.process.unfold(before_arrivals=True)
-        for mine in self._under_way.values():
+        for mine in self._in_flight.values():
             mine.pop(broker, None)
         return [
             name

@@ -21,7 +21,7 @@ WorkTimes = Callable[[TopicPartition, int], int]
 class Flaw(enum.Enum):
     """How the work on a poisoned record ends."""
 
-    SKIP = "the handler goes on with the next"
+    SKIP = "the handler continues with the next"
     STOP = "the process dies"
 
 

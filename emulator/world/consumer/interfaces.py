@@ -62,7 +62,7 @@ class ConsumerApplication(Protocol):
     def work_on(self, batch: Batch) -> None:
         """Begin a batch whose end a poll loop awaits."""
 
-    def go_on(self, batch: Batch) -> None:
+    def await_batch(self, batch: Batch) -> None:
         """Await the end of a batch as an event."""
 
     def end_counted(self) -> None:

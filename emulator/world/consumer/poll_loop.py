@@ -1,14 +1,14 @@
 """The poll loop of a calm consumer, computed on demand.
 
-While nothing but records can happen to a process, what its client, its handler and its fetches do
-until its next heartbeat or commit is arithmetic. So nothing of it is an event of the kernel. Code
-that reads the state of the process, or changes what it reads, first calls
-:meth:`PollLoop.catch_up`; every other event of the process first unfolds the loop. The client, the
-handler and the wire then are exactly where they would have been. What a run does is the same with
-and without it; a test says so.
+While only records can arrive at a process, the actions of its client, its handler and its fetches
+until the next heartbeat or commit follow from arithmetic, and none of them is an event of the
+kernel. Code that reads the state of the process, or changes what the process reads, first calls
+:meth:`PollLoop.catch_up`; every other event of the process first unfolds the loop. Client, handler
+and wire then have the state that they would have without the loop. A run has the same events with
+and without it (``tests/emulator/test_folding.py``).
 
-The protocols differ in what a poll is: :mod:`protocols.consumer.classic.calm` and
-:mod:`protocols.consumer.kip848.calm` do one step each.
+A poll differs between the protocols: :mod:`protocols.consumer.classic.calm` and
+:mod:`protocols.consumer.kip848.calm` do one step of it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PollLoop:
         self._work_us = NEVER
         self._batch: Batch | None = None
         self._handed: dict[TopicPartition, int] = {}
-        """Handed out since this took over: partition to next offset."""
+        """Records returned by poll since this began: partition to next offset."""
 
         self._finished = Unreported(process.application, process.progress)
         self._cycles = self._repeating()
@@ -75,7 +75,7 @@ class PollLoop:
         """Whether this polls now, and the client does not."""
         return self._calm is not None
 
-    # -- taking over, giving back ------------------------------------------------------------------
+    # -- begin and end -----------------------------------------------------------------------------
 
     def poll(self, now: int) -> bool:
         """Poll in the client's place from now on; False if the client has to do it itself."""
@@ -89,7 +89,7 @@ class PollLoop:
         return True
 
     def _fold(self, now: int) -> int | None:
-        """Take over if only records can happen for a while; return until when."""
+        """Begin if only records can arrive for a while; return until when, or None."""
         process = self._process
         if not (self._app.calm and process.run.triggers.idle and process.at_rest):
             return None
@@ -99,7 +99,7 @@ class PollLoop:
         if found is None:
             return None
         due_us, calm = found
-        if calm.obstacle in process.timers or not self._fetches.take_over(now, calm.unread_from):
+        if calm.blocking_timer in process.timers or not self._fetches.begin(now, calm.unread_from):
             return None
         for timer in calm.timers:
             process.timers.cancel(timer)
@@ -141,9 +141,9 @@ class PollLoop:
         self._process.carry_out(self._client.resume(calm))  # type: ignore[arg-type]  # its own
         if self._batch is not None:
             batch, self._batch = self._batch, None
-            self._app.go_on(batch)
+            self._app.await_batch(batch)
         self._wait_us = self._work_us = NEVER
-        self._fetches.give_back()
+        self._fetches.end()
 
     def catch_up(self, now: int) -> None:
         """Play everything up to now, before the state is read."""
@@ -174,8 +174,8 @@ class PollLoop:
                 self._returned(calm.poll(when, self._timeout_us), when)
             elif what == _EVENTS:
                 calm.take_events()
-                self._fetches.ask(when)
-            elif what == _WAIT or calm.answered(when, self._fetches.arrive()):
+                self._fetches.send_fetches(when)
+            elif what == _WAIT or calm.answered(when, self._fetches.receive()):
                 self._returned(calm.turn(when), when)
                 if self._wait_us < NEVER and self._fetches.next_us > when:
                     self._skip_idle(until)
@@ -198,7 +198,7 @@ class PollLoop:
         calm = self._calm
         assert calm is not None, "it polls"
         if not calm.thread_timer:
-            self._fetches.ask(now)
+            self._fetches.send_fetches(now)
         while handed == ():
             handed = calm.poll(now, self._timeout_us)
         if handed is None:

@@ -48,7 +48,7 @@ class CalmPoll:
     timers = (POLL,)
     """The timers of the client that this replaces."""
 
-    obstacle = ""
+    blocking_timer = ""
     """A timer that must not be set when this begins; none."""
 
     thread_timer = ""

@@ -129,7 +129,7 @@ class CalmPoll:
     timers = (BACKGROUND, POLL)
     """The timers of the client that this replaces."""
 
-    obstacle = WOKEN
+    blocking_timer = WOKEN
     """A timer that must not be set when this begins."""
 
     thread_timer = BACKGROUND

@@ -96,8 +96,8 @@ class Client:
         if isinstance(calling.outer, Closing):
             return self._took(application.on_last_call(self.state, self.consumer, now), now)
         step = application.on_called(self.state, self.consumer, now, threw=threw)
-        go_on = self._pass if isinstance(calling.outer, Polling) else self._took
-        return go_on(step, now)
+        advance = self._pass if isinstance(calling.outer, Polling) else self._took
+        return advance(step, now)
 
     # -- for a host that runs the poll loop itself ---------------------------------------------
 
