@@ -49,7 +49,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         ErrorCode.REQUEST_TIMED_OUT.name: "no answer in time; it may have been done all the same",
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name: "the coordinator was loading all the time",
         ErrorCode.COORDINATOR_NOT_AVAILABLE.name: "there was no coordinator all the time",
-        ErrorCode.NOT_COORDINATOR.name: "whoever was asked did not coordinate the group",
+        ErrorCode.NOT_COORDINATOR.name: "the broker asked was not the coordinator of the group",
     }
 )
 """The meaning of each error that an admin client gets."""

@@ -152,10 +152,10 @@ def test_after_a_failed_load_all_requests_get_not_coordinator():
     beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     assert [Send(header, HeartbeatResponse(error=ErrorCode.NOT_COORDINATOR))] == answers(beat)
     commit = OffsetCommitRequest(group_id="g", offsets=(OffsetToCommit(TP, 1),))
-    told, said = answers(commit)
-    assert isinstance(told, Report)
-    assert isinstance(told.fact, CommitRefused)
-    assert ErrorCode.NOT_COORDINATOR.name == told.fact.error
+    reported, said = answers(commit)
+    assert isinstance(reported, Report)
+    assert isinstance(reported.fact, CommitRefused)
+    assert ErrorCode.NOT_COORDINATOR.name == reported.fact.error
     assert ((TP, ErrorCode.NOT_COORDINATOR),) == said.message.errors
 
 

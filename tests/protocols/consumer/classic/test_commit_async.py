@@ -29,8 +29,8 @@ def member(**settings) -> ClientDriver:
 
 
 def ends(driver: ClientDriver) -> list[tuple[ErrorCode, int]]:
-    told = (*driver.emitted(CommitAnswered), *driver.emitted(CommitRefused))
-    return [(ErrorCode[end.error], end.requested[0].offset) for end in told]
+    reported = (*driver.emitted(CommitAnswered), *driver.emitted(CommitRefused))
+    return [(ErrorCode[end.error], end.requested[0].offset) for end in reported]
 
 
 def test_it_is_sent_at_once_and_does_not_wait():

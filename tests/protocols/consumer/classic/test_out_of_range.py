@@ -22,8 +22,8 @@ def test_out_of_range_resets_by_policy():
 
     assert {} == driver.positions()
     driver.listed({0: 30})
-    told = driver.emitted(EpochOpened)[-1]
-    assert (30, "earliest", "out of range") == (told.offset, told.source, told.why)
+    reported = driver.emitted(EpochOpened)[-1]
+    assert (30, "earliest", "out of range") == (reported.offset, reported.source, reported.why)
 
 
 def out_of_range(*numbers: int) -> ClientDriver:

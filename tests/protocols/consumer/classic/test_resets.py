@@ -27,8 +27,8 @@ def assigned(*numbers: int, **settings) -> ClientDriver:
 
 
 def sources(driver: ClientDriver) -> list[tuple[int, int, str, str]]:
-    told = driver.emitted(EpochOpened)
-    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in told]
+    reported = driver.emitted(EpochOpened)
+    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in reported]
 
 
 POLICIES = {

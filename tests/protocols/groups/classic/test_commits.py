@@ -136,8 +136,8 @@ def test_a_refused_commit_does_not():
     driver.commit(a, generation=0)
 
     assert 40_000 == driver.session_ms(a)
-    (told,) = driver.emitted(CommitRefused)
-    assert (ILLEGAL.name, a, 0) == (told.error, told.member_id, told.generation)
+    (reported,) = driver.emitted(CommitRefused)
+    assert (ILLEGAL.name, a, 0) == (reported.error, reported.member_id, reported.generation)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_partitions_too_large_leave_the_others_alone():
 
     assert [ErrorCode.OFFSET_METADATA_TOO_LARGE, OK] == errors_of(call)
     assert [-1, 2] == [driver.committed(0), driver.committed(1)]
-    (told,) = driver.emitted(CommitAccepted)
-    assert ((offsets[1].partition, 2),) == told.offsets
+    (reported,) = driver.emitted(CommitAccepted)
+    assert ((offsets[1].partition, 2),) == reported.offsets
 
 
 # -- topics the broker does not know ---------------------------------------------------------

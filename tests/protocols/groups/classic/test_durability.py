@@ -38,8 +38,13 @@ def test_each_turn_that_writes_is_one_append():
 
     assert [SetTimer, Report, Append] == [type(effect) for effect in written]
     assert [Send] == [type(effect) for effect in driver.effects[start + 3 :]]
-    (told,) = driver.emitted(CommitAccepted)
-    assert (GROUP, a, 1, 2) == (told.group, told.member_id, told.generation, len(told.offsets))
+    (reported,) = driver.emitted(CommitAccepted)
+    assert (GROUP, a, 1, 2) == (
+        reported.group,
+        reported.member_id,
+        reported.generation,
+        len(reported.offsets),
+    )
 
 
 def test_heartbeats_wait_behind_any_group_of_the_partition():
