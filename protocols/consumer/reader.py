@@ -134,6 +134,9 @@ NOTHING_ASKED = Reads()
 
 MS = 1_000
 
+NEVER = 1 << 62
+"""A time (us) after every deadline."""
+
 
 def backoff_us(reader: Reader, what: str, attempt: int, now: int) -> int:
     """Return the exponential back-off before attempt number ``attempt`` + 2, in microseconds.

@@ -209,6 +209,7 @@ class PollLoop:
         for tp, _, position in handed:
             self._handed[tp] = position
         self._begin(Batch.of(handed, now))
+        self._begun = self._cycles is not None
 
     def _begin(self, batch: Batch) -> None:
         """Begin the work on a batch."""
@@ -216,7 +217,6 @@ class PollLoop:
         self._plan(batch)
         self._app.work_on(batch)
         self._work_us = batch.end_us(batch.count - 1)
-        self._begun = self._cycles is not None
 
     # -- skipping --------------------------------------------------------------------------------
 
@@ -229,7 +229,6 @@ class PollLoop:
         if later is None:
             return
         self._begin(later)
-        self._begun = False
         self._handed.update(self._fetches.positions())
 
     def _skip_idle(self, until: int) -> None:

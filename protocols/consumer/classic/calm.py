@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from protocols.consumer.classic.heartbeat import last_tick
 from protocols.consumer.classic.state import Beat, Consumer
 from protocols.consumer.fetching import Handed
+from protocols.consumer.reader import NEVER
 from protocols.messages import FetchResponse
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 POLL = "poll"
 """Timer: a waiting poll runs its loop again, or returns empty."""
-
-NEVER = 1 << 62
-"""A time (us) after every deadline."""
 
 
 class CalmPoll:

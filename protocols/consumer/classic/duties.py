@@ -5,10 +5,8 @@ from __future__ import annotations
 from protocols.consumer import metadata
 from protocols.consumer.classic import positions, rejoin
 from protocols.consumer.classic.state import ClientState, Consumer, Joining, Membership
+from protocols.consumer.reader import NEVER
 from protocols.consumer.requests import Known, Unknown
-
-NEVER = 1 << 62
-"""A time (us) after every deadline."""
 
 
 def calm(state: ClientState, consumer: Consumer) -> bool:

@@ -24,14 +24,11 @@ from protocols.consumer.kip848.threads import (
     Polled,
     Polling,
 )
-from protocols.consumer.reader import MS
+from protocols.consumer.reader import MS, NEVER
 from protocols.consumer.requests import Known
 from protocols.machine import Effect, SetTimer, Step
 from protocols.messages import FetchResponse
 from protocols.values import replace
-
-NEVER = 1 << 62
-"""A time (us) after every deadline."""
 
 _FETCHES_WANTED = FetchesWanted()
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.consumer.fetching import Handed
-from protocols.consumer.kip848.calm import NEVER, CalmPoll
+from protocols.consumer.kip848.calm import CalmPoll
 from protocols.consumer.kip848.threads import Lag
+from protocols.consumer.reader import NEVER
 from protocols.messages import Envelope, FetchedRecords, FetchRequest, FetchResponse, Header
 
 from .driver import Beat, ClientDriver
