@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from emulator.comparison import Comparison, compare
     from emulator.conformance.verifying import Verification, verify
     from emulator.errors import EmulatorError
+    from emulator.events.stored import read_events
     from emulator.explanation import Explanation, explain
     from emulator.loading import load, loads
     from emulator.logs.auditing import Audit, audit
@@ -107,6 +108,7 @@ __all__ = [
     "load",
     "loads",
     "plan_study",
+    "read_events",
     "run",
     "run_study",
     "sweep",
@@ -135,6 +137,7 @@ _PLACES = {
     "load": "emulator.loading",
     "loads": "emulator.loading",
     "plan_study": "emulator.study.planning",
+    "read_events": "emulator.events.stored",
     "run": "emulator.playing",
     "run_study": "emulator.study.running",
     "sweep": "emulator.sweeps",

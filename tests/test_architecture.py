@@ -99,6 +99,7 @@ ARROWS: Mapping[str, set[str]] = {
         "assignors",
         "protocols.facts",
         "protocols.values",
+        "emulator.errors",
         "emulator.parquet_file",
     },
     "emulator.scenario": {"assignors", "protocols", "emulator.output_files", "emulator.versions"},

@@ -7,6 +7,7 @@ from pathlib import Path
 from docs.pages.causes import causes_page
 from docs.pages.consumer_protocol import consumer_protocol_page
 from docs.pages.coordinator_failures import coordinator_failures_page
+from docs.pages.events import events_page
 from docs.pages.metrics import metrics_page
 from docs.pages.published import published_page
 from docs.pages.scenario_files import scenario_files_page
@@ -15,6 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 PAGES = {
     "causes.md": causes_page,
+    "events.md": events_page,
     "metrics.md": metrics_page,
     "scenario-files.md": scenario_files_page,
 }

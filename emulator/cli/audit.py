@@ -122,11 +122,11 @@ def register(app: typer.Typer) -> None:
 
 EXAMPLES: Examples = (
     (
-        "the events of an emulated run are a processing log, too",
+        "the events of an emulated run are a processing log, too, with all causes",
         "rebalance run member-crashes --events events.parquet; rebalance audit events.parquet",
     ),
     (
-        "the same with causes from the offsets log",
+        "causes from the offsets log, as for a real cluster",
         """rebalance run member-crashes --events events.parquet --write-log log
 rebalance audit events.parquet --commits log/__consumer_offsets-9 --expect 'lost == 0'""",
     ),
@@ -163,7 +163,8 @@ def audit(
     records, up to --ends, are unread. --ends and --begins take lines topic:partition:offset, as
     kafka-get-offsets.sh prints them, or JSON such as {"orders": [471, 470]}.
 
-    Without --commits most causes are unknown. Aborted transactions are known from a folder of
+    Without --commits most causes are unknown, except for the events of an emulated run: they hold
+    all its causes. Aborted transactions are known from a folder of
     rebalance import, not from segments.
 
     -o writes entries.parquet, partitions.parquet, audit.json (the output of --json) and

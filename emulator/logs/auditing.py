@@ -43,6 +43,7 @@ from emulator.logs.audit.request import (
     refuse_other_topics,
     remarks,
 )
+from emulator.logs.audit.run_causes import run_causes
 from emulator.logs.errors import AuditError
 from emulator.logs.remote_files import is_remote, is_uri, needs_java
 from emulator.report.wording import printable
@@ -215,7 +216,7 @@ def run_audit(request: Request, *, progress: OnProgress | None = None) -> Audit:
     except AuditError as error:
         raise RefusedError(printable(str(error))) from None
     group = parsed.committed.group if parsed.committed is not None else ""
-    ledger = draw_up(audited, parsed.committed, group)
+    ledger = draw_up(audited, parsed.committed, group, run_causes(chosen.source))
     done = Audit(
         request=request,
         ledger=ledger,

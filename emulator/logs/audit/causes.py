@@ -12,6 +12,8 @@ committed before processed a commit covered the range before any consumer contin
 position reset             no offset was committed when a consumer continued beyond it
 unknown                    none of these; without an offsets log only the first can be seen
 ========================== ====================================================================
+
+A log that is the file of events of a run has the causes of that run's ledger (``run_causes.py``).
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class AuditCause(enum.StrEnum):
 class Judgement(NamedTuple):
     """A cause and its evidence."""
 
-    cause: AuditCause
+    cause: AuditCause | Cause
+    """The causes of a run's ledger occur in audits of its events only."""
+
     detail: str = ""
 
 

@@ -6,17 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from emulator.ledger.entries import EntryKind
+from emulator.ledger.entries import Cause, EntryKind
 from emulator.logs.audit.causes import AuditCause, Judgement, judge_again, judge_never
 from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.partitions import AffectedRange, PartitionLedger
 from emulator.logs.audit.passes import Audited, Counts
 from emulator.logs.audit.ranges import PartitionName
+from emulator.logs.audit.run_causes import NO_CAUSES, RunCauses, judged_by_run
 from emulator.logs.errors import AuditError
 from emulator.scenario.problems import hint, listed
 
@@ -38,7 +40,7 @@ class AuditEntry:
     last: int
     """The last offset of the range itself."""
 
-    cause: AuditCause
+    cause: AuditCause | Cause
     detail: str
     first_owner: str | None
     first_at_us: int | None
@@ -119,10 +121,16 @@ PARTITIONS: Final = pa.schema(
 )
 
 
-def draw_up(audited: Audited, log: Committed | None, group: str) -> AuditLedger:
-    """Return the ledger; *log*: the history that shows causes, None if there is none."""
-    again = _entries(audited, "again", lambda part, each: judge_again(each, part.name, log))
-    never = _entries(audited, "never", lambda part, each: judge_never(each, part.name, log))
+def draw_up(
+    audited: Audited, log: Committed | None, group: str, known: RunCauses = NO_CAUSES
+) -> AuditLedger:
+    """Return the ledger.
+
+    *log*: the history that shows causes, None if there is none. *known*: the causes of the run, if
+    the audited log is its events; they precede those that *log* shows.
+    """
+    again = _entries(audited, "again", partial(_by_rules, judge_again, log), known)
+    never = _entries(audited, "never", partial(_by_rules, judge_never, log), known)
     entries = (
         *_numbered(again, EntryKind.REPROCESSED, "D"),
         *_numbered(never, EntryKind.LOST, "L"),
@@ -140,13 +148,28 @@ def draw_up(audited: Audited, log: Committed | None, group: str) -> AuditLedger:
 Judged = tuple[PartitionName, AffectedRange, Judgement]
 
 
+Rule = Callable[[AffectedRange, PartitionName, Committed | None], Judgement]
+
+
+def _by_rules(
+    rule: Rule, log: Committed | None, part: PartitionLedger, affected: AffectedRange
+) -> Judgement:
+    return rule(affected, part.name, log)
+
+
 def _entries(
-    audited: Audited, which: str, judge: Callable[[PartitionLedger, AffectedRange], Judgement]
+    audited: Audited,
+    which: str,
+    judge: Callable[[PartitionLedger, AffectedRange], Judgement],
+    known: RunCauses,
 ) -> list[Judged]:
     found = [
-        (part.name, affected, judge(part, affected))
+        (part.name, piece, judgement or judge(part, piece))
         for part in audited.partitions
         for affected in attrgetter(which)(part)
+        for piece, judgement in judged_by_run(
+            affected, known.get(part.name, ()), lost=which == "never"
+        )
     ]
     return sorted(found, key=lambda each: (_time_us(each[1]), each[0], each[1].first))
 
@@ -218,7 +241,7 @@ def read_expectation(text: str) -> Expectation:
         )
     name = match["name"]
     of_cause = _OF_CAUSE.fullmatch(name)
-    causes = [cause.value for cause in AuditCause]
+    causes = list(dict.fromkeys(cause.value for cause in (*AuditCause, *Cause)))
     if of_cause is not None and of_cause["cause"] not in causes:
         near = hint(of_cause["cause"], causes) or f"; there are {listed(causes)}"
         raise AuditError(f"`expect={text!r}`: there is no cause {of_cause['cause']!r}{near}")

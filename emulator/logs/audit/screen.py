@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich import box
 from rich.table import Table
 
-from emulator.ledger.entries import EntryKind
+from emulator.ledger.entries import Cause, EntryKind
 from emulator.logs.audit.causes import AuditCause
 from emulator.logs.audit.columns import shown
 from emulator.logs.audit.ledger import AuditEntry, AuditLedger
@@ -83,8 +83,17 @@ def _causes(ledger: AuditLedger, kind: EntryKind, title: str) -> Iterator[str]:
         entries = [each for each in ledger.entries if each.kind is kind and each.cause == cause]
         largest = max(entries, key=lambda entry: entry.count)
         yield from paragraph(cause, f"{records:>9,}  ", " " * 11)
-        yield from paragraph(MEANING[AuditCause(cause)], " " * 11)
+        yield from paragraph(_meaning(cause), " " * 11)
         yield from paragraph(f"e.g. {_example(largest, len(entries))}", " " * 11, " " * 16)
+
+
+def _meaning(cause: str) -> str:
+    """Return a cause in a sentence; one that only the ledger of a run has, as a run explains it."""
+    if cause in MEANING:
+        return MEANING[AuditCause(cause)]
+    from emulator.report.advice import WHY  # noqa: PLC0415  only for the events of a run
+
+    return WHY[Cause(cause)]
 
 
 def _when(ledger: AuditLedger, kind: EntryKind) -> str:
@@ -152,7 +161,7 @@ def _figures(part: PartitionLedger) -> tuple[int, ...]:
 
 
 def _advice(ledger: AuditLedger, *, has_commits: bool) -> Iterator[str]:
-    causes = [AuditCause(cause) for cause in ledger.by_cause()]
+    causes = [AuditCause(cause) for cause in ledger.by_cause() if cause in MEANING]
     if not causes:
         return
     yield from ("", "Hints")
