@@ -99,7 +99,6 @@ ARROWS: Mapping[str, set[str]] = {
         "assignors",
         "protocols.facts",
         "protocols.values",
-        "emulator.errors",
         "emulator.parquet_file",
     },
     "emulator.scenario": {"assignors", "protocols", "emulator.output_files", "emulator.versions"},
@@ -143,7 +142,13 @@ ARROWS: Mapping[str, set[str]] = {
     | PLAYED
     | FILES,
     "emulator.__main__": {"emulator.cli"},
-    "emulator": {"assignors", "emulator.assignment", "emulator.playing", "emulator.scenario"}
+    "emulator": {
+        "assignors",
+        "emulator.assignment",
+        "emulator.events",
+        "emulator.playing",
+        "emulator.scenario",
+    }
     | {"emulator.conformance", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.logs.auditing", "emulator.logs.group_scenario", "emulator.logs.importing"}
     | LIBRARY,

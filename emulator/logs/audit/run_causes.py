@@ -28,6 +28,9 @@ LOST: Final = frozenset({EntryKind.LOST, EntryKind.TRUNCATED})
 RunCauses = Mapping[PartitionName, Sequence[Entry]]
 """The entries of a run's ledger that have a cause, by partition."""
 
+Part = tuple[int, int, Judgement | None]
+"""A range of offsets, and its cause if it is known."""
+
 NO_CAUSES: Final[RunCauses] = {}
 
 
@@ -55,7 +58,7 @@ def judged_by_run(
 ) -> Iterator[tuple[AffectedRange, Judgement | None]]:
     """Yield a range in parts of one cause each; None: the run's ledger has no entry of that part."""
     left = [(affected.first, affected.next_offset)]
-    found: list[tuple[int, int, Judgement | None]] = []
+    found: list[Part] = []
     for entry in sorted(_matching(affected, entries, lost=lost), key=_distance_from(affected)):
         assert entry.cause is not None, "partial entries are left out"
         judgement = Judgement(entry.cause, entry.detail)
@@ -69,13 +72,11 @@ def judged_by_run(
             rest += [part for part in ((first, low), (high, end)) if part[0] < part[1]]
         left = rest
     found += [(first, end, None) for first, end in left]
-    for first, end, judgement in _merged(sorted(found, key=lambda part: part[:2])):
-        yield affected._replace(first=first, next_offset=end), judgement
+    for first, end, shown in _merged(sorted(found, key=lambda part: part[:2])):
+        yield affected._replace(first=first, next_offset=end), shown
 
 
-def _matching(
-    affected: AffectedRange, entries: Sequence[Entry], *, lost: bool
-) -> Iterator[Entry]:
+def _matching(affected: AffectedRange, entries: Sequence[Entry], *, lost: bool) -> Iterator[Entry]:
     for entry in entries:
         if (entry.kind in LOST) != lost:
             continue
@@ -90,9 +91,7 @@ def _distance_from(affected: AffectedRange) -> Callable[[Entry], int]:
     return lambda entry: abs((entry.second_owner.at_us if entry.second_owner else 0) - at_us)
 
 
-def _merged(
-    parts: Sequence[tuple[int, int, Judgement | None]],
-) -> Iterator[tuple[int, int, Judgement | None]]:
+def _merged(parts: Sequence[Part]) -> Iterator[Part]:
     """Yield adjacent parts of one cause as one."""
     at = 0
     while at < len(parts):
