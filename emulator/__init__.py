@@ -43,7 +43,7 @@ The rooms, from the bottom up:
     One file a command: reads options, calls the library, prints.
 
 The functions that users call are modules beside the rooms: ``loading.py``, ``playing.py``,
-``sweeps.py``, ``comparison.py``, ``explanation.py``, ``assignment.py``.
+``sweeps.py``, ``comparison.py``, ``explanation.py``, ``assignment.py``, ``modes.py``.
 
 One JoinGroup through a run: ``emulator/world/consumer/process.py`` polls its client, whose request
 ``emulator/world/router.py`` puts on the wire (``emulator/world/network.py`` draws the delay);
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from emulator.logs.auditing import Audit, audit
     from emulator.logs.group_scenario import GroupScenario, group_scenario
     from emulator.logs.importing import Import, import_log
+    from emulator.modes import ModeCheck, check_modes
     from emulator.playing import Run, run
     from emulator.scenario.model import Scenario
     from emulator.scenario.problems import ScenarioError
@@ -93,6 +94,7 @@ __all__ = [
     "Explanation",
     "GroupScenario",
     "Import",
+    "ModeCheck",
     "Run",
     "Scenario",
     "ScenarioError",
@@ -101,6 +103,7 @@ __all__ = [
     "Verification",
     "assign",
     "audit",
+    "check_modes",
     "compare",
     "explain",
     "group_scenario",
@@ -125,6 +128,7 @@ _PLACES = {
     "Comparison": "emulator.comparison",
     "EmulatorError": "emulator.errors",
     "Explanation": "emulator.explanation",
+    "ModeCheck": "emulator.modes",
     "Run": "emulator.playing",
     "Scenario": "emulator.scenario.model",
     "ScenarioError": "emulator.scenario.problems",
@@ -132,6 +136,7 @@ _PLACES = {
     "Sweep": "emulator.sweeps",
     "Verification": "emulator.conformance.verifying",
     "assign": "emulator.assignment",
+    "check_modes": "emulator.modes",
     "compare": "emulator.comparison",
     "explain": "emulator.explanation",
     "load": "emulator.loading",

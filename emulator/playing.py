@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assignors.plugin import is_exclusive
+from emulator.errors import RefusedError
 from emulator.events import Event
 from emulator.ledger.entries import Ledger
 from emulator.metrics.checks import Expected, check_expectations
@@ -17,11 +18,19 @@ from emulator.scenario.resolution import commit_policy, consumer_settings, ever_
 from emulator.world.build import play
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
+from emulator.world.consumer.folded_time import FoldedShare
 from emulator.world.run import NOTHING_REPLAYED, Replay, Sink
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+
+FOLDED: Final = "folded"
+"""The mode that computes calm consumers without events."""
+
+EXACT: Final = "exact"
+"""The mode in which each poll and fetch is an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -40,6 +49,9 @@ class Run:
 
     events: tuple[Event, ...]
     """Every event; empty with ``keep_events=False``."""
+
+    folded: FoldedShare
+    """The part of the consumers' time that was computed without events. It depends on the mode."""
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -94,11 +106,12 @@ class Run:
         return pandas_frame(self.to_arrow())
 
 
-def run(
+def run(  # noqa: PLR0913  one keyword an option
     scenario: Scenario,
     seed: int | None = None,
     *,
     keep_events: bool = True,
+    mode: str = FOLDED,
     polls: bool = False,
     sink: Callable[[Event], None] | None = None,
     replay: Replay = NOTHING_REPLAYED,
@@ -107,12 +120,16 @@ def run(
     """Play a scenario once, in virtual time, and return its ledger and metrics.
 
     *seed*: by default the scenario's own. *keep_events*: False for long runs, whose memory then
-    does not grow with simulated time. *polls*: also record the result of each poll. *sink*:
+    does not grow with simulated time. *mode*: ``folded``, or ``exact``: each poll and fetch is an
+    event (slow; the same result, see :func:`emulator.check_modes`). *polls*: also record the result of each poll. *sink*:
     called with each event when it happens. *replay*: for replays of a real history. *log_files*:
     receives the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
 
-    Raises ``assignors.errors.AssignorError`` if the user's own assignor fails.
+    Raises ``assignors.errors.AssignorError`` if the user's own assignor fails, and ``RefusedError``
+    if there is no such mode.
     """
+    if mode not in (FOLDED, EXACT):
+        raise RefusedError(f"`mode={mode}` does not exist; there are {FOLDED} and {EXACT}")
     chosen = scenario.seed if seed is None else seed
     kept: list[Event] = []
     shared = shared_assignors(scenario)
@@ -123,7 +140,9 @@ def run(
     if sink is not None:
         sinks.append(sink)
     taken = replay if log_files is None else replace(replay, log_files=log_files)
-    outcome = play(scenario, chosen, tuple(sinks), polls=polls, replay=taken)
+    outcome = play(
+        scenario, chosen, tuple(sinks), polls=polls, replay=taken, folding=mode == FOLDED
+    )
     measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(scenario))
     return Run(
         scenario=scenario,
@@ -133,6 +152,7 @@ def run(
         metrics=measured.metrics,
         findings=measured.findings,
         events=tuple(kept),
+        folded=outcome.folded,
     )
 
 

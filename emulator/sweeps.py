@@ -13,7 +13,7 @@ from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.distribution import Summary, summarise
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics
-from emulator.playing import bounds_of, run
+from emulator.playing import FOLDED, bounds_of, run
 from emulator.processes import OnProgress, cores, parallel_map
 from emulator.scenario.model import Scenario
 from emulator.tables import arrow_table, html_table, pandas_frame
@@ -33,6 +33,7 @@ class Task(NamedTuple):
 
     scenario: Scenario
     seed: int
+    mode: str = FOLDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ class Sweep:
         return pandas_frame(self.to_arrow())
 
 
-def sweep(
+def sweep(  # noqa: PLR0913  one keyword an option
     scenario: Scenario | str | Path,
     seeds: int | Iterable[int] = 10,
     *,
@@ -108,6 +109,7 @@ def sweep(
     jobs: int | None = None,
     progress: OnProgress | None = None,
     folder: Path | None = None,
+    mode: str = FOLDED,
 ) -> Sweep:
     """Play a scenario under many seeds and return the figures of each run.
 
@@ -115,6 +117,7 @@ def sweep(
     their number, from *first* (by default the scenario's own) on, or the seeds themselves. *jobs*:
     processes; by default one for each CPU core. *progress*: called with the number of finished
     runs and the number of all. *folder*: the folder of the user's own assignors.
+    *mode*: see :func:`emulator.run`.
 
     Raises ``EmulatorError``. Call it below ``if __name__ == "__main__"`` in a script: worker
     processes import the script.
@@ -126,7 +129,7 @@ def sweep(
         loaded = load_text(text_of_scenario(scenario), overrides, allow_large=True)
         scenario, folder = loaded.scenario, folder or loaded.folder
     chosen = seeds_from(scenario, first, seeds) if isinstance(seeds, int) else list(seeds)
-    tasks = [Task(scenario, seed) for seed in chosen]
+    tasks = [Task(scenario, seed, mode) for seed in chosen]
     runs = tuple(play_all(tasks, jobs, folder, progress))
     metrics = [run.metrics for run in runs]
     expectations = check_expectations(bounds_of(scenario), metrics) if runs else ()
@@ -154,7 +157,7 @@ def play_all(
 
 def play_one(task: Task) -> SeedRun:
     """Play one run and return its figures."""
-    finished = run(task.scenario, task.seed, keep_events=False)
+    finished = run(task.scenario, task.seed, keep_events=False, mode=task.mode)
     return SeedRun(
         seed=task.seed,
         digest=finished.digest,

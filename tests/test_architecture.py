@@ -40,7 +40,8 @@ GROUP_SIDE = FLOOR | OFFSETS_TOPIC | {"protocols.groups"}
 
 MEASURED = {"assignors", "emulator.events", "emulator.ledger", "emulator.metrics"}
 PLAYED = MEASURED | {"protocols", "emulator.scenario", "emulator.world", "emulator.playing"}
-LIBRARY = {"emulator.comparison", "emulator.explanation", "emulator.loading", "emulator.sweeps"}
+LIBRARY = {"emulator.comparison", "emulator.explanation", "emulator.loading", "emulator.modes"}
+LIBRARY |= {"emulator.sweeps"}
 FILES = {"emulator.output_files", "emulator.parquet_file", "emulator.versions"}
 LOGS = FILES | {
     "emulator.metrics",
@@ -111,6 +112,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.tables": set(),
     "emulator.assignment": {"assignors"},
     "emulator.sweeps": PLAYED | {"emulator.loading", "emulator.processes", "emulator.tables"},
+    "emulator.modes": PLAYED | {"emulator.logs", "emulator.processes", "emulator.sweeps"},
     "emulator.comparison": PLAYED
     | {"emulator.loading", "emulator.processes", "emulator.sweeps", "emulator.tables"},
     "emulator.subjects": PLAYED | {"emulator.comparison", "emulator.loading", "emulator.report"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -57,6 +58,24 @@ WriteLogOption = Annotated[
     ),
 ]
 
+
+class ModeName(StrEnum):
+    """How the time between disturbances is computed."""
+
+    FOLDED = "folded"
+    EXACT = "exact"
+    CHECK = "check"
+
+
+ModeOption = Annotated[
+    ModeName,
+    typer.Option(
+        "--mode",
+        help="folded: compute undisturbed members without events; exact: each poll and fetch is an "
+        "event (slow); check: play both and compare the results.",
+    ),
+]
+
 EXAMPLES: Examples = (
     ("a scenario of the catalogue", "rebalance run member-crashes"),
     (
@@ -94,6 +113,7 @@ def run(
     as_json: JsonOption = False,
     events: EventsOption = None,
     write_log: WriteLogOption = None,
+    mode: ModeOption = ModeName.FOLDED,
     yes: YesOption = False,
 ) -> None:
     """Play a scenario: what is reprocessed, what is lost, and why, message by message.
@@ -103,8 +123,9 @@ def run(
 
     --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, truncated,
     partial, by_cause, rebalances, timeline (faults, acts and members removed: at_us, what, times,
-    last_us), hints (settings that would help), ledger, metrics, expectations, findings. With
-    --seeds: seeds; worst_seed; runs, a list of the same for each seed, from seed to metrics,
+    last_us), hints (settings that would help), ledger, metrics, expectations, findings, folded (the
+    share of the members' time that was computed without events; live: reasons and shares of the
+    rest). With --seeds: seeds; worst_seed; runs, a list of the same for each seed, from seed to metrics,
     without the ledger; summary, with quantiles and their intervals; expectations over all seeds.
     Both: schema_version, kafka, scenario, scenario_hash, settings.
 
@@ -116,16 +137,26 @@ def run(
     log and for Kafka's own dump tool. DIR must be empty or not exist; it appears when it is
     complete.
 
-    Exit status: 0 success; 1 an expectation of the scenario failed; 2 bad input.
+    --mode check plays each seed in folded and in exact mode and compares events, ledger, metrics,
+    findings, offsets log and digest. It prints the first difference. With --json: mode, equal, and
+    runs, a list with seed, digest, events, difference, folded for each seed.
+
+    Exit status: 0 success; 1 an expectation of the scenario failed, or the modes differ; 2 bad
+    input.
     """
     files = Files(events, write_log)
     if seeds is not None:
-        _refuse_files_of_many(files)
+        _refuse_files(files, "--seeds plays many")
+    if mode is ModeName.CHECK:
+        _refuse_files(files, "--mode check plays two")
     loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
-    if seeds is None:
-        ok = _run_one(loaded, seed, files, as_json=as_json)
+    chosen = Chosen(seed, seeds, jobs, mode.value)
+    if mode is ModeName.CHECK:
+        ok = _check(loaded, chosen, as_json=as_json)
+    elif seeds is None:
+        ok = _run_one(loaded, chosen, files, as_json=as_json)
     else:
-        ok = _run_seeds(loaded, seed, seeds, jobs, as_json=as_json)
+        ok = _run_seeds(loaded, chosen, seeds, as_json=as_json)
     if not ok:
         raise typer.Exit(EXPECTATION_FAILED)
 
@@ -145,20 +176,31 @@ class Files(NamedTuple):
         return [(option, path) for option, path in options if path is not None]
 
 
-def _refuse_files_of_many(files: Files) -> None:
+class Chosen(NamedTuple):
+    """The seeds to play, and how."""
+
+    seed: int | None
+    """The first seed; None: the scenario's own."""
+
+    seeds: int | None
+    """The number of seeds; None: one."""
+
+    jobs: int | None
+    mode: str
+
+
+def _refuse_files(files: Files, why: str) -> None:
     for option, _ in files.given():
-        raise typer.BadParameter(
-            f"{option} writes one run, and --seeds plays many; use one of them"
-        )
+        raise typer.BadParameter(f"{option} writes one run, and {why}; use one of them")
 
 
 # -- one run ---------------------------------------------------------------------------------
 
 
-def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json: bool) -> bool:
+def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: bool) -> bool:
     """Play one seed and print it; return whether the scenario's expectations hold."""
     timeline, describer = Timeline(), Describer()
-    finished = _play(loaded, seed, files, (timeline.feed, describer.feed))
+    finished = _play(loaded, chosen, files, (timeline.feed, describer.feed))
     report = FinishedRun(
         subject=subject_of(loaded),
         seed=finished.seed,
@@ -169,6 +211,8 @@ def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json:
         expectations=finished.expectations(),
         timeline=timeline,
         groups=describer.groups,
+        folded=finished.folded.share,
+        live=finished.folded.live_shares(),
     )
     if as_json:
         from emulator.report.run_document import run_document
@@ -184,12 +228,12 @@ def _run_one(loaded: LoadedScenario, seed: int | None, files: Files, *, as_json:
 
 def _play(
     loaded: LoadedScenario,
-    seed: int | None,
+    chosen: Chosen,
     files: Files,
     sinks: tuple[Callable[[Event], None], ...],
 ) -> Run:
     """Play the run and write its files; raise RefusedError if one cannot be written."""
-    scenario = loaded.scenario
+    scenario, seed = loaded.scenario, chosen.seed
     try:
         with ExitStack() as stack:
             progress = stack.enter_context(Progress("simulated seconds"))
@@ -208,7 +252,14 @@ def _play(
                 for listen in listeners:
                     listen(event)
 
-            return play(scenario, seed, keep_events=False, sink=emit, log_files=log_files)
+            return play(
+                scenario,
+                seed,
+                keep_events=False,
+                mode=chosen.mode,
+                sink=emit,
+                log_files=log_files,
+            )
     except OSError as error:
         if not files.given():
             raise
@@ -232,9 +283,7 @@ def _log_folder(path: Path) -> LogFolder:
 # -- many seeds ------------------------------------------------------------------------------
 
 
-def _run_seeds(
-    loaded: LoadedScenario, first: int | None, count: int, jobs: int | None, *, as_json: bool
-) -> bool:
+def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: bool) -> bool:
     """Play the seeds and print the summary; return whether the expectations hold."""
     from emulator.report.seeds_screen import Tally, seeds_screen
     from emulator.scenario.writing import manifest
@@ -244,10 +293,11 @@ def _run_seeds(
         swept = sweep(
             loaded.scenario,
             count,
-            first=first,
-            jobs=jobs,
+            first=chosen.seed,
+            jobs=chosen.jobs,
             progress=progress.show,
             folder=loaded.folder,
+            mode=chosen.mode,
         )
     tally = Tally(
         seeds=swept.seeds,
@@ -284,3 +334,35 @@ def _document(swept: Sweep, worst_seed: int) -> dict[str, object]:
         "summary": {name: asdict(summary) for name, summary in swept.summary().items()},
         "expectations": [asdict(expected) for expected in swept.expectations],
     }
+
+
+# -- both modes ------------------------------------------------------------------------------
+
+
+def _check(loaded: LoadedScenario, chosen: Chosen, *, as_json: bool) -> bool:
+    """Play the seeds in both modes and print the comparison; return whether all are equal."""
+    from emulator.modes import check_all
+    from emulator.report.modes_screen import CheckedRun, modes_document, modes_screen
+    from emulator.scenario.writing import manifest
+    from emulator.sweeps import Task, seeds_from
+
+    scenario = loaded.scenario
+    tasks = [Task(scenario, seed) for seed in seeds_from(scenario, chosen.seed, chosen.seeds or 1)]
+    with Progress("runs") as progress:
+        checks = list(check_all(tasks, chosen.jobs, loaded.folder, progress.show))
+    checked = [
+        CheckedRun(
+            seed=each.run.seed,
+            digest=each.run.digest,
+            events=each.events,
+            difference=each.difference,
+            folded=each.run.folded.share,
+            live=each.run.folded.live_shares(),
+        )
+        for each in checks
+    ]
+    if as_json:
+        say_json({**manifest(scenario), **modes_document(checked)})
+    else:
+        say_all(modes_screen(subject_of(loaded), checked))
+    return all(each.equal for each in checks)

@@ -33,6 +33,15 @@ def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dic
         "metrics": run.metrics.as_dict(),
         "expectations": [asdict(expected) for expected in run.expectations],
         "findings": [finding_document(finding, clock) for finding in run.findings],
+        "folded": folded_document(run.folded, run.live),
+    }
+
+
+def folded_document(share: float, live: Mapping[str, float]) -> dict[str, Any]:
+    """Return which part of the members' time was folded, and why the rest was not."""
+    return {
+        "share": round(share, 4),
+        "live": {reason: round(part, 4) for reason, part in live.items()},
     }
 
 

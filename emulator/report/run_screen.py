@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.checks import Expected
@@ -21,6 +21,9 @@ MOST_CAUSES = 3
 MOST_HINTS_A_CAUSE = 3
 MOST_HINTS = 6
 """Number of lines shown of each; the others are counted."""
+
+MOST_REASONS = 2
+"""Number of reasons shown why members were not folded."""
 
 TITLES = {
     EntryKind.LOST: "Lost",
@@ -46,6 +49,7 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     yield from _warnings(run)
     yield from _expectations(run.expectations)
     yield from _key_figures(run.metrics, stable_groups(run.groups))
+    yield from _figure("folded", folded_text(run.folded, run.live))
     yield from _where_to_look_next(run)
 
 
@@ -307,6 +311,17 @@ def _loads(metrics: Metrics) -> str:
     number = counted(int(metrics["log_loads"]), "offsets partition")
     taken = f"{duration(metrics['log_loads_s'])} in total, waiting included"
     return f"{number} loaded, {taken}; {figure(metrics['log_loads_bytes'])} bytes read"
+
+
+def folded_text(share: float, live: Mapping[str, float]) -> str:
+    """Return which part of the members' time was folded, and the main reasons of the rest.
+
+    >>> folded_text(0.962, {"commits": 0.03, "joins": 0.008})
+    "96.2% of the members' time; live: 3.0% (commits), 0.8% (joins)"
+    """
+    parts = [f"{part:.1%} ({reason})" for reason, part in [*live.items()][:MOST_REASONS]]
+    reasons = f"; live: {', '.join(parts)}" if parts else ""
+    return f"{share:.1%} of the members' time{reasons}"
 
 
 def _where_to_look_next(run: FinishedRun) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from emulator.ledger.entries import Ledger
@@ -167,3 +167,9 @@ class FinishedRun:
     timeline: Timeline
     groups: tuple[DescribedGroup, ...]
     """Each group as its coordinator would describe it at the end."""
+
+    folded: float = 1.0
+    """The part of the members' time that was computed without events."""
+
+    live: Mapping[str, float] = field(default_factory=dict)
+    """The other parts, by reason, the largest first."""

@@ -28,6 +28,7 @@ from emulator.world.consumer.blueprints import blueprints
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.consumers import Consumers
 from emulator.world.consumer.fetches import Fetches
+from emulator.world.consumer.folded_time import FoldedShare
 from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
 from emulator.world.kernel import Kernel, Rank
@@ -45,6 +46,7 @@ class Outcome:
 
     digest: str
     kernel_events: int
+    folded: FoldedShare
 
 
 def play(
@@ -75,7 +77,7 @@ def play(
     write_missed_faults()
     _end(world)
     _keep_logs(world)
-    return Outcome(run.recorder.digest, run.kernel.scheduled)
+    return Outcome(run.recorder.digest, run.kernel.scheduled, run.folded.result())
 
 
 def build(
@@ -338,6 +340,7 @@ def _end(world: World) -> None:
     positions = []
     for process in world.consumers.everyone():
         process.unfold(before_arrivals=True)
+        process.time.end(world.run.kernel.now)
         process.settle()
         process.progress.write_all(process.progress.owned)
         consumer = process.blueprint.name

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from emulator.events import ControlEvent, DataEvent, Event, values_of
 from emulator.scenario.model import Scenario
 from emulator.world.cluster.stored_segment import LogFiles
+from emulator.world.consumer.folded_time import FoldedTime
 from emulator.world.consumer.handler import WorkTimes
 from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
@@ -192,6 +193,9 @@ class Run:
     replay: Replay = NOTHING_REPLAYED
     folding: bool = True
     """Whether calm consumers poll by arithmetic (:mod:`emulator.world.consumer.poll_loop`)."""
+
+    folded: FoldedTime = field(default_factory=FoldedTime)
+    """How much of the consumers' time was computed that way."""
 
     causes: Causes = field(default_factory=Causes)
     consumers: dict[str, str] = field(default_factory=dict)

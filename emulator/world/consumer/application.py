@@ -48,7 +48,7 @@ class Application:
             self._process.subscribe(self._process.wanted)
         self.doing = Doing.POLLING
         now = self._kernel.now
-        if self._blueprint.plain and self._process.polls(now):
+        if self._process.polls(now):
             return
         client = self._process.client
         self._process.carry_out(client.poll(now, self._blueprint.poll_timeout_us))

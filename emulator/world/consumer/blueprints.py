@@ -270,6 +270,13 @@ def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
     return client.state.subscribed or ()
 
 
+def is_stable(client: AnyClient) -> bool:
+    """Return whether the client's member is in its group, with no rebalance in progress."""
+    if isinstance(client, ClassicClient):
+        return client.state.membership.name == "STABLE"
+    return client.state.member.state.name == "STABLE"
+
+
 def is_wake_up(client: AnyClient, timer: str) -> bool:
     """Return whether a timer represents the time a thread takes to run; it has no lateness."""
     return not isinstance(client, ClassicClient) and timer in consumer.async_client.WAKE_UPS

@@ -11,6 +11,7 @@ from emulator.events import ListenerCalled
 from emulator.scenario.model import FailListener
 from emulator.world.consumer.fetch_in_flight import Reader
 from emulator.world.consumer.fetches import Fetches
+from emulator.world.consumer.folded_time import MemberTime
 from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.progress import Progress
 from emulator.world.kernel import Deadlines
@@ -104,6 +105,10 @@ class ConsumerProcess(Reader, Protocol):
     @property
     def timers(self) -> Deadlines:
         """The client's timers."""
+
+    @property
+    def time(self) -> MemberTime:
+        """Its folded and live time."""
 
     @property
     def paused(self) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.calm import CalmFetches, Cycles
+from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.progress import Unreported
@@ -144,6 +145,7 @@ class PollLoop:
             self._app.await_batch(batch)
         self._wait_us = self._work_us = NEVER
         self._fetches.end()
+        self._process.time.go_live(self._kernel.now, Live.INTERRUPTED)
 
     def catch_up(self, now: int) -> None:
         """Play everything up to now, before the state is read."""

@@ -26,6 +26,8 @@ from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.fetches import Fetches
+from emulator.world.consumer.folded_time import Live, MemberTime
+from emulator.world.consumer.live_polls import why_live
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
 from emulator.world.kernel import Deadlines, Rank
@@ -88,6 +90,8 @@ class Process:
         )
         self.client = new_client(blueprint, self.name, run.member_id)
         self.application = Application(self)
+        begin = Live.NOT_STABLE if run.folding else Live.EXACT
+        self.time: Final = MemberTime(run.folded, run.kernel.now, begin)
         self._loop = PollLoop(self, self.client) if run.folding else None
         self.timers: Final = Deadlines(run.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
         self._effects: deque[Effect] = deque()
@@ -119,6 +123,7 @@ class Process:
         )
         self.settle()
         self.progress.write_all(self.progress.owned)
+        self.time.end(self.run.kernel.now)
         self.alive = False
         self._held = None
         self.timers.close()
@@ -138,7 +143,11 @@ class Process:
 
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""
-        return self._loop is not None and self._loop.poll(now)
+        if self._loop is not None and self.blueprint.plain and self._loop.poll(now):
+            self.time.fold(now)
+            return True
+        self.time.go_live(now, why_live(self, now))
+        return False
 
     def unfold(self, *, before_arrivals: bool = False) -> None:
         """Stop polling by arithmetic before an event that affects the process."""

@@ -1,0 +1,93 @@
+"""The share of the consumers' time that was computed without events, and why the rest was live.
+
+A consumer is folded between a poll that :mod:`emulator.world.consumer.poll_loop` takes over and the
+next event that ends it; otherwise it is live. The reason is determined at each poll that stays live
+(:mod:`emulator.world.consumer.live_polls`) and holds until the next poll. Nothing of this is an
+event: the digest does not depend on it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class Live(enum.StrEnum):
+    """Why every poll and fetch of a consumer is an event."""
+
+    EXACT = "exact mode"
+    NOT_STABLE = "the member joins, rebalances or leaves"
+    REQUEST = "a request is in flight or due when it polls"
+    INTERRUPTED = "after a heartbeat, commit or fault, until the next poll"
+    COMMITS = "the application commits by itself"
+    POISON = "the handler can fail"
+    TRIGGER = "a fault waits for a step of a member"
+    HANG = "a fault delays the next record"
+    OWNERS = "a partition has two owners, or its log was truncated"
+    FETCH = "a fetch is affected by a fault"
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedShare:
+    """The time of all consumers of a run, from start to end, in microseconds."""
+
+    folded_us: int
+    live_us: Mapping[Live, int]
+    """By reason, the longest first."""
+
+    @property
+    def share(self) -> float:
+        """The folded part of the time, between 0 and 1; 1 if no consumer ran."""
+        total = self.folded_us + sum(self.live_us.values())
+        return self.folded_us / total if total else 1.0
+
+    def live_shares(self) -> dict[str, float]:
+        """Return the part of the time by reason, the largest first."""
+        total = self.folded_us + sum(self.live_us.values())
+        return {reason.value: us / total for reason, us in self.live_us.items()}
+
+
+@dataclass(slots=True, eq=False)
+class FoldedTime:
+    """Measures folded and live time of all consumers of a run."""
+
+    folded_us: int = 0
+    live_us: dict[Live, int] = field(default_factory=dict)
+
+    def result(self) -> FoldedShare:
+        """Return the time measured so far."""
+        ranked = sorted(self.live_us.items(), key=lambda item: (-item[1], item[0]))
+        return FoldedShare(self.folded_us, {reason: us for reason, us in ranked if us})
+
+
+class MemberTime:
+    """The state of one process, folded or live, since the last change."""
+
+    __slots__ = ("_reason", "_since_us", "_time")
+
+    def __init__(self, time: FoldedTime, now: int, reason: Live) -> None:
+        """Begin at *now*, live for a reason."""
+        self._time = time
+        self._since_us = now
+        self._reason: Live | None = reason
+
+    def fold(self, now: int) -> None:
+        """Note that the process is folded from now on."""
+        self._change(None, now)
+
+    def go_live(self, now: int, reason: Live) -> None:
+        """Note that the process is live from now on, and why."""
+        self._change(reason, now)
+
+    def end(self, now: int) -> None:
+        """Note that the process, or the run, ended."""
+        self._change(self._reason, now)
+
+    def _change(self, reason: Live | None, now: int) -> None:
+        time, passed = self._time, now - self._since_us
+        if self._reason is None:
+            time.folded_us += passed
+        else:
+            time.live_us[self._reason] = time.live_us.get(self._reason, 0) + passed
+        self._since_us, self._reason = now, reason
