@@ -134,6 +134,10 @@ class Deadlines:
         """Return whether ``name`` has a deadline."""
         return name in self._due
 
+    def earliest(self, limit_us: int) -> int:
+        """Return the earliest deadline, at most *limit_us*."""
+        return min([limit_us, *self._due.values()])
+
     def due(self, now: int) -> bool:
         """Return whether a deadline may have been reached whose wake-up has not happened yet."""
         return bool(self._heap) and self._heap[0][0] <= now

@@ -111,6 +111,51 @@ def test_a_folded_poll_counts_as_a_poll_until_it_finds_records():
     hold_equal(document, 0)
 
 
+WAITING = world(
+    "12s",
+    {"partitions": 3, "rate": "2/s"},
+    {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500, **OFTEN},
+    members=4,
+    poll_timeout="10ms",
+)
+"""One crash: the others wait for its session to end, and for each other."""
+
+
+@pytest.mark.parametrize("at", ["4s", "4.001s"])
+@pytest.mark.parametrize(
+    "act",
+    [
+        {"pause": "g-1", "for": "700ms"},
+        {"crash": "g-1", "restart_after": "300ms"},
+        {"close": "g-1"},
+        {"subscribe": "g", "topics": ["t", "u"]},
+    ],
+    ids=lambda act: next(iter(act)),
+)
+def test_polls_of_a_member_that_waits_for_a_rebalance_change_no_event(at, act):
+    """Whatever interrupts the wait finds the member in the poll that it would be in."""
+    crash = {"crash": "g-0", "at": "2s", "restart_after": "600ms"}
+    topics = [*WAITING["topic"], {"name": "u", "partitions": 2, "rate": "1/s"}]
+    hold_equal({**WAITING, "topic": topics, "fault": [crash, {**act, "at": at}]}, 0)
+
+
+def test_a_member_that_waits_for_a_rebalance_polls_without_events():
+    """A wait costs the same however long the session timeout is."""
+
+    def kernel_events(session_ms: int) -> int:
+        document = world(
+            "60s",
+            {"partitions": 3, "rate": "0/s"},
+            {"session.timeout.ms": session_ms, "heartbeat.interval.ms": 3000},
+            members=40,
+        )
+        crash = {"crash": "g-0", "at": "10s", "restart_after": "1s"}
+        whole = {**document, "fault": [crash]}
+        return play(scenario_of(tidy(whole), ScenarioSource("wait", None)), 0, ()).kernel_events
+
+    assert kernel_events(45_000) < kernel_events(10_000)
+
+
 @settings(unhurried, max_examples=8)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):

@@ -50,6 +50,8 @@ class Application:
         now = self._kernel.now
         if self._process.polls(now):
             return
+        if self._process.polls_in_vain(now):
+            return
         client = self._process.client
         self._process.carry_out(client.poll(now, self._blueprint.poll_timeout_us))
 

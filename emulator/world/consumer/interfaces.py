@@ -145,6 +145,9 @@ class ConsumerProcess(Reader, Protocol):
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""
 
+    def polls_in_vain(self, now: int) -> bool:
+        """Poll by arithmetic if the consumer waits for a rebalance; return whether it does."""
+
     def settle(self) -> None:
         """Count the records that the handler has finished by now."""
 

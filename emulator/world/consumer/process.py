@@ -30,10 +30,12 @@ from emulator.world.consumer.folded_time import Live, MemberTime
 from emulator.world.consumer.live_polls import why_live
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
+from emulator.world.consumer.round_wait import RoundWait
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party
 from emulator.world.router import Router, kind_of
 from emulator.world.run import Run
+from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
@@ -93,6 +95,9 @@ class Process:
         begin = Live.NOT_STABLE if run.folding else Live.EXACT
         self.time: Final = MemberTime(run.folded, run.kernel.now, begin)
         self._loop = PollLoop(self, self.client) if run.folding else None
+        self._wait: RoundWait | None = None
+        if run.folding and isinstance(self.client, ClassicClient):
+            self._wait = RoundWait(self, self.client)
         self.timers: Final = Deadlines(run.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
         self._effects: deque[Effect] = deque()
         self._busy = False
@@ -149,8 +154,14 @@ class Process:
         self.time.go_live(now, why_live(self, now))
         return False
 
+    def polls_in_vain(self, now: int) -> bool:
+        """Poll by arithmetic if the consumer waits for a rebalance; return whether it does."""
+        return self._wait is not None and self._wait.begin(now)
+
     def unfold(self, *, before_arrivals: bool = False) -> None:
         """Stop polling by arithmetic before an event that affects the process."""
+        if self._wait is not None:
+            self._wait.end(self.run.kernel.now)
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals)
 
@@ -285,6 +296,8 @@ class Process:
             return
         if not self.alive or self.hold(lambda: self._wake(timer, self.run.kernel.now)):
             return
+        if self._wait is not None:
+            self._wait.end(now, timer)
         self.carry_out(self.client.wake(timer, now))
 
     # -- effects of its client -------------------------------------------------------------------

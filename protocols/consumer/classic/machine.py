@@ -165,6 +165,21 @@ class Client:
             return None
         return due, CalmPoll(self.consumer, beat, due, self._arrived)
 
+    def polls_in_vain_until_us(self, now: int) -> int | None:
+        """Return until when (us) polls return nothing and send nothing; None: not now.
+
+        This holds as long as no response arrives and no timer fires.
+        """
+        state = self.state
+        if not self._awaits_round or self._arrived or self._poll_until is not None:
+            return None
+        if state.assignment or state.reads.out_of_range or not isinstance(state.app, Outside):
+            return None
+        due_us = duties.wait_until_us(
+            state, self.consumer, duties.round_due_us(state, self.consumer)
+        )
+        return due_us if due_us > now else None
+
     def resume(self, calm: CalmPoll) -> Step[ClientState]:
         """Continue from the state of that poller."""
         self._arrived = calm.unread
