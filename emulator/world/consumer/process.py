@@ -35,8 +35,8 @@ from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party
 from emulator.world.router import Router, kind_of
 from emulator.world.run import Run
-from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.calls import Closed, CommitResult, Failed
+from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
