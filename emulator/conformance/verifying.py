@@ -35,14 +35,16 @@ from emulator.conformance.figures import (
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import Observed, observe
 from emulator.conformance.offsets_log import Appended, outline
-from emulator.conformance.prediction.rebuild import Rebuilt, rebuild
+from emulator.conformance.prediction.rebuild import rebuild
 from emulator.conformance.screen import one_run, overview
 from emulator.events import Event
 from emulator.processes import cores, parallel_map
 from emulator.scenario.estimate import refuse_large
 from emulator.scenario.load import check
+from emulator.scenario.model import Scenario
 from emulator.tables import arrow_table, html_table, pandas_frame
 from emulator.world.build import play
+from emulator.world.run import Replay
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,14 +210,11 @@ def clear_caches() -> None:
 def figures_of(wanted: Play) -> Figures:
     """Play a captured run once and compare it; raise CaptureError if the capture is invalid."""
     real = _real_run(wanted.path)
-    rebuilt = _rebuilt(real.capture, wanted.seed)
+    scenario, replay = _rebuilt(real.capture, wanted.seed)
     events: list[Event] = []
     log = Appended()
-    replay = replace(
-        rebuilt.replay(), appended=log.add_batch, by_record=real.tolerances.broker_failed
-    )
-    sinks = (events.append,)
-    play(rebuilt.scenario, wanted.seed or 0, sinks, replay=replay, folding=False)
+    replay = replace(replay, appended=log.add_batch, by_record=real.tolerances.broker_failed)
+    play(scenario, wanted.seed or 0, (events.append,), replay=replay)
     figures = compare(real.observed, observe(events, real.tolerances.view), real.tolerances)
     if real.records is None:
         return figures
@@ -243,18 +242,17 @@ def _read_real_run(capture: Capture) -> RealRun:
     return RealRun(capture=capture, tolerances=tolerances, observed=observed, records=records)
 
 
-def _rebuilt(capture: Capture, seed: int | None) -> Rebuilt:
-    """Convert a capture to a valid scenario."""
+def _rebuilt(capture: Capture, seed: int | None) -> tuple[Scenario, Replay]:
+    """Convert a capture to a valid scenario and the values that its run replays."""
 
-    def build() -> Rebuilt:
+    def build() -> tuple[Scenario, Replay]:
         rebuilt = rebuild(capture, seed)
-        rebuilt.replay()
-        return rebuilt
+        return rebuilt.scenario, rebuilt.replay()
 
-    rebuilt = _sound(capture.path, build)
-    check(rebuilt.scenario, str(capture.path))
-    refuse_large(rebuilt.scenario, str(capture.path))
-    return rebuilt
+    scenario, replay = _sound(capture.path, build)
+    check(scenario, str(capture.path))
+    refuse_large(scenario, str(capture.path))
+    return scenario, replay
 
 
 def _sound(path: Path, make: Callable[[], Made]) -> Made:

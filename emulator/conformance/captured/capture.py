@@ -73,9 +73,9 @@ class Addition:
     tick_ns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Capture:
-    """A captured run."""
+    """A captured run. Compared and hashed by identity: the facts taken from it are cached."""
 
     path: Path
     scenario: str

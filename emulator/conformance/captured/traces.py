@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -107,7 +108,7 @@ class Raised:
 Entry = Mark | GenerationSeen | Polled | Worked | Listened | SyncCommit | Committed | Hung | Raised
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: it keeps its member ids
 class Trace:
     """One incarnation of one member, with its entries in written order."""
 
@@ -142,8 +143,9 @@ class Trace:
         """Yield the records in the order of their processing."""
         return (entry for entry in self.entries if isinstance(entry, Worked))
 
+    @cached_property
     def member_ids(self) -> tuple[str, ...]:
-        """Return the member ids it had, in order."""
+        """The member ids it had, in order."""
         seen = (e.member_id for e in self.entries if isinstance(e, GenerationSeen))
         return tuple(dict.fromkeys(member_id for member_id in seen if member_id))
 

@@ -177,7 +177,7 @@ def _answered(senders: Sequence[_Sender], lines: _Lines) -> None:
         for entry in sender.trace.entries:
             if isinstance(entry, Committed) and entry.offsets:
                 commit = _commit_of(sender, entry)
-                taken = lines.take(sender.trace.member_ids(), entry)
+                taken = lines.take(sender.trace.member_ids, entry)
                 at_us = max((line.at_us for line in taken), default=entry.at_us) + _IN_TICK_US
                 commit.answered_us = entry.at_us
                 commit.accepted_us = min(max(at_us, commit.sent_us), entry.at_us)
@@ -201,7 +201,7 @@ def _unanswered(senders: Sequence[_Sender], lines: Sequence[OffsetLine]) -> None
     for request in requests(lines):
         offsets = tuple((line.partition, line.offset) for line in request)
         for sender in senders:
-            if request[0].member_id in sender.trace.member_ids():
+            if request[0].member_id in sender.trace.member_ids:
                 at_us = request[-1].at_us + _IN_TICK_US
                 commit = sender.unresolved(offsets, at_us)
                 if commit is None:

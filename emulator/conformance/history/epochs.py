@@ -65,7 +65,7 @@ def epoch_history(capture: Capture) -> tuple[Moment, ...]:
     if not capture.has_epochs:
         return ()
     consumers = {
-        member_id: trace.member for trace in capture.traces for member_id in trace.member_ids()
+        member_id: trace.member for trace in capture.traces for member_id in trace.member_ids
     }
     ids = topic_ids(capture.coordinator_log, [p.topic for p in capture.productions])
     known = _Known(capture.group, consumers, {topic_id: name for name, topic_id in ids.items()})

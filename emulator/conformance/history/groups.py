@@ -84,7 +84,7 @@ def _known(capture: Capture) -> _Known:
     joined: dict[int, list[tuple[str, Joined]]] = {}
     finished: dict[int, FinishedAssignment] = {}
     for trace in capture.traces:
-        consumers |= dict.fromkeys(trace.member_ids(), trace.member)
+        consumers |= dict.fromkeys(trace.member_ids, trace.member)
         log = capture.client_logs[trace.name]
         for answer in joins(log):
             consumers.setdefault(answer.member_id, trace.member)

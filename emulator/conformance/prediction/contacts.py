@@ -86,13 +86,13 @@ def _contacts_of_client(capture: Capture, trace: Trace) -> list[Contact]:
         *(
             Contact(line.at_us, "OffsetCommit")
             for line in taken
-            if line.member_id in trace.member_ids()
+            if line.member_id in trace.member_ids
         ),
     ]
 
 
 def _contacts_by_expiry(capture: Capture, trace: Trace) -> list[Contact]:
-    ids = trace.member_ids()
+    ids = trace.member_ids
     return [
         Contact(line.at_us - CONSUMER_SESSION_US, CONSUMER_HEARTBEAT)
         for line in capture.coordinator_log

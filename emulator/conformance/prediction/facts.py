@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from assignors.types import TopicPartition
@@ -107,6 +108,7 @@ def topic_ids(capture: Capture) -> dict[str, str]:
     return known_ids(capture.coordinator_log, [p.topic for p in capture.productions])
 
 
+@lru_cache(maxsize=1)
 def start_ups(capture: Capture) -> tuple[StartUp, ...]:
     """Return every incarnation's start-up, in order of time."""
     return tuple(
@@ -144,7 +146,7 @@ def joined_epochs(capture: Capture, trace: Trace) -> tuple[int, ...]:
         line.at_us
         for line in capture.coordinator_log
         if "joins the consumer group using the consumer protocol" in line.text
-        and any(member_id in line.text for member_id in trace.member_ids())
+        and any(member_id in line.text for member_id in trace.member_ids)
     )
 
 
@@ -156,6 +158,7 @@ def _first_answer(capture: Capture, trace: Trace) -> int | None:
     return None if heard is None else heard.at_us
 
 
+@lru_cache(maxsize=1)
 def service_times(capture: Capture) -> dict[tuple[TopicPartition, int], tuple[int, ...]]:
     """Return the durations of each record's processings, in order of their begins.
 

@@ -310,7 +310,7 @@ def beginning(capture: Capture, trace: Trace) -> Iterator[model.Fault]:
 
 def _steps(capture: Capture, trace: Trace) -> Iterator[int]:
     """Yield the times of heartbeats by which a member took a step, in the real order."""
-    ids = trace.member_ids()
+    ids = trace.member_ids
     tick_us = rank = 0
     for line in capture.coordinator_log:
         rank = rank + 1 if line.at_us == tick_us else 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import median
 
 from assignors.types import TopicPartition
@@ -236,10 +237,7 @@ def _replay(capture: Capture) -> Replay:
 def _work_times(capture: Capture) -> WorkTimes:
     """Replay the real duration of each processing of a record, in order; else the median."""
     taken = facts.service_times(capture)
-    hung = [act for act in capture.actions if act.do == "hang"]
-    every = [time for times in taken.values() for time in times]
-    usual = int(median(every)) if every else MS
-    most = 1_000_000 if hung else max(every, default=usual)
+    usual, most = _usual_and_longest(capture)
     done: dict[tuple[TopicPartition, int], int] = {}
 
     def time_of(tp: TopicPartition, offset: int) -> int:
@@ -253,6 +251,15 @@ def _work_times(capture: Capture) -> WorkTimes:
     return time_of
 
 
+@lru_cache(maxsize=1)
+def _usual_and_longest(capture: Capture) -> tuple[int, int]:
+    """Return the median processing time of a record, and the longest one that is replayed."""
+    every = [time for times in facts.service_times(capture).values() for time in times]
+    usual = int(median(every)) if every else MS
+    hung = any(act.do == "hang" for act in capture.actions)
+    return usual, 1_000_000 if hung else max(every, default=usual)
+
+
 def _member_ids(capture: Capture) -> Callable[[str], str | None]:
     """Return the function that hands out the real member ids in order, by client or instance id.
 
@@ -261,7 +268,7 @@ def _member_ids(capture: Capture) -> Callable[[str], str | None]:
     left: dict[str, Iterator[str]] = {}
     by_prefix: dict[str, list[str]] = {}
     for trace in sorted(capture.traces, key=lambda trace: trace.started_us):
-        for member_id in trace.member_ids():
+        for member_id in trace.member_ids:
             prefix = trace.member if trace.protocol == "consumer" else member_id[:-37]
             by_prefix.setdefault(prefix, []).append(member_id)
     for prefix, ids in by_prefix.items():

@@ -25,7 +25,7 @@ CRASH = "crash-range-auto/run-1"
 
 def evictions(run):
     """Return who was evicted when, and the session timeout, as the coordinator's log has it."""
-    ids = {member_id: trace for trace in run.traces for member_id in trace.member_ids()}
+    ids = {member_id: trace for trace in run.traces for member_id in trace.member_ids}
     for line in run.coordinator_log:
         assert isinstance(line, CoordinatorLine)
         if " has failed, removing it" in line.text:

@@ -17,8 +17,11 @@ from hypothesis import strategies as st
 from emulator.conformance import verifying
 from emulator.conformance.captured.reading import CaptureError
 from emulator.conformance.figures import EQUAL, Figure, Figures, Verdict, judge_by_seeds
+from emulator.conformance.prediction.rebuild import rebuild
 from emulator.conformance.verifying import SEEDS, Play, figures_of, verify_run
+from emulator.events import Event
 from emulator.scenario.problems import ScenarioError
+from emulator.world.build import play
 
 from .conftest import CAPTURES
 
@@ -162,6 +165,31 @@ def test_a_seed_is_a_machine_of_its_own_and_always_the_same(kept):
 
     assert one == again
     assert one != other
+
+
+def happened(run, seed: int, *, folding: bool) -> list[Event]:
+    """Return the events of an emulation of a captured run."""
+    rebuilt = rebuild(run, seed)
+    events: list[Event] = []
+    replay = rebuilt.replay()
+    play(rebuilt.scenario, seed, (events.append,), replay=replay, folding=folding)
+    return events
+
+
+@pytest.mark.parametrize("name", ["crash-range-auto/run-1", "kip848-crash/run-1"])
+def test_verification_may_fold_quiet_members(capture, name):
+    """Verification plays quiet members as arithmetic: the events are those of the exact mode."""
+    run = capture(name)
+
+    assert happened(run, 1, folding=False) == happened(run, 1, folding=True)
+
+
+@pytest.mark.long
+def test_every_capture_at_hand_has_the_same_events_in_both_modes(comparable_capture):
+    """With the delays of its own machine, of the first seed."""
+    run = comparable_capture
+
+    assert happened(run, 1, folding=False) == happened(run, 1, folding=True)
 
 
 @pytest.mark.parametrize(("spread", "inside"), [((8.0, 9.0), True), ((8.0, 8.5), False)])
