@@ -39,6 +39,8 @@ The rooms, from the bottom up:
     Captures of a real Kafka: read, rebuilt as a scenario, compared.
 ``spark/``
     The one room that imports PySpark: studies, imports and audits at scale.
+``testing/``
+    The pytest plugin: fixture, scenario files as tests, reports of failed tests.
 ``cli/``
     One file a command: reads options, calls the library, prints.
 

@@ -14,6 +14,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("assignors", "protocols", "emulator")
+PLUGIN = ROOT / "pytest_rebalance.py"
+"""The pytest plugin, in no package."""
+
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 40
 
@@ -144,6 +147,10 @@ ARROWS: Mapping[str, set[str]] = {
     | PLAYED
     | FILES,
     "emulator.__main__": {"emulator.cli"},
+    "emulator.testing": PLAYED
+    | {"emulator.explanation", "emulator.loading", "emulator.report", "emulator.subjects"}
+    | {"emulator.sweeps"},
+    "pytest_rebalance": {"emulator.testing"},
     "emulator": {
         "assignors",
         "emulator.assignment",
@@ -163,7 +170,7 @@ CYCLES_LEFT: set[str] = set()
 
 def sources() -> list[Path]:
     """Return every file of the product."""
-    return sorted(path for room in PACKAGES for path in (ROOT / room).rglob("*.py"))
+    return [PLUGIN, *sorted(path for room in PACKAGES for path in (ROOT / room).rglob("*.py"))]
 
 
 def everything_python() -> list[Path]:

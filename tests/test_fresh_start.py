@@ -25,7 +25,7 @@ def unpacked(tmp_path_factory):
     leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
     for room in ROOMS:
         shutil.copytree(ROOT / room, sources / room, ignore=leave)
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "pytest_rebalance.py"):
         shutil.copy(ROOT / name, sources)
     build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(sources)]
     subprocess.run(build, check=True, capture_output=True)
@@ -45,7 +45,11 @@ def test_a_wheel_holds_everything_that_is_not_python_too(unpacked):
         if path.is_file() and "__pycache__" not in path.parts
     }
 
+    wanted.add(Path("pytest_rebalance.py"))
+
     assert set() == {path for path in wanted if not (unpacked / path).exists()}
+    (entry_points,) = unpacked.glob("*.dist-info/entry_points.txt")
+    assert "[pytest11]\npytest_rebalance = pytest_rebalance\n" in entry_points.read_text()
 
 
 @pytest.mark.long

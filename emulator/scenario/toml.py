@@ -17,7 +17,7 @@ def to_toml(scenario: Scenario) -> str:
 
     ``loads`` reads an equal scenario from it.
     """
-    return _written(dump(scenario))
+    return document_to_toml(dump(scenario))
 
 
 def toml_value(value: object) -> str:
@@ -44,8 +44,8 @@ def toml_key(name: str) -> str:
     return tomlkit.key(name).as_string()
 
 
-def _written(document: Document) -> str:
-    """Return a document as TOML: values first, then tables, then lists of tables."""
+def document_to_toml(document: Document) -> str:
+    """Return the tables of a file as TOML: values first, then tables, then lists of tables."""
     written = tomlkit.document()
     for key, value in _values_first(document):
         written.add(key, _item(value))

@@ -1,0 +1,132 @@
+"""The fixture ``scenario``: load a scenario, change some keys, and play it under the test's seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import pytest
+
+from emulator.errors import RefusedError
+from emulator.loading import load, loads
+from emulator.scenario.model import Scenario
+from emulator.sweeps import seeds_from
+from emulator.testing.playing import play_seeds
+from emulator.testing.results import Results
+
+Subject = Scenario | str | Path | Mapping[str, Any]
+"""A scenario, a file or a name of the catalogue, or the tables of a file."""
+
+Overrides = Mapping[str, object] | Sequence[str]
+"""Values by path, or ``path=value`` each, as for ``rebalance run --set``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioPlayer:
+    """Plays scenarios for one test; call it with a scenario."""
+
+    folder: Path
+    """The folder of the test: paths are relative to it, and own assignors are found there."""
+
+    cwd: Path
+    """The folder in which pytest was started, for the commands that are printed."""
+
+    seeds: int | tuple[int, ...]
+    """Their number, or the seeds themselves."""
+
+    played: list[Results] = field(default_factory=list)
+    """Everything that the test has played."""
+
+    def __call__(
+        self,
+        subject: Subject | Callable[[], Subject],
+        overrides: Overrides = (),
+        *,
+        seeds: int | Iterable[int] | None = None,
+    ) -> Results:
+        """Play a scenario under every seed of the test and return the results.
+
+        *subject*: a path (relative to the test's folder), a name of the catalogue, the tables of a
+        scenario file as a dict, a ``Scenario``, or a function that returns one of these.
+        *overrides*: keys to change, as ``{path: value}`` or a list of ``path=value``. *seeds*:
+        their number or the seeds themselves; by default those of ``@pytest.mark.seeds``.
+
+        Raises ``ScenarioError``, which lists all problems of the scenario.
+        """
+        given = subject() if callable(subject) else subject
+        sets = _written(overrides)
+        scenario, replay = self._load(given, sets)
+        chosen = self.seeds if seeds is None else seeds
+        numbers = seeds_from(scenario, None, chosen) if isinstance(chosen, int) else list(chosen)
+        if not numbers:
+            raise RefusedError("no seeds; give at least one")
+        results = Results(scenario, play_seeds(scenario, numbers), replay)
+        self.played.append(results)
+        return results
+
+    def _load(self, subject: Subject, sets: list[str]) -> tuple[Scenario, str]:
+        """Return the scenario, and how ``rebalance run`` names it."""
+        if isinstance(subject, Mapping):
+            return loads(_toml(subject), "scenario", sets, folder=self.folder), ""
+        if isinstance(subject, Scenario):
+            return load(subject, sets), ""
+        own = self.folder / subject
+        path = own if own.is_file() else Path(subject)
+        options = "".join(f" --set {quote(each)}" for each in sets)
+        return load(path, sets), quote(shown(path, self.cwd)) + options
+
+
+def seeds_of(item: pytest.Item) -> int | tuple[int, ...]:
+    """Return the seeds of a test: of ``@pytest.mark.seeds``, or of the command line or ini file.
+
+    Raise ``pytest.UsageError`` if the marker cannot be used.
+    """
+    mark = item.get_closest_marker("seeds")
+    if mark is None:
+        given = item.config.getoption("rebalance_seeds") or item.config.getini("rebalance_seeds")
+        return _counted(given, "rebalance_seeds")
+    if len(mark.args) != 1 or mark.kwargs:
+        raise pytest.UsageError(
+            f"{item.nodeid}: write @pytest.mark.seeds(20), or the seeds: @pytest.mark.seeds([3, 7])"
+        )
+    (given,) = mark.args
+    return _counted(given, "seeds") if isinstance(given, int | str) else tuple(given)
+
+
+def _counted(given: int | str, name: str) -> int:
+    try:
+        number = int(given)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise pytest.UsageError(f"{name}: {given!r} is not a number of seeds; give 1 or more")
+    return number
+
+
+def shown(path: Path, cwd: Path) -> str:
+    """Return a path relative to a folder, if it is below it."""
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+
+
+def _written(overrides: Overrides) -> list[str]:
+    """Return overrides as ``path=value``.
+
+    >>> _written({"run_for": "20s", "group[billing].static": True})
+    ['run_for=20s', 'group[billing].static=true']
+    """
+    if not isinstance(overrides, Mapping):
+        return list(overrides)
+    return [
+        f"{path}={value if isinstance(value, str) else json.dumps(value)}"
+        for path, value in overrides.items()
+    ]
+
+
+def _toml(tables: Mapping[str, Any]) -> str:
+    from emulator.scenario.toml import document_to_toml  # noqa: PLC0415  most tests name a file
+
+    return document_to_toml(dict(tables))

@@ -1,0 +1,36 @@
+"""The examples of ``docs/pytest.md`` are tests that pass."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import emulator.testing.files
+import pytest_rebalance
+
+pytest_plugins = ["pytester"]
+
+PRELOADED = emulator.testing.files
+"""pytester forgets modules that were first imported in its runs."""
+
+PAGE = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_are_tests_that_pass(pytester):
+    """Each block of Python is a module, each of TOML a scenario file."""
+    for number, (kind, text) in enumerate(
+        re.findall(r"```(python|toml)\n(.*?)```", PAGE, re.DOTALL)
+    ):
+        name = f"test_{number}.py" if kind == "python" else f"example_{number}.scenario.toml"
+        (pytester.path / name).write_text(text, encoding="utf-8")
+    result = pytester.runpytest_inprocess("-p", "pytest_rebalance", "-p", "no:cacheprovider")
+
+    result.assert_outcomes(passed=3)
+
+
+def test_every_option_is_listed(pytestconfig):
+    """With its key of the ini file."""
+    options = re.findall(r'"(--rebalance-[a-z]+)"', Path(pytest_rebalance.__file__).read_text())
+
+    assert options
+    assert [] == [option for option in options if f"`{option}" not in PAGE]

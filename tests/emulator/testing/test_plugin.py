@@ -1,0 +1,210 @@
+"""The pytest plugin: the fixture, the marker, scenario files as tests, and what a failure prints."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import emulator.testing.failure
+import emulator.testing.files
+import emulator.testing.shrinking
+
+pytest_plugins = ["pytester"]
+
+PRELOADED = (
+    emulator.testing.failure,
+    emulator.testing.files,
+    emulator.testing.shrinking,
+)
+"""pytester forgets modules that were first imported in its runs."""
+
+ROOT = Path(__file__).parents[3]
+
+SMALL = """
+title = "small"
+run_for = "30s"
+topic = [{ name = "orders", partitions = 2, rate = "5/s" }]
+fault = [{ crash = "billing-1", at = "14s" }]
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+settings = { "session.timeout.ms" = "6s", "auto.offset.reset" = "earliest" }
+"""
+"""billing-1 processes 15 records after its last commit; billing-0 processes them again."""
+
+
+@pytest.fixture
+def ran(pytester, monkeypatch):
+    """Return a function that runs pytest with the plugin on some files."""
+    monkeypatch.chdir(pytester.path)
+    (pytester.path / "small.toml").write_text(SMALL, encoding="utf-8")
+
+    def run(*arguments, python="", **files):
+        for name, text in files.items():
+            path = pytester.path / f"{name}.scenario.toml"
+            path.write_text(text, encoding="utf-8")
+        if python:
+            pytester.makepyfile(test_it=python)
+        options = ("-p", "pytest_rebalance", "-p", "no:cacheprovider", "--strict-markers")
+        return pytester.runpytest_inprocess(*options, "--rebalance-shrink=0", *arguments)
+
+    return run
+
+
+def test_a_test_states_bounds_in_the_words_of_the_domain(ran):
+    """On a file, a name of the catalogue, tables, and a function; with changes and seeds."""
+    result = ran(
+        python="""
+        import tomllib
+        import pytest
+
+        def test_a_file(scenario):
+            run = scenario("small.toml")
+            assert run.lost == 0 and run.reprocessed == 15
+            assert run.reprocessed.by_cause["crashed while uncommitted"] == 15
+            assert run.rebalances_per("crash") <= 1
+            assert run.never("two owners")
+            assert run.ok and run.seeds == (0,)
+
+        @pytest.mark.seeds(2)
+        def test_tables_from_a_function(scenario):
+            def built():
+                return tomllib.loads(open("small.toml").read())
+
+            run = scenario(built, {"fault[crash-1].at": "10s", "run_for": "11s"})
+            assert run.seeds == (0, 1)
+            assert run.reprocessed.p95 == 0
+
+        @pytest.mark.seeds([5])
+        def test_the_catalogue(scenario):
+            assert scenario("quiet", ["run_for=5s"]).seeds == (5,)
+        """
+    )
+
+    result.assert_outcomes(passed=3)
+
+
+FAILING = """
+import pytest
+
+@pytest.mark.seeds(2)
+def test_duplicates(scenario):
+    run = scenario("small.toml", {"run_for": "29s"})
+    assert run.reprocessed.p95 <= 10
+"""
+
+
+def test_a_failure_prints_causes_sequence_seed_and_commands_and_keeps_a_folder(ran, pytester):
+    """And pytest's own line has the measured value."""
+    result = ran(python=FAILING)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *assert reprocessed.p95 over 2 runs is 15, expected <= 10",
+            "*- rebalance-emulator -*",
+            "small, seeds 0 to 1",
+            "seed *: 15 records reprocessed, 0 lost",
+            "       15  reprocessed: crashed while uncommitted",
+            "D1  orders-1, offsets 55 to 69: 15 records were reprocessed",
+            "* fault crash-1: crash billing-1",
+            "replay:  rebalance run small.toml --set run_for=29s --seed 0",
+            "         rebalance explain small.toml D1 --set run_for=29s --seed 0",
+            "kept in: rebalance-failures/test_it.py-test_duplicates",
+        ]
+    )
+    kept = pytester.path / "rebalance-failures" / "test_it.py-test_duplicates"
+    assert {"scenario.toml", "run.txt", "D1.txt"} == {path.name for path in kept.iterdir()}
+    assert 'run_for = "29s"' in (kept / "scenario.toml").read_text()
+
+
+def test_a_scenario_file_with_expectations_is_a_test(ran):
+    """One without is not; one that fails says which expectation, without a traceback."""
+    files = {
+        "good": SMALL + "[expect]\nlost = 0\n",
+        "bad": SMALL + '[expect]\nreprocessed = "<= 3"\n',
+        "plain": SMALL,
+        "unknown": SMALL + "[expect]\nlots = 0\n",
+    }
+    result = ran("-v", **files)
+
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "good.scenario.toml::expect PASSED*",
+            "reprocessed is 15, expected <= 3",
+            "replay:  rebalance run bad.scenario.toml --seed 0",
+            "*there is no metric 'lots'; did you mean lost*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*.py:*")
+
+
+def test_a_file_that_is_not_toml_is_an_error_of_collection(ran):
+    """With the line."""
+    result = ran(broken="[expect\n")
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*broken.scenario.toml: not TOML: *line 1*"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "marker", "message"),
+    [
+        (["--rebalance-seeds=none"], "", "rebalance_seeds: 'none' is not a number of seeds*"),
+        ([], "@pytest.mark.seeds(0)", "seeds: 0 is not a number of seeds; give 1 or more"),
+        ([], "@pytest.mark.seeds(first=3)", "*write @pytest.mark.seeds(20), or the seeds:*"),
+    ],
+)
+def test_seeds_that_are_none_are_refused(ran, arguments, marker, message):
+    """With what to write instead."""
+    python = f"import pytest\n{marker}\ndef test_it(scenario):\n    scenario('quiet')\n"
+    result = ran(*arguments, python=python)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"*{message}"])
+
+
+def test_the_smallest_scenario_that_fails_is_printed_and_kept(ran, pytester):
+    """It fails by itself: its bound is in the file."""
+    bound = '[expect]\nreprocessed = "<= 3"\n'
+    ran("--rebalance-shrink=2", small=SMALL.replace("30s", "24s") + bound)
+
+    kept = pytester.path / "rebalance-failures" / "small.scenario.toml-expect" / "smallest.toml"
+    smallest = emulator.load(kept)
+    assert not emulator.run(smallest).ok
+    assert len(smallest.fault) == 1
+
+
+def test_pytest_starts_without_the_packages():
+    """Coverage sees their import, and other tests do not wait for them."""
+    program = "import pytest_rebalance, sys; print({'emulator', 'assignors'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"
+
+
+def test_the_plugin_is_registered_by_the_name_of_its_module():
+    """Pytest then takes ``-p pytest_rebalance`` and the entry point as one plugin."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+    assert project["project"]["entry-points"]["pytest11"] == {
+        "pytest_rebalance": "pytest_rebalance"
+    }
+    assert "pytest_rebalance" in project["tool"]["setuptools"]["py-modules"]
+
+
+@pytest.mark.long
+def test_it_works_under_xdist(ran):
+    """Workers play the scenarios and send the report."""
+    result = ran("-n2", python=FAILING)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["replay:  rebalance run small.toml --set run_for=29s --seed 0"])
