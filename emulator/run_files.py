@@ -6,10 +6,12 @@ Both are opened before the run, so that no run is played if its result cannot be
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from emulator.errors import RefusedError, reason_of
 from emulator.events.parquet import EventFile
+from emulator.output_files import beside, written_beside
 from emulator.scenario.model import Scenario
 from emulator.scenario.writing import manifest
 
@@ -62,3 +64,46 @@ def log_folder_objection(path: Path) -> str | None:
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
     return None
+
+
+def text_objection(path: Path, suffix: str, mark: bytes) -> str | None:
+    """Return why a text file must not be written there; files of the user are never replaced.
+
+    *mark*: what the first kilobyte of a file holds that the program wrote and may replace.
+    """
+    if path.is_dir():
+        return "it is a folder; name a file in it"
+    if path.suffix != suffix:
+        return f"the name of this file ends in {suffix}"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    if not path.exists():
+        return None
+    if not path.is_file():
+        return "it is a device or a pipe, not a file"
+    with path.open("rb") as existing:
+        if mark not in existing.read(1_024):
+            return "a file of that name exists and is of another origin; take another name"
+    return None
+
+
+def refuse_text(option: str, path: Path, suffix: str, mark: bytes) -> None:
+    """Raise RefusedError if a text file must not or cannot be written there."""
+    try:
+        reason = text_objection(path, suffix, mark)
+        if reason is None:
+            beside(path).touch()
+            beside(path).unlink()
+            return
+    except (OSError, ValueError) as error:
+        reason = reason_of(error)
+    raise RefusedError(f"{option}: {path}: cannot be written: {reason}")
+
+
+def write_text(option: str, path: Path, pieces: Iterable[str]) -> None:
+    """Write a text file; it is complete or unchanged. Raise RefusedError if that fails."""
+    try:
+        with written_beside(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(pieces)
+    except OSError as error:
+        raise RefusedError(f"{option}: {path}: cannot be written: {reason_of(error)}") from None

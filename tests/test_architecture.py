@@ -120,7 +120,8 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.loading", "emulator.processes", "emulator.sweeps", "emulator.tables"},
     "emulator.subjects": PLAYED | {"emulator.comparison", "emulator.loading", "emulator.report"},
     "emulator.explanation": PLAYED | {"emulator.loading", "emulator.report", "emulator.subjects"},
-    "emulator.run_files": {"emulator.events", "emulator.scenario"},
+    "emulator.run_files": {"emulator.events", "emulator.output_files", "emulator.scenario"},
+    "emulator.tracing": PLAYED | {"emulator.report", "emulator.run_files"},
     "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.study.planning": PLAYED
@@ -142,7 +143,7 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.engines", "emulator.logs.importing", "emulator.logs.group_scenario"}
     | {"emulator.logs.auditing", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
-    | {"emulator.assignment", "emulator.run_files", "emulator.subjects"}
+    | {"emulator.assignment", "emulator.run_files", "emulator.subjects", "emulator.tracing"}
     | LIBRARY
     | PLAYED
     | FILES,

@@ -114,6 +114,20 @@ print([event.at_us for event in events if type(event.what).__name__ == "Rebalanc
 `rebalance audit events.parquet` counts the processed ranges as those of any processing log, and names the
 causes that the ledger of the run has.
 
+## Traces
+
+`rebalance run SCENARIO --perfetto trace.json` writes a trace that [ui.perfetto.dev](https://ui.perfetto.dev)
+opens: tracks of faults, of each group's phases, of each member (polls and work, listener calls, requests), of the
+owners of each partition, and of the requests at each broker; counters of lag; arrows from a request to its
+handling and its response, and from the first processing of a record to its duplicate.
+
+`--sequence crash.mmd` writes the messages and steps around the largest ledger entry as a sequence diagram in the
+language of [Mermaid](https://mermaid.js.org), which code hosts show; `--window 60s..75s` selects another part of
+the run. Successful heartbeats, metadata requests and fetches are left out, and at most 300 steps are shown.
+
+Both play the run a second time with every poll, record and message as an event of its own, which takes
+longer. The result is the same.
+
 ## Kinds
 
 Fields that have a column of their own are not repeated in `rest`.

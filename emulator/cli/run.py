@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -23,6 +22,16 @@ from emulator.cli.options import (
     with_examples,
 )
 from emulator.cli.output import Progress, say_all, say_json
+from emulator.cli.run_files import (
+    EventsOption,
+    Files,
+    PerfettoOption,
+    SequenceOption,
+    WindowOption,
+    WriteLogOption,
+    open_events,
+    open_log,
+)
 from emulator.errors import RefusedError, reason_of
 from emulator.events import Event
 from emulator.loading import LoadedScenario, load_named
@@ -34,7 +43,6 @@ from emulator.report.timeline import Timeline
 from emulator.subjects import clock_of, subject_of
 
 if TYPE_CHECKING:
-    from emulator.logs.offsets_log.writing import LogFolder
     from emulator.sweeps import Sweep
 
 EXPECTATION_FAILED = 1
@@ -43,18 +51,6 @@ SeedsOption = Annotated[
     int | None,
     typer.Option(
         "--seeds", min=1, max=MOST_SEEDS, help="Play this many seeds; print the distribution."
-    ),
-]
-EventsOption = Annotated[
-    Path | None,
-    typer.Option("--events", metavar="FILE.parquet", help="Write every event to this file."),
-]
-WriteLogOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--write-log",
-        metavar="DIR",
-        help="Write the offsets log into this folder, as segments of a broker.",
     ),
 ]
 
@@ -95,6 +91,10 @@ EXAMPLES: Examples = (
         "the bytes of its offsets log",
         "rebalance run member-crashes --write-log log; rebalance log log/* --table",
     ),
+    (
+        "what happened, in ui.perfetto.dev and as a sequence diagram",
+        "rebalance run member-crashes --perfetto trace.json --sequence crash.mmd",
+    ),
     ("a scenario from a pipe", "rebalance scenarios show quiet | rebalance run -"),
 )
 
@@ -113,6 +113,9 @@ def run(
     as_json: JsonOption = False,
     events: EventsOption = None,
     write_log: WriteLogOption = None,
+    perfetto: PerfettoOption = None,
+    sequence: SequenceOption = None,
+    window: WindowOption = None,
     mode: ModeOption = ModeName.FOLDED,
     yes: YesOption = False,
 ) -> None:
@@ -137,6 +140,10 @@ def run(
     log and for Kafka's own dump tool. DIR must be empty or not exist; it appears when it is
     complete.
 
+    --perfetto writes tracks of faults, phases, members, partitions, brokers and lag, with arrows from
+    requests to responses and from a first processing to a duplicate. --sequence writes the messages
+    and steps of a part of the run. Both play the run a second time, exactly (slow).
+
     --mode check plays each seed in folded and in exact mode and compares events, ledger, metrics,
     findings, offsets log and digest. It prints the first difference. With --json: mode, equal, and
     runs, a list with seed, digest, events, difference, folded for each seed.
@@ -144,11 +151,12 @@ def run(
     Exit status: 0 success; 1 an expectation of the scenario failed, or the modes differ; 2 bad
     input.
     """
-    files = Files(events, write_log)
+    files = Files(events, write_log, perfetto, sequence, window)
     if seeds is not None:
-        _refuse_files(files, "--seeds plays many")
+        files.refuse("--seeds plays many")
     if mode is ModeName.CHECK:
-        _refuse_files(files, "--mode check plays two")
+        files.refuse("--mode check plays two")
+    files.check()
     loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
     chosen = Chosen(seed, seeds, jobs, mode.value)
     if mode is ModeName.CHECK:
@@ -159,21 +167,6 @@ def run(
         ok = _run_seeds(loaded, chosen, seeds, as_json=as_json)
     if not ok:
         raise typer.Exit(EXPECTATION_FAILED)
-
-
-class Files(NamedTuple):
-    """The files to write besides the printed output."""
-
-    events: Path | None = None
-    log: Path | None = None
-
-    def __str__(self) -> str:
-        return ", ".join(f"{option}: {path}" for option, path in self.given())
-
-    def given(self) -> list[tuple[str, Path]]:
-        """Return the options that were given, with their paths."""
-        options = (("--events", self.events), ("--write-log", self.log))
-        return [(option, path) for option, path in options if path is not None]
 
 
 class Chosen(NamedTuple):
@@ -189,11 +182,6 @@ class Chosen(NamedTuple):
     mode: str
 
 
-def _refuse_files(files: Files, why: str) -> None:
-    for option, _ in files.given():
-        raise typer.BadParameter(f"{option} writes one run, and {why}; use one of them")
-
-
 # -- one run ---------------------------------------------------------------------------------
 
 
@@ -201,6 +189,7 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
     """Play one seed and print it; return whether the scenario's expectations hold."""
     timeline, describer = Timeline(), Describer()
     finished = _play(loaded, chosen, files, (timeline.feed, describer.feed))
+    files.write_traces(loaded.scenario, finished.seed)
     report = FinishedRun(
         subject=subject_of(loaded),
         seed=finished.seed,
@@ -240,13 +229,9 @@ def _play(
             listeners = [*sinks]
             if progress.seen:
                 listeners.append(lambda event: progress.watch(event, scenario.run_for))
-            if files.events is not None:
-                from emulator.run_files import open_events
-
-                used = scenario.seed if seed is None else seed
-                opened = open_events(files.events, scenario, used)
-                listeners.append(stack.enter_context(opened).write)
-            log_files = None if files.log is None else stack.enter_context(_log_folder(files.log))
+            used = scenario.seed if seed is None else seed
+            listeners += open_events(stack, files, scenario, used)
+            log_files = open_log(stack, files)
 
             def emit(event: Event) -> None:
                 for listen in listeners:
@@ -264,20 +249,6 @@ def _play(
         if not files.given():
             raise
         raise RefusedError(f"{files}: cannot be written: {reason_of(error)}") from None
-
-
-def _log_folder(path: Path) -> LogFolder:
-    """Open a folder for the offsets log; raise RefusedError if it cannot be written."""
-    from emulator.logs.offsets_log.writing import LogFolder
-    from emulator.run_files import log_folder_objection
-
-    try:
-        reason = log_folder_objection(path)
-        if reason is None:
-            return LogFolder(path)
-    except (OSError, ValueError) as error:
-        reason = reason_of(error)
-    raise RefusedError(f"--write-log: {path}: cannot be written: {reason}")
 
 
 # -- many seeds ------------------------------------------------------------------------------

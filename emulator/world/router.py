@@ -170,9 +170,11 @@ class Router:
         dropped = interference.loses or not run.wire.passes(here.name, there.name)
         if dropped or (grouped and run.wire.loses(here, there, now)):
             self._lost(kind, here.name, there.name, envelope.header, interference.fault)
+            self._report(envelope, here, there, None)
             return
         arrival = now + run.wire.delay(here, there, now) + interference.late_us
         arrival = run.wire.in_order(process.name, there.name, node, arrival)
+        self._report(envelope, here, there, arrival)
 
         def arrive(_: Any) -> None:
             self._arrive(envelope, broker)
@@ -216,6 +218,29 @@ class Router:
         if commit:
             self._run.causes.commits[commit] = event
 
+    def _report(
+        self, envelope: Envelope, sender: Party, receiver: Party, arrives_us: int | None
+    ) -> None:
+        """Pass a message to the trace of the run, if there is one."""
+        carried, header, message = self._run.replay.carried, envelope.header, envelope.body
+        if carried is None:
+            return
+        from emulator.events.messages import MessageCarried  # noqa: PLC0415  a plain run has no trace
+
+        error = getattr(message, "error", ErrorCode.NONE)
+        carried(
+            MessageCarried(
+                kind=kind_of(message),
+                is_request=sender.kind != "brokers",
+                sender=sender.name,
+                receiver=receiver.name,
+                request=f"{header.client}#{header.correlation_id}",
+                sent_us=self._run.kernel.now,
+                arrives_us=arrives_us,
+                error="" if error == ErrorCode.NONE else ErrorCode(error).name,
+            )
+        )
+
     def _arrive(self, envelope: Envelope, broker: int) -> None:
         brokers = self._brokers
         if not brokers.up(broker):
@@ -244,16 +269,18 @@ class Router:
             return
         now = run.kernel.now
         here, there = Party(broker_name(broker), "brokers"), process.party
+        envelope = Envelope(header, message)
         kind = kind_of(message)
         interference = self._chosen.interference(kind, "response", there.name, now)
         dropped = interference.loses or not run.wire.passes(here.name, there.name)
         if dropped or (kind in _GROUP_KINDS and run.wire.loses(here, there, now)):
             self._lost(kind, here.name, there.name, header, interference.fault)
+            self._report(envelope, here, there, None)
             return
         arrival = now + run.wire.delay(here, there, now) + interference.late_us
         connection = coordinator_node(broker) if kind in _GROUP_KINDS else broker
         arrival = run.wire.in_order(here.name, process.name, connection, arrival)
-        envelope = Envelope(header, message)
+        self._report(envelope, here, there, arrival)
 
         def arrive(_: Any) -> None:
             process.receive(envelope)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from emulator.events import ControlEvent, DataEvent, Event, values_of
 from emulator.scenario.model import Scenario
@@ -23,6 +24,9 @@ from emulator.world.network import Wire
 from emulator.world.triggers import Triggers
 from protocols.offsets_topic.records import Record
 from protocols.settings import BrokerSettings
+
+if TYPE_CHECKING:
+    from emulator.events.messages import MessageCarried
 
 Sink = Callable[[Event], None]
 
@@ -166,6 +170,10 @@ class Replay:
 
     listened_us: Mapping[str, tuple[int, ...]] | None = None
     """By process: the earliest end times of its first listener calls."""
+
+    carried: Callable[[MessageCarried], None] | None = None
+    """Called with every request and response, except fetches; one cut off by a dead broker is no
+    message."""
 
     log_files: LogFiles | None = None
     """Takes the bytes of the offsets log."""

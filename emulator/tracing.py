@@ -1,0 +1,96 @@
+"""Play a run with every poll, record and message, and write it as a trace for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from emulator.errors import RefusedError
+from emulator.events.messages import MessageCarried
+from emulator.playing import EXACT, Run, run
+from emulator.report.traces.perfetto import lay_out
+from emulator.report.traces.sequence import Window, diagram_of, mermaid, window_of
+from emulator.report.traces.tracks import as_json
+from emulator.run_files import refuse_text, write_text
+from emulator.scenario.model import Scenario
+from emulator.scenario.units import format_moment, parse_duration
+from emulator.scenario.writing import manifest
+from emulator.world.run import Replay
+
+GENERATOR: Final = "rebalance-emulator"
+"""Written near the beginning of each file, so that it may be replaced later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A run that was played exactly, with its messages."""
+
+    run: Run
+    messages: tuple[MessageCarried, ...]
+
+    def sequence(self, window: Window | None = None) -> Iterator[str]:
+        """Yield the lines of a Mermaid diagram; *window*: by default that of the largest entry."""
+        events, scenario = self.run.events, self.run.scenario
+        shown = window or window_of(events, self.run.ledger.entries)
+        diagram = diagram_of(events, self.messages, shown)
+        title = f"{scenario.title}, seed {self.run.seed}"
+        yield from mermaid(diagram, title, lambda at_us: format_moment(at_us, scenario.start))
+
+    def perfetto(self) -> Iterator[str]:
+        """Yield the trace as JSON that ui.perfetto.dev opens, in pieces."""
+        tracks = lay_out(self.run.events, self.messages, self.run.ledger.entries)
+        head = {**manifest(self.run.scenario), "seed": self.run.seed}
+        yield from as_json(tracks, {"generator": GENERATOR, **head})
+
+
+def trace(scenario: Scenario, seed: int | None = None) -> Trace:
+    """Play a scenario exactly: no period is computed by arithmetic, each record has its event.
+
+    It gives the same control events and the same ledger as ``run``, takes longer, and holds every
+    event in memory.
+    """
+    messages: list[MessageCarried] = []
+    replay = Replay(by_record=True, carried=messages.append)
+    played = run(scenario, seed, polls=True, replay=replay, mode=EXACT)
+    return Trace(played, tuple(messages))
+
+
+def check_traces(perfetto: Path | None, sequence: Path | None, window: str | None) -> None:
+    """Raise RefusedError if a trace cannot be written there, or the window is wrong."""
+    mark = GENERATOR.encode()
+    if perfetto is not None:
+        refuse_text("--perfetto", perfetto, ".json", mark)
+    if sequence is not None:
+        refuse_text("--sequence", sequence, ".mmd", mark)
+    if window is not None:
+        read_window(window)
+
+
+def write_traces(
+    scenario: Scenario,
+    seed: int,
+    perfetto: Path | None,
+    sequence: Path | None,
+    window: str | None = None,
+) -> None:
+    """Play a run exactly, and write the traces whose paths are given; raise RefusedError."""
+    traced = trace(scenario, seed)
+    if perfetto is not None:
+        write_text("--perfetto", perfetto, traced.perfetto())
+    if sequence is not None:
+        lines = traced.sequence(None if window is None else read_window(window))
+        write_text("--sequence", sequence, (f"{line}\n" for line in lines))
+
+
+def read_window(text: str) -> Window:
+    """Return a part of a run written as ``60s..75s``; raise RefusedError for anything else."""
+    begin, dots, end = text.partition("..")
+    try:
+        window = Window(parse_duration(begin), parse_duration(end))
+    except ValueError as error:
+        raise RefusedError(f"--window {text!r}: {error}; write it as 60s..75s") from None
+    if not dots or window.begin_us >= window.end_us:
+        raise RefusedError(f"--window {text!r}: the end is not after the begin; write 60s..75s")
+    return window

@@ -1,0 +1,186 @@
+"""Traces of a run: every slice on a track without overlap, every arrow between two slices."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+
+import pytest
+
+import emulator
+from emulator.events.messages import MessageCarried
+from emulator.ledger.entries import EntryKind
+from emulator.report.traces.sequence import MOST_STEPS, Window, diagram_of, mermaid
+from emulator.report.traces.tracks import Track, Tracks
+from emulator.tracing import trace
+
+from ...cli.commands import CRASH, rebalance, written
+
+SCENARIO = emulator.loads(CRASH)
+
+
+@pytest.fixture(scope="module")
+def traced():
+    return trace(SCENARIO)
+
+
+@pytest.fixture(scope="module")
+def document(traced):
+    return json.loads("".join(traced.perfetto()))
+
+
+def slices(document):
+    """Return the slices by track, each with begin and end."""
+    found = defaultdict(list)
+    for event in document["traceEvents"]:
+        if event["ph"] == "X":
+            end = event["ts"] + event["dur"]
+            found[event["pid"], event["tid"]].append((event["ts"], end, event["name"]))
+    return found
+
+
+def tracks_of(document):
+    """Return the names of all tracks by number."""
+    return {
+        (event["pid"], event["tid"]): event["args"]["name"]
+        for event in document["traceEvents"]
+        if event["name"] == "thread_name"
+    }
+
+
+def test_a_trace_is_of_the_same_run(traced):
+    """Exactly played, with each record: the digest and the causes stay."""
+    plain = emulator.run(SCENARIO)
+
+    assert plain.digest == traced.run.digest
+    assert plain.ledger.by_cause() == traced.run.ledger.by_cause()
+
+
+def test_slices_of_a_track_nest(document):
+    """A slice ends before the next begins, or lies in it: viewers drop others."""
+    for track in slices(document).values():
+        open_ends = []
+        for begin, end, name in track:
+            while open_ends and open_ends[-1] <= begin:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1], name
+            open_ends.append(end)
+
+
+def test_every_arrow_has_a_slice_at_both_ends(document):
+    """From request to handling, from there to the response, from a record to its duplicate."""
+    by_track, ends = slices(document), defaultdict(list)
+    for event in document["traceEvents"]:
+        if event["ph"] in "sf":
+            track = by_track[event["pid"], event["tid"]]
+            assert any(begin <= event["ts"] < end for begin, end, _ in track), event
+            ends[event["id"], event["name"]].append(event["ts"])
+    names = [name for _, name in ends]
+
+    assert all(len(times) == 2 and times == sorted(times) for times in ends.values())
+    assert {"request", "response"} < set(names)
+    assert [name for name in names if name.startswith("duplicate")]
+
+
+def test_duplicates_lead_back_to_their_first_processing(traced, document):
+    """One arrow for each reprocessed entry."""
+    flows = {e["name"] for e in document["traceEvents"] if e["ph"] == "s"}
+    entries = traced.run.ledger.of(EntryKind.REPROCESSED)
+
+    assert {f"duplicate {entry.id}" for entry in entries} <= flows
+
+
+def test_there_are_tracks_for_brokers_groups_members_and_partitions(document):
+    """And counters for lag."""
+    names = set(tracks_of(document).values())
+
+    assert {"faults", "phases", "billing-0", "billing-1: requests", "orders-3", "broker-1"} <= names
+    assert "lag of orders-0" in {e["name"] for e in document["traceEvents"] if e["ph"] == "C"}
+    assert {e["name"] for e in document["traceEvents"]} >= {"Stable 1", "poll: 1", "OffsetCommit"}
+
+
+def test_slices_that_overlap_get_tracks_of_their_own():
+    """Two owners of a partition at once are both visible."""
+    tracks, track = Tracks(), Track("Partitions", "orders-0")
+    for begin, end in ((0, 50), (40, 90), (50, 60)):
+        tracks.add(track, begin, end, "owner")
+    rows = list(tracks.chrome_events())
+
+    assert [1, 2, 1] == [row["tid"] for row in rows if row["ph"] == "X"]
+    assert {"orders-0", "orders-0 (2)"} == set(tracks_of({"traceEvents": rows}).values())
+
+
+# -- sequence diagrams -------------------------------------------------------------------------
+
+
+def test_a_diagram_declares_everyone_who_appears(traced):
+    """And nothing that Mermaid takes for syntax."""
+    lines = list(traced.sequence())
+    declared = {line.split()[1] for line in lines if line.startswith("  participant")}
+    used = set()
+    for line in lines[3 + len(declared) :]:
+        head, text = line.split(": ", 1)
+        assert not re.search(r"[;#](?!\d)", text.replace("#59;", "").replace("#35;", ""))
+        used |= set(re.findall(r"p_[a-z0-9_]+", head))
+
+    assert lines[2] == "sequenceDiagram"
+    assert used == declared
+    assert any("JoinGroup response" in line for line in lines)
+    assert any("crash billing-1" in line for line in lines)
+
+
+def test_a_window_is_kept_and_long_ones_are_cut(traced):
+    """With the number of steps that are left out."""
+    events, messages = traced.run.events, traced.messages
+    short = diagram_of(events, messages, Window(18_000_000, 25_000_000))
+    whole = diagram_of(events, messages * 40, Window(0, 40_000_000))
+
+    assert all(18_000_000 <= step.at_us <= 25_000_000 for step in short.steps)
+    assert (MOST_STEPS, 0) == (len(whole.steps), short.left_out)
+    assert whole.left_out > 0
+
+
+def test_lost_messages_end_in_a_cross():
+    """They never arrive."""
+    lost = MessageCarried("OffsetCommit", False, "broker-1", "billing-0", "c#1", 5, None, "")
+    lines = list(mermaid(diagram_of([], [lost], Window(0, 9)), "one", str))
+
+    assert "  p_broker_1-xp_billing_0: 5 OffsetCommit response (lost)" in lines
+
+
+# -- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_writes_both_and_replaces_its_own_files(tmp_path):
+    """But no file of another origin."""
+    path, json_file, diagram = written(tmp_path), tmp_path / "t.json", tmp_path / "s.mmd"
+    options = ("--perfetto", json_file, "--sequence", diagram, "--window", "17s..19s")
+    for _ in range(2):
+        assert 0 == rebalance("run", path, *options).status
+    diagram.write_text("mine")
+    answer = rebalance("run", path, "--sequence", diagram)
+
+    assert json.loads(json_file.read_text())["otherData"]["generator"] == "rebalance-emulator"
+    assert (2, "mine") == (answer.status, diagram.read_text())
+    assert "take another name" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--window", "1s..2s"), "add it"),
+        (("--sequence", "x.mmd", "--window", "2s..1s"), "not after the begin"),
+        (("--sequence", "x.mmd", "--window", "2..3"), "a unit is missing"),
+        (("--sequence", "x.txt"), "ends in .mmd"),
+        (("--perfetto", "absent/x.json"), "there is no folder"),
+        (("--perfetto", "x.json", "--seeds", "2"), "writes one run"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, monkeypatch, options, said):
+    """In one line."""
+    monkeypatch.chdir(tmp_path)
+    status, out, err = rebalance("run", written(tmp_path), *options)
+
+    assert (2, "") == (status, out)
+    assert said in " ".join(err.split())
