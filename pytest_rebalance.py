@@ -39,6 +39,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=float,
         help="Time to search the smallest scenario that still fails; by default 10, 0: none.",
     )
+    group.addoption(
+        "--rebalance-update",
+        action="store_true",
+        help="Write the ledger files that tests compare with, instead of comparing.",
+    )
     parser.addini("rebalance_seeds", "Seeds of each test without the marker seeds.", default="1")
     parser.addini(
         "rebalance_artefacts",

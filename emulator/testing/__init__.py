@@ -13,4 +13,6 @@ until a test needs it.
     What is printed and kept when a test fails.
 ``shrinking.py``
     The smallest scenario that still fails.
+``ledger_files.py``
+    Ledgers that are kept in a file and compared.
 """

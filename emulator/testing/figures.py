@@ -47,7 +47,7 @@ class Claim:
 
     message: str
     holds: Callable[[Sequence[PlayedSeed]], bool]
-    """Whether it holds for other runs."""
+    """Whether it holds for other runs; True if no other run can be compared."""
 
     excess: Callable[[PlayedSeed], float]
     """How far a run is outside the bound; 0: it is inside."""

@@ -15,6 +15,7 @@ from emulator.errors import RefusedError
 from emulator.loading import load, loads
 from emulator.scenario.model import Scenario
 from emulator.sweeps import seeds_from
+from emulator.testing.ledger_files import LedgerFiles
 from emulator.testing.playing import play_seeds
 from emulator.testing.results import Results
 
@@ -37,6 +38,9 @@ class ScenarioPlayer:
 
     seeds: int | tuple[int, ...]
     """Their number, or the seeds themselves."""
+
+    update: bool = False
+    """Write the files of ledgers instead of comparing with them."""
 
     played: list[Results] = field(default_factory=list)
     """Everything that the test has played."""
@@ -64,7 +68,8 @@ class ScenarioPlayer:
         numbers = seeds_from(scenario, None, chosen) if isinstance(chosen, int) else list(chosen)
         if not numbers:
             raise RefusedError("no seeds; give at least one")
-        results = Results(scenario, play_seeds(scenario, numbers), replay)
+        files = LedgerFiles(self.folder, self.update)
+        results = Results(scenario, play_seeds(scenario, numbers), replay, files)
         self.played.append(results)
         return results
 

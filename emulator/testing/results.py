@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from emulator.errors import RefusedError
@@ -14,6 +15,7 @@ from emulator.playing import bounds_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import few_listed, hint, listed
 from emulator.testing.figures import Claim, Figure, MetricSource, RebalancesSource, Source
+from emulator.testing.ledger_files import UPDATE, LedgerFiles
 from emulator.testing.playing import PlayedSeed
 
 ALSO = {Cause.TWO_OWNERS: "overlap_s"}
@@ -32,6 +34,9 @@ class Results:
     runs: tuple[PlayedSeed, ...]
     replay: str
     """The arguments of ``rebalance run`` for the same scenario; empty: it has no file."""
+
+    ledger_files: LedgerFiles
+    """Of the test."""
 
     claims: list[Claim] = field(default_factory=list)
     """The comparisons that failed, in the order of the test."""
@@ -118,6 +123,20 @@ class Results:
         """
         held = [self._holds(source, "==", 0) for source in _occurrences(what)]
         return all(held)
+
+    def matches_ledger(self, file: str | Path) -> bool:
+        """Return whether the ledgers are those in a file, relative to the test's folder.
+
+        The report of the test says how they differ. ``pytest --rebalance-update`` writes the file.
+
+        Raise RefusedError if the file cannot be used.
+        """
+        found = self.ledger_files.differences(file, self.runs)
+        if found:
+            lines = "".join(f"\n    {line}" for line in found)
+            message = f"the ledger differs from {file}; {UPDATE} replaces it:{lines}"
+            self.claims.append(Claim(message, holds=lambda _: True, excess=lambda _: 0))
+        return not found
 
     def _holds(self, source: Source, relation: str, expected: float) -> bool:
         return Figure(source, self.runs, self.claims).compare(relation, expected)

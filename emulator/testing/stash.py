@@ -19,6 +19,7 @@ def player_of(item: pytest.Item) -> ScenarioPlayer:
             folder=item.path.parent,
             cwd=item.config.invocation_params.dir,
             seeds=seeds_of(item),
+            update=item.config.getoption("rebalance_update"),
         )
     return item.stash[PLAYER]
 

@@ -6,14 +6,15 @@ import re
 from pathlib import Path
 
 import emulator.testing.files
-import pytest_rebalance
 
 pytest_plugins = ["pytester"]
 
 PRELOADED = emulator.testing.files
 """pytester forgets modules that were first imported in its runs."""
 
-PAGE = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
+PLUGIN = ROOT / "pytest_rebalance.py"
 
 
 def test_the_examples_are_tests_that_pass(pytester):
@@ -23,14 +24,15 @@ def test_the_examples_are_tests_that_pass(pytester):
     ):
         name = f"test_{number}.py" if kind == "python" else f"example_{number}.scenario.toml"
         (pytester.path / name).write_text(text, encoding="utf-8")
-    result = pytester.runpytest_inprocess("-p", "pytest_rebalance", "-p", "no:cacheprovider")
+    options = ("-p", "pytest_rebalance", "-p", "no:cacheprovider", "--rebalance-update")
+    result = pytester.runpytest_inprocess(*options)
 
-    result.assert_outcomes(passed=3)
+    result.assert_outcomes(passed=4)
 
 
 def test_every_option_is_listed(pytestconfig):
     """With its key of the ini file."""
-    options = re.findall(r'"(--rebalance-[a-z]+)"', Path(pytest_rebalance.__file__).read_text())
+    options = re.findall(r'"(--rebalance-[a-z]+)"', PLUGIN.read_text())
 
     assert options
     assert [] == [option for option in options if f"`{option}" not in PAGE]

@@ -124,6 +124,24 @@ def test_a_failure_prints_causes_sequence_seed_and_commands_and_keeps_a_folder(r
     assert 'run_for = "29s"' in (kept / "scenario.toml").read_text()
 
 
+def test_a_ledger_is_kept_in_a_file_and_compared(ran, pytester):
+    """The option writes it; without it, differences are said."""
+    python = """
+    def test_it(scenario):
+        assert scenario("small.toml").matches_ledger("small.json")
+    """
+    ran("--rebalance-update", python=python).assert_outcomes(passed=1)
+    ran().assert_outcomes(passed=1)
+    path = pytester.path / "small.json"
+    path.write_text(path.read_text().replace("crashed while", "revoked while"))
+    result = ran()
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*the ledger differs from small.json; *", "*cause is crashed while *, was revoked while *"]
+    )
+
+
 def test_a_scenario_file_with_expectations_is_a_test(ran):
     """One without is not; one that fails says which expectation, without a traceback."""
     files = {
@@ -143,7 +161,8 @@ def test_a_scenario_file_with_expectations_is_a_test(ran):
             "*there is no metric 'lots'; did you mean lost*",
         ]
     )
-    result.stdout.no_fnmatch_line("*.py:*")
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*def runtest*")
 
 
 def test_a_file_that_is_not_toml_is_an_error_of_collection(ran):
