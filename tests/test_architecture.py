@@ -151,6 +151,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.testing": PLAYED
     | {"emulator.explanation", "emulator.loading", "emulator.report", "emulator.subjects"}
     | {"emulator.sweeps"},
+    "emulator.strategies": {"emulator.scenario"},
     "pytest_rebalance": {"emulator.testing"},
     "emulator": {
         "assignors",

@@ -27,7 +27,7 @@ def test_the_examples_are_tests_that_pass(pytester):
     options = ("-p", "pytest_rebalance", "-p", "no:cacheprovider", "--rebalance-update")
     result = pytester.runpytest_inprocess(*options)
 
-    result.assert_outcomes(passed=4)
+    result.assert_outcomes(passed=5)
 
 
 def test_every_option_is_listed(pytestconfig):

@@ -1,0 +1,69 @@
+"""Scenarios drawn by Hypothesis: valid, within the given limits, and small when shrunk."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+import emulator
+from emulator.errors import RefusedError
+from emulator.strategies import FAULTS, scenarios
+
+
+@settings(max_examples=100)
+@given(scenarios(members=3, partitions=2, most_faults=2))
+def test_what_is_drawn_is_a_scenario_within_the_limits(drawn):
+    """It has been checked; here, its size."""
+    (group,), (topic,) = drawn.group, drawn.topic
+
+    assert 1 <= len(group.members) <= 3
+    assert 1 <= topic.partitions <= 2
+    assert len(drawn.fault) <= 2
+    assert all(fault.at < drawn.run_for for fault in drawn.fault)
+
+
+@settings(max_examples=3)
+@given(scenarios(faults=["crash", "pause"], members=2, most_faults=1))
+def test_a_property_of_a_group(drawn):
+    """Automatic commits lose nothing when members crash or pause."""
+    run = emulator.run(drawn, keep_events=False)
+
+    assert run.ledger.lost == 0
+
+
+@pytest.mark.parametrize("verb", FAULTS)
+def test_every_verb_is_drawn(verb):
+    """Alone if it is the only one."""
+    smallest = find(scenarios(faults=[verb]), lambda drawn: bool(drawn.fault))
+
+    assert [fault.verb for fault in smallest.fault] == [verb]
+    assert len(smallest.group[0].members) == 1
+
+
+def test_the_keys_of_the_group_are_kept_and_may_be_strategies():
+    """Members with names, too; the consumer protocol gets no setting that it refuses."""
+    group = {
+        "id": "archive",
+        "member": [{"name": "a"}, {"name": "b"}],
+        "work": st.just("7ms"),
+        "settings": {"group.protocol": "consumer"},
+    }
+    faults = ["crash", "rolling_restart"]
+    smallest = find(
+        scenarios(group=group, faults=faults),
+        lambda drawn: {fault.verb for fault in drawn.fault} == set(faults),
+    )
+
+    (drawn,) = smallest.group
+    assert drawn.id == "archive"
+    assert [member.name for member in drawn.members] == ["a", "b"]
+    assert drawn.work.constant == timedelta(milliseconds=7) / timedelta(microseconds=1)
+
+
+def test_an_unknown_verb_is_refused():
+    """With the nearest one."""
+    with pytest.raises(RefusedError, match=r"'crush'; did you mean \"crash\"\?; allowed are"):
+        find(scenarios(faults=["crush"]), lambda _: True)
