@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +39,8 @@ _COPIERS: dict[type, Any] = {}
 def _copier(kind: type[T]) -> Any:
     """Return the function that copies values of one class."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    if not hasattr(kind, "__slots__") and not hasattr(kind, "__post_init__"):
+        return partial(_copy_whole, kind, frozenset(field.name for field in fields))
     if hasattr(kind, "__post_init__") or not hasattr(kind, "__slots__") or len(fields) < 2:
         return lambda value, changes: dataclasses.replace(value, **changes)
     names = [field.name for field in fields]
@@ -60,6 +62,15 @@ def _copier(kind: type[T]) -> Any:
         return made
 
     return copy
+
+
+def _copy_whole(kind: type[T], names: frozenset[str], value: T, changes: dict[str, Any]) -> T:
+    """Copy a value without slots: its fields at once."""
+    if not names.issuperset(changes):
+        raise TypeError(f"{kind.__name__} has no field {sorted(changes.keys() - names)}")
+    made = object.__new__(kind)
+    object.__setattr__(made, "__dict__", value.__dict__ | changes)
+    return made
 
 
 # -- facts as events ---------------------------------------------------------------------------

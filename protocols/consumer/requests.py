@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from assignors.java import (
@@ -69,6 +70,10 @@ class Unknown:
 
 
 NEVER_ASKED = Unknown()
+
+_Partitions = tuple[TopicPartition, ...]
+_ORDERS = 1 << 12
+"""The number of orders of commits to remember."""
 
 
 def ask_for_coordinator(
@@ -170,14 +175,14 @@ def look_up(state: A, reader: Reader, now: int) -> Step[A]:
 
 def send(state: A, message: Message, flight: RequestInFlight) -> Step[A]:
     """Send a request to the coordinator and record it as in flight."""
-    number, state = take_number(state)
+    number, reads = state.reads.numbered()
     effects: tuple[Effect, ...] = (Send(coordinator_node(flight.broker), message, number),)
     timer = state.request_timer_us
     if timer is None or flight.deadline_us < timer:
         timer = flight.deadline_us
         effects += (SetTimer(REQUESTS, timer),)
     flights = {**state.in_flight, number: flight}
-    return Step(replace(state, in_flight=flights, request_timer_us=timer), effects)
+    return Step(replace(state, reads=reads, in_flight=flights, request_timer_us=timer), effects)
 
 
 def without_request(state: A, number: int) -> A:
@@ -246,20 +251,45 @@ def on_metadata_timer(state: A, reader: Reader, now: int) -> Step[A]:
 
 def automatic_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
     """Return offsets in the order of a Java HashMap filled one by one (automatic commits)."""
-    return _in_map_order(offsets, DEFAULT_LENGTH)
+    return _in_order(offsets, _automatic_places)
 
 
 def explicit_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
     """Return offsets in the order of a copy of such a map (commitSync and commitAsync)."""
-    entries = automatic_order(offsets)
-    return _in_map_order(entries, length_of_map_copy(len(entries)))
+    return _in_order(offsets, _explicit_places)
 
 
-def _in_map_order(offsets: Iterable[OffsetToCommit], length: int) -> tuple[OffsetToCommit, ...]:
-    by_partition = {entry.partition: entry for entry in offsets}
-    ordered = hash_map_order(by_partition, topic_partition_hash, length)
+def _in_order(
+    offsets: Iterable[OffsetToCommit], places: Callable[[_Partitions], list[int]]
+) -> tuple[OffsetToCommit, ...]:
+    entries = tuple(offsets)
+    if len(entries) < 2:
+        return entries
+    return tuple([entries[at] for at in places(tuple([entry.partition for entry in entries]))])
+
+
+@lru_cache(maxsize=_ORDERS)  # a consumer commits the same partitions again and again
+def _automatic_places(partitions: _Partitions) -> list[int]:
+    return _map_places(partitions, DEFAULT_LENGTH)
+
+
+@lru_cache(maxsize=_ORDERS)
+def _explicit_places(partitions: _Partitions) -> list[int]:
+    places = _automatic_places(partitions)
+    copied = tuple(partitions[at] for at in places)
+    length = length_of_map_copy(len(copied))
+    return [places[at] for at in _map_places(copied, length)]
+
+
+def _map_places(partitions: _Partitions, length: int) -> list[int]:
+    """Return the places of the partitions in the order of a map that they are put into.
+
+    Of a repeated partition the last one counts.
+    """
+    places = {tp: at for at, tp in enumerate(partitions)}
+    ordered = hash_map_order(places, topic_partition_hash, length)
     by_topic = {topic: index for index, topic in enumerate(_topic_order(ordered))}
-    return tuple(by_partition[tp] for tp in sorted(ordered, key=lambda tp: by_topic[tp.topic]))
+    return [places[tp] for tp in sorted(ordered, key=lambda tp: by_topic[tp.topic])]
 
 
 def _topic_order(partitions: Iterable[TopicPartition]) -> list[str]:

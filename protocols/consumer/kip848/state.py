@@ -278,7 +278,7 @@ class Generation(NamedTuple):
 # -- the client ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: every step copies it, which takes a third of the time
 class ClientState:
     """The whole state of a client of the consumer protocol, except its data plane."""
 
