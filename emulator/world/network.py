@@ -8,6 +8,7 @@ responses only; records are never lost; a fetch without a connection waits or ti
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 from emulator.scenario.model import Network
@@ -39,6 +40,12 @@ class Cut(NamedTuple):
 def broker_name(number: int) -> str:
     """Return the name of a broker in scenarios."""
     return f"broker-{number}"
+
+
+@cache
+def broker_party(number: int) -> Party:
+    """Return a broker's end of its links."""
+    return Party(broker_name(number), "brokers")
 
 
 class Wire:

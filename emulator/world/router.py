@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol
 
 from assignors.types import TopicPartition
@@ -20,7 +21,7 @@ from emulator.world.cluster.topics import Topics, end_offsets
 from emulator.world.consumer.fetch_in_flight import Reader
 from emulator.world.consumer.fetches import Fetches
 from emulator.world.kernel import Rank
-from emulator.world.network import Party, broker_name
+from emulator.world.network import Party, broker_party
 from emulator.world.run import Run
 from emulator.world.triggers import Chosen, ChosenMessages
 from protocols.machine import Send
@@ -68,7 +69,12 @@ class Caller(Protocol):
 
 def kind_of(message: Message) -> str:
     """Return the kind of a message: ``JoinGroup`` for its request and its response."""
-    return type(message).__name__.removesuffix("Request").removesuffix("Response")
+    return _kind_of(type(message))
+
+
+@cache
+def _kind_of(form: type) -> str:
+    return form.__name__.removesuffix("Request").removesuffix("Response")
 
 
 class Router:
@@ -126,7 +132,7 @@ class Router:
         assert isinstance(node, int), "a client sends to a node"
         broker = broker_of(node)
         message = effect.message
-        if isinstance(message, FetchRequest):
+        if type(message) is FetchRequest:
             self.counts["Fetch"] += 1
             self._send_fetch(process, broker, message)
             return
@@ -137,8 +143,10 @@ class Router:
             process.name, effect.correlation_id, settings.client_id or process.blueprint.name
         )
         self._carry(process, node, Envelope(header, message), kind)
-        step = "commit sent" if kind == "OffsetCommit" else f"sent {kind}"
-        self._run.triggers.reached(process.blueprint.name, step)
+        triggers = self._run.triggers
+        if not triggers.idle:
+            step = "commit sent" if kind == "OffsetCommit" else f"sent {kind}"
+            triggers.reached(process.blueprint.name, step)
 
     def ask(self, tool: Caller, node: int, envelope: Envelope) -> None:
         """Carry a request of an administrator's tool; responses reach it until :meth:`forget`."""
@@ -161,7 +169,7 @@ class Router:
         run = self._run
         broker = broker_of(node)
         now = run.kernel.now
-        here, there = process.party, Party(broker_name(broker), "brokers")
+        here, there = process.party, broker_party(broker)
         if not self._brokers.up(broker):
             self._refuse(process, node)
             return
@@ -183,7 +191,7 @@ class Router:
 
     def _refuse(self, process: Caller, node: int) -> None:
         """Refuse a connection to a dead broker: the attempt fails after a round trip."""
-        there = Party(broker_name(broker_of(node)), "brokers")
+        there = broker_party(broker_of(node))
         now = self._run.kernel.now
         self._break(process, node, now + 2 * self._run.wire.delay(process.party, there, now))
 
@@ -195,7 +203,7 @@ class Router:
 
     def break_connection(self, process: Caller, node: int) -> None:
         """Break a connection of a process to a dead broker, whose operating system closes it."""
-        there = Party(broker_name(broker_of(node)), "brokers")
+        there = broker_party(broker_of(node))
         now = self._run.kernel.now
         self._break(process, node, now + self._run.wire.delay(there, process.party, now))
 
@@ -268,7 +276,7 @@ class Router:
             self._brokers.hold(broker, lambda: self.answer(broker, header, message))
             return
         now = run.kernel.now
-        here, there = Party(broker_name(broker), "brokers"), process.party
+        here, there = broker_party(broker), process.party
         envelope = Envelope(header, message)
         kind = kind_of(message)
         interference = self._chosen.interference(kind, "response", there.name, now)

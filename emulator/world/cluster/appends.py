@@ -12,8 +12,8 @@ Kafka 4.4.0.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from emulator.events import Appended, AppendFailed
@@ -44,7 +44,7 @@ class Part(NamedTuple):
     log_offset: int
     """Of its first record."""
 
-    records: Counter[str]
+    records: dict[str, int]
     """Number of records by type name."""
 
     size: int
@@ -185,7 +185,7 @@ class Appends:
                 broker=self._broker,
                 group=part.group,
                 log_offset=part.log_offset,
-                records=part.records.total(),
+                records=sum(part.records.values()),
                 error=error.name,
             )
             self._run.recorder.write(failed, cause)
@@ -198,12 +198,15 @@ class Appends:
 
 def _parts(records: Records, first: int, size: int) -> Iterator[Part]:
     """Yield the part of each group in a batch, in order of their first records."""
-    kinds: dict[str, Counter[str]] = {}
+    kinds: dict[str, dict[str, int]] = {}
     begins: dict[str, int] = {}
     for log_offset, record in enumerate(records, first):
-        group = _group_of(record)
-        begins.setdefault(group, log_offset)
-        kinds.setdefault(group, Counter())[kind_of(record)] += 1
+        group, kind = _group_of(record), kind_of(record)
+        counted = kinds.get(group)
+        if counted is None:
+            begins[group], counted = log_offset, {}
+            kinds[group] = counted
+        counted[kind] = counted.get(kind, 0) + 1
     shares = {next(iter(kinds)): size} if len(kinds) == 1 else _shares(records)
     for group, counted in kinds.items():
         yield Part(group, begins[group], counted, shares[group])
@@ -227,5 +230,10 @@ def _group_of(record: Record) -> str:
 
 def kind_of(record: Record) -> str:
     """Return the name of a record's type in counts and reports."""
-    name = type(record.key).__name__.removesuffix("Key")
+    name = _name_of(type(record.key))
     return name if record.value is not None else f"{name} tombstone"
+
+
+@cache
+def _name_of(key: type) -> str:
+    return key.__name__.removesuffix("Key")

@@ -14,7 +14,7 @@ from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Reader, Want
 from emulator.world.kernel import Rank
-from emulator.world.network import Party, Way, broker_name
+from emulator.world.network import Way, broker_name, broker_party
 from emulator.world.run import Run
 from protocols.consumer.fetching import FetchSession
 from protocols.messages import (
@@ -75,7 +75,7 @@ class Fetches:
 
     def _ways(self, process: Reader, broker: int) -> tuple[Way, Way]:
         """Return the delays of the two directions."""
-        wire, party = self._run.wire, Party(broker_name(broker), "brokers")
+        wire, party = self._run.wire, broker_party(broker)
         return wire.link(process.party, party), wire.link(party, process.party)
 
     def _hold(self, fetch: FetchInFlight) -> None:
