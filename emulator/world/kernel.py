@@ -16,7 +16,6 @@ from typing import Any
 
 import simpy
 
-
 _WHO_LIMIT = 1 << 32
 
 

@@ -69,12 +69,12 @@ class Caller(Protocol):
 
 def kind_of(message: Message) -> str:
     """Return the kind of a message: ``JoinGroup`` for its request and its response."""
-    return _kind_of(type(message))
+    return _without_suffix(type(message).__name__)
 
 
 @cache
-def _kind_of(form: type) -> str:
-    return form.__name__.removesuffix("Request").removesuffix("Response")
+def _without_suffix(form: str) -> str:
+    return form.removesuffix("Request").removesuffix("Response")
 
 
 class Router:
