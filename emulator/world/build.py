@@ -31,8 +31,9 @@ from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.folded_time import FoldedShare
 from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
-from emulator.world.kernel import Kernel, Rank
+from emulator.world.kernel import Kernel, Moment, Rank
 from emulator.world.network import Wire
+from emulator.world.periods.search import Periods, period_of
 from emulator.world.router import Router
 from emulator.world.run import NOTHING_REPLAYED, Recorder, Replay, Run, Sink
 from emulator.world.triggers import Triggers
@@ -72,7 +73,10 @@ def play(
     make_shards(world)
     write_missed_faults = _begin_faults(world)
     _start_consumers(world)
-    Samples(world, check=check).begin()
+    samples = Samples(world, check=check)
+    samples.begin()
+    if run.folding:
+        _skip_periods(world, samples)
     run.kernel.run(scenario.run_for)
     write_missed_faults()
     _end(world)
@@ -266,6 +270,16 @@ def _start_later(world: World, consumer: str, when: int) -> None:
     world.run.kernel.at(when, Rank.FAULT, 1, start)
 
 
+def _skip_periods(world: World, samples: Samples) -> None:
+    """Skip whole periods of the run where it has any."""
+    period_us = period_of(world.run.scenario)
+    if period_us is None:
+        return
+    if period_us % world.run.scenario.lag_every == 0:
+        samples.recur()
+    Periods(world, period_us).begin()
+
+
 RETENTION_CHECK_US = 1_000_000
 
 
@@ -277,15 +291,23 @@ class Samples:
         self._run = world.run
         self._check = check
         self._every = world.run.scenario.lag_every
+        self._next: Moment | None = None
+        self._recur = False
 
     def begin(self) -> None:
         """Sample from the first interval on."""
-        self._at(self._every, self._sample_lag)
+        self._next = self._at(self._every, self._sample_lag)
         if any(topic.retention for topic in self._run.scenario.topic):
             self._at(RETENTION_CHECK_US, self._retain)
 
-    def _at(self, when: int, action: Any) -> None:
-        self._run.kernel.at(when, Rank.SAMPLE, 0, action)
+    def recur(self) -> None:
+        """Let the samples of lag move with the periods of the run."""
+        self._recur = True
+        if self._next is not None:
+            self._next.recurs = True
+
+    def _at(self, when: int, action: Any) -> Moment:
+        return self._run.kernel.at(when, Rank.SAMPLE, 0, action)
 
     def _sample_lag(self, _: Any) -> None:
         run, world = self._run, self._world
@@ -299,7 +321,8 @@ class Samples:
             for shard in world.offsets_topic:
                 shard.check()
         world.router.write_counts()
-        self._at(run.kernel.now + self._every, self._sample_lag)
+        self._next = self._at(run.kernel.now + self._every, self._sample_lag)
+        self._next.recurs = self._recur
 
     def _sample_group(self, group: Group) -> None:
         run, world = self._run, self._world

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import gc
 import heapq
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -45,6 +45,8 @@ class Moment(simpy.Event):
 
     _ok = True
     _value = None
+    recurs = False
+    """Whether it moves with the state of its owner where whole periods are skipped."""
 
     def __init__(self, action: Callable[[Any], None]) -> None:
         # The base constructor is skipped for speed: a run makes millions of these.
@@ -76,6 +78,26 @@ class Kernel:
         heapq.heappush(env._queue, (when_us, order, next(env._eid), moment))  # noqa: SLF001 (as Environment.schedule)
         return moment
 
+    # -- skipping periods --------------------------------------------------------------------------
+
+    def limit_us(self) -> int:
+        """Return when the next event happens that does not recur: at the latest, the run ends."""
+        queue = self.env._queue  # noqa: SLF001 (SimPy has no public access)
+        return int(min(when for when, _, _, moment in queue if not _recurs(moment)))
+
+    def advance(self, now_us: int) -> None:
+        """Set the clock, which no event that does not recur may precede."""
+        self.env._now = now_us  # noqa: SLF001
+
+    def move(self, later_us: int) -> None:
+        """Move all events that recur by *later_us*; call it when the clock is there."""
+        queue = self.env._queue  # noqa: SLF001
+        queue[:] = [
+            (when + later_us if _recurs(moment) else when, order, number, moment)
+            for when, order, number, moment in queue
+        ]
+        heapq.heapify(queue)
+
     def process(self, steps: Generator[Any, Any, None]) -> None:
         """Run a script of acts as a SimPy process."""
         self.env.process(steps)
@@ -84,6 +106,10 @@ class Kernel:
         """Run everything before ``until_us``; events at that instant do not happen."""
         with _rare_collections():
             self.env.run(until=until_us)
+
+
+def _recurs(moment: simpy.Event) -> bool:
+    return isinstance(moment, Moment) and moment.recurs
 
 
 @contextmanager
@@ -142,6 +168,24 @@ class Deadlines:
         """Return whether a deadline may have been reached whose wake-up has not happened yet."""
         return bool(self._heap) and self._heap[0][0] <= now
 
+    @property
+    def times(self) -> dict[str, int]:
+        """All deadlines."""
+        return dict(self._due)
+
+    def move(self, later_us: int, names: Collection[str]) -> None:
+        """Move these deadlines by *later_us*; the kernel has moved, all others are still to come."""
+        for times in (self._due, self._queued):
+            for name in names:
+                if name in times:
+                    times[name] += later_us
+        self._heap = [(when, name) for name, when in self._queued.items()]
+        heapq.heapify(self._heap)
+        if self._next is not None:
+            self._next += later_us
+        if self._heap:
+            self._schedule()
+
     def close(self) -> None:
         """Cancel all deadlines: the machine no longer exists."""
         self._open = False
@@ -152,7 +196,8 @@ class Deadlines:
         if self._next is None or earliest < self._next:
             self._next = earliest
             now = self._kernel.now
-            self._kernel.at(max(earliest, now), self._rank, self._who, self._fire)
+            moment = self._kernel.at(max(earliest, now), self._rank, self._who, self._fire)
+            moment.recurs = True
 
     def _fire(self, _: Any) -> None:
         now = self._kernel.now

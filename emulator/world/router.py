@@ -124,6 +124,11 @@ class Router:
         """Return whether a process, by its name, exists."""
         return process in self._processes
 
+    @property
+    def is_undisturbed(self) -> bool:
+        """Whether no fault waits for a message."""
+        return not self._chosen.waits
+
     # -- requests --------------------------------------------------------------------------------
 
     def send(self, process: Reader, effect: Send) -> None:

@@ -142,6 +142,11 @@ class ChosenMessages:
     def __init__(self) -> None:
         self._chosen: list[Chosen] = []
 
+    @property
+    def waits(self) -> bool:
+        """Whether a fault waits for a message."""
+        return bool(self._chosen)
+
     def add(self, chosen: Chosen) -> None:
         """Add a message to wait for."""
         self._chosen.append(chosen)

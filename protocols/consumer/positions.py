@@ -139,6 +139,11 @@ class Positions:
         self.behind = False
         """The positions have not been compared with the newest leaders yet."""
 
+    @property
+    def offsets(self) -> dict[TopicPartition, int]:
+        """The position of every partition."""
+        return {tp: reading.position for tp, reading in self.readings.items()}
+
     # -- assignment --------------------------------------------------------------------------
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:

@@ -248,6 +248,18 @@ class Durability:
             failed.appendleft(self._facts.pop().waiting)
         return withdrawn, list(failed)
 
+    def cancel_timeout(self) -> bool:
+        """Cancel the timeout if everything is durable and nothing waits; return whether it is so."""
+        if self._proposals or self._deferred or self._facts or not self.all_durable:
+            return False
+        self._timer_set = False
+        return True
+
+    def skip(self, durable: Durable, log_end: int) -> None:
+        """Continue at a later end of the log, below which everything is durable."""
+        self.view = durable
+        self.next_log_offset = self.high_watermark = log_end
+
     def abandon(self) -> list[Waiting]:
         """Discard and return all waits, in order."""
         waited: list[Waiting] = [fact.waiting for fact in self._facts]

@@ -41,6 +41,7 @@ from protocols.coordinator.durability import (
     HostContractError,
     Proposal,
     proposed,
+    replayed,
 )
 from protocols.groups import deletion, kip848
 from protocols.groups.classic.kind import discard, restore
@@ -135,6 +136,25 @@ class GroupCoordinator:
     def generation(self, group_id: str) -> int:
         """Return a group's generation, or its group epoch; -1 if there is no such group."""
         return queries.generation_of(self.state, group_id)
+
+    def recurring(self) -> object:
+        """Return the state without the offsets if it is the same after every quiet period.
+
+        None: a record is not durable, or a group is not classic. The timeout that no operation
+        awaits is cancelled; the host cancels its timer.
+        """
+        groups = self.state.durable.groups
+        if self._phase is not Phase.ACTIVE or not all(map(is_classic, groups.entries.values())):
+            return None
+        if not self._log.cancel_timeout():
+            return None
+        return self.state.groups, groups, self.state.soft, self._broker
+
+    def skip(self, entries: Iterable[Entry], log_end: int) -> None:
+        """Apply the last commits of skipped periods, which are durable; the log ends at *log_end*."""
+        durable = replayed(self.state.durable, (record for _, record in entries))
+        self.state = replace(self.state, durable=durable)
+        self._log.skip(durable, log_end)
 
     # -- requests and timers -----------------------------------------------------------------
 

@@ -245,6 +245,14 @@ def arrivals_of(
             return Silent()
 
 
+def period_of_records_us(topic: Topic) -> int | None:
+    """Return after which time the arrivals of all partitions repeat to the microsecond; None: never."""
+    if not isinstance(topic.rate, float):
+        return None
+    rates = [topic.rate * factor for factor in {1.0, *topic.skew}]
+    return math.lcm(*[(1 / _per_microsecond(rate)).numerator for rate in rates if rate > 0])
+
+
 _KEPT = 32
 """The number of spells that are kept; only the recent past is queried."""
 

@@ -12,7 +12,7 @@ meanwhile, as in Kafka; their records go into one batch, which is written when a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -28,9 +28,11 @@ from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.coordinator_events import CoordinatorEvents
 from emulator.world.cluster.leader_log import LeaderLog
+from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run
+from protocols.coordinator.durability import OPERATION_TIMEOUT
 from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import CommitAccepted, CommitRefused, Fact
 from protocols.groups.answers import client_error
@@ -310,6 +312,28 @@ class Host:
             now = self._run.kernel.now
             step = self.coordinator.rejected(rejected.log_offset, rejected.error, now)
             self._carry_out(step)
+
+    # -- periods ---------------------------------------------------------------------------------
+
+    def relative(self) -> object:
+        """Return the state of the groups; None: something waits, or a group is not classic."""
+        if self._queue or self._late or self._appends.is_busy or not self.log.is_settled:
+            return None
+        found = self.coordinator.recurring()
+        if found is not None:
+            self._timers.cancel(OPERATION_TIMEOUT)
+        return found
+
+    @property
+    def timers(self) -> Deadlines:
+        """The timers of its coordinator."""
+        return self._timers
+
+    def skip(self, period: Sequence[StoredBatch], later_us: int, times: int) -> None:
+        """Append the last of several periods again; *period*: its batches as they will be."""
+        self.log.skip(period, later_us, times)
+        entries = [entry for b in period for entry in enumerate(b.records, b.first)]
+        self.coordinator.skip(entries, self.log.end)
 
     # -- queries ---------------------------------------------------------------------------------
 

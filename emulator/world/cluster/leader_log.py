@@ -15,7 +15,7 @@ Source: ``Partition``, ``Replica`` and ``ReplicaFetcherThread`` of Kafka 4.4.0.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -105,6 +105,9 @@ class LeaderLog:
         self._awaited: tuple[int, ...] = ()
         """The ISR whose members must have a record before the high watermark passes it."""
 
+        self.watched: list[StoredBatch] | None = None
+        """The batches of the present period; None: they are not collected."""
+
         self.log = copy.log
         self.high_watermark = copy.high_watermark
         self.epoch = 0
@@ -137,6 +140,8 @@ class LeaderLog:
         self._replicate(batch.first, written_us)
         if batch.opened is not None and self._rolled is not None:
             self._rolled(self, batch)
+        if self.watched is not None:
+            self.watched.append(batch)
         return batch
 
     def _replicate(self, address: int, from_us: int) -> None:
@@ -190,6 +195,21 @@ class LeaderLog:
         if follower.copy.broker in self.isr:
             return False
         return follower.late_us > 0 or (self._alone and follower.from_us < NEVER)
+
+    # -- periods ---------------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the high watermark is at the end, and is not stalled."""
+        return not self._in_flight and self.high_watermark == self.end and not self.is_stalled
+
+    def skip(self, period: Sequence[StoredBatch], later_us: int, times: int) -> None:
+        """Continue after several periods; *period*: the batches of the last one."""
+        before = self.end
+        self.log.skip(period, times)
+        end = self.high_watermark = self._copy.high_watermark = self._copy.end = self.end
+        self._forgotten = end
+        self._known = deque((at + later_us, known + end - before) for at, known in self._known)
 
     # -- followers -------------------------------------------------------------------------------
 

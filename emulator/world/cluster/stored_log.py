@@ -16,32 +16,24 @@ bytes of which nothing is known, and stays.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment
-from protocols.offsets_topic.records import (
-    ZERO_TOPIC_ID,
-    OffsetCommitValue,
-    Record,
-    encode_key,
-    encode_value,
-)
-from protocols.offsets_topic.segments.header import NO_VALUE, BatchHeader, batch_size, header_to_be
+from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment, sizes_of
+from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.segments.header import BatchHeader, batch_size, header_to_be
 from protocols.offsets_topic.segments.segment import (
     LogSettings,
     LogToClean,
     RollReason,
     Segment,
     log_to_clean,
+    longest_segment_ms,
     roll_reason,
 )
+from protocols.values import replace
 
-_KEYS = 16_384
-_OFFSET_COMMIT = 1
-_SOME_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 MOST_ENTRIES = 5_033_164
 """The default capacity of the offset map of a compaction, in keys."""
 
@@ -165,6 +157,50 @@ class StoredLog:
         before, count = self._amount
         self._amount = Amount(before + size, count + len(records))
         return batch
+
+    def room_for(self, size: int, now_ms: int) -> int:
+        """Return how many more periods of *size* bytes fit into the active segment.
+
+        *now_ms*: the end of the last of them by the wall clock if they are as many as fit.
+        """
+        active = self._active
+        young = now_ms - active.first_timestamp_ms < longest_segment_ms(self._settings)
+        return (self._settings.segment_bytes - active.size_bytes) // size if young else 0
+
+    @property
+    def _active(self) -> Segment:
+        return self._batches[-1].segment if self._batches else self._segments[-1].about
+
+    def skip(self, period: Sequence[StoredBatch], times: int) -> None:
+        """Count so many periods of appends; the batches of the last one are appended."""
+        if not period:
+            return
+        skipped = Amount(
+            (times - 1) * sum(batch.header.size for batch in period),
+            (times - 1) * sum(batch.header.record_count for batch in period),
+        )
+        self._count(skipped)
+        for batch in period:
+            self.append(batch.records, self._epochs[-1][0], batch.header.max_timestamp, batch.size)
+
+    def _count(self, skipped: Amount) -> None:
+        """Count records that the next ones of their keys replace."""
+        self.end += skipped.records
+        active = replace(
+            self._active,
+            next_offset=self.end,
+            size_bytes=self._active.size_bytes + skipped.size,
+        )
+        stored = self._segments[-1]
+        if self._batches:
+            self._batches[-1] = self._batches[-1]._replace(segment=active)
+            stored = self._segment_of(self._batches[-1])
+        else:
+            stored.about = active
+        stored.records += skipped.records
+        self._amount = Amount(
+            self._amount.size + skipped.size, self._amount.records + skipped.records
+        )
 
     @staticmethod
     def _spooled(spool: Spool, records: tuple[Record, ...], header: BatchHeader) -> int:
@@ -328,40 +364,6 @@ class StoredLog:
         for (epoch, start), stop in zip(self._epochs, starts, strict=True):
             if start < end:
                 yield epoch, start, min(stop, end)
-
-
-@lru_cache(_KEYS)
-def _key_size(key: Any) -> int:
-    return len(encode_key(key))
-
-
-def sizes_of(record: Record) -> tuple[int, int]:
-    """Return the bytes of a record's key and of its value."""
-    key, value = record
-    if value is None:
-        return _key_size(key), NO_VALUE
-    return _key_size(key), _value_size(key.record_type, value)
-
-
-def _value_size(record_type: int, value: Any) -> int:
-    """Return the bytes of a value; an offset commit is not encoded to learn them."""
-    if type(value) is OffsetCommitValue and not (value.unknown_tags or value.trailing):
-        has_topic_id = value.topic_id != ZERO_TOPIC_ID
-        return _commit_size(value.metadata, value.value_version, has_topic_id=has_topic_id)
-    return len(encode_value(record_type, value))
-
-
-@lru_cache(_KEYS)
-def _commit_size(metadata: str, version: int, *, has_topic_id: bool) -> int:
-    """Return the bytes of an offset commit, whose other fields have fixed sizes."""
-    value = OffsetCommitValue(
-        offset=0,
-        commit_timestamp=0,
-        metadata=metadata,
-        topic_id=_SOME_TOPIC_ID if has_topic_id else ZERO_TOPIC_ID,
-        value_version=version,
-    )
-    return len(encode_value(_OFFSET_COMMIT, value))
 
 
 def _amount_of(segments: list[StoredSegment]) -> Amount:

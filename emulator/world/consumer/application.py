@@ -6,7 +6,7 @@ listener call, close (:class:`Doing`). Each method is one thing that happens to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from assignors.types import TopicPartition
 from emulator.world.consumer.handler import Batch, Doing, Ending, Flaw
@@ -113,6 +113,26 @@ class Application:
         self._batch = None
         self.doing = Doing.POLLING
 
+    # -- periods ------------------------------------------------------------------------------
+
+    def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
+        """Return what it does, relative to *now* and to the positions; None: neither poll nor work."""
+        batch = self._batch
+        if not self.calm or self._paused_us is not None:
+            return None
+        if self.doing is Doing.POLLING and batch is None:
+            return "poll", self.commits.relative(now, positions)
+        if self.doing is not Doing.WORKING or batch is None:
+            return None
+        work = batch.relative(now, positions)
+        return None if work is None else (work, self.commits.relative(now, positions))
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
+        """Move by whole periods; the kernel has moved the end of the work."""
+        if self._batch is not None:
+            self._batch = self._batch.moved(later_us, records)
+        self.commits.move(later_us, records)
+
     # -- work -----------------------------------------------------------------------------------
 
     def _commit_before(self, ranges: tuple[Handed, ...]) -> None:
@@ -147,7 +167,8 @@ class Application:
         self._token = token = self._token + 1
         when = batch.end_us(batch.reported if self._each_record or batch.flaws else batch.count - 1)
         index = self._blueprint.index
-        self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._worked(token))
+        end = self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._worked(token))
+        end.recurs = True
 
     def _worked(self, token: int) -> None:
         process = self._process

@@ -134,7 +134,7 @@ class CalmFetches:
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return the position of every partition."""
-        return {tp: reading.position for tp, reading in self._fetcher.positions.readings.items()}
+        return self._fetcher.positions.offsets
 
     def state(self, now: int) -> State | None:
         """Return the fetches, the records to come and all orders, with times relative to *now*.

@@ -175,6 +175,30 @@ class FetchInFlight:
             found += (tp, want.log, phase, NEVER if want.when_us == NEVER else want.when_us - now)
         return tuple(found)
 
+    def relative(
+        self, now: int, positions: Mapping[TopicPartition, int], *, is_in_flight: bool
+    ) -> object:
+        """Return the fetch and the records to come, relative to *now* and to the positions.
+
+        None: irregular.
+        """
+        if not self.is_regular or (is_in_flight and self.arrives_us >= NEVER):
+            return None
+        found: list[object] = [self.broker]
+        if is_in_flight:
+            found += (self.asked_us - now, self.ready_us - now, self.arrives_us - now)
+        for tp, want in self.wants.cached.items():
+            position, log = positions.get(tp, want.offset), want.log
+            phase = None if log is None else log.phase(min(position, want.offset))
+            if log is None or phase is None:
+                return None
+            when = log.visible_us(position)
+            found += (tp, log, phase, want.offset - position, want.epoch)
+            found.append(NEVER if when >= NEVER else when - now)
+            if is_in_flight:
+                found.append(NEVER if want.when_us >= NEVER else want.when_us - now)
+        return tuple(found)
+
     def repeats(self, later_us: int, records: Mapping[TopicPartition, int]) -> bool:
         """Return whether the records that come later by that are further by *records*."""
         for tp, want in self.wants.cached.items():

@@ -100,7 +100,10 @@ class Fetches:
         index = fetch.process.blueprint.index
         if fetch.arrives_us < NEVER:
             when = fetch.arrives_us
-            self._run.kernel.at(when, Rank.RECORDS_AT_CLIENT, index, lambda _: self._arrive(fetch))
+            arrival = self._run.kernel.at(
+                when, Rank.RECORDS_AT_CLIENT, index, lambda _: self._arrive(fetch)
+            )
+            arrival.recurs = True
             return
         timeout = fetch.process.blueprint.settings.request_timeout_ms * 1_000
         when = max(self._run.kernel.now, fetch.asked_us + timeout)
@@ -207,6 +210,45 @@ class Fetches:
         for fetch in self.of(process).values():
             if not fetch.live:
                 self._await(fetch)
+
+    # -- periods -----------------------------------------------------------------------------------
+
+    def relative(
+        self, process: Reader, positions: Mapping[TopicPartition, int], now: int
+    ) -> object:
+        """Return the fetches and the records to come, relative to *now* and to the positions.
+
+        None: they are not regular.
+        """
+        in_flight = self.of(process)
+        found: list[object] = [tuple(in_flight)]
+        for fetch in self._all_of(process):
+            coming = fetch.relative(now, positions, is_in_flight=fetch.broker in in_flight)
+            if coming is None:
+                return None
+            found.append(coming)
+        return tuple(found)
+
+    def _all_of(self, process: Reader) -> list[FetchInFlight]:
+        """Return a fetch for each broker with a session, in flight or not."""
+        in_flight, found = self.of(process), []
+        for broker, session in self._sessions.get(process.name, {}).items():
+            fetch = in_flight.get(broker)
+            if fetch is None:
+                fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
+            found.append(fetch)
+        return found
+
+    def repeats(
+        self, process: Reader, later_us: int, records: Mapping[TopicPartition, int]
+    ) -> bool:
+        """Return whether the records that come later by that are further by *records*."""
+        return all(fetch.repeats(later_us, records) for fetch in self.of(process).values())
+
+    def move(self, process: Reader, later_us: int, records: Mapping[TopicPartition, int]) -> None:
+        """Move the fetches of a process by whole periods; the kernel has moved their arrivals."""
+        for fetch in self._all_of(process):
+            fetch.move(later_us, records)
 
     # -- disturbances ----------------------------------------------------------------------------
 

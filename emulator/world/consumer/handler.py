@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 
 from assignors.types import TopicPartition
@@ -107,6 +107,26 @@ class Batch:
                 yield Handed(part.partition, part.first + low, part.first + high)
             begin -= length
             end -= length
+
+    # -- periods -------------------------------------------------------------------------------
+
+    def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
+        """Return the batch relative to *now* and to the positions; None: its work was changed."""
+        if self._ends is not None or self.flaws:
+            return None
+        ends = [(p.partition, p.first - positions[p.partition]) for p in self.ranges]
+        return self.begin_us - now, self.reported, self.shape, tuple(ends)
+
+    def moved(self, later_us: int, records: Mapping[TopicPartition, int]) -> Batch:
+        """Return the batch after so many periods."""
+        ranges = [
+            Handed(tp, first + records.get(tp, 0), following + records.get(tp, 0))
+            for tp, first, following in self.ranges
+        ]
+        batch = Batch(tuple(ranges), self.begin_us + later_us, self.count)
+        batch.take_each(self._each)
+        batch.reported = self.reported
+        return batch
 
     # -- interruptions -------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ calls end in an exception, which poll() throws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
@@ -51,6 +51,18 @@ class PolicyCommits:
         if late and not self.uncommitted:
             self._last_us = now
         return bool(self.uncommitted) and (late or many)
+
+    def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
+        """Return what is not committed yet, relative to *now* and to the positions."""
+        ends = tuple((tp, end - positions.get(tp, 0)) for tp, end in self.uncommitted.items())
+        records = self._records if self._policy.records else 0
+        return ends, records, now - self._last_us if self._policy.every else 0
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
+        """Move by whole periods."""
+        for tp in self.uncommitted:
+            self.uncommitted[tp] += records.get(tp, 0)
+        self._last_us += later_us
 
     # -- sending ---------------------------------------------------------------------------------
 

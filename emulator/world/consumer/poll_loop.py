@@ -85,6 +85,7 @@ class PollLoop:
             return False
         self._due_us = due_us
         self._due = self._kernel.push(due_us, self._order, self._is_due)
+        self._due.recurs = True
         assert self._calm is not None, "it has taken over"
         self._returned(self._calm.poll(now, self._timeout_us), now)
         return True
@@ -146,6 +147,11 @@ class PollLoop:
         self._wait_us = self._work_us = NEVER
         self._fetches.end()
         self._process.time.go_live(self._kernel.now, Live.INTERRUPTED)
+
+    def moved(self) -> None:
+        """Note that the process was moved: a period that is not known yet is not measured."""
+        if self._cycles is not None:
+            self._cycles.interrupted()
 
     def catch_up(self, now: int) -> None:
         """Play everything up to now, before the state is read."""

@@ -7,10 +7,11 @@ application's loop around it: poll, work, commit by policy, poll again.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from assignors.types import TopicPartition
 from emulator.events import (
     ConsumerPaused,
     ConsumerResumed,
@@ -164,6 +165,22 @@ class Process:
             self._wait.end(self.run.kernel.now)
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals)
+
+    def come_to_rest(self) -> None:
+        """Unfold behind everything that has happened by now."""
+        if self._loop is not None:
+            self._loop.catch_up(self.run.kernel.now)
+            self._loop.unfold()
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int], requests: int) -> None:
+        """Move a classic consumer at rest by whole periods with so many records and requests."""
+        assert isinstance(self.client, ClassicClient), "others are not regular"
+        self.client.move(later_us, records, requests)
+        self.application.move(later_us, records)
+        self.progress.move(later_us, records)
+        self.fetches.move(self, later_us, records)
+        if self._loop is not None:
+            self._loop.moved()
 
     def is_overtaken(self) -> bool:
         """Return whether retention has removed records that it would poll by arithmetic."""

@@ -230,6 +230,28 @@ class Progress:
         )
         self._recorder.write(closed, cause)
 
+    def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
+        """Return the progress in all epochs, relative to *now* and to the positions; None: irregular."""
+        if self.behind or not self.alone or self._epochs.keys() != positions.keys():
+            return None
+        found = []
+        for tp, epoch in self._epochs.items():
+            at = positions[tp]
+            began = now - epoch.began_us if epoch.done > epoch.written else 0
+            ends = (epoch.written - at, epoch.done - at, epoch.position - at, began)
+            found.append((tp, epoch.generation, ends))
+        return tuple(found)
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
+        """Move by whole periods with so many records of each partition."""
+        for tp, epoch in self._epochs.items():
+            count = records.get(tp, 0)
+            epoch.written += count
+            epoch.done += count
+            epoch.position += count
+            epoch.began_us += later_us
+            self._owners.done[tp] += count
+
     @property
     def alone(self) -> bool:
         """Whether no other process has an epoch of a partition that this one owns."""

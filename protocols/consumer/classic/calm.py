@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocols.consumer.classic.heartbeat import last_tick
+from protocols.consumer.classic.periods import moved_responses, unread_state
 from protocols.consumer.classic.state import Beat, Consumer
 from protocols.consumer.fetching import Handed
 from protocols.consumer.reader import NEVER
@@ -127,21 +128,12 @@ class CalmPoll:
 
     def unread_state(self, now: int) -> tuple[object, ...]:
         """Return the responses that wait for a poll, relative to *now* and to the positions."""
-        readings = self._fetcher.positions.readings
-        found: list[object] = []
-        for at_us, response in self.unread:
-            found += (at_us - now, response.node)
-            for part in response.partitions:
-                position = readings[part.partition].position
-                found += (part.partition, part.first - position, part.next_offset - position)
-        return tuple(found)
+        return unread_state(self.unread, self._fetcher.positions.readings, now)
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move the last poll and unread responses; the application is outside poll."""
         self._clock.polled_us += later_us
-        self.unread = [
-            (at_us + later_us, _moved(response, records)) for at_us, response in self.unread
-        ]
+        self.unread = moved_responses(self.unread, later_us, records)
 
     def wait_on(self, before_us: int, timeout_us: int, last_us: int) -> None:
         """Wait on without records: end polls before *before_us* empty and enter the next ones.
@@ -167,13 +159,3 @@ class CalmPoll:
     def waits_for(self) -> str | None:
         """The timer that ends the wait in poll; None: the application is outside."""
         return None if self.wait_us == NEVER else POLL
-
-
-def _moved(response: FetchResponse, records: Mapping[TopicPartition, int]) -> FetchResponse:
-    """Return a response with so many records of each partition in between."""
-    parts = []
-    for part in response.partitions:
-        count = records.get(part.partition, 0)
-        moved = part._replace(first=part.first + count, next_offset=part.next_offset + count)
-        parts.append(moved)
-    return FetchResponse(response.node, tuple(parts))

@@ -7,10 +7,12 @@ and skips the group's part of a poll while the group is calm, which is nearly al
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from protocols.consumer import offset_fetcher
+from assignors.types import TopicPartition
+from protocols.consumer import offset_fetcher, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
     application,
@@ -18,6 +20,7 @@ from protocols.consumer.classic import (
     duties,
     heartbeat,
     membership,
+    periods,
     rejoin,
     turn,
 )
@@ -33,7 +36,6 @@ from protocols.consumer.classic.state import (
 )
 from protocols.consumer.fetching import Handed
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import all_consumed, explicit_order, on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
 from protocols.messages import (
@@ -72,8 +74,8 @@ class Client:
     ) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
         if offsets is None:
-            offsets = tuple(all_consumed(self.consumer))
-        wanted = explicit_order(offsets)
+            offsets = tuple(requests.all_consumed(self.consumer))
+        wanted = requests.explicit_order(offsets)
         deadline = now + self.consumer.settings.default_api_timeout_ms * MS
         step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
             lambda s: application.begin_commit_sync(
@@ -87,8 +89,8 @@ class Client:
     ) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
         if offsets is None:
-            offsets = tuple(all_consumed(self.consumer))
-        wanted = explicit_order(offsets)
+            offsets = tuple(requests.all_consumed(self.consumer))
+        wanted = requests.explicit_order(offsets)
         step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
             lambda s: application.begin_commit_async(s, self.consumer, wanted, now)
         )
@@ -188,6 +190,24 @@ class Client:
         self._poll_until = calm.until_us
         return Step(self.state, (SetTimer(POLL, calm.wait_us),))
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether only records, a heartbeat or a commit can happen next."""
+        return self._calm and not self.state.in_flight
+
+    def relative(self, now: int) -> tuple[object, ...]:
+        """Return what decides what a client at rest does next, relative to *now*."""
+        return periods.relative(self.state, self.consumer, self._poll_until, self._arrived, now)
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int], asked: int) -> None:
+        """Move a client at rest by whole periods with so many records and requests."""
+        if self._poll_until is not None:
+            self._poll_until += later_us
+        self._arrived = periods.moved_responses(self._arrived, later_us, records)
+        self.state = periods.moved(self.state, self.consumer, later_us, asked)
+        self.consumer.clock.polled_us += later_us
+        self.consumer.fetcher.move(records)
+
     # -- the network ---------------------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
@@ -237,7 +257,7 @@ class Client:
         if not failed:
             return Step(state)
         self._calm = False
-        return on_reads(
+        return requests.on_reads(
             state, lambda reads: offset_fetcher.on_fetch_failed(reads, self.consumer, failed, now)
         )
 
@@ -249,6 +269,8 @@ class Client:
             if self._poll_until is None:
                 return Step(self.state)
             return Step(self.state, self._turn(now))
+        if timer == requests.REQUESTS and not requests.timed_out_brokers(self.state, now):
+            return Step(self.state, self._become(requests.rearm_request_timer(self.state)))
         return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
 
     # -- the poll loop -------------------------------------------------------------------------
@@ -316,7 +338,7 @@ class Client:
         return (*sends, SetTimer(POLL, self._wait_until(until)))
 
     def _off_its_log(self) -> Step[ClientState]:
-        return on_reads(
+        return requests.on_reads(
             self.state, lambda reads: offset_fetcher.throw_out_of_range(reads, self.consumer)
         )
 

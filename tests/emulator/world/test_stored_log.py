@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog, sizes_of
+from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
+from emulator.world.cluster.stored_segment import sizes_of
 from protocols.offsets_topic.records import (
     OffsetCommitKey,
     OffsetCommitValue,

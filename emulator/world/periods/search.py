@@ -1,0 +1,359 @@
+"""The search for periods of a run, and the skipping of those that are found.
+
+At instants that are one expected period apart the run's state is compared with an earlier one
+(:class:`Mark`), which is renewed at growing distances, as Brent's search for cycles does. Where both
+are the same, the events between them are one period. What does not recur (a fault, an act, the
+refresh of metadata, the expiry of offsets, the end of the run) limits how many are skipped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator.events import Event, RequestsCounted
+from emulator.scenario.model import Group, Scenario
+from emulator.scenario.resolution import commit_policy, consumer_settings
+from emulator.world.cluster.arrivals import period_of_records_us
+from emulator.world.cluster.stored_log import StoredBatch
+from emulator.world.draws import constant_of
+from emulator.world.kernel import Rank
+from emulator.world.periods.shift import (
+    LogGrowth,
+    Shift,
+    can_move,
+    is_commit,
+    moved,
+    moved_batch,
+)
+from emulator.world.periods.state import (
+    Moving,
+    State,
+    commits_moved,
+    first_limit_us,
+    grown,
+    is_same,
+    moves_again,
+    moving_timers,
+    state_of,
+    timers_of,
+)
+from emulator.world.world import World
+from protocols.offsets_topic.records import Record
+
+LONGEST_PERIOD_US = 120_000_000
+"""The longest expected period that is searched for."""
+
+MOST_PERIODS = 4
+"""The most expected periods between two marks."""
+
+SHORTEST_WAIT_US = 101_000
+LONGEST_WAIT_US = 1_600_000
+
+
+def period_of(scenario: Scenario) -> int | None:
+    """Return the expected period of a scenario (us): a multiple of all its intervals; None: none."""
+    network = scenario.network
+    links = (network.latency, *(link.latency for link in network.link if link.latency))
+    drawn = [*links, scenario.cluster.replication]
+    lossy = network.loss or any(link.loss for link in network.link)
+    if lossy or any(constant_of(delay) is None for delay in drawn):
+        return None
+    intervals = [1_000]
+    for topic in scenario.topic:
+        every_us = period_of_records_us(topic)
+        if every_us is None:
+            return None
+        intervals.append(every_us)
+    for group in scenario.group:
+        intervals += _intervals(group)
+    if scenario.lag_every < LONGEST_PERIOD_US:
+        intervals.append(scenario.lag_every)
+    period_us = math.lcm(*intervals)
+    return period_us if period_us <= min(LONGEST_PERIOD_US, scenario.run_for // 3) else None
+
+
+def _intervals(group: Group) -> list[int]:
+    """Return the intervals at which the members of a group do something (us)."""
+    found = []
+    for member in group.members:
+        settings, policy = consumer_settings(group, member), commit_policy(group, member)
+        found.append(settings.heartbeat_interval_ms * 1_000)
+        if settings.enable_auto_commit:
+            found.append(settings.auto_commit_interval_ms * 1_000)
+        if policy.every:
+            found.append(policy.every)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A state that may come again, and what happens from then on."""
+
+    state: State
+    events: list[Event] = field(default_factory=list)
+    appended: dict[int, list[StoredBatch]] = field(default_factory=dict)
+    """By number of the offsets partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """One period of a run: from a state to the same state."""
+
+    end: State
+    logs: dict[int, LogGrowth]
+    """The size of each offsets partition at the end, as if it had grown from nothing."""
+
+    adds: Shift
+    counts: dict[str, int]
+    """Requests by kind that were not written yet."""
+
+    moving: Moving
+    events: list[Event]
+    appended: dict[int, list[StoredBatch]]
+
+
+class Periods:
+    """Finds and skips the periods of one run."""
+
+    def __init__(self, world: World, expected_us: int) -> None:
+        """Begin without a known period; *expected_us*: a multiple of all intervals."""
+        self._world = world
+        self._kernel = world.run.kernel
+        self._expected_us = expected_us
+        self._wait_us = SHORTEST_WAIT_US
+        self._mark: Mark | None = None
+        self._looks = 0
+        """The number of looks since the mark."""
+
+        self._distance = 1
+        """The number of looks after which the mark is renewed."""
+
+        self._period: Period | None = None
+        self.skipped = 0
+        """The number of periods skipped so far."""
+
+    def begin(self) -> None:
+        """Look for periods from now on."""
+        self._look_after(self._wait_us)
+
+    def _look_after(self, wait_us: int) -> None:
+        self._kernel.at(self._kernel.now + wait_us, Rank.SAMPLE, 1, self._look)
+
+    def _look(self, _: Any) -> None:
+        state = state_of(self._world, self._kernel.now)
+        if state is None:
+            self._forget()
+            self._look_after(self._wait_us)
+            self._wait_us = min(2 * self._wait_us, LONGEST_WAIT_US)
+            return
+        self._wait_us = SHORTEST_WAIT_US
+        period = self._period
+        if period is None or not _is_again(period, state):
+            period = self._period = self._found(state)
+        if period is not None:
+            self._skip(period, state)
+        self._look_after(self._expected_us)
+
+    # -- search ------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Forget the mark."""
+        self._mark = None
+        self._distance = 1
+        self._watch(None)
+
+    def _found(self, state: State) -> Period | None:
+        """Return the period that ends in this state; None: none is known, the search goes on."""
+        mark = self._mark
+        if mark is not None and is_same(mark.state, state):
+            period = self._measured(mark, state)
+            if period is not None:
+                self._forget()
+                return period
+        self._looks += 1
+        if mark is None or self._looks >= self._distance:
+            self._looks = 0
+            self._distance = min(2 * self._distance, MOST_PERIODS)
+            self._mark = Mark(state=state)
+            self._watch(self._mark)
+        return None
+
+    def _watch(self, mark: Mark | None) -> None:
+        """Collect events and appends from now on in a mark; None: nowhere."""
+        self._world.run.recorder.watch(None if mark is None else mark.events)
+        for shard in self._world.offsets_topic:
+            batches = None if mark is None else mark.appended.setdefault(shard.number, [])
+            for log in shard.led.values():
+                log.watched = batches
+
+    def _measured(self, mark: Mark, state: State) -> Period | None:
+        """Return the period between the marked state and the same one now; None: it is irregular."""
+        before, adds = mark.state, _shift(mark, state)
+        moving = moving_timers(before, state)
+        counts = grown(before.counts, state.counts)
+        if moving is None or not commits_moved(before, state):
+            return None
+        if not all(can_move(event.what) for event in mark.events):
+            return None
+        if any(type(event.what) is RequestsCounted for event in mark.events) and any(
+            counts.values()
+        ):
+            return None
+        if not all(map(is_commit, _records_of(mark.appended))):
+            return None
+        return Period(
+            end=state,
+            logs=self._logs(),
+            adds=adds,
+            counts=counts,
+            moving=moving,
+            events=mark.events,
+            appended=mark.appended,
+        )
+
+    def _logs(self) -> dict[int, LogGrowth]:
+        found = {}
+        for shard in self._world.offsets_topic:
+            log, end = shard.leaders_log()
+            found[shard.number] = LogGrowth(end, log.amount(end).size)
+        return found
+
+    # -- skipping ----------------------------------------------------------------------------------
+
+    def _skip(self, period: Period, state: State) -> None:
+        """Skip the whole periods before the next event that does not recur."""
+        times = self._times(period, state)
+        if times < 1:
+            return
+        since = self._since(period, state)
+        self._write(period, since, times)
+        self._move(period, since, times)
+        self.skipped += times
+
+    def _times(self, period: Period, state: State) -> int:
+        """Return how many periods can be skipped."""
+        limit_us = min(self._kernel.limit_us(), first_limit_us(state, period.moving))
+        times = (limit_us - 1 - state.at_us) // period.adds.later_us
+        for shard in self._world.offsets_topic:
+            size = period.adds.logs[shard.number].size
+            if size and times > 0:
+                end_ms = self._world.run.epoch_ms + limit_us // 1_000
+                times = min(times, shard.leaders_log()[0].room_for(size, end_ms) - 1)
+        while times > 0 and not self._repeats(period.adds, times):
+            times //= 2
+        return times
+
+    def _repeats(self, adds: Shift, times: int) -> bool:
+        """Return whether the records to come after so many periods are the same."""
+        moved_by = _nothing_of(adds).plus(adds, times)
+        return all(
+            process.fetches.repeats(
+                process, moved_by.later_us, moved_by.records[process.blueprint.group.id]
+            )
+            for process in self._world.consumers.everyone()
+        )
+
+    def _since(self, period: Period, state: State) -> Shift:
+        """Return what has been added since the end of the period that is known."""
+        end, logs = period.end, self._logs()
+        return Shift(
+            later_us=state.at_us - end.at_us,
+            records={
+                group: grown(end.positions[group], positions)
+                for group, positions in state.positions.items()
+            },
+            requests=grown(end.requests, state.requests),
+            logs={
+                number: LogGrowth(now.records - then.records, now.size - then.size)
+                for (number, now), then in zip(logs.items(), period.logs.values(), strict=True)
+            },
+        )
+
+    def _write(self, period: Period, since: Shift, times: int) -> None:
+        """Write the events of the skipped periods, each at its time."""
+        kernel, recorder, topics = self._kernel, self._world.run.recorder, self._world.topics
+
+        def log_end(tp: TopicPartition, at_us: int) -> int:
+            log = topics.find(tp)
+            assert log is not None, "it was sampled before"
+            return log.end(at_us)
+
+        shift = since
+        for _ in range(times):
+            shift = shift.plus(period.adds, 1)
+            for event in period.events:
+                kernel.advance(event.at_us + shift.later_us)
+                what = moved(event, shift, log_end)
+                if event.id is None:
+                    recorder.write_data(what, event.cause)
+                else:
+                    recorder.write(what, event.cause)
+
+    def _move(self, period: Period, since: Shift, times: int) -> None:
+        """Move the run by the skipped periods."""
+        world, kernel = self._world, self._kernel
+        adds = _nothing_of(period.adds).plus(period.adds, times)
+        kernel.advance(period.end.at_us + since.later_us + adds.later_us)
+        kernel.move(adds.later_us)
+        for timers, names in zip(timers_of(world), period.moving, strict=True):
+            timers.move(adds.later_us, names)
+        for process in world.consumers.everyone():
+            records = adds.records[process.blueprint.group.id]
+            mine = {tp: records[tp] for tp in process.client.consumer.positions.readings}
+            process.move(adds.later_us, mine, adds.requests[process.name])
+        total = since.plus(period.adds, times)
+        for shard in world.offsets_topic:
+            for host in shard.hosts.values():
+                batches = [moved_batch(b, total) for b in period.appended[shard.number]]
+                host.skip(batches, adds.later_us, times)
+        self._count(period, adds.later_us, times)
+
+    def _count(self, period: Period, later_us: int, times: int) -> None:
+        router = self._world.router
+        for kind, count in period.counts.items():
+            router.counts[kind] += times * count
+        if any(type(event.what) is RequestsCounted for event in period.events):
+            router.counted_since_us += later_us
+
+
+def _is_again(period: Period, state: State) -> bool:
+    """Return whether the run is where this period ended."""
+    return is_same(period.end, state) and moves_again(period.end, state, period.moving)
+
+
+def _shift(mark: Mark, state: State) -> Shift:
+    before = mark.state
+    return Shift(
+        later_us=state.at_us - before.at_us,
+        records={
+            group: grown(before.positions[group], positions)
+            for group, positions in state.positions.items()
+        },
+        requests=grown(before.requests, state.requests),
+        logs={
+            number: LogGrowth(
+                sum(b.header.record_count for b in batches), sum(b.size for b in batches)
+            )
+            for number, batches in mark.appended.items()
+        },
+    )
+
+
+def _records_of(appended: dict[int, list[StoredBatch]]) -> Iterator[Record]:
+    for batches in appended.values():
+        for batch in batches:
+            yield from batch.records
+
+
+def _nothing_of(adds: Shift) -> Shift:
+    """Return a shift by nothing, with the same parts."""
+    return Shift(
+        later_us=0,
+        records={group: {} for group in adds.records},
+        requests={},
+        logs=dict.fromkeys(adds.logs, LogGrowth(0, 0)),
+    )

@@ -1,0 +1,190 @@
+"""The state of a run at an instant at which nothing is on its way, and its comparison with earlier ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator.world.cluster.shards import Shard
+from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.process import Process
+from emulator.world.kernel import Deadlines
+from emulator.world.world import World
+from protocols.consumer.classic.periods import metadata_due_us
+from protocols.consumer.requests import REQUESTS
+
+Offsets = Mapping[TopicPartition, int]
+Timers = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """All that decides what a run does next, and what moves with every period."""
+
+    at_us: int
+    shape: tuple[object, ...]
+    """All that a period leaves as it is; times and offsets in it are relative."""
+
+    timers: tuple[Timers, ...]
+    """The deadlines of each process and each coordinator."""
+
+    positions: Mapping[str, Offsets]
+    """By group."""
+
+    committed: Mapping[str, Offsets]
+    requests: Mapping[str, int]
+    """By process: its next correlation id."""
+
+    counts: Counter[str]
+    due_us: int
+    """When the next metadata request is due: it does not recur with a period."""
+
+
+def state_of(world: World, now: int) -> State | None:
+    """Return the state of a run; None: something is on its way, or is not regular."""
+    processes = world.consumers.everyone()
+    if not _is_undisturbed(world):
+        return None
+    shape: list[object] = []
+    positions: dict[str, dict[TopicPartition, int]] = {g.id: {} for g in world.run.scenario.group}
+    for process in processes:
+        found = _relative(process, now)
+        if found is None:
+            return None
+        shape.append(found)
+        positions[process.blueprint.group.id].update(process.client.consumer.positions.offsets)
+    for shard in world.offsets_topic:
+        found = _of_shard(shard)
+        if found is None:
+            return None
+        shape.append(found)
+    return State(
+        at_us=now,
+        shape=tuple(shape),
+        timers=tuple(timers.times for timers in timers_of(world)),
+        positions=positions,
+        committed={group: world.committed(group) for group in positions},
+        requests={p.name: p.client.state.reads.next_correlation_id for p in processes},
+        counts=Counter(world.router.counts),
+        due_us=min(
+            (metadata_due_us(p.client.state, p.client.consumer) for p in processes),  # type: ignore[arg-type]  # classic
+            default=world.run.scenario.run_for,
+        ),
+    )
+
+
+def _is_undisturbed(world: World) -> bool:
+    run = world.run
+    return run.triggers.idle and world.router.is_undisturbed and not run.wire.is_cut
+
+
+def _relative(process: Process, now: int) -> object:
+    """Return a process relative to *now* and to its positions; None: it is not regular."""
+    client: Any = process.client
+    if not _is_regular(process.blueprint) or not client.is_at_rest:
+        return None
+    if process.paused or process.wanted is not None or not process.at_rest:
+        return None
+    process.come_to_rest()
+    process.timers.cancel(REQUESTS)
+    positions = client.consumer.positions.offsets
+    parts = (
+        process.application.relative(now, positions),
+        process.progress.relative(now, positions),
+        process.fetches.relative(process, positions, now),
+    )
+    return None if None in parts else (process, client.relative(now), *parts)
+
+
+def _is_regular(blueprint: Blueprint) -> bool:
+    """Return whether nothing of a consumer is drawn."""
+    classic = blueprint.settings.group_protocol == "classic"
+    return classic and blueprint.each_us is not None and blueprint.lateness_us is None
+
+
+def _of_shard(shard: Shard) -> object:
+    if len(shard.hosts) != 1 or len(shard.led) != 1:
+        return None
+    (host,) = shard.hosts.values()
+    found = host.relative()
+    return None if found is None else (host, found)
+
+
+def timers_of(world: World) -> list[Deadlines]:
+    """Return the timers of all processes and coordinators."""
+    found = [process.timers for process in world.consumers.everyone()]
+    found += [host.timers for shard in world.offsets_topic for host in shard.hosts.values()]
+    return found
+
+
+Moving = tuple[frozenset[str], ...]
+"""The names of the deadlines that move with every period, for each of :func:`timers_of`."""
+
+
+def moving_timers(before: State, after: State) -> Moving | None:
+    """Return the deadlines that have moved with the state; None: one changed in another way.
+
+    The others have stayed: they are limits.
+    """
+    found = []
+    for old, new in zip(before.timers, after.timers, strict=True):
+        if old.keys() != new.keys():
+            return None
+        names = _moved_names(old, new, after.at_us - before.at_us)
+        if any(new[name] != old[name] for name in new.keys() - names):
+            return None
+        found.append(names)
+    return tuple(found)
+
+
+def _moved_names(old: Timers, new: Timers, later_us: int) -> frozenset[str]:
+    return frozenset(name for name in new if new[name] == old.get(name, -1) + later_us)
+
+
+def moves_again(mark: State, state: State, moving: Moving) -> bool:
+    """Return whether these deadlines are where they were, relative to the state."""
+    later_us = state.at_us - mark.at_us
+    return all(
+        names <= _moved_names(old, new, later_us)
+        for old, new, names in zip(mark.timers, state.timers, moving, strict=True)
+    )
+
+
+def first_limit_us(state: State, moving: Moving) -> int:
+    """Return the earliest deadline that does not move."""
+    due = [state.due_us]
+    for timers, names in zip(state.timers, moving, strict=True):
+        due += [when for name, when in timers.items() if name not in names]
+    return min(due)
+
+
+def commits_moved(before: State, after: State) -> bool:
+    """Return whether every committed offset has moved as its position did, or has stayed."""
+    return all(
+        _moved_or_stayed(
+            before.committed[group], after.committed[group], before.positions[group], positions
+        )
+        for group, positions in after.positions.items()
+    )
+
+
+def _moved_or_stayed(old: Offsets, new: Offsets, position: Offsets, later: Offsets) -> bool:
+    if old.keys() != new.keys():
+        return False
+    return all(
+        offset == old[tp] or offset - old[tp] == later.get(tp, 0) - position.get(tp, 0)
+        for tp, offset in new.items()
+    )
+
+
+def grown(before: Mapping[Any, int], after: Mapping[Any, int]) -> dict[Any, int]:
+    """Return how much each value has grown."""
+    return {key: value - before.get(key, 0) for key, value in after.items()}
+
+
+def is_same(before: State, after: State) -> bool:
+    """Return whether two states differ only in what every period moves."""
+    return before.requests.keys() == after.requests.keys() and before.shape == after.shape
