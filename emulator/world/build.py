@@ -33,7 +33,7 @@ from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
 from emulator.world.kernel import Kernel, Moment, Rank
 from emulator.world.network import Wire
-from emulator.world.periods.search import Periods, period_of
+from emulator.world.periods import period_of
 from emulator.world.router import Router
 from emulator.world.run import NOTHING_REPLAYED, Recorder, Replay, Run, Sink
 from emulator.world.triggers import Triggers
@@ -275,6 +275,8 @@ def _skip_periods(world: World, samples: Samples) -> None:
     period_us = period_of(world.run.scenario)
     if period_us is None:
         return
+    from emulator.world.periods.search import Periods  # noqa: PLC0415  short runs have no periods
+
     if period_us % world.run.scenario.lag_every == 0:
         samples.recur()
     Periods(world, period_us).begin()

@@ -8,19 +8,15 @@ refresh of metadata, the expiry of offsets, the end of the run) limits how many 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from assignors.types import TopicPartition
 from emulator.events import Event, RequestsCounted
-from emulator.scenario.model import Group, Scenario
-from emulator.scenario.resolution import commit_policy, consumer_settings
-from emulator.world.cluster.arrivals import period_of_records_us
 from emulator.world.cluster.stored_log import StoredBatch
-from emulator.world.draws import constant_of
 from emulator.world.kernel import Rank
+from emulator.world.periods import LONGEST_PERIOD_US
 from emulator.world.periods.shift import (
     LogGrowth,
     Shift,
@@ -44,49 +40,8 @@ from emulator.world.periods.state import (
 from emulator.world.world import World
 from protocols.offsets_topic.records import Record
 
-LONGEST_PERIOD_US = 120_000_000
-"""The longest expected period that is searched for."""
-
-MOST_PERIODS = 4
-"""The most expected periods between two marks."""
-
 SHORTEST_WAIT_US = 101_000
 LONGEST_WAIT_US = 1_600_000
-
-
-def period_of(scenario: Scenario) -> int | None:
-    """Return the expected period of a scenario (us): a multiple of all its intervals; None: none."""
-    network = scenario.network
-    links = (network.latency, *(link.latency for link in network.link if link.latency))
-    drawn = [*links, scenario.cluster.replication]
-    lossy = network.loss or any(link.loss for link in network.link)
-    if lossy or any(constant_of(delay) is None for delay in drawn):
-        return None
-    intervals = [1_000]
-    for topic in scenario.topic:
-        every_us = period_of_records_us(topic)
-        if every_us is None:
-            return None
-        intervals.append(every_us)
-    for group in scenario.group:
-        intervals += _intervals(group)
-    if scenario.lag_every < LONGEST_PERIOD_US:
-        intervals.append(scenario.lag_every)
-    period_us = math.lcm(*intervals)
-    return period_us if period_us <= min(LONGEST_PERIOD_US, scenario.run_for // 3) else None
-
-
-def _intervals(group: Group) -> list[int]:
-    """Return the intervals at which the members of a group do something (us)."""
-    found = []
-    for member in group.members:
-        settings, policy = consumer_settings(group, member), commit_policy(group, member)
-        found.append(settings.heartbeat_interval_ms * 1_000)
-        if settings.enable_auto_commit:
-            found.append(settings.auto_commit_interval_ms * 1_000)
-        if policy.every:
-            found.append(policy.every)
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +132,7 @@ class Periods:
         self._looks += 1
         if mark is None or self._looks >= self._distance:
             self._looks = 0
-            self._distance = min(2 * self._distance, MOST_PERIODS)
+            self._distance = min(2 * self._distance, LONGEST_PERIOD_US // self._expected_us)
             self._mark = Mark(state=state)
             self._watch(self._mark)
         return None
