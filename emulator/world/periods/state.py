@@ -13,7 +13,7 @@ from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Deadlines
 from emulator.world.world import World
-from protocols.consumer.classic.periods import metadata_due_us
+from protocols.consumer.classic.calm import metadata_due_us
 from protocols.consumer.requests import REQUESTS
 
 Offsets = Mapping[TopicPartition, int]

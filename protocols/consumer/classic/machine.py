@@ -20,11 +20,16 @@ from protocols.consumer.classic import (
     duties,
     heartbeat,
     membership,
-    periods,
     rejoin,
     turn,
 )
-from protocols.consumer.classic.calm import POLL, CalmPoll
+from protocols.consumer.classic.calm import (
+    POLL,
+    CalmPoll,
+    moved_responses,
+    moved_state,
+    relative_state,
+)
 from protocols.consumer.classic.state import (
     Calling,
     ClientState,
@@ -197,14 +202,14 @@ class Client:
 
     def relative(self, now: int) -> tuple[object, ...]:
         """Return what decides what a client at rest does next, relative to *now*."""
-        return periods.relative(self.state, self.consumer, self._poll_until, self._arrived, now)
+        return relative_state(self.state, self.consumer, self._poll_until, self._arrived, now)
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int], asked: int) -> None:
         """Move a client at rest by whole periods with so many records and requests."""
         if self._poll_until is not None:
             self._poll_until += later_us
-        self._arrived = periods.moved_responses(self._arrived, later_us, records)
-        self.state = periods.moved(self.state, self.consumer, later_us, asked)
+        self._arrived = moved_responses(self._arrived, later_us, records)
+        self.state = moved_state(self.state, self.consumer, later_us, asked)
         self.consumer.clock.polled_us += later_us
         self.consumer.fetcher.move(records)
 
