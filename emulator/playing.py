@@ -15,6 +15,8 @@ from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Measurement, Metrics
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running
+from emulator.verdicts.facts import FactsMeter
+from emulator.verdicts.findings import Verdict, cut_short, inconclusive, verdicts_of
 from emulator.world.build import play
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
@@ -47,6 +49,9 @@ class Run:
     findings: tuple[Finding, ...]
     """Violated invariants, and warnings."""
 
+    verdicts: tuple[Verdict, ...] = ()
+    """What the run was too short to show."""
+
     events: tuple[Event, ...]
     """Every event; empty with ``keep_events=False``."""
 
@@ -63,11 +68,22 @@ class Run:
 
     def expectations(self) -> tuple[Expected, ...]:
         """Return the comparison of this run with the scenario's ``[expect]``."""
-        return check_expectations(bounds_of(self.scenario), (self.metrics,))
+        cut = cut_short(self.verdicts)
+        return check_expectations(bounds_of(self.scenario), (self.metrics,), (cut,))
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """Why the run is inconclusive, in sentences; empty if it is conclusive."""
+        return inconclusive(self.verdicts)
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the run lasted until its consequences had happened."""
+        return not self.why
 
     @property
     def ok(self) -> bool:
-        """Whether every expectation of the scenario holds."""
+        """Whether every expectation of the scenario holds; an inconclusive one does not."""
         return all(expected.ok for expected in self.expectations())
 
     def _repr_html_(self) -> str:
@@ -134,7 +150,8 @@ def run(  # noqa: PLR0913  one keyword an option
     kept: list[Event] = []
     shared = shared_assignors(scenario)
     measurement = Measurement(shared)
-    sinks: list[Sink] = [measurement.feed]
+    facts = FactsMeter()
+    sinks: list[Sink] = [measurement.feed, facts.feed]
     if keep_events:
         sinks.append(kept.append)
     if sink is not None:
@@ -151,6 +168,7 @@ def run(  # noqa: PLR0913  one keyword an option
         ledger=measured.ledger,
         metrics=measured.metrics,
         findings=measured.findings,
+        verdicts=verdicts_of(measured.ledger, measured.metrics, facts.close()),
         events=tuple(kept),
         folded=outcome.folded,
     )

@@ -17,6 +17,7 @@ from emulator.playing import FOLDED, bounds_of, run
 from emulator.processes import OnProgress, cores, parallel_map
 from emulator.scenario.model import Scenario
 from emulator.tables import arrow_table, html_table, pandas_frame
+from emulator.verdicts.findings import Verdict, cut_short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +48,8 @@ class SeedRun:
     """Reprocessed and lost records by cause."""
 
     findings: tuple[Finding, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    """What the run was too short to show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -132,7 +135,8 @@ def sweep(  # noqa: PLR0913  one keyword an option
     tasks = [Task(scenario, seed, mode) for seed in chosen]
     runs = tuple(play_all(tasks, jobs, folder, progress))
     metrics = [run.metrics for run in runs]
-    expectations = check_expectations(bounds_of(scenario), metrics) if runs else ()
+    cut = [cut_short(run.verdicts) for run in runs]
+    expectations = check_expectations(bounds_of(scenario), metrics, cut) if runs else ()
     return Sweep(scenario=scenario, runs=runs, expectations=expectations)
 
 
@@ -164,6 +168,7 @@ def play_one(task: Task) -> SeedRun:
         metrics=finished.metrics,
         by_cause=finished.ledger.by_cause(),
         findings=finished.findings,
+        verdicts=finished.verdicts,
     )
 
 

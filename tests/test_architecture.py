@@ -41,7 +41,9 @@ OFFSETS_TOPIC = {
 
 GROUP_SIDE = FLOOR | OFFSETS_TOPIC | {"protocols.groups"}
 
-MEASURED = {"assignors", "emulator.events", "emulator.ledger", "emulator.metrics"}
+MEASURED = {"assignors", "emulator.events", "emulator.ledger", "emulator.metrics"} | {
+    "emulator.verdicts"
+}
 PLAYED = MEASURED | {"protocols", "emulator.scenario", "emulator.world", "emulator.playing"}
 LIBRARY = {"emulator.comparison", "emulator.explanation", "emulator.loading", "emulator.modes"}
 LIBRARY |= {"emulator.sweeps"}
@@ -109,7 +111,9 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.world": {"assignors", "protocols", "emulator.events", "emulator.scenario"},
     "emulator.ledger": {"assignors", "emulator.events"},
     "emulator.metrics": {"assignors", "emulator.events", "emulator.ledger"},
+    "emulator.verdicts": MEASURED,
     "emulator.report": MEASURED,
+    "emulator.report.wording": set(),
     "emulator.playing": PLAYED | {"emulator.tables"},
     "emulator.loading": {"emulator.metrics", "emulator.scenario"},
     "emulator.tables": set(),
@@ -205,7 +209,7 @@ def may_import(room: str, target: str) -> bool:
     allowed = ARROWS[room]
     if room == target or target in allowed:
         return True
-    if target in {"emulator.errors", "emulator.versions"}:
+    if target in {"emulator.errors", "emulator.versions", "emulator.report.wording"}:
         return room.startswith("emulator")
     packages = [name for name in allowed if name in PACKAGES[:2]]
     return any(target.startswith(f"{name}.") for name in packages)

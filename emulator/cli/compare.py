@@ -31,6 +31,7 @@ from emulator.report.comparison_markdown import comparison_markdown
 from emulator.scenario.writing import manifest
 from emulator.subjects import columns_of
 from emulator.sweeps import seeds_from
+from emulator.verdicts.findings import cut_short
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 WithOption = Annotated[
@@ -177,5 +178,6 @@ def _figures(first: VariantRuns, variant: VariantRuns) -> dict[str, Any]:
 def _expectations(variant: VariantRuns) -> list[dict[str, Any]]:
     """Check the scenario's expectations against a variant."""
     metrics = [run.metrics for run in variant.runs]
-    checked = check_expectations(bounds_of(variant.loaded.scenario), metrics)
+    cut = [cut_short(run.verdicts) for run in variant.runs]
+    checked = check_expectations(bounds_of(variant.loaded.scenario), metrics, cut)
     return [asdict(expected) for expected in checked]

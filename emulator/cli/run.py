@@ -125,12 +125,17 @@ def run(
     worst seed. --jobs does not change the result.
 
     --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, truncated,
-    partial, by_cause, rebalances, timeline (faults, acts and members removed: at_us, what, times,
-    last_us), hints (settings that would help), ledger, metrics, expectations, findings, folded (the
-    share of the members' time that was computed without events; live: reasons and shares of the
-    rest). With --seeds: seeds; worst_seed; runs, a list of the same for each seed, from seed to metrics,
-    without the ledger; summary, with quantiles and their intervals; expectations over all seeds.
-    Both: schema_version, kafka, scenario, scenario_hash, settings.
+    partial, by_cause, rebalances, conclusive, why (it is not), verdicts, timeline (faults, acts and
+    members removed: at_us, what, times, last_us), hints (settings that would help), ledger,
+    metrics, expectations, findings, folded (the share of the members' time that was computed
+    without events; live: reasons and shares of the rest). With --seeds: seeds; worst_seed; runs, a
+    list of the same for each seed, from seed to metrics, without the ledger; summary, with
+    quantiles and their intervals; expectations over all seeds. Both: schema_version, kafka,
+    scenario, scenario_hash, settings.
+
+    A run is inconclusive if it ended before the consequences of its faults: while a rebalance or a
+    session was running, a partition had no owner, or a fault had not fired. Expectations of what
+    the end cut short are then inconclusive, too.
 
     --events writes every event during the run. The file appears when it is complete; it replaces
     an existing Parquet file, but no other file.
@@ -140,16 +145,8 @@ def run(
     log and for Kafka's own dump tool. DIR must be empty or not exist; it appears when it is
     complete.
 
-    --perfetto writes tracks of faults, phases, members, partitions, brokers and lag, with arrows from
-    requests to responses and from a first processing to a duplicate. --sequence writes the messages
-    and steps of a part of the run. Both play the run a second time, exactly (slow).
-
-    --mode check plays each seed in folded and in exact mode and compares events, ledger, metrics,
-    findings, offsets log and digest. It prints the first difference. With --json: mode, equal, and
-    runs, a list with seed, digest, events, difference, folded for each seed.
-
-    Exit status: 0 success; 1 an expectation of the scenario failed, or the modes differ; 2 bad
-    input.
+    Exit status: 0 success; 1 an expectation of the scenario failed or is inconclusive, or the modes
+    differ; 2 bad input.
     """
     files = Files(events, write_log, perfetto, sequence, window)
     if seeds is not None:
@@ -198,6 +195,7 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
         metrics=finished.metrics,
         findings=finished.findings,
         expectations=finished.expectations(),
+        verdicts=finished.verdicts,
         timeline=timeline,
         groups=describer.groups,
         folded=finished.folded.share,
@@ -276,6 +274,7 @@ def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: b
         causes=[run.by_cause for run in swept.runs],
         findings=[run.findings for run in swept.runs],
         expectations=swept.expectations,
+        verdicts=[run.verdicts for run in swept.runs],
     )
     if as_json:
         say_json({**manifest(loaded.scenario), **_document(swept, tally.worst_seed)})
@@ -285,6 +284,8 @@ def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: b
 
 
 def _document(swept: Sweep, worst_seed: int) -> dict[str, object]:
+    from emulator.report.run_document import conclusions
+
     return {
         "seeds": list(swept.seeds),
         "worst_seed": worst_seed,
@@ -298,6 +299,7 @@ def _document(swept: Sweep, worst_seed: int) -> dict[str, object]:
                 "partial": run.metrics["partial"],
                 "by_cause": run.by_cause,
                 "rebalances": run.metrics["rebalances"],
+                **conclusions(run.verdicts),
                 "metrics": dict(run.metrics.values),
             }
             for run in swept.runs

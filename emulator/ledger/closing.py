@@ -86,6 +86,38 @@ def ledger_of(closing: Closing, offsets: CommittedOffsets, ownership: Ownership)
         duplicates_avoided=closing.duplicates_avoided,
         in_hand=unread.in_hand,
         backlog=unread.backlog,
+        to_reprocess=sum(map(_to_reprocess, closing.accounts)),
+        unresolved=_unresolved(closing),
+    )
+
+
+def _to_reprocess(account: Account) -> int:
+    """Return the records that the present owner will reprocess if it continues."""
+    latest = account.latest
+    if latest is None or latest.closed_by is not None:
+        return 0
+    return account.coverage.processed(latest.cursor)
+
+
+def _unresolved(closing: Closing) -> int:
+    """Return the records in flight at a kill that may still be processed or lost."""
+    in_flight: dict[tuple[str, TopicPartition, str], set[int]] = {}
+    for work in closing.partials:
+        key = (work.fact.group, work.fact.partition, work.topic_id)
+        in_flight.setdefault(key, set()).add(work.fact.offset)
+    return sum(
+        _undecided(account, offset)
+        for account in closing.accounts
+        if not account.reader_gone
+        for offset in in_flight.get((account.group, account.partition, account.topic_id), ())
+    )
+
+
+def _undecided(account: Account, offset: int) -> bool:
+    """Return whether a record was neither processed nor skipped."""
+    gaps = account.coverage.gaps()
+    return offset >= account.coverage.frontier or any(
+        gap.start <= offset < gap.end and gap.attribution is None for gap in gaps
     )
 
 

@@ -311,9 +311,10 @@ class Coverage:
         """Yield the gaps in order of offset."""
         return (segment for segment in self._segments if segment.first is None)
 
-    def processed(self) -> int:
-        """Return the number of records processed at least once."""
-        return sum(s.end - s.start for s in self._segments if s.first is not None)
+    def processed(self, low: int = 0) -> int:
+        """Return the number of records from *low* on that were processed at least once."""
+        done = (s for s in self._segments if s.first is not None and s.end > low)
+        return sum(s.end - max(s.start, low) for s in done)
 
     def __len__(self) -> int:
         return len(self._segments)

@@ -243,6 +243,12 @@ class Ledger:
     backlog: int
     """Not yet returned by poll and not skipped at the end."""
 
+    to_reprocess: int = 0
+    """Processed before, and above the positions of the owners at the end: not reprocessed yet."""
+
+    unresolved: int = 0
+    """In flight when their process ended, and neither processed nor lost at the end."""
+
     def of(self, kind: EntryKind) -> Iterator[Entry]:
         """Yield the entries of one kind, in order."""
         return (entry for entry in self.entries if entry.kind is kind)

@@ -197,6 +197,11 @@ TABLES = (
 LISTINGS = (
     Metric("rebalances", "rows", "each rebalance: reason, member, end of each phase"),
     Metric("takeovers", "rows", "each fault after which partitions were taken over: times"),
+    Metric(
+        "without_owner",
+        "rows",
+        "each partition that had no owner that processes at the end: since when",
+    ),
     Metric("log_sizes", "rows", "each offsets partition over time: bytes, records, segments"),
     Metric("lag_recoveries", "rows", "each fault after which lag rose: time until lag recovery"),
 )

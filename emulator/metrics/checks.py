@@ -11,7 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from emulator.metrics.catalogue import is_metric, unknown_metric
 from emulator.metrics.metrics import Metrics
@@ -29,6 +29,12 @@ _STATISTIC = re.compile(r"(?P<metric>.+)\.(?P<statistic>mean|min|max|p\d{1,2}(?:
 Bound = tuple[str, float]
 """A relation of ``RELATIONS`` and the value on its right side."""
 
+CutShort = Mapping[str, str]
+"""The metrics that the end of a run cut short, each with the reason."""
+
+MAY_FALL = frozenset({"backlog", "in_hand", "requests_per_s", "log_size", "log_size_records"})
+"""Metrics whose value may be smaller in a longer run; the others can only grow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Expected:
@@ -42,6 +48,8 @@ class Expected:
 
     ok: bool
     message: str
+    inconclusive: bool = False
+    """Whether the run was too short to decide it; ``ok`` is then False."""
 
 
 def is_expectable(name: str) -> bool:
@@ -50,28 +58,59 @@ def is_expectable(name: str) -> bool:
 
 
 def check_expectations(
-    bounds: Mapping[str, Bound], runs: Sequence[Metrics]
+    bounds: Mapping[str, Bound], runs: Sequence[Metrics], cut_short: Sequence[CutShort] = ()
 ) -> tuple[Expected, ...]:
     """Compare *bounds* with one run or several, in order of *bounds*.
 
+    *cut_short*: for each run, the metrics whose final value it was too short to show. An
+    expectation of such a metric is inconclusive, unless it is decided: a count can only grow.
+
     Raise KeyError for an unknown metric, with the closest match.
     """
-    return tuple(_check(name, bound, runs) for name, bound in bounds.items())
+    cuts = cut_short or [{} for _ in runs]
+    return tuple(_check(name, bound, runs, cuts) for name, bound in bounds.items())
 
 
-def _check(name: str, bound: Bound, runs: Sequence[Metrics]) -> Expected:
+def _check(name: str, bound: Bound, runs: Sequence[Metrics], cuts: Sequence[CutShort]) -> Expected:
     metric, statistic = split_name(name)
     if not is_metric(metric):
         raise KeyError(unknown_metric(metric))
-    relation, expected = bound
     values = [run[metric] for run in runs]
+    reasons = [_reason(metric, cut) for cut in cuts]
     if statistic:
-        return _check_statistic(name, bound, _statistic(statistic, values), len(runs))
+        measured = _statistic(statistic, values)
+        expected = _check_statistic(name, bound, measured, len(runs))
+        open_runs = [reason for reason in reasons if reason]
+        decided = _decided(metric, bound, measured)
+    else:
+        expected = _check_values(name, bound, values)
+        open_runs = [
+            reason
+            for reason, value in zip(reasons, values, strict=True)
+            if reason and not _decided(metric, bound, value)
+        ]
+        decided = not expected.ok and _any_decided(metric, bound, values, reasons)
+    return expected if decided or not open_runs else _undecided(expected, open_runs, len(runs))
+
+
+def _any_decided(
+    metric: str, bound: Bound, values: Sequence[float], reasons: Sequence[str]
+) -> bool:
+    """Return whether some run fails, and would also fail if it were longer."""
+    relation, expected = bound
+    return any(
+        not RELATIONS[relation](value, expected) and (not reason or _decided(metric, bound, value))
+        for value, reason in zip(values, reasons, strict=True)
+    )
+
+
+def _check_values(name: str, bound: Bound, values: Sequence[float]) -> Expected:
+    relation, expected = bound
     worst = _worst(relation, expected, values)
     failed = sum(not RELATIONS[relation](value, expected) for value in values)
     text = f"{name} is {worst:g}, expected {relation} {expected:g}"
-    if len(runs) > 1:
-        text += f" ({failed} of {len(runs)} runs are outside)"
+    if len(values) > 1:
+        text += f" ({failed} of {len(values)} runs are outside)"
     return Expected(name, relation, expected, worst, failed == 0, text)
 
 
@@ -81,6 +120,32 @@ def _check_statistic(name: str, bound: Bound, measured: float, runs: int) -> Exp
     over = "one run" if runs == 1 else f"{runs} runs"
     text = f"{name} over {over} is {measured:g}, expected {relation} {expected:g}"
     return Expected(name, relation, expected, measured, ok, text)
+
+
+def _reason(metric: str, cut: CutShort) -> str:
+    """Return why a run was too short for a metric or a table of it; empty if it was not."""
+    base = metric.partition("[")[0].partition(".")[0]
+    return next((why for name, why in cut.items() if f"{name}_".startswith(f"{base}_")), "")
+
+
+def _decided(metric: str, bound: Bound, measured: float) -> bool:
+    """Return whether a longer run could not change the outcome.
+
+    >>> _decided("lost", ("==", 0), 3), _decided("lost", ("==", 0), 0), _decided("lag", (">", 1), 2)
+    (True, False, True)
+    """
+    relation, expected = bound
+    if metric in MAY_FALL:
+        return False
+    if relation == "==":
+        return measured > expected
+    return RELATIONS[relation](measured, expected) == (relation in (">", ">="))
+
+
+def _undecided(expected: Expected, reasons: Sequence[str], runs: int) -> Expected:
+    where = "" if runs == 1 else f" (in {len(reasons)} of {runs} runs)"
+    text = f"{expected.message}: {reasons[0]} at the end{where}"
+    return replace(expected, ok=False, inconclusive=True, message=text)
 
 
 def split_name(name: str) -> tuple[str, str]:

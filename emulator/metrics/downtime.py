@@ -15,13 +15,22 @@ afterwards is not included either.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
-from emulator.metrics.readings import Handler, Key, Reading, in_seconds, longest, named, seconds
+from emulator.metrics.readings import (
+    Handler,
+    Key,
+    Reading,
+    Row,
+    in_seconds,
+    longest,
+    named,
+    seconds,
+)
 
 
 @dataclass(slots=True)
@@ -119,6 +128,7 @@ class DowntimeMeter:
     def read(self, ended_us: int) -> Reading:
         """Return downtime and overlap of a run that ended at *ended_us*."""
         states = {**self._ended, **self._states}
+        without_owner = tuple(self._without_owner())
         for state in states.values():
             state.unowned.end(ended_us)
             state.overlap.end(ended_us)
@@ -140,7 +150,15 @@ class DowntimeMeter:
                 "downtime.by_partition": in_seconds(named(unowned)),
                 "member_idle.by_member": in_seconds(idle),
             },
+            listings={"without_owner": without_owner},
         )
+
+    def _without_owner(self) -> Iterator[Row]:
+        for (group, partition), state in sorted(self._states.items()):
+            since_us = state.unowned.since_us
+            if since_us is not None:
+                since_s = seconds(since_us)
+                yield {"group": group, "partition": str(partition), "since_s": since_s}
 
     # -- topics ------------------------------------------------------------------------------
 

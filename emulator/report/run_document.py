@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,7 @@ from emulator.report.group_screen import group_document
 from emulator.report.run_screen import hints_of
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import TimelineEntry
+from emulator.verdicts.findings import Verdict, inconclusive
 
 Clock = Callable[[int], str] | None
 """Returns a time of the run as clock time; None: the scenario has no start time."""
@@ -26,6 +27,7 @@ def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dic
         "digest": run.digest,
         **totals(run.ledger),
         "rebalances": run.metrics["rebalances"],
+        **conclusions(run.verdicts),
         "timeline": [_entry(each, clock) for each in run.timeline.entries],
         "groups": [group_document(group) for group in run.groups],
         "hints": hints_of(run),
@@ -52,6 +54,24 @@ def _entry(entry: TimelineEntry, clock: Clock) -> dict[str, Any]:
         "what": entry.text,
         "times": entry.times,
         "last_us": entry.last_us,
+    }
+
+
+def conclusions(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return whether a run is conclusive, why it is not, and its verdicts."""
+    why = inconclusive(verdicts)
+    return {
+        "conclusive": not why,
+        "why": list(why),
+        "verdicts": [
+            {
+                "id": verdict.id.value,
+                "sentence": verdict.sentence,
+                "numbers": dict(verdict.numbers),
+                "inconclusive": verdict.inconclusive,
+            }
+            for verdict in verdicts
+        ],
     }
 
 

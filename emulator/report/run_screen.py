@@ -14,6 +14,7 @@ from emulator.report.figures import lag_recovery, takeover
 from emulator.report.group_screen import groups_at_the_end, stable_groups
 from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry
+from emulator.report.verdict_screen import first_lines, outcome
 from emulator.report.wording import counted, duration, figure, joined, paragraph
 
 MOST_ENTRIES = 8
@@ -40,6 +41,7 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     """Yield the lines of a run's screen, none of them wider than 100 columns."""
     yield from heading(run.subject, f"seed {run.seed}")
     yield ""
+    yield from first_lines(run.verdicts)
     yield from paragraph(_verdict(run.ledger))
     yield from _happened(run)
     yield from groups_at_the_end(run)
@@ -222,7 +224,7 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
         return
     yield from ("", "Expectations")
     for expected in expectations:
-        yield from paragraph(expected.message, "  ok      " if expected.ok else "  FAILED  ")
+        yield from paragraph(expected.message, outcome(expected))
 
 
 def _without_downtime(metrics: Metrics) -> str:

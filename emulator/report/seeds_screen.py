@@ -15,7 +15,9 @@ from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics
 from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
 from emulator.report.subject import Subject, heading
+from emulator.report.verdict_screen import inconclusive_seeds, outcome
 from emulator.report.wording import figure, paragraph
+from emulator.verdicts.findings import Verdict
 
 IN_BRACKETS = "In brackets: the 95 % confidence interval; … if there are too few seeds for a bound."
 
@@ -29,6 +31,7 @@ class Tally:
     causes: Sequence[Mapping[str, int]]
     findings: Sequence[tuple[Finding, ...]]
     expectations: Sequence[Expected]
+    verdicts: Sequence[tuple[Verdict, ...]] = ()
 
     @property
     def worst_seed(self) -> int:
@@ -43,6 +46,7 @@ def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
     number = len(tally.seeds)
     yield from heading(subject, f"{number} seeds, {tally.seeds[0]} to {tally.seeds[-1]}")
     yield ""
+    yield from inconclusive_seeds(tally.verdicts)
     yield from as_lines(_table(tally))
     yield from list(note_if_alike(tally.metrics)) or paragraph(IN_BRACKETS)
     if causes := list(why(tally.causes)):
@@ -50,7 +54,7 @@ def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
     if tally.expectations:
         yield from ("", "Expectations")
     for expected in tally.expectations:
-        yield from paragraph(expected.message, "  ok      " if expected.ok else "  FAILED  ")
+        yield from paragraph(expected.message, outcome(expected))
     yield from _findings(tally)
     command = f"rebalance run {subject.name} --seed {tally.worst_seed}{subject.options}"
     yield from (

@@ -14,6 +14,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.group_state import DescribedGroup
 from emulator.report.timeline import Timeline
 from emulator.report.wording import paragraph
+from emulator.verdicts.findings import Verdict
 
 SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
 """Consumer settings for which the consumer protocol uses the brokers' settings instead."""
@@ -164,6 +165,7 @@ class FinishedRun:
     metrics: Metrics
     findings: tuple[Finding, ...]
     expectations: tuple[Expected, ...]
+    verdicts: tuple[Verdict, ...] = ()
     timeline: Timeline
     groups: tuple[DescribedGroup, ...]
     """Each group as its coordinator would describe it at the end."""

@@ -89,3 +89,45 @@ def test_names_can_be_checked_before_a_run():
 
     assert [] == [name for name in good if not is_expectable(name)]
     assert [] == [name for name in bad if is_expectable(name)]
+
+
+CUT = {"reprocessed": "a rebalance had run for 3 s"}
+
+
+@pytest.mark.parametrize(
+    ("bound", "outcome"),
+    [
+        (("<=", 10), (False, True)),
+        (("<=", 4), (False, False)),
+        ((">=", 5), (True, False)),
+        ((">", 5), (False, True)),
+        (("==", 4), (False, False)),
+        (("==", 5), (False, True)),
+    ],
+)
+def test_a_run_cut_short_decides_what_can_only_grow(bound, outcome):
+    """Five records so far: more than four for certain, ten or fewer not yet."""
+    (expected,) = check_expectations({"reprocessed": bound}, [run(5)], [CUT])
+
+    assert outcome == (expected.ok, expected.inconclusive)
+
+
+def test_one_run_cut_short_leaves_all_inconclusive():
+    """Unless another one fails."""
+    runs, cuts = [run(5), run(6), run(7)], [{}, CUT, {}]
+    (undecided,) = check_expectations({"reprocessed.p95": ("<=", 10)}, runs, cuts)
+    (worst,) = check_expectations({"reprocessed": ("<=", 10)}, runs, cuts)
+    (failed,) = check_expectations({"reprocessed": ("<=", 6)}, runs, cuts)
+    (other,) = check_expectations({"lost": ("==", 0)}, runs, cuts)
+
+    assert [True, True] == [undecided.inconclusive, worst.inconclusive]
+    assert worst.message.endswith("a rebalance had run for 3 s at the end (in 1 of 3 runs)")
+    assert (False, False) == (failed.inconclusive, failed.ok)
+    assert other.ok
+
+
+def test_a_table_is_cut_short_with_its_metric():
+    """Its entries are parts of the same figure."""
+    (expected,) = check_expectations({CAUSE: ("<=", 10)}, [run(5, 5)], [CUT])
+
+    assert expected.inconclusive

@@ -1,0 +1,51 @@
+"""Verdicts as the first lines of a report, and the outcome of expectations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from emulator.metrics.checks import Expected
+from emulator.report.wording import paragraph
+from emulator.verdicts.findings import Verdict, VerdictId
+
+MARK = "  - "
+
+LONGER = "With a longer run_for the run lasts until its consequences have happened."
+
+
+def first_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield the verdicts of a run, which come before its totals."""
+    open_ends = [verdict for verdict in verdicts if verdict.inconclusive]
+    if not open_ends:
+        return
+    yield "INCONCLUSIVE: when the run ended,"
+    for verdict in open_ends:
+        yield from paragraph(verdict.sentence, MARK)
+    if any(verdict.id is not VerdictId.FAULT_MISSED for verdict in open_ends):
+        yield from paragraph(LONGER)
+    yield ""
+
+
+def inconclusive_seeds(runs: Sequence[Sequence[Verdict]]) -> Iterator[str]:
+    """Yield the number of inconclusive runs among many, with their reasons."""
+    number = sum(any(verdict.inconclusive for verdict in run) for run in runs)
+    if not number:
+        return
+    yield from paragraph(f"INCONCLUSIVE: {number} of {len(runs)} runs ended too early.")
+    first: dict[str, str] = {}
+    seen = Counter[str]()
+    for run in runs:
+        ids = {verdict.id.value: verdict.sentence for verdict in run if verdict.inconclusive}
+        seen.update(ids.keys())
+        first = {**ids, **first}
+    for name, times in sorted(seen.items(), key=lambda item: (-item[1], item[0])):
+        yield from paragraph(f"in {times}: e.g. {first[name]}", MARK)
+    yield ""
+
+
+def outcome(expected: Expected) -> str:
+    """Return the word before an expectation: ok, FAILED or inconclusive."""
+    if expected.inconclusive:
+        return "  inconclusive  "
+    return "  ok      " if expected.ok else "  FAILED  "
