@@ -156,6 +156,7 @@ def _screen(results: Results, played: PlayedSeed) -> str:
         metrics=finished.metrics,
         findings=finished.findings,
         expectations=finished.expectations(),
+        verdicts=finished.verdicts,
         timeline=timeline,
         groups=describer.groups,
     )

@@ -19,6 +19,7 @@ from emulator.metrics.checks import RELATIONS, check_expectations, is_expectable
 from emulator.report.wording import figure
 from emulator.scenario.problems import hint
 from emulator.testing.playing import PlayedSeed
+from emulator.verdicts.findings import cut_short
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {**RELATIONS, "!=": operator.ne}
 
@@ -28,6 +29,8 @@ class Checked(NamedTuple):
 
     ok: bool
     message: str
+    inconclusive: bool = False
+    """Whether the runs were too short to decide it."""
 
 
 class Source(Protocol):
@@ -92,8 +95,9 @@ def check(source: Source, runs: Sequence[PlayedSeed], relation: str, expected: f
     if not isinstance(source, MetricSource) or relation not in RELATIONS:
         return _check_values(source, runs, relation, expected)
     bounds = {source.name: (relation, float(expected))}
-    (found,) = check_expectations(bounds, [played.metrics for played in runs])
-    return Checked(found.ok, found.message)
+    cut = [cut_short(played.verdicts) for played in runs]
+    (found,) = check_expectations(bounds, [played.metrics for played in runs], cut)
+    return Checked(found.ok, found.message, found.inconclusive)
 
 
 def _check_values(
@@ -188,7 +192,9 @@ def _claim(source: Source, relation: str, expected: float, message: str) -> Clai
     holds_for = COMPARISONS[relation]
 
     def holds(runs: Sequence[PlayedSeed]) -> bool:
-        return check(source, runs, relation, expected).ok
+        """Return whether it holds or is inconclusive: no smaller scenario explains that."""
+        found = check(source, runs, relation, expected)
+        return found.ok or found.inconclusive
 
     def excess(played: PlayedSeed) -> float:
         values = source.values(played)

@@ -13,6 +13,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.metrics.readings import seconds
 from emulator.playing import run
 from emulator.scenario.model import Scenario
+from emulator.verdicts.findings import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class PlayedSeed:
     ledger: Ledger
     metrics: Metrics
     findings: tuple[Finding, ...]
+    verdicts: tuple[Verdict, ...]
     verbs: Mapping[str, str]
     """The verb of each fault or act that took effect, by its id, in order of time."""
 
@@ -46,6 +48,7 @@ def play_seed(scenario: Scenario, seed: int) -> PlayedSeed:
         ledger=finished.ledger,
         metrics=finished.metrics,
         findings=finished.findings,
+        verdicts=finished.verdicts,
         verbs=roots.verbs,
         rebalances=roots.rebalances(finished.metrics),
     )

@@ -17,6 +17,7 @@ from emulator.scenario.problems import few_listed, hint, listed
 from emulator.testing.figures import Claim, Figure, MetricSource, RebalancesSource, Source
 from emulator.testing.ledger_files import UPDATE, LedgerFiles
 from emulator.testing.playing import PlayedSeed
+from emulator.verdicts.findings import cut_short
 
 ALSO = {Cause.TWO_OWNERS: "overlap_s"}
 """The metric that shows a cause although nothing was reprocessed or lost by it."""
@@ -85,7 +86,9 @@ class Results:
     @property
     def expectations(self) -> tuple[Expected, ...]:
         """The comparison of all runs with the scenario's ``[expect]``."""
-        return check_expectations(bounds_of(self.scenario), [run.metrics for run in self.runs])
+        metrics = [run.metrics for run in self.runs]
+        cut = [cut_short(run.verdicts) for run in self.runs]
+        return check_expectations(bounds_of(self.scenario), metrics, cut)
 
     @property
     def ok(self) -> bool:
