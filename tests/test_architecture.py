@@ -41,9 +41,7 @@ OFFSETS_TOPIC = {
 
 GROUP_SIDE = FLOOR | OFFSETS_TOPIC | {"protocols.groups"}
 
-MEASURED = {"assignors", "emulator.events", "emulator.ledger", "emulator.metrics"} | {
-    "emulator.verdicts"
-}
+MEASURED = {"assignors", *(f"emulator.{x}" for x in ("events", "ledger", "metrics", "verdicts"))}
 PLAYED = MEASURED | {"protocols", "emulator.scenario", "emulator.world", "emulator.playing"}
 LIBRARY = {"emulator.comparison", "emulator.explanation", "emulator.loading", "emulator.modes"}
 LIBRARY |= {"emulator.sweeps"}
