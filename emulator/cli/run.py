@@ -6,10 +6,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from emulator.cli.ci import JunitOption, report_to_ci
 from emulator.cli.options import (
     MOST_SEEDS,
     Examples,
@@ -95,6 +97,7 @@ EXAMPLES: Examples = (
         "what happened, in ui.perfetto.dev and as a sequence diagram",
         "rebalance run member-crashes --perfetto trace.json --sequence crash.mmd",
     ),
+    ("a file with the expectations for CI", "rebalance run member-crashes --junit result.xml"),
     ("a scenario from a pipe", "rebalance scenarios show quiet | rebalance run -"),
 )
 
@@ -117,6 +120,7 @@ def run(
     sequence: SequenceOption = None,
     window: WindowOption = None,
     mode: ModeOption = ModeName.FOLDED,
+    junit: JunitOption = None,
     yes: YesOption = False,
 ) -> None:
     """Play a scenario: what is reprocessed, what is lost, and why, message by message.
@@ -145,6 +149,9 @@ def run(
     log and for Kafka's own dump tool. DIR must be empty or not exist; it appears when it is
     complete.
 
+    --junit writes one case for each expectation, and the printed report. On GitHub (GITHUB_ACTIONS is
+    true), a failed expectation is also an annotation of the scenario file.
+
     Exit status: 0 success; 1 an expectation of the scenario failed or is inconclusive, or the modes
     differ; 2 bad input.
     """
@@ -155,7 +162,7 @@ def run(
         files.refuse("--mode check plays two")
     files.check()
     loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
-    chosen = Chosen(seed, seeds, jobs, mode.value)
+    chosen = Chosen(seed, seeds, jobs, mode.value, junit)
     if mode is ModeName.CHECK:
         ok = _check(loaded, chosen, as_json=as_json)
     elif seeds is None:
@@ -177,6 +184,7 @@ class Chosen(NamedTuple):
 
     jobs: int | None
     mode: str
+    junit: Path | None
 
 
 # -- one run ---------------------------------------------------------------------------------
@@ -205,11 +213,14 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
         from emulator.report.run_document import run_document
         from emulator.scenario.writing import manifest
 
+        screen = []
         say_json(run_document(manifest(loaded.scenario), report, clock_of(loaded.scenario)))
     else:
         from emulator.report.run_screen import run_screen
 
-        say_all(run_screen(report))
+        screen = list(run_screen(report))
+        say_all(screen)
+    report_to_ci(loaded, report.expectations, screen, chosen.junit)
     return finished.ok
 
 
@@ -276,10 +287,12 @@ def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: b
         expectations=swept.expectations,
         verdicts=[run.verdicts for run in swept.runs],
     )
+    screen = [] if as_json else list(seeds_screen(subject_of(loaded), tally))
     if as_json:
         say_json({**manifest(loaded.scenario), **_document(swept, tally.worst_seed)})
     else:
-        say_all(seeds_screen(subject_of(loaded), tally))
+        say_all(screen)
+    report_to_ci(loaded, swept.expectations, screen, chosen.junit)
     return swept.ok
 
 

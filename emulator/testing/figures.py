@@ -40,6 +40,10 @@ class Source(Protocol):
     def name(self) -> str:
         """Its name in messages."""
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics it follows from: a run that is too short for them cannot decide it."""
+
     def values(self, played: PlayedSeed) -> tuple[float, ...]:
         """Return the values of one run, statistics left aside."""
 
@@ -65,9 +69,14 @@ class MetricSource:
 
     name: str
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metric, without its statistic."""
+        return (split_name(self.name)[0],)
+
     def values(self, played: PlayedSeed) -> tuple[float, ...]:
         """Return the value of one run."""
-        return (played.metrics[split_name(self.name)[0]],)
+        return (played.metrics[self.metrics[0]],)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,11 @@ class RebalancesSource:
     def name(self) -> str:
         """The call in the test."""
         return f"rebalances_per({self.what!r})"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All rebalances."""
+        return ("rebalances",)
 
     def values(self, played: PlayedSeed) -> tuple[float, ...]:
         """Return one number for each such fault or act of one run."""
@@ -112,7 +126,16 @@ def _check_values(
     text = f"{source.name} is {shown}, expected {relation} {figure(expected)}"
     if len(values) > 1:
         text += f" ({len(outside)} of {len(values)} values are outside)"
-    return Checked(not outside, text)
+    reasons = () if outside else _too_short(source, runs)
+    return (
+        Checked(False, f"{text}, but {reasons[0]}", True) if reasons else Checked(not outside, text)
+    )
+
+
+def _too_short(source: Source, runs: Sequence[PlayedSeed]) -> tuple[str, ...]:
+    """Return why runs were too short to decide a comparison."""
+    cuts = [cut_short(played.verdicts) for played in runs]
+    return tuple(cut[name] for cut in cuts for name in source.metrics if name in cut)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

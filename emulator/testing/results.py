@@ -154,7 +154,12 @@ class CauseSource:
     @property
     def name(self) -> str:
         """The words of the cause."""
-        return f"records with the cause {self.cause.value!r}"
+        return f"number of records with the cause {self.cause.value!r}"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The totals of which they are a part."""
+        return ("reprocessed", "lost", "truncated")
 
     def values(self, played: PlayedSeed) -> tuple[float, ...]:
         """Return their number in one run."""
@@ -171,7 +176,12 @@ class FindingSource:
     @property
     def name(self) -> str:
         """The words of the warning."""
-        return f"warnings {self.law.value!r}"
+        return f"number of warnings {self.law.value!r}"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """None: a warning follows from no metric."""
+        return ()
 
     def values(self, played: PlayedSeed) -> tuple[float, ...]:
         """Return their number in one run."""
