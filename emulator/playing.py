@@ -130,6 +130,7 @@ def run(  # noqa: PLR0913  one keyword an option
     mode: str = FOLDED,
     polls: bool = False,
     sink: Callable[[Event], None] | None = None,
+    each_commit: bool | None = None,
     replay: Replay = NOTHING_REPLAYED,
     log_files: LogFiles | None = None,
 ) -> Run:
@@ -137,8 +138,11 @@ def run(  # noqa: PLR0913  one keyword an option
 
     *seed*: by default the scenario's own. *keep_events*: False for long runs, whose memory then
     does not grow with simulated time. *mode*: ``folded``, or ``exact``: each poll and fetch is an
-    event (slow; the same result, see :func:`emulator.check_modes`). *polls*: also record the result of each poll. *sink*:
-    called with each event when it happens. *replay*: for replays of a real history. *log_files*:
+    event (slow; the same result, see :func:`emulator.check_modes`). *polls*: also record the result
+    of each poll. *sink*: called with each event. *each_commit*: whether all events are written on
+    time and one by one; otherwise those of ordinary work may be late or in sums, which is faster and
+    changes no result. By default they are if events are kept or there is a *sink*. *replay*: for
+    replays of a real history. *log_files*:
     receives the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
 
     Raises ``assignors.errors.AssignorError`` if the user's own assignor fails, and ``RefusedError``
@@ -157,8 +161,16 @@ def run(  # noqa: PLR0913  one keyword an option
     if sink is not None:
         sinks.append(sink)
     taken = replay if log_files is None else replace(replay, log_files=log_files)
+    if each_commit is None:
+        each_commit = keep_events or sink is not None
     outcome = play(
-        scenario, chosen, tuple(sinks), polls=polls, replay=taken, folding=mode == FOLDED
+        scenario,
+        chosen,
+        tuple(sinks),
+        polls=polls,
+        replay=taken,
+        folding=mode == FOLDED,
+        each_commit=each_commit,
     )
     measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(scenario))
     return Run(

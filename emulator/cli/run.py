@@ -252,6 +252,7 @@ def _play(
                 keep_events=False,
                 mode=chosen.mode,
                 sink=emit,
+                each_commit=files.events is not None,
                 log_files=log_files,
             )
     except OSError as error:

@@ -6,16 +6,44 @@ began; offsets are record offsets of the topic; ranges are half open.
 
 There are two kinds. *Control events* are numbered and part of the digest of a run. *Data events*
 show the ordinary work of consumers: polls, processing, and commits that succeed. They have no
-number, are not part of the digest and never cause another event. They may be written later than
-they happened: ledger and metrics come to the same if they precede
+number, are not part of the digest and never cause another event.
 
-- the next control event of their consumer, and the end of the run;
-- the next epoch, or commit by another consumer, of a partition that their consumer owns;
-- for :class:`Appended`, the next control event of its partition of the offsets log.
+Data events may be written *late*, with the time at which they happened, and *sums* may stand for
+them (:class:`ProgressCounted`, :class:`CommitsCounted`, :class:`AppendsCounted`). Ledger, metrics,
+findings and reports are the same, to the microsecond, if the writer keeps these rules.
 
-Where consumers overlap on a partition, and below the end of what a group has processed, each
-:class:`Processed` is written when it happens. Otherwise adjacent ones may be merged, and commits
-counted (:class:`CommitsCounted`, :class:`AppendsCounted`).
+*Order.* The data events of a consumer keep their order, and precede
+
+- the next control event that names the consumer as ``consumer``, ``sender`` or ``receiver``, and
+  the end of the run;
+- a fault that has it in its target, if they happened at the very instant of the fault;
+- of each partition that it owns: the next :class:`EpochOpened`, commit of another consumer,
+  :class:`OffsetsDropped`, :class:`RecordsTruncated` and :class:`TopicDeleted`.
+
+The appends to a partition of the offsets log have an order of their own: they precede its next
+control event (the one with its ``log_partition``), and a sum precedes the next :class:`Appended`.
+
+*On time* and one by one are written: the processing of a partition with two owners; a commit of a
+consumer that is not the only owner of all its partitions, that is refused, lost or not answered, or
+whose consumer is named by a control event between request and answer; an append with other records
+than commits, the first one of a group, and one of a replaced leader.
+
+*Sums* end before whatever the events in them have to precede.
+
+- :class:`ProgressCounted` has the end and the time of each :class:`Processed` that would be written
+  otherwise: one for each partition and commit that made progress, at the time of the request.
+- :class:`CommitsCounted` has no commit that lowered a committed offset or was ahead of processing,
+  and not the last accepted one of a partition: that one has its three events, in the same stretch.
+- :class:`AppendsCounted` has the time and bytes of each batch, as equal batches at equal intervals.
+
+Control events never differ: what they contain of data (:class:`RequestsCounted`,
+:class:`LagSampled`, sizes and offsets of the offsets log) counts the work done by their time.
+
+*Single events* on time are what ``emulator.world.build.play`` writes with ``each_commit``, ``polls``
+or ``folding=False``, for those who read them singly: whoever keeps or stores the events
+(``Run.events``, ``--events``, the event tables of studies), ``explain``, and comparisons with real
+traces (``verify``). A replay that takes the records of the offsets log (``--write-log``, ``verify``)
+gets each of them, too.
 """
 
 from __future__ import annotations
@@ -54,6 +82,7 @@ from emulator.events.consumers import (
     Polled,
     PositionSource,
     Processed,
+    ProgressCounted,
     ReadOn,
     ResetReason,
     SubscriptionChanged,
@@ -162,6 +191,7 @@ __all__ = [
     "Polled",
     "PositionSource",
     "Processed",
+    "ProgressCounted",
     "ReadOn",
     "RebalanceStarted",
     "RecordsTruncated",
@@ -249,6 +279,7 @@ DataEvent = (
     | CommitsCounted
     | Polled
     | Processed
+    | ProgressCounted
 )
 """What a data event may contain; :class:`CommitAnswered` without an error only."""
 

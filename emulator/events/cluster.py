@@ -166,19 +166,25 @@ class Appended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendsCounted:
-    """Batches of a group without events of their own, appended to an offsets partition.
+    """Equal batches without events of their own, appended at equal intervals.
 
-    The last append of each second to a partition has its event, and so has the last one before any
-    other event of the partition.
+    Its time is that of the last of them. The newest leader of the partition appended them, after
+    the event before and before the next event of the partition other than an ``AppendsCounted``.
     """
 
     log_partition: int
     group: str
     records: tuple[tuple[str, int], ...]
-    """By type name."""
+    """Of one batch, by type name."""
 
     size: int
-    """Bytes of the batches."""
+    """Bytes of one batch."""
+
+    times: int = 1
+    """The number of batches."""
+
+    every_us: int = 0
+    """The interval between two of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from assignors.types import TopicPartition
 
@@ -139,6 +140,61 @@ class Processed:
     first: int
     next_offset: int
     began_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressCounted:
+    """Equal periods of processing without events of their own, by the only owner of a partition.
+
+    Stands for the :class:`Processed` of ``first`` up to ``next_offset``; its time is that of the
+    last of them. No record of these was skipped.
+    """
+
+    consumer: str
+    group: str
+    generation: int
+    partition: TopicPartition
+    first: int
+    next_offset: int
+    began_us: int
+    """When the handler began the first record."""
+
+    ends: tuple[tuple[int, int], ...]
+    """For each :class:`Processed` of the first period: its next offset, and its time."""
+
+    every_us: int = 0
+    """The duration of a period; 0: there is only one."""
+
+    @property
+    def times(self) -> int:
+        """The number of periods."""
+        return (self.next_offset - self.first) // (self.ends[-1][0] - self.first)
+
+    def singly(self) -> Iterator[tuple[int, Processed]]:
+        """Yield the events of the first period, each with its time."""
+        first = self.first
+        for next_offset, at_us in self.ends:
+            yield (
+                at_us,
+                Processed(
+                    consumer=self.consumer,
+                    group=self.group,
+                    generation=self.generation,
+                    partition=self.partition,
+                    first=first,
+                    next_offset=next_offset,
+                    began_us=self.began_us,
+                ),
+            )
+            first = next_offset
+
+    def later(self) -> ProgressCounted | None:
+        """Return it without the first period; None if that was the only one."""
+        begun, records = self.ends[-1][0], self.ends[-1][0] - self.first
+        if begun >= self.next_offset:
+            return None
+        ends = tuple((end + records, at_us + self.every_us) for end, at_us in self.ends)
+        return replace(self, first=begun, ends=ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,10 +152,9 @@ class MessageLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitsCounted:
-    """Commits without events of their own: sent, accepted and answered like those around them.
+    """Commits without events of their own, all of them accepted and answered.
 
-    None of them lowered a committed offset or was ahead of processing, and the last accepted commit
-    of each partition has its events.
+    Its time is that of the last of them.
     """
 
     consumer: str

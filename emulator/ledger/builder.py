@@ -91,6 +91,7 @@ class LedgerBuilder:
             ev.EpochOpened: ownership.on_epoch_opened,
             ev.EpochClosed: processing.on_epoch_closed,
             ev.Processed: processing.on_processed,
+            ev.ProgressCounted: processing.on_progress_counted,
             ev.PartlyProcessed: processing.on_partly_processed,
             ev.NotProcessed: processing.on_not_processed,
             ev.Polled: processing.on_polled,
@@ -143,6 +144,24 @@ class Processing:
             for each, start, end in account.parts(epoch, epoch.finished, fact.first):
                 each.coverage.skip(start, end, attribution)
         self._count(event, epoch, account, fact.first, fact.next_offset)
+
+    def on_progress_counted(self, event: ev.Event, fact: ev.ProgressCounted) -> None:
+        """Count equal periods together, or one by one where records may be reprocessed."""
+        rest: ev.ProgressCounted | None = fact
+        while rest is not None:
+            holding = self._ownership.consumer(fact.consumer).holdings.get(fact.partition)
+            if holding is not None and _is_at_frontier(holding, rest.first):
+                self._count_evenly(holding, rest)
+                return
+            for at_us, each in rest.singly():
+                self.on_processed(event._replace(at_us=at_us), each)
+            rest = rest.later()
+
+    def _count_evenly(self, holding: Holding, fact: ev.ProgressCounted) -> None:
+        epoch, account = holding
+        self.processed += fact.next_offset - fact.first
+        account.coverage.process(epoch, fact.first, fact.next_offset)
+        epoch.advance_evenly(fact)
 
     def _open_implied(self, event: ev.Event, fact: ev.Processed) -> None:
         """Open an epoch that the history shows only by its processing."""
@@ -237,6 +256,12 @@ class Processing:
             self._count(event, epoch, account, epoch.finished, fact.processed)
         epoch.position = max(epoch.position, fact.position)
         self._ownership.close(event, holding, fact.why)
+
+
+def _is_at_frontier(holding: Holding, first: int) -> bool:
+    """Return whether an owner continues at *first*, the end of what all have processed so far."""
+    epoch, account = holding
+    return epoch.limit is None and first == epoch.cursor == account.coverage.frontier
 
 
 def _incarnation_at(holding: Holding, offset: int) -> int:

@@ -16,7 +16,7 @@ from assignors.types import TopicPartition
 from emulator.ledger.accounts import Account, Draft, PartialWork
 from emulator.ledger.causes import Opening
 from emulator.ledger.commits import NONE_COMMITTED, CommittedOffsets
-from emulator.ledger.coverage import Attribution, Epoch, Segment
+from emulator.ledger.coverage import Attribution, Segment
 from emulator.ledger.entries import Entry, EntryKind, Ledger, Owner
 from emulator.ledger.ownership import Ownership
 
@@ -176,7 +176,7 @@ def _truncated(account: Account) -> Iterator[Timed]:
     assert account.truncated is not None, "the account holds truncated records"
     (next_offset, attribution), coverage = account.truncated, account.coverage
     before = attribution.before
-    first = None if before is None else before.owner_at(_last_finished_us(before))
+    first = None if before is None else before.owner_at(before.last_finished_us)
     unread = [gap for gap in coverage.gaps() if gap.attribution is None]
     for gap in (*unread, Segment(coverage.frontier, next_offset, None, None)):
         for part in account.split_by_incarnation(gap.start, _end_of(account, gap)):
@@ -228,17 +228,11 @@ def _reprocessed(account: Account, draft: Draft) -> Iterator[Timed]:
 
 def _lost(account: Account, start: int, end: int, attribution: Attribution) -> Iterator[Timed]:
     before, after = attribution.before, attribution.after
-    first = before.owner_at(_last_finished_us(before)) if before is not None else None
+    first = before.owner_at(before.last_finished_us) if before is not None else None
     second = after.owner_at(after.opened.at_us) if after is not None else None
     for part in account.split_by_incarnation(start, end):
         entry = _entry(account, EntryKind.LOST, part, attribution, first, second)
         yield attribution.chain[-1].at_us, entry
-
-
-def _last_finished_us(epoch: Epoch) -> int:
-    if epoch.marks:
-        return epoch.marks[-1].at_us
-    return epoch.ended_us
 
 
 def _entry(

@@ -18,22 +18,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from emulator.events import Event
+from emulator.events import Event, ProgressCounted
 from emulator.ledger.cluster import link_to
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
-
-MAX_MARKS = 64
-"""Progress marks kept for each epoch; older ones are thinned out first."""
+from emulator.ledger.progress import Marks
 
 MAX_SEGMENTS = 256
 """Segments kept for each partition; of more, the older half is merged between its gaps."""
-
-
-class Mark(NamedTuple):
-    """Progress of an epoch: at ``at_us`` it had finished everything below ``processed``."""
-
-    processed: int
-    at_us: int
 
 
 class FailedCommit(NamedTuple):
@@ -100,7 +91,7 @@ class Epoch:
     """Why it ended, as in ``EpochClosed``."""
 
     pending_repeats: tuple[PendingRepeat, ...] = ()
-    marks: list[Mark] = field(default_factory=list)
+    marks: Marks = field(default_factory=Marks)
     refused: FailedCommit | None = None
     lost: FailedCommit | None = None
     stale: FailedCommit | None = None
@@ -127,10 +118,12 @@ class Epoch:
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
         self.cursor = next_offset
-        marks = self.marks
-        marks.append(Mark(next_offset, at_us))
-        if len(marks) >= MAX_MARKS:
-            del marks[0 : MAX_MARKS // 2 : 2]
+        self.marks.add(next_offset, at_us)
+
+    def advance_evenly(self, fact: ProgressCounted) -> None:
+        """Move the cursor over equal periods."""
+        self.cursor = fact.next_offset
+        self.marks.add_series(fact.first, fact.ends, fact.every_us, fact.times)
 
     @property
     def finished(self) -> int:
@@ -162,16 +155,16 @@ class Epoch:
             self.cursor = self.limit
         self.position = min(self.position, self.limit)
 
-    def forget_below(self, offset: int) -> None:
-        """Drop progress marks that are no longer needed: a successor began at *offset*."""
-        self.marks = [mark for mark in self.marks if mark.processed > offset]
-
     def finished_us(self, offset: int) -> int:
         """Return when the record at *offset* was finished, at the resolution of the marks."""
-        for mark in self.marks:
-            if mark.processed > offset:
-                return mark.at_us
-        return self.ended_us
+        finished_us = self.marks.finished_us(offset)
+        return self.ended_us if finished_us is None else finished_us
+
+    @property
+    def last_finished_us(self) -> int:
+        """When it finished its last records, or ended if a successor has begun beyond them."""
+        last_us = self.marks.last_us
+        return self.ended_us if last_us is None else last_us
 
     def pending_at(self, offset: int) -> PendingRepeat | None:
         """Return the pending repeat that contains *offset*, if there is one."""

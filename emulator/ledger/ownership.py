@@ -177,7 +177,7 @@ class Ownership:
         epoch.log_incarnation = account.log_incarnation
         committed = self._offsets.of(epoch.group, epoch.partition)
         if account.latest is not None and _continues(epoch, account, committed):
-            account.latest.forget_below(epoch.start)
+            account.latest.marks.forget_below(epoch.start)
             committed.on_epoch_opened()
         else:
             self._judge(self._opening(epoch, account, committed, fact), account)
@@ -253,7 +253,7 @@ class Ownership:
                 epoch.concurrent = {before.number: attribution}
             epoch.pending_repeats = (PendingRepeat(epoch.start, before.cursor, attribution),)
         epoch.pending_repeats += before.pending_from(max(before.cursor, epoch.start))
-        before.forget_below(epoch.start)
+        before.marks.forget_below(epoch.start)
 
     def _failover(self, group: str) -> Link | None:
         """Return the newest event after which appended commits could be gone."""

@@ -132,6 +132,7 @@ class LawChecker:
             ev.EpochOpened: self._on_opened,
             ev.EpochClosed: self._on_closed,
             ev.Processed: self._on_processed,
+            ev.ProgressCounted: self._on_processed,
             ev.NotProcessed: self._on_not_processed,
             ev.CommitSent: self._on_sent,
         }
@@ -261,7 +262,7 @@ class LawChecker:
     def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
         self._readers.get((what.group, what.partition), {}).pop(what.consumer, None)
 
-    def _on_processed(self, event: ev.Event, what: ev.Processed) -> None:
+    def _on_processed(self, event: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
         if reading is None:
             return

@@ -17,10 +17,11 @@ from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.catalogue import VALUES, unknown_metric
 from emulator.metrics.downtime import AvailabilityMeter, DowntimeMeter
 from emulator.metrics.laws import Finding, LawChecker
+from emulator.metrics.log_size import LogMeter
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
 from emulator.metrics.recovery import LagMeter, TakeoverMeter
-from emulator.metrics.traffic import CommitMeter, LogMeter, MemberMeter, TrafficMeter
+from emulator.metrics.traffic import CommitMeter, MemberMeter, TrafficMeter
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,6 +224,7 @@ class TakeoverMeter:
             ev.FaultBegan: self._on_began,
             ev.FaultEnded: self._on_ended,
             ev.Processed: self._on_processed,
+            ev.ProgressCounted: self._on_processed,
             ev.CommitAccepted: self._on_accepted,
         }
 
@@ -268,6 +269,8 @@ class TakeoverMeter:
         known = self._pending.get(key)
         if known is not None and known.owner != pending.owner:
             known.previous, pending.previous = None, known
+        elif known is not None:
+            pending.previous = known.previous
         self._pending[key] = pending
 
     def _on_ended(self, event: ev.Event, what: ev.FaultEnded) -> None:
@@ -275,7 +278,7 @@ class TakeoverMeter:
             if pending.takeover.fault == what.fault:
                 pending.takeover.ended = event.instant
 
-    def _on_processed(self, _: ev.Event, what: ev.Processed) -> None:
+    def _on_processed(self, _: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:
         if not self._pending:
             return
         key = (what.group, what.partition)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from emulator import events as ev
 from emulator.ledger.commits import BY_ADMIN
-from emulator.metrics.readings import Handler, Key, Reading, Row, seconds
+from emulator.metrics.readings import Handler, Key, Reading, seconds
 
 EVICTIONS = (
     ev.Departure.EXPIRED,
@@ -35,7 +35,7 @@ class TrafficMeter:
         return {
             ev.RequestsCounted: self._on_counted,
             ev.Appended: self._on_appended,
-            ev.AppendsCounted: self._on_appended,
+            ev.AppendsCounted: self._on_appends_counted,
         }
 
     def read(self, ended_us: int) -> Reading:
@@ -63,10 +63,15 @@ class TrafficMeter:
             if lasted_s > 0:
                 self._peaks[kind] = max(self._peaks.get(kind, 0.0), count / lasted_s)
 
-    def _on_appended(self, _: ev.Event, what: ev.Appended | ev.AppendsCounted) -> None:
+    def _on_appended(self, _: ev.Event, what: ev.Appended) -> None:
         self._bytes += what.size
         for kind, count in what.records:
             self._records[kind] += count
+
+    def _on_appends_counted(self, _: ev.Event, what: ev.AppendsCounted) -> None:
+        self._bytes += what.times * what.size
+        for kind, count in what.records:
+            self._records[kind] += what.times * count
 
 
 class MemberMeter:
@@ -240,154 +245,3 @@ class CommitMeter:
     def _on_dropped(self, _: ev.Event, what: ev.OffsetsDropped) -> None:
         for partition in what.partitions:
             self._committed.pop((what.group, partition), None)
-
-
-MOST_POINTS = 64
-"""Maximum number of points of one partition; beyond it, every second point is dropped."""
-
-FIRST_INTERVAL_US = 1_000_000
-
-
-class Point(NamedTuple):
-    """The size that a load would read at one time."""
-
-    at_us: int
-    size: int
-    """Unit: bytes."""
-
-    records: int
-    segments: int
-
-
-class SizeHistory:
-    """The size of one offsets partition over time, as its newest leader reports it."""
-
-    def __init__(self) -> None:
-        self.points: list[Point] = []
-        self._interval_us = FIRST_INTERVAL_US
-        """Only the last point of each interval is kept; the interval doubles if there are too many
-        points.
-        """
-
-        self._leader = (-1, -1)
-        self.size_peak = self.records_peak = 0
-
-    @property
-    def latest(self) -> Point:
-        """The latest known point."""
-        return self.points[-1] if self.points else Point(0, 0, 0, 1)
-
-    def is_newest_leader(self, broker: int, epoch: int | None = None) -> bool:
-        """Return whether a broker is the newest known leader; a higher *epoch* makes it that."""
-        if epoch is None:
-            return broker == self._leader[1]
-        if epoch < self._leader[0]:
-            return False
-        self._leader = (epoch, broker)
-        return True
-
-    def add(self, point: Point) -> None:
-        """Add a point; its time is not before the last one."""
-        self.size_peak = max(self.size_peak, point.size)
-        self.records_peak = max(self.records_peak, point.records)
-        points, interval_us = self.points, self._interval_us
-        if points and points[-1].at_us // interval_us == point.at_us // interval_us:
-            points[-1] = point
-            return
-        points.append(point)
-        if len(points) > MOST_POINTS:
-            self._interval_us *= 2
-            self.points = list({each.at_us // self._interval_us: each for each in points}.values())
-
-
-class LogMeter:
-    """Measures the size of each offsets partition over time, loads and compaction."""
-
-    def __init__(self) -> None:
-        self._compactions = 0
-        self._histories: dict[int, SizeHistory] = {}
-        self._loads = 0
-        self._loads_size = 0
-        self._loads_us = 0
-        self._removed_records = 0
-        self._removed_size = 0
-        self._rolled = 0
-
-    def handlers(self) -> Mapping[type, Handler]:
-        """Return the handler of each event type."""
-        return {
-            ev.Appended: self._on_appended,
-            ev.CoordinatorLoaded: self._on_loaded,
-            ev.SegmentRolled: self._on_rolled,
-            ev.LogCompacted: self._on_compacted,
-        }
-
-    def read(self, _ended_us: int) -> Reading:
-        """Return the sizes, the totals of loads, and the totals of compaction."""
-        histories = self._histories.values()
-        last = [history.latest for history in histories]
-        return Reading(
-            values={
-                "log_size": sum(point.size for point in last),
-                "log_size_peak": max((history.size_peak for history in histories), default=0),
-                "log_size_records": sum(point.records for point in last),
-                "log_size_records_peak": max((c.records_peak for c in histories), default=0),
-                "log_segments": sum(point.segments for point in last),
-                "log_segments_rolled": self._rolled,
-                "log_compactions": self._compactions,
-                "log_compacted_bytes": self._removed_size,
-                "log_compacted_records": self._removed_records,
-                "log_loads": self._loads,
-                "log_loads_s": seconds(self._loads_us),
-                "log_loads_bytes": self._loads_size,
-            },
-            listings={"log_sizes": tuple(self._rows())},
-        )
-
-    def _rows(self) -> list[Row]:
-        return [
-            {
-                "log_partition": number,
-                "at_s": seconds(point.at_us),
-                "bytes": point.size,
-                "records": point.records,
-                "segments": point.segments,
-            }
-            for number, history in sorted(self._histories.items())
-            for point in history.points
-        ]
-
-    def _history(self, log_partition: int) -> SizeHistory:
-        history = self._histories.get(log_partition)
-        if history is None:
-            history = self._histories[log_partition] = SizeHistory()
-        return history
-
-    def _on_appended(self, event: ev.Event, what: ev.Appended) -> None:
-        history = self._history(what.log_partition)
-        if what.log_size >= 0 and history.is_newest_leader(what.broker, what.leader_epoch):
-            segments = history.latest.segments
-            history.add(Point(event.at_us, what.log_size, what.log_records, segments))
-
-    def _on_loaded(self, event: ev.Event, what: ev.CoordinatorLoaded) -> None:
-        self._loads += 1
-        self._loads_size += what.size
-        self._loads_us += what.waited_us + what.loaded_us
-        history = self._history(what.log_partition)
-        if history.is_newest_leader(what.broker, what.leader_epoch):
-            segments = what.segments if what.segments >= 0 else history.latest.segments
-            history.add(Point(event.at_us, what.size, what.records, segments))
-
-    def _on_rolled(self, event: ev.Event, what: ev.SegmentRolled) -> None:
-        self._rolled += 1
-        history = self._history(what.log_partition)
-        if history.is_newest_leader(what.broker):
-            history.add(history.latest._replace(at_us=event.at_us, segments=what.segments))
-
-    def _on_compacted(self, event: ev.Event, what: ev.LogCompacted) -> None:
-        self._compactions += 1
-        self._removed_size += what.removed_size
-        self._removed_records += what.removed_records
-        history = self._history(what.log_partition)
-        if history.is_newest_leader(what.broker):
-            history.add(Point(event.at_us, what.size, what.records, what.segments))

@@ -50,7 +50,7 @@ class Outcome:
     folded: FoldedShare
 
 
-def play(
+def play(  # noqa: PLR0913  one keyword an option
     scenario: Scenario,
     seed: int,
     sinks: tuple[Sink, ...],
@@ -59,14 +59,24 @@ def play(
     replay: Replay = NOTHING_REPLAYED,
     check: bool = False,
     folding: bool = True,
+    each_commit: bool = True,
 ) -> Outcome:
     """Play a scenario with a seed; pass every event to every sink, in order.
 
     *polls*: also write the records that each poll returned. *check*: machines assert their
     invariants at every sampling instant (slow). *folding*: with False, every consumer polls through
-    its client, always (slow; the same events).
+    its client, always (slow; the same events). *each_commit*: with False, events of processing and
+    commits may be late, or in sums (:mod:`emulator.events`).
     """
-    world = build(scenario, seed, sinks, polls=polls, replay=replay, folding=folding)
+    world = build(
+        scenario,
+        seed,
+        sinks,
+        polls=polls,
+        replay=replay,
+        folding=folding,
+        each_commit=each_commit,
+    )
     run = world.run
     run.recorder.write(events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA))
     create_topics(world)
@@ -92,9 +102,18 @@ def build(
     polls: bool = False,
     replay: Replay = NOTHING_REPLAYED,
     folding: bool = True,
+    each_commit: bool = True,
 ) -> World:
     """Return the connected parts of a run; for the arguments see :func:`play`."""
-    run = _new_run(scenario, seed, sinks, polls=polls, replay=replay, folding=folding)
+    run = _new_run(
+        scenario,
+        seed,
+        sinks,
+        polls=polls,
+        replay=replay,
+        folding=folding,
+        each_commit=each_commit,
+    )
     offsets_topic = OffsetsTopic()
     topics, brokers = _topics(run), Brokers(run, scenario.cluster.brokers)
 
@@ -175,8 +194,11 @@ def _new_run(
     polls: bool,
     replay: Replay,
     folding: bool,
+    each_commit: bool,
 ) -> Run:
     kernel = Kernel()
+    folding = folding and not polls and not replay.by_record
+    takes_records = replay.appended is not None or replay.log_files is not None
     return Run(
         scenario=scenario,
         seed=seed,
@@ -186,7 +208,8 @@ def _new_run(
         wire=Wire(scenario.network, seed),
         triggers=Triggers(kernel),
         replay=replay,
-        folding=folding and not polls and not replay.by_record,
+        folding=folding,
+        folding_commits=folding and not each_commit and not takes_records,
         appended=[] if replay.appended is None else [replay.appended],
     )
 

@@ -212,6 +212,9 @@ class Run:
     folded: FoldedTime = field(default_factory=FoldedTime)
     """How much of the consumers' time was computed that way."""
 
+    folding_commits: bool = False
+    """Whether the commits of calm consumers, too, may be computed on demand and written in sums."""
+
     causes: Causes = field(default_factory=Causes)
     consumers: dict[str, str] = field(default_factory=dict)
     """By member id: the consumer that received it."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from emulator import events as ev
-from emulator.metrics.traffic import MOST_POINTS, LogMeter
+from emulator.metrics.log_size import MOST_POINTS, LogMeter
 
 from ..ledger.history import GROUP, History
 from .meters import read
@@ -139,3 +142,50 @@ def test_a_run_without_appends_has_no_log_to_speak_of():
 
     assert {0} == set(reading.values.values())
     assert () == reading.listings["log_sizes"]
+
+
+STEADY = st.lists(
+    st.tuples(st.integers(1, 3 * SECOND), st.integers(1, 30), st.integers(0, 2 * SECOND)),
+    min_size=1,
+    max_size=4,
+)
+"""Equal appends: when the first, how many, and how far apart."""
+
+
+def steady(appends, size):
+    """Return the times of equal appends, and the event that stands for all of them."""
+    first_us, times, every_us = appends
+    what = ev.AppendsCounted(
+        log_partition=7,
+        group=GROUP,
+        records=(("OffsetCommit", size),),
+        size=size * 100,
+        times=times,
+        every_us=every_us,
+    )
+    return [(first_us + number * every_us, size) for number in range(times)], what
+
+
+@given(st.lists(STEADY, min_size=1, max_size=4))
+def test_appends_that_are_only_counted_give_the_same_course(stretches):
+    """However they overlap, and with compactions in between."""
+    singly, summed = ([ev.Event(None, 0, None, appended(100, 1), 0)] for _ in range(2))
+    grown, began_us = 1, 0
+    for stretch in stretches:
+        each = [steady(appends, size) for size, appends in enumerate(stretch, 1)]
+        times = sorted((began_us + at_us, size) for batches, _ in each for at_us, size in batches)
+        for at_us, size in times:
+            grown += size
+            singly.append(ev.Event(None, at_us, None, appended(100 * grown, grown), 0))
+        summed += [
+            ev.Event(None, began_us + batches[-1][0], None, what, 0) for batches, what in each
+        ]
+        began_us, grown = times[-1][0], grown // 2
+        for events in (singly, summed):
+            events.append(ev.Event(1, began_us, None, compacted(1, grown), 0))
+    meters = LogMeter(), LogMeter()
+    for meter, events in zip(meters, (singly, summed), strict=True):
+        for event in events:
+            meter.handlers()[type(event.what)](event, event.what)
+
+    assert meters[0].read(began_us) == meters[1].read(began_us)

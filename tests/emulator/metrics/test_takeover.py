@@ -98,6 +98,21 @@ def test_work_written_after_a_newer_fault_counts_for_the_fault_before_its_begin(
     assert [("crash a", 1)] == [(row["fault"], row["taken_over"]) for row in rows]
 
 
+def test_faults_on_the_next_owner_do_not_hide_when_it_took_over():
+    """Its first work began before all of them, and was written after the last."""
+    history = owners()
+    history.crash("a", 0)
+    history.open("b", P0)
+    history.wait(3)
+    history.work("b", 0, 10)
+    for fault in ("f2", "f3", "f4"):
+        history.fault(fault, "cut", "b")
+    history.write_late(ev.Processed)
+    rows = read(TakeoverMeter(), history).listings["takeovers"]
+
+    assert [("crash a", 1)] == [(row["fault"], row["taken_over"]) for row in rows]
+
+
 def test_a_started_member_takes_over_what_moves_to_it():
     """Every partition is watched, and those that move count."""
     history = owners()
