@@ -12,7 +12,6 @@ from typing import Any
 from emulator import events
 from emulator.events import LagSampled
 from emulator.scenario.model import Group, Scenario, Topic
-from emulator.scenario.resolution import broker_settings
 from emulator.versions import KAFKA
 from emulator.world import faults
 from emulator.world.cluster.broker_threads import Loaders
@@ -31,12 +30,10 @@ from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.folded_time import FoldedShare
 from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
-from emulator.world.kernel import Kernel, Moment, Rank
-from emulator.world.network import Wire
+from emulator.world.kernel import Moment, Rank
 from emulator.world.periods import period_of
 from emulator.world.router import Router
-from emulator.world.run import NOTHING_REPLAYED, Recorder, Replay, Run, Sink
-from emulator.world.triggers import Triggers
+from emulator.world.run import NOTHING_REPLAYED, Replay, Run, Sink, new_run
 from emulator.world.world import World
 from protocols.offsets_topic import partition_for
 
@@ -105,7 +102,7 @@ def build(
     each_commit: bool = True,
 ) -> World:
     """Return the connected parts of a run; for the arguments see :func:`play`."""
-    run = _new_run(
+    run = new_run(
         scenario,
         seed,
         sinks,
@@ -183,34 +180,6 @@ def _world(
         ),
         router=router,
         consumers=consumers,
-    )
-
-
-def _new_run(
-    scenario: Scenario,
-    seed: int,
-    sinks: tuple[Sink, ...],
-    *,
-    polls: bool,
-    replay: Replay,
-    folding: bool,
-    each_commit: bool,
-) -> Run:
-    kernel = Kernel()
-    folding = folding and not polls and not replay.by_record
-    takes_records = replay.appended is not None or replay.log_files is not None
-    return Run(
-        scenario=scenario,
-        seed=seed,
-        broker_settings=broker_settings(scenario.cluster),
-        kernel=kernel,
-        recorder=Recorder(kernel, sinks, polls=polls, by_record=replay.by_record),
-        wire=Wire(scenario.network, seed),
-        triggers=Triggers(kernel),
-        replay=replay,
-        folding=folding,
-        folding_commits=folding and not each_commit and not takes_records,
-        appended=[] if replay.appended is None else [replay.appended],
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from emulator.events import ControlEvent, DataEvent, Event, values_of
 from emulator.scenario.model import Scenario
+from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.folded_time import FoldedTime
 from emulator.world.consumer.handler import WorkTimes
@@ -236,3 +237,32 @@ class Run:
         """Return a member id of the replayed history; None: it has none left."""
         given = self.replay.member_ids
         return None if given is None else given(client_id)
+
+
+def new_run(
+    scenario: Scenario,
+    seed: int,
+    sinks: tuple[Sink, ...],
+    *,
+    polls: bool,
+    replay: Replay,
+    folding: bool,
+    each_commit: bool,
+) -> Run:
+    """Return the shared parts of a new run; for the arguments see ``emulator.world.build.play``."""
+    kernel = Kernel()
+    folding = folding and not polls and not replay.by_record
+    takes_records = replay.appended is not None or replay.log_files is not None
+    return Run(
+        scenario=scenario,
+        seed=seed,
+        broker_settings=broker_settings(scenario.cluster),
+        kernel=kernel,
+        recorder=Recorder(kernel, sinks, polls=polls, by_record=replay.by_record),
+        wire=Wire(scenario.network, seed),
+        triggers=Triggers(kernel),
+        replay=replay,
+        folding=folding,
+        folding_commits=folding and not each_commit and not takes_records,
+        appended=[] if replay.appended is None else [replay.appended],
+    )
