@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: env demo test test-long check clean
+.PHONY: env demo test test-long browser check clean
 
 env: $(VENV)/.ready
 
@@ -27,6 +27,11 @@ test: env
 
 test-long: env
 	$(PYTEST) -m long
+
+# For the tests that open pages in a browser; without it they are skipped. Needs root and Debian.
+browser: env
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs npm
+	npm install --silent --no-save --prefix $(VENV) axe-core
 
 check: env
 	$(BIN)/ruff check .

@@ -46,15 +46,11 @@ PLAYED = MEASURED | {"protocols", "emulator.scenario", "emulator.world", "emulat
 LIBRARY = {"emulator.comparison", "emulator.explanation", "emulator.loading", "emulator.modes"}
 LIBRARY |= {"emulator.sweeps"}
 FILES = {"emulator.output_files", "emulator.parquet_file", "emulator.versions"}
-LOGS = FILES | {
-    "emulator.metrics",
-    "emulator.tables",
-    "emulator.engines",
-    "emulator.logs",
-    "emulator.spark",
-    "emulator.processes",
-    "emulator.report",
-}
+LOGS = FILES | {"emulator.metrics", "emulator.tables", "emulator.engines", "emulator.logs"}
+LOGS |= {"emulator.spark", "emulator.processes", "emulator.report"}
+WRITTEN = {"emulator.run_files", "emulator.run_pages", "emulator.tracing"}
+"""What a run writes besides its report."""
+
 
 ARROWS: Mapping[str, set[str]] = {
     "assignors": set(),
@@ -99,12 +95,8 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.versions": set(),
     "emulator.output_files": set(),
     "emulator.parquet_file": {"emulator.output_files"},
-    "emulator.events": {
-        "assignors",
-        "protocols.facts",
-        "protocols.values",
-        "emulator.parquet_file",
-    },
+    "emulator.events": {"assignors", "protocols.facts", "protocols.values"}
+    | {"emulator.parquet_file"},
     "emulator.scenario": {"assignors", "protocols", "emulator.output_files", "emulator.versions"},
     "emulator.world": {"assignors", "protocols", "emulator.events", "emulator.scenario"},
     "emulator.ledger": {"assignors", "emulator.events"},
@@ -123,6 +115,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.subjects": PLAYED | {"emulator.comparison", "emulator.loading", "emulator.report"},
     "emulator.explanation": PLAYED | {"emulator.loading", "emulator.report", "emulator.subjects"},
     "emulator.run_files": {"emulator.events", "emulator.output_files", "emulator.scenario"},
+    "emulator.run_pages": PLAYED | {"emulator", "emulator.report", "emulator.run_files"},
     "emulator.tracing": PLAYED | {"emulator.report", "emulator.run_files"},
     "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
@@ -145,7 +138,8 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.engines", "emulator.logs.importing", "emulator.logs.group_scenario"}
     | {"emulator.logs.auditing", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
-    | {"emulator.assignment", "emulator.run_files", "emulator.subjects", "emulator.tracing"}
+    | {"emulator.assignment", "emulator.subjects"}
+    | WRITTEN
     | LIBRARY
     | PLAYED
     | FILES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
@@ -27,6 +27,7 @@ from emulator.cli.output import Progress, say_all, say_json
 from emulator.cli.run_files import (
     EventsOption,
     Files,
+    HtmlOption,
     PerfettoOption,
     SequenceOption,
     WindowOption,
@@ -98,6 +99,7 @@ EXAMPLES: Examples = (
         "rebalance run member-crashes --perfetto trace.json --sequence crash.mmd",
     ),
     ("a file with the expectations for CI", "rebalance run member-crashes --junit result.xml"),
+    ("a page with a timeline", "rebalance run member-crashes --html crash.html"),
     ("a scenario from a pipe", "rebalance scenarios show quiet | rebalance run -"),
 )
 
@@ -119,6 +121,7 @@ def run(
     perfetto: PerfettoOption = None,
     sequence: SequenceOption = None,
     window: WindowOption = None,
+    html: HtmlOption = None,
     mode: ModeOption = ModeName.FOLDED,
     junit: JunitOption = None,
     yes: YesOption = False,
@@ -152,10 +155,21 @@ def run(
     --junit writes one case for each expectation, and the printed report. On GitHub (GITHUB_ACTIONS is
     true), a failed expectation is also an annotation of the scenario file.
 
+    --perfetto writes tracks of faults, phases, members, partitions, brokers and lag, with arrows from
+    requests to responses and from a first processing to a duplicate. --sequence writes the messages
+    and steps of a part of the run. Both play the run a second time, exactly (slow).
+
+    --html writes one page that opens without a network: the answer, a timeline of owners, members,
+    offsets and lag for each group, and each ledger entry with its sequence of events.
+
+    --mode check plays each seed in folded and in exact mode and compares events, ledger, metrics,
+    findings, offsets log and digest. It prints the first difference. With --json: mode, equal, and
+    runs, a list with seed, digest, events, difference, folded for each seed.
+
     Exit status: 0 success; 1 an expectation of the scenario failed or is inconclusive, or the modes
     differ; 2 bad input.
     """
-    files = Files(events, write_log, perfetto, sequence, window)
+    files = Files(events, write_log, perfetto, sequence, window, html)
     if seeds is not None:
         files.refuse("--seeds plays many")
     if mode is ModeName.CHECK:
@@ -193,7 +207,9 @@ class Chosen(NamedTuple):
 def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: bool) -> bool:
     """Play one seed and print it; return whether the scenario's expectations hold."""
     timeline, describer = Timeline(), Describer()
-    finished = _play(loaded, chosen, files, (timeline.feed, describer.feed))
+    page = files.open_page()
+    sinks = (timeline.feed, describer.feed, *([page.sink] if page else []))
+    finished = _play(loaded, chosen, files, sinks)
     files.write_traces(loaded.scenario, finished.seed)
     report = FinishedRun(
         subject=subject_of(loaded),
@@ -209,6 +225,8 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
         folded=finished.folded.share,
         live=finished.folded.live_shares(),
     )
+    if page is not None:
+        page.write(loaded.scenario, report)
     if as_json:
         from emulator.report.run_document import run_document
         from emulator.scenario.writing import manifest
@@ -228,7 +246,7 @@ def _play(
     loaded: LoadedScenario,
     chosen: Chosen,
     files: Files,
-    sinks: tuple[Callable[[Event], None], ...],
+    sinks: Sequence[Callable[[Event], None]],
 ) -> Run:
     """Play the run and write its files; raise RefusedError if one cannot be written."""
     scenario, seed = loaded.scenario, chosen.seed

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from emulator.events import Event
     from emulator.logs.offsets_log.writing import LogFolder
+    from emulator.run_pages import RunPage
     from emulator.scenario.model import Scenario
 
 EventsOption = Annotated[
@@ -52,6 +53,12 @@ WindowOption = Annotated[
 ]
 
 
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE.html", help="Write the result as a page with a timeline."),
+]
+
+
 class Files(NamedTuple):
     """The files to write besides the printed output."""
 
@@ -60,6 +67,7 @@ class Files(NamedTuple):
     perfetto: Path | None = None
     sequence: Path | None = None
     window: str | None = None
+    html: Path | None = None
 
     def __str__(self) -> str:
         return ", ".join(f"{option}: {path}" for option, path in self.given())
@@ -71,6 +79,7 @@ class Files(NamedTuple):
             ("--write-log", self.log),
             ("--perfetto", self.perfetto),
             ("--sequence", self.sequence),
+            ("--html", self.html),
         )
         return [(option, path) for option, path in options if path is not None]
 
@@ -87,6 +96,14 @@ class Files(NamedTuple):
             from emulator.tracing import check_traces
 
             check_traces(self.perfetto, self.sequence, self.window)
+
+    def open_page(self) -> RunPage | None:
+        """Return the page of the run that follows, if one is to be written; raise RefusedError."""
+        if self.html is None:
+            return None
+        from emulator.run_pages import RunPage
+
+        return RunPage(self.html)
 
     def write_traces(self, scenario: Scenario, seed: int) -> None:
         """Play the run again, exactly, and write its traces, if there are any to write."""

@@ -1,0 +1,168 @@
+"""Pieces of SVG that all figures of a page share: escaped elements, scales, ticks, fills.
+
+Colours are classes, which the page's style defines for light and dark; each owner has a colour and
+a pattern, so that neither alone carries a meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+COLOURS: Final = 8
+PATTERNS: Final = ("", "M-2 2l4 -4M0 8l8 -8M6 10l4 -4", "M2 2h2v2h-2z M6 6h2v2h-2z", "M0 2h8M0 6h8")
+"""Paths drawn over a colour, in a tile of 8 by 8: none, diagonals, dots, lines."""
+
+FILLS: Final = COLOURS * len(PATTERNS)
+"""The number of owners that can be told apart."""
+
+US_PER_S: Final = 1_000_000
+_STEPS_S: Final = (
+    *(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800),
+    *(3_600, 7_200, 14_400, 21_600, 43_200, 86_400, 172_800, 604_800),
+)
+"""Distances of ticks of a time axis, in seconds."""
+
+
+def element(name: str, content: str = "", /, **attributes: str | float | None) -> str:
+    """Return an element; *content* is markup already. An underscore in a name stands for a hyphen.
+
+    >>> element("rect", x=1.50, class_="gap", aria_label="a & b")
+    '<rect x="1.5" class="gap" aria-label="a &amp; b"/>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
+
+
+def _value(value: str | float) -> str:
+    return escape(value) if isinstance(value, str) else number(value)
+
+
+def number(value: float) -> str:
+    """Return a coordinate with at most one decimal.
+
+    >>> number(12.0), number(12.345)
+    ('12', '12.3')
+    """
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def text(x: float, y: float, content: str, **attributes: str | float | None) -> str:
+    """Return text at a point."""
+    return element("text", escape(content), x=x, y=y, **attributes)
+
+
+def title(content: str) -> str:
+    """Return the title of an element, which browsers show as a tool tip."""
+    return element("title", escape(content))
+
+
+def fill_of(index: int) -> str:
+    """Return the fill of the owner with a number: a colour and a pattern."""
+    return f"url(#p{index % FILLS})"
+
+
+def definitions() -> str:
+    """Return the patterns that figures refer to, once for a page."""
+    made = []
+    for index in range(FILLS):
+        colour = index % COLOURS
+        pattern = PATTERNS[(index + index // COLOURS) % len(PATTERNS)]
+        tile = element("rect", width=8, height=8, class_=f"c{colour}")
+        tile += element("path", d=pattern, class_="hatch") if pattern else ""
+        made.append(_pattern(f"p{index}", tile))
+    cross = element("path", d="M0 0l8 8M8 0l-8 8", class_="double-line")
+    outside = element("path", d="M-2 2l4 -4M0 8l8 -8M6 10l4 -4", class_="lane-line")
+    paused = element("path", d="M1 1h3v3h-3z M5 5h3v3h-3z", class_="lane-dot")
+    made += [_pattern("double", cross), _pattern("outside", outside), _pattern("paused", paused)]
+    defs = element("defs", "".join(made))
+    return element("svg", defs, width=0, height=0, class_="definitions", aria_hidden="true")
+
+
+def _pattern(name: str, tile: str) -> str:
+    return element("pattern", tile, id=name, width=8, height=8, patternUnits="userSpaceOnUse")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """Maps times of a run to horizontal positions."""
+
+    begin_us: int
+    end_us: int
+    width: float
+
+    def x(self, at_us: int) -> float:
+        """Return the position of a time; outside the scale, its nearer end."""
+        within = min(max(at_us, self.begin_us), self.end_us)
+        return (within - self.begin_us) * self.width / max(self.end_us - self.begin_us, 1)
+
+    def ticks(self, most: int = 9) -> list[int]:
+        """Return round times for an axis, at most about *most*."""
+        length_s = (self.end_us - self.begin_us) / US_PER_S
+        step_s = next((step for step in _STEPS_S if length_s / step <= most), length_s / most)
+        step_us = max(round(step_s * US_PER_S), 1)
+        first = -(-self.begin_us // step_us) * step_us
+        return list(range(first, self.end_us + 1, step_us))
+
+
+def tick_text(moment: str) -> str:
+    """Return a time for an axis: without the date, and without zero milliseconds.
+
+    >>> tick_text("2026-05-04 09:05:00.000"), tick_text("0:05:03.250")
+    ('09:05:00', '0:05:03.250')
+    """
+    return moment.rpartition(" ")[2].removesuffix(".000")
+
+
+def value_ticks(largest: float, most: int = 4) -> list[float]:
+    """Return round values from 0 to at most *largest*.
+
+    >>> value_ticks(4204), value_ticks(0)
+    ([0, 1000, 2000, 3000, 4000], [0])
+    """
+    if largest <= 0:
+        return [0]
+    step = next(step for step in _round_steps(largest) if largest / step <= most + 0.5)
+    return [step * place for place in range(int(largest / step) + 1)]
+
+
+def _round_steps(largest: float) -> Iterator[float]:
+    power = 10.0 ** (len(f"{int(largest)}") - 3)
+    if largest < 1:
+        power = 10.0 ** -len(f"{1 / largest:.0f}") / 10
+    while True:
+        for factor in (1, 2, 5):
+            step = power * factor
+            yield int(step) if step >= 1 else step
+        power *= 10
+
+
+Format = Callable[[float], str]
+
+
+def value_axis(
+    ticks: list[float], y_of: Callable[[float], float], width: float, words: Format
+) -> tuple[str, str]:
+    """Return horizontal grid lines, and their labels for the column of labels."""
+    lines = "".join(
+        element("line", x1=0, x2=width, y1=y_of(value), y2=y_of(value), class_="grid")
+        for value in ticks
+    )
+    labels = "".join(
+        text(LABELS_WIDTH - 6, y_of(value) + 4, words(value), class_="tick", text_anchor="end")
+        for value in ticks
+    )
+    return lines, labels
+
+
+LABELS_WIDTH: Final = 116
+"""Pixels of the column of labels at the left of a figure, which does not scroll."""
+
+WIDTH: Final = 1_000
+"""Pixels of a figure beside its labels."""

@@ -1,0 +1,227 @@
+"""What the timeline of a run shows, collected from its events: owners, members, faults, lag."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.report.timeline import LASTING
+
+
+class Span(NamedTuple):
+    """An owner of a partition, or the state of a member, for some time."""
+
+    begin_us: int
+    end_us: int
+    name: str
+
+
+class MemberState(enum.StrEnum):
+    """The state of a member's process, as its lane shows it."""
+
+    MEMBER = "member"
+    OUTSIDE = "not a member"
+    PAUSED = "paused"
+
+
+class Moment(NamedTuple):
+    """A fault, for as long as it lasts."""
+
+    begin_us: int
+    end_us: int
+    text: str
+
+
+class Sample(NamedTuple):
+    """The offsets of a group at one time, summed over its partitions."""
+
+    at_us: int
+    log_end: int
+    processed: int
+    committed: int
+
+
+@dataclass(slots=True)
+class GroupHistory:
+    """One consumer group."""
+
+    name: str
+    owners: dict[TopicPartition, list[Span]] = field(default_factory=dict)
+    members: dict[str, list[Span]] = field(default_factory=dict)
+    """By consumer: its states; no state while the process does not run."""
+
+    rebalances: list[Span] = field(default_factory=list)
+    """Each from its start until the group is stable, with its reason."""
+
+    samples: list[Sample] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class History:
+    """Everything that the timelines of a run show, except its ledger."""
+
+    groups: dict[str, GroupHistory] = field(default_factory=dict)
+    faults: list[Moment] = field(default_factory=list)
+    end_us: int = 0
+    events: int = 0
+    """The number of events of the run."""
+
+
+class Historian:
+    """Collects the history of a run; pass every event to ``feed``, then call ``close`` once."""
+
+    def __init__(self) -> None:
+        self._history = History()
+        self._open: dict[tuple[str, TopicPartition, str], int] = {}
+        self._states: dict[str, tuple[str, int, MemberState]] = {}
+        """By consumer: its group, since when, and its state."""
+
+        self._member_ids: dict[str, str] = {}
+        """By consumer: the newest of its member ids."""
+
+        self._before_pause: dict[str, MemberState] = {}
+        self._unstable: dict[str, tuple[int, str]] = {}
+        self._faults: dict[str, tuple[str, Moment]] = {}
+        """Without an end yet: verb, and what is known."""
+
+        self._handlers: dict[type, Callable[[int, Any], None]] = {
+            ev.EpochOpened: self._opened,
+            ev.EpochClosed: self._closed,
+            ev.ConsumerStarted: self._started,
+            ev.ConsumerStopped: lambda at, w: self._change(at, w.consumer, None),
+            ev.ConsumerPaused: self._paused,
+            ev.ConsumerResumed: self._resumed,
+            ev.MemberAdded: self._added,
+            ev.MemberRemoved: self._removed,
+            ev.ClientDropped: lambda at, w: self._change(at, w.consumer, MemberState.OUTSIDE),
+            ev.RebalanceStarted: lambda at, w: self._disturbed(at, w.group, w.reason),
+            ev.GroupEpochRaised: lambda at, w: self._disturbed(at, w.group, w.reason),
+            ev.GroupStabilised: lambda at, w: self._settled(at, w.group),
+            ev.GroupEmptied: lambda at, w: self._settled(at, w.group),
+            ev.FaultBegan: self._fault_began,
+            ev.FaultEnded: self._fault_ended,
+            ev.LagSampled: self._sampled,
+        }
+
+    def feed(self, event: ev.Event) -> None:
+        """Add an event, if the timeline shows it."""
+        self._history.events += 1
+        self._history.end_us = event.at_us
+        handler = self._handlers.get(type(event.what))
+        if handler is not None:
+            handler(event.at_us, event.what)
+
+    def close(self) -> History:
+        """Return the history; what still lasts ends with the run."""
+        end_us = self._history.end_us
+        for (group, partition, consumer), begin_us in self._open.items():
+            self._owners(group, partition).append(Span(begin_us, end_us, consumer))
+        for consumer in list(self._states):
+            self._change(end_us, consumer, None)
+        for group in list(self._unstable):
+            self._settled(end_us, group)
+        faults = [
+            moment._replace(end_us=end_us) if verb in LASTING else moment
+            for verb, moment in self._faults.values()
+        ]
+        self._history.faults = sorted([*self._history.faults, *faults])
+        for found in self._history.groups.values():
+            for spans in found.owners.values():
+                spans.sort()
+        return self._history
+
+    def _group(self, name: str) -> GroupHistory:
+        return self._history.groups.setdefault(name, GroupHistory(name))
+
+    def _owners(self, group: str, partition: TopicPartition) -> list[Span]:
+        return self._group(group).owners.setdefault(partition, [])
+
+    # -- owners ------------------------------------------------------------------------------
+
+    def _opened(self, at_us: int, what: ev.EpochOpened) -> None:
+        self._owners(what.group, what.partition)
+        self._open.setdefault((what.group, what.partition, what.consumer), at_us)
+
+    def _closed(self, at_us: int, what: ev.EpochClosed) -> None:
+        if what.why == ev.End.REOPENED:
+            return
+        begin_us = self._open.pop((what.group, what.partition, what.consumer), None)
+        if begin_us is not None:
+            self._owners(what.group, what.partition).append(Span(begin_us, at_us, what.consumer))
+
+    # -- members -----------------------------------------------------------------------------
+
+    def _started(self, at_us: int, what: ev.ConsumerStarted) -> None:
+        self._group(what.group).members.setdefault(what.consumer, [])
+        self._states[what.consumer] = (what.group, at_us, MemberState.OUTSIDE)
+
+    def _added(self, at_us: int, what: ev.MemberAdded) -> None:
+        self._member_ids[what.consumer] = what.member_id
+        self._change(at_us, what.consumer, MemberState.MEMBER)
+
+    def _removed(self, at_us: int, what: ev.MemberRemoved) -> None:
+        """Note the end of a membership, unless it is that of an earlier process."""
+        if self._member_ids.get(what.consumer) == what.member_id:
+            self._change(at_us, what.consumer, MemberState.OUTSIDE)
+
+    def _paused(self, at_us: int, what: ev.ConsumerPaused) -> None:
+        known = self._states.get(what.consumer)
+        if known is not None:
+            self._change(at_us, what.consumer, MemberState.PAUSED)
+            self._before_pause[what.consumer] = known[2]
+
+    def _resumed(self, at_us: int, what: ev.ConsumerResumed) -> None:
+        before = self._before_pause.pop(what.consumer, MemberState.MEMBER)
+        self._change(at_us, what.consumer, before)
+
+    def _change(self, at_us: int, consumer: str, state: MemberState | None) -> None:
+        """Begin another state of a running process; None: it ended."""
+        known = self._states.get(consumer)
+        if known is None:
+            return
+        group, since_us, before = known
+        if state is not None and consumer in self._before_pause and before is MemberState.PAUSED:
+            self._before_pause[consumer] = state
+            return
+        if state is before:
+            return
+        if since_us < at_us:
+            self._group(group).members[consumer].append(Span(since_us, at_us, before))
+        if state is None:
+            del self._states[consumer]
+        else:
+            self._states[consumer] = (group, at_us, state)
+
+    # -- the group ---------------------------------------------------------------------------
+
+    def _disturbed(self, at_us: int, group: str, reason: str) -> None:
+        self._unstable.setdefault(group, (at_us, reason))
+
+    def _settled(self, at_us: int, group: str) -> None:
+        began = self._unstable.pop(group, None)
+        if began is not None:
+            self._group(group).rebalances.append(Span(began[0], at_us, began[1]))
+
+    def _sampled(self, at_us: int, what: ev.LagSampled) -> None:
+        total = Sample(
+            at_us,
+            sum(what.log_ends),
+            sum(max(offset, 0) for offset in what.processed),
+            sum(max(offset, 0) for offset in what.committed),
+        )
+        self._group(what.group).samples.append(total)
+
+    # -- faults ------------------------------------------------------------------------------
+
+    def _fault_began(self, at_us: int, what: ev.FaultBegan) -> None:
+        moment = Moment(at_us, at_us, f"{what.verb} {what.target}")
+        self._faults[what.fault] = what.verb, moment
+
+    def _fault_ended(self, at_us: int, what: ev.FaultEnded) -> None:
+        began = self._faults.pop(what.fault, None)
+        if began is not None:
+            self._history.faults.append(began[1]._replace(end_us=at_us))

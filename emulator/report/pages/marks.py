@@ -1,0 +1,70 @@
+"""Marks of ledger entries on a timeline: each links to the entry's place on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from emulator.ledger.entries import Entry, EntryKind
+from emulator.report.pages.drawing import TimeScale, element, title
+from emulator.report.pages.thinning import largest
+from emulator.report.wording import counted
+
+MOST_MARKS: Final = 300
+
+SHAPES: Final[Mapping[EntryKind, str]] = {
+    EntryKind.REPROCESSED: "M0 -7L7 6H-7Z",
+    EntryKind.LOST: "M-6 -3L-3 -6L0 -3L3 -6L6 -3L3 0L6 3L3 6L0 3L-3 6L-6 3L-3 0Z",
+    EntryKind.TRUNCATED: "M0 -7L7 0L0 7L-7 0Z",
+    EntryKind.PARTIAL: "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
+}
+"""Paths around the point of a mark: triangle, cross, rhombus, circle."""
+
+NAMES: Final[Mapping[EntryKind, str]] = {
+    EntryKind.REPROCESSED: "reprocessed",
+    EntryKind.LOST: "lost",
+    EntryKind.TRUNCATED: "truncated before processing",
+    EntryKind.PARTIAL: "in flight at the kill",
+}
+
+
+def anchor_of(entry: str, prefix: str = "") -> str:
+    """Return the id of an entry's place on a page; *prefix*: of a part of the page."""
+    return f"{prefix}entry-{entry}"
+
+
+def glyph(kind: EntryKind, x: float, y: float, scale: float = 1) -> str:
+    """Return the shape of a kind of entry at a point."""
+    place = f"translate({x:.1f} {y:.1f})" + (f" scale({scale})" if scale != 1 else "")
+    return element("path", d=SHAPES[kind], transform=place, class_=f"mark {kind.value}")
+
+
+def glyphs(
+    entries: Sequence[Entry],
+    places: Mapping[str, float],
+    scale: TimeScale,
+    moment: Callable[[int], str],
+) -> tuple[str, int]:
+    """Return the marks of the largest entries, and the number of the others.
+
+    *places*: the middle of each row, by partition.
+    """
+    drawable = [entry for entry in entries if str(entry.topic_partition) in places]
+    shown, left_out = largest(drawable, MOST_MARKS, lambda entry: entry.count)
+    drawn = []
+    for entry in shown:
+        owner = entry.second_owner or entry.first_owner
+        assert owner is not None, "entries without a time are left out before"
+        x = min(max(scale.x(owner.at_us), 8), scale.width - 8)
+        words = f"{words_of(entry)} at {moment(owner.at_us)}"
+        shape = glyph(entry.kind, x, places[str(entry.topic_partition)])
+        target = f"#{anchor_of(entry.id)}"
+        drawn.append(element("a", title(words) + shape, href=target, aria_label=words))
+    return "".join(drawn), left_out
+
+
+def words_of(entry: Entry) -> str:
+    """Return an entry in a few words."""
+    cause = f", {entry.cause}" if entry.cause else ""
+    records = counted(entry.count, "record")
+    return f"{entry.id}: {entry.topic_partition}, {records} {NAMES[entry.kind]}{cause}"

@@ -1,0 +1,257 @@
+"""The page of one run: the answer, five figures, a timeline for each group, and its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from emulator.ledger.entries import Entry, Ledger, Owner
+from emulator.report.advice import WHY
+from emulator.report.entry_screen import Line
+from emulator.report.event_wording import link_text
+from emulator.report.pages.history import GroupHistory, History
+from emulator.report.pages.marks import NAMES, anchor_of, words_of
+from emulator.report.pages.page import (
+    Cell,
+    EntryDetails,
+    EventLine,
+    Figure,
+    Number,
+    Page,
+    Part,
+    Table,
+    render,
+)
+from emulator.report.pages.thinning import largest
+from emulator.report.pages.timeline import draw_timeline
+from emulator.report.run_screen import hints_of, run_screen
+from emulator.report.subject import FinishedRun
+from emulator.report.wording import counted, duration, figure
+
+Moment = Callable[[int], str]
+Sequences = Mapping[str, Sequence[Line]]
+"""The sequences of events of some entries, by entry."""
+
+MOST_GROUPS: Final = 4
+MOST_ENTRIES: Final = 200
+"""Entries with a place on the page; the ledger may have more."""
+
+CLOSE_UP_FROM: Final = 6
+"""How many times longer than its interesting part a run is that gets a second figure of that part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContent:
+    """What the page of a run shows besides the report."""
+
+    history: History
+    sequences: Sequences
+    version: str
+    """Of this program."""
+
+
+def run_page(run: FinishedRun, content: RunContent) -> str:
+    """Return the page of a run as HTML; the same run gives the same bytes."""
+    subject, screen = run.subject, list(run_screen(run))
+    facts = [f"seed {run.seed}", f"{subject.run_for} long", f"Apache Kafka {subject.kafka}"]
+    return render(
+        Page(
+            title=subject.title,
+            facts=" | ".join([subject.name, *facts, content.version]),
+            answer=answer_of(screen),
+            numbers=numbers_of(run),
+            parts=[
+                timeline_part(run.ledger, content.history, subject.moment),
+                *entry_parts(run.ledger.entries, content.sequences, subject.moment),
+                *_hints(run),
+            ],
+            text="\n".join(screen),
+        )
+    )
+
+
+def answer_of(screen: Sequence[str]) -> list[str]:
+    """Return the first paragraph of a report below its heading, as one text for each sentence."""
+    after_heading = screen[screen.index("") + 1 :]
+    end = after_heading.index("") if "" in after_heading else len(after_heading)
+    return [" ".join(line.strip() for line in after_heading[:end])]
+
+
+def numbers_of(run: FinishedRun) -> list[Number]:
+    """Return the five figures at the top of a run's page."""
+    metrics = run.metrics
+    first_s = [row["first_s"] for row in metrics.listings["takeovers"]]
+    last = (
+        Number(duration(max(first_s)), "slowest takeover")
+        if first_s
+        else Number(figure(metrics["lag_processed_peak"]), "lag at its peak (records)")
+    )
+    return [
+        Number(f"{run.ledger.reprocessed:,}", "records reprocessed", run.ledger.reprocessed > 0),
+        Number(f"{run.ledger.lost:,}", "records lost", run.ledger.lost > 0),
+        Number(figure(metrics["rebalances"]), "rebalances"),
+        Number(duration(metrics["downtime_max_s"]), "longest time without an owner"),
+        last,
+    ]
+
+
+# -- timelines ---------------------------------------------------------------------------------
+
+
+def timeline_part(
+    ledger: Ledger, history: History, moment: Moment, title: str = "Timeline"
+) -> Part:
+    """Return the timelines of a run's groups, the ones with most entries if there are many."""
+    sizes = ledger.tally(lambda entry: entry.group)
+    groups, left_out = largest(
+        history.groups.values(), MOST_GROUPS, lambda group: sizes.get(group.name, 0)
+    )
+    figures = [
+        shown
+        for group in groups
+        for shown in group_figures(group, history, ledger.entries, moment, 1 / len(groups))
+    ]
+    more = f"{counted(left_out, 'further group is', 'further groups are')} not drawn."
+    return Part(
+        title=title,
+        anchor="timeline",
+        figures=figures,
+        has_key=True,
+        paragraphs=[more] if left_out else [],
+    )
+
+
+def group_figures(
+    group: GroupHistory, history: History, entries: Sequence[Entry], moment: Moment, share: float
+) -> Iterator[Figure]:
+    """Yield the timeline of a group, and a close-up of the faults if they are a small part of it."""
+    mine = [entry for entry in entries if entry.group == group.name]
+    close = close_up(group, history, mine)
+    share = share / 2 if close else share
+    name = f"Timeline of group {group.name}"
+    whole = draw_timeline(group, history, mine, moment, name=name, share=share)
+    yield Figure(title=f"Group {group.name}", caption=CAPTION, drawing=whole)
+    if close:
+        name = f"{name}, {moment(close[0])} to {moment(close[1])}"
+        near = draw_timeline(group, history, mine, moment, name=name, window=close, share=share)
+        title = f"Group {group.name}, from {moment(close[0])} to {moment(close[1])}"
+        yield Figure(
+            title=title, caption="The same, around faults, rebalances and entries.", drawing=near
+        )
+
+
+CAPTION: Final = (
+    "Each row is a partition; its fill is its owner. Broken outline: no owner. Crossed: two owners at "
+    "once. The marks link to the entries below: a triangle where records were reprocessed, a cross where "
+    "the group continued beyond lost ones. Offsets are summed over partitions, from the lowest one on; lag "
+    "is counted from committed and from processed offsets."
+)
+
+
+def close_up(
+    group: GroupHistory, history: History, entries: Sequence[Entry]
+) -> tuple[int, int] | None:
+    """Return the part of the run with faults, rebalances and entries, if it is much shorter."""
+    owners = [entry.second_owner or entry.first_owner for entry in entries]
+    times = [owner.at_us for owner in owners if owner is not None]
+    times += [at for fault in history.faults for at in (fault.begin_us, fault.end_us)]
+    first_us = min(times, default=0)
+    times += [span.end_us for span in group.rebalances if span.begin_us >= first_us]
+    if not times:
+        return None
+    length_us = max(max(times) - first_us, history.end_us // 200, 1)
+    begin_us = max(first_us - length_us // 10, 0)
+    end_us = min(first_us + length_us + length_us // 10, history.end_us)
+    return (begin_us, end_us) if history.end_us >= CLOSE_UP_FROM * length_us else None
+
+
+# -- entries -----------------------------------------------------------------------------------
+
+
+def entry_parts(
+    entries: Sequence[Entry], sequences: Sequences, moment: Moment, prefix: str = ""
+) -> Iterator[Part]:
+    """Yield the ledger: a table of its largest entries, and each with its sequence of events."""
+    if not entries:
+        return
+    shown, left_out = largest(entries, MOST_ENTRIES, lambda entry: entry.count)
+    facts = f"The {len(shown)} largest of {len(entries):,} entries." if left_out else ""
+    yield Part(
+        title="Ledger",
+        anchor=f"{prefix}ledger",
+        facts=facts,
+        tables=[table_of_entries(shown, moment, prefix)],
+        entries=[entry_details(each, sequences.get(each.id), moment, prefix) for each in shown],
+    )
+
+
+def table_of_entries(entries: Sequence[Entry], moment: Moment, prefix: str = "") -> Table:
+    """Return entries as a table; each links to its details."""
+    head = ("entry", "what", "partition", "offsets", "records", "first", "then", "at", "cause")
+    rows = [
+        (
+            Cell(entry.id, anchor_of(entry.id, prefix)),
+            NAMES[entry.kind],
+            str(entry.topic_partition),
+            _offsets(entry),
+            f"{entry.count:,}",
+            _name(entry.first_owner),
+            _name(entry.second_owner),
+            _at(entry, moment),
+            str(entry.cause or ""),
+        )
+        for entry in entries
+    ]
+    return Table(caption="Ranges of records, each with one cause", rows=[head, *rows])
+
+
+def _offsets(entry: Entry) -> str:
+    return f"{entry.first}..{entry.last}" if entry.count > 1 else f"{entry.first}"
+
+
+def _name(owner: Owner | None) -> str:
+    return owner.consumer if owner else ""
+
+
+def _at(entry: Entry, moment: Moment) -> str:
+    owner = entry.second_owner or entry.first_owner
+    return moment(owner.at_us) if owner else ""
+
+
+def entry_details(
+    entry: Entry, lines: Sequence[Line] | None, moment: Moment, prefix: str = ""
+) -> EntryDetails:
+    """Return an entry with its facts and its sequence of events; without *lines*, with its chain."""
+    facts = [("offsets", _offsets(entry))]
+    if entry.cause is not None:
+        detail = f" ({entry.detail})" if entry.detail else ""
+        facts += [("cause", f"{entry.cause}{detail}"), ("meaning", WHY[entry.cause])]
+    if entry.root is not None:
+        root = f"{entry.root.verb} {entry.root.target} at {moment(entry.root.at_us)}"
+        facts.append(("root", root))
+    facts += [
+        (name, f"{owner.consumer}, generation {owner.generation}, {moment(owner.at_us)}")
+        for name, owner in (("first", entry.first_owner), ("then", entry.second_owner))
+        if owner is not None
+    ]
+    if lines is None:
+        shown = [EventLine(moment(link.at_us), link_text(link), True) for link in entry.chain]
+    else:
+        shown = [EventLine(moment(line.at_us), line.text, line.shown) for line in lines]
+    return EntryDetails(
+        anchor=anchor_of(entry.id, prefix),
+        title=words_of(entry),
+        facts=facts,
+        lines=shown,
+        note="" if lines is not None else f"rebalance explain shows every event of {entry.id}.",
+    )
+
+
+def _hints(run: FinishedRun) -> Iterator[Part]:
+    hints = hints_of(run)
+    if hints:
+        yield Part(title="Hints", anchor="hints", items=hints)
+    if run.expectations:
+        texts = [f"{'ok' if one.ok else 'FAILED'}: {one.message}" for one in run.expectations]
+        yield Part(title="Expectations", anchor="expectations", items=texts)

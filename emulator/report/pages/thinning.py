@@ -1,0 +1,177 @@
+"""Reduce a history to what a page can show: many short changes of many partitions become fewer.
+
+Time is cut into equal steps, as many as the number of rows permits. In a step with several changes
+the owner that held the partition longest is shown. A time without an owner, or with two owners, is
+shown for a whole step even if it is shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeVar
+
+from assignors.types import TopicPartition
+from emulator.report.pages.history import Sample, Span
+
+MOST_PIECES: Final = 24_000
+"""Pieces of all rows of a page; each takes about 15 bytes."""
+
+MOST_STEPS: Final = 1_200
+MOST_ROWS: Final = 1_000
+MOST_SAMPLES: Final = 400
+
+NOBODY: Final = ""
+"""The owner of a partition that has none."""
+
+
+class Piece(NamedTuple):
+    """One owner of a row between two times; two owners share a time in ``Row.doubles``."""
+
+    begin_us: int
+    end_us: int
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The owners of one partition."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+    gaps: tuple[Piece, ...]
+    """Between its first owner and the end: times without an owner."""
+
+    doubles: tuple[Piece, ...]
+    """Times with more than one owner; ``owner`` names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a group, and what was reduced."""
+
+    rows: tuple[Row, ...]
+    step_us: int
+    """The length of a step; 0: nothing was reduced."""
+
+    merged: int
+    """The number of pieces that are not shown."""
+
+    rows_left_out: int
+
+
+def rows_of(
+    owners: Mapping[TopicPartition, Sequence[Span]], begin_us: int, end_us: int, budget: int
+) -> Rows:
+    """Return a row for each partition, with at most *budget* pieces in all."""
+    names = sorted(owners)
+    shown = names[:MOST_ROWS]
+    exact = [_exact(str(name), owners[name], end_us) for name in shown]
+    pieces = sum(map(_size, exact))
+    left_out = len(names) - len(shown)
+    if pieces <= budget:
+        return Rows(tuple(exact), 0, 0, left_out)
+    steps = max(min(MOST_STEPS, budget // max(len(shown), 1)), 10)
+    step_us = max(-(-(end_us - begin_us) // steps), 1)
+    rows = tuple(_stepped(row, step_us) for row in exact)
+    return Rows(rows, step_us, pieces - sum(map(_size, rows)), left_out)
+
+
+def _size(row: Row) -> int:
+    return len(row.pieces) + len(row.gaps) + len(row.doubles)
+
+
+def _exact(name: str, spans: Sequence[Span], end_us: int) -> Row:
+    """Return the pieces, gaps and doubles of a row without reduction."""
+    gaps, doubles = [], []
+    held_us = spans[0].begin_us if spans else end_us
+    holder = ""
+    for span in spans:
+        if span.begin_us > held_us:
+            gaps.append(Piece(held_us, span.begin_us, NOBODY))
+        elif span.begin_us < min(held_us, span.end_us):
+            both = f"{holder} and {span.name}"
+            doubles.append(Piece(span.begin_us, min(held_us, span.end_us), both))
+        if span.end_us >= held_us:
+            held_us, holder = span.end_us, span.name
+    if held_us < end_us:
+        gaps.append(Piece(held_us, end_us, NOBODY))
+    pieces = tuple(Piece(*span) for span in _joined(spans))
+    return Row(name, pieces, tuple(gaps), tuple(doubles))
+
+
+def _joined(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield spans; those of one owner that touch each other as one."""
+    last: Span | None = None
+    for span in spans:
+        if last is not None and last.name == span.name and last.end_us >= span.begin_us:
+            last = last._replace(end_us=max(last.end_us, span.end_us))
+            continue
+        if last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last
+
+
+def _stepped(row: Row, step_us: int) -> Row:
+    """Return a row with one owner in each step."""
+    longest: dict[int, tuple[int, str]] = {}
+    for piece in row.pieces:
+        for step in range(piece.begin_us // step_us, -(-piece.end_us // step_us)):
+            begin_us = max(piece.begin_us, step * step_us)
+            held_us = min(piece.end_us, (step + 1) * step_us) - begin_us
+            longest[step] = max(longest.get(step, (0, "")), (held_us, piece.owner))
+    owned = [(step, owner) for step, (_, owner) in sorted(longest.items())]
+    pieces = tuple(_runs(owned, step_us))
+    return Row(row.name, pieces, _blocks(row.gaps, step_us), _blocks(row.doubles, step_us))
+
+
+def _blocks(pieces: Iterable[Piece], step_us: int) -> tuple[Piece, ...]:
+    """Return gaps or doubles, each as all steps that it touches."""
+    touched = {
+        step: piece.owner
+        for piece in pieces
+        for step in range(piece.begin_us // step_us, -(-piece.end_us // step_us))
+    }
+    return tuple(_runs(sorted(touched.items()), step_us))
+
+
+def _runs(owned: Sequence[tuple[int, str]], step_us: int) -> Iterator[Piece]:
+    """Yield adjacent steps of one owner as one piece."""
+    at = 0
+    while at < len(owned):
+        first, owner = owned[at]
+        last = first
+        while at + 1 < len(owned) and owned[at + 1] == (last + 1, owner):
+            at, last = at + 1, last + 1
+        yield Piece(first * step_us, (last + 1) * step_us, owner)
+        at += 1
+
+
+def thin_samples(samples: Sequence[Sample]) -> list[Sample]:
+    """Return at most about :data:`MOST_SAMPLES` samples: of each stretch those of least and most lag."""
+    if len(samples) <= MOST_SAMPLES:
+        return list(samples)
+    length = -(-2 * len(samples) // MOST_SAMPLES)
+    kept: list[Sample] = []
+    for at in range(0, len(samples), length):
+        part = samples[at : at + length]
+        ends = {min(part, key=_lag), max(part, key=_lag)}
+        kept += sorted(ends)
+    return sorted({*kept, samples[0], samples[-1]})
+
+
+def _lag(sample: Sample) -> int:
+    return sample.log_end - sample.processed
+
+
+T = TypeVar("T")
+
+
+def largest(values: Iterable[T], most: int, size: Callable[[T], int]) -> tuple[list[T], int]:
+    """Return the *most* largest values in their own order, and the number of the others."""
+    numbered = list(enumerate(values))
+    kept = sorted(numbered, key=lambda one: (-size(one[1]), one[0]))[:most]
+    return [value for _, value in sorted(kept, key=itemgetter(0))], len(numbered) - len(kept)

@@ -1,0 +1,378 @@
+"""Draw the timeline of a consumer group: owners, members, offsets and lag on one time axis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from emulator.ledger.entries import Entry
+from emulator.report.pages.drawing import (
+    FILLS,
+    LABELS_WIDTH,
+    WIDTH,
+    TimeScale,
+    element,
+    fill_of,
+    number,
+    text,
+    tick_text,
+    title,
+    value_axis,
+    value_ticks,
+)
+from emulator.report.pages.history import GroupHistory, History, MemberState, Moment, Sample, Span
+from emulator.report.pages.marks import glyphs
+from emulator.report.pages.thinning import (
+    MOST_PIECES,
+    Piece,
+    Rows,
+    largest,
+    rows_of,
+    thin_samples,
+)
+from emulator.report.wording import counted, duration, figure
+
+MOST_TITLED: Final = 2_000
+"""Pieces with a tool tip of their own; more are drawn as one shape for each owner."""
+
+MOST_LINES: Final = 60
+"""Faults drawn as lines."""
+
+MOST_BANDS: Final = 250
+"""Rebalances drawn as bands."""
+
+MOST_LANES: Final = 60
+TOP: Final = 30
+CURVES: Final = 110
+"""Heights in pixels: of the part for the names of faults, and of each part with curves."""
+
+BETWEEN: Final = 26
+
+
+@dataclass(slots=True)
+class Canvas:
+    """What has been drawn: the figure, and the labels at its left."""
+
+    scale: TimeScale
+    moment: Callable[[int], str]
+    drawn: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What was reduced or left out, in sentences."""
+
+    bottom: float = TOP
+
+    def label(self, y: float, content: str, kind: str = "tick") -> None:
+        """Add a label at the left."""
+        self.labels.append(text(LABELS_WIDTH - 6, y, content, class_=kind, text_anchor="end"))
+
+    def heading(self, content: str) -> None:
+        """Begin a part of the figure with its name."""
+        self.bottom += BETWEEN
+        self.labels.append(text(0, self.bottom - 8, content, class_="part"))
+
+    def rect(self, begin_us: int, end_us: int, y: float, height: float) -> dict[str, float]:
+        """Return the attributes of a rectangle between two times, at least half a pixel wide."""
+        x = self.scale.x(begin_us)
+        return {"x": x, "y": y, "width": max(self.scale.x(end_us) - x, 0.5), "height": height}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A finished figure as SVG, in two parts side by side."""
+
+    labels: str
+    figure: str
+    owners: tuple[str, ...]
+    """Consumers in the order of their fills."""
+
+    notes: tuple[str, ...]
+    faults: tuple[tuple[str, str], ...]
+    """The faults that are drawn as lines: number, and time with text."""
+
+
+def draw_timeline(
+    group: GroupHistory,
+    history: History,
+    entries: Sequence[Entry],
+    moment: Callable[[int], str],
+    *,
+    name: str,
+    window: tuple[int, int] | None = None,
+    share: float = 1.0,
+) -> Drawing:
+    """Return the timeline of a group.
+
+    *entries*: those of the group. *name*: of the figure, for those who do not see it. *window*: the
+    part of the run, by default all. *share*: of the page's pieces that the figure may use.
+    """
+    begin_us, end_us = window or (0, history.end_us)
+    canvas = Canvas(TimeScale(begin_us, end_us, WIDTH), moment)
+    clipped = {tp: _clipped(spans, begin_us, end_us) for tp, spans in group.owners.items()}
+    rows = rows_of(clipped, begin_us, end_us, round(MOST_PIECES * share))
+    owners = sorted({span.name for spans in clipped.values() for span in spans}, key=_natural)
+    canvas.heading("partitions")
+    places = _draw_rows(canvas, rows, {each: at for at, each in enumerate(owners)})
+    _draw_lanes(canvas, group.members)
+    _draw_curves(canvas, [one for one in group.samples if begin_us <= one.at_us <= end_us])
+    bands = _bands(canvas, group.rebalances)
+    lines, faults = _fault_lines(canvas, history.faults)
+    inside = [entry for entry in entries if _is_inside(entry, begin_us, end_us)]
+    marks, left_out = glyphs(inside, places, canvas.scale, moment)
+    if left_out:
+        canvas.notes.append(
+            f"{counted(left_out, 'smaller entry', 'smaller entries')} have no mark."
+        )
+    axis = _axis(canvas)
+    parts = [bands, axis, *canvas.drawn, lines, marks]
+    height = canvas.bottom + BETWEEN
+    return Drawing(
+        labels=_svg("".join(canvas.labels), LABELS_WIDTH, height, "labels", None),
+        figure=_svg("".join(parts), WIDTH, height, "figure", name),
+        owners=tuple(owners),
+        notes=tuple(canvas.notes),
+        faults=tuple(faults),
+    )
+
+
+def _svg(content: str, width: float, height: float, kind: str, name: str | None) -> str:
+    box = f"0 0 {number(width)} {number(height)}"
+    about = {"role": "group", "aria_label": name} if name else {"aria_hidden": "true"}
+    return element("svg", content, class_=kind, width=width, height=height, viewBox=box, **about)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a sort key by which ``billing-2`` precedes ``billing-10``."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ]
+
+
+def _clipped(spans: Sequence[Span], begin_us: int, end_us: int) -> list[Span]:
+    return [
+        Span(max(span.begin_us, begin_us), min(span.end_us, end_us), span.name)
+        for span in spans
+        if span.end_us >= begin_us and span.begin_us <= end_us
+    ]
+
+
+def _is_inside(entry: Entry, begin_us: int, end_us: int) -> bool:
+    owner = entry.second_owner or entry.first_owner
+    return owner is not None and begin_us <= owner.at_us <= end_us
+
+
+# -- partitions --------------------------------------------------------------------------------
+
+
+def _draw_rows(canvas: Canvas, rows: Rows, owners: Mapping[str, int]) -> dict[str, float]:
+    """Draw the partitions; return the middle of each row by its partition."""
+    height = _row_height(len(rows.rows))
+    each_label = max(round(14 / height), 1)
+    places: dict[str, float] = {}
+    titled = sum(len(row.pieces) for row in rows.rows) <= MOST_TITLED
+    shapes: dict[int, list[str]] = {}
+    top = canvas.bottom
+    for place, row in enumerate(rows.rows):
+        y = top + place * height
+        places[row.name] = y + height / 2
+        if place % each_label == 0:
+            canvas.label(
+                y + min(height, 14) - 2, row.name if len(row.name) < 17 else f"…{row.name[-15:]}"
+            )
+        for piece in row.gaps:
+            canvas.drawn.append(_gap(canvas, row.name, piece, y, height, titled=titled))
+        for piece in row.pieces:
+            index = owners[piece.owner]
+            if titled:
+                canvas.drawn.append(_piece(canvas, row.name, piece, y, height, index))
+            else:
+                shapes.setdefault(index % FILLS, []).append(_outline(canvas, piece, y, height))
+        for piece in row.doubles:
+            shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
+            tip = title(f"{row.name}: two owners, {piece.owner}, {_times(canvas, piece)}")
+            canvas.drawn.append(element("rect", tip, class_="double", **shape))
+    for index, outlines in sorted(shapes.items()):
+        canvas.drawn.append(element("path", d="".join(outlines), fill=fill_of(index)))
+    canvas.bottom = top + len(rows.rows) * height
+    canvas.notes += _reductions(rows)
+    return places
+
+
+def _reductions(rows: Rows) -> Iterator[str]:
+    if rows.step_us:
+        yield (
+            f"Drawn in steps of {duration(rows.step_us / 1e6)}: each shows the owner that held the "
+            f"partition longest, and every time without an owner or with two; "
+            f"{counted(rows.merged, 'shorter change is', 'shorter changes are')} not visible."
+        )
+    if rows.rows_left_out:
+        yield f"{counted(rows.rows_left_out, 'further partition is', 'further partitions are')} not drawn."
+
+
+def _row_height(rows: int) -> float:
+    """Return the height of a row: all rows together take at most about 1,600 pixels."""
+    return max(min(20.0, 1_600 / max(rows, 1)), 1.5)
+
+
+def _inner(height: float) -> float:
+    """Return the height of the shape in a row, which leaves a line between large rows."""
+    return height - 2 if height >= 8 else height
+
+
+def _times(canvas: Canvas, piece: Piece) -> str:
+    length = duration((piece.end_us - piece.begin_us) / 1e6)
+    return f"{canvas.moment(piece.begin_us)} to {canvas.moment(piece.end_us)} ({length})"
+
+
+def _piece(canvas: Canvas, row: str, piece: Piece, y: float, height: float, index: int) -> str:
+    shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
+    tip = title(f"{row}: {piece.owner}, {_times(canvas, piece)}")
+    drawn = element("rect", tip, fill=fill_of(index), class_="piece", **shape)
+    if height >= 12 and shape["width"] > 8 * len(piece.owner):
+        inside = text(shape["x"] + 4, y + height / 2 + 3.5, piece.owner, class_="owner")
+        return drawn + inside
+    return drawn
+
+
+def _gap(canvas: Canvas, row: str, piece: Piece, y: float, height: float, *, titled: bool) -> str:
+    shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
+    tip = title(f"{row}: no owner, {_times(canvas, piece)}") if titled else ""
+    return element("rect", tip, class_="gap", **shape)
+
+
+def _outline(canvas: Canvas, piece: Piece, y: float, height: float) -> str:
+    shape = canvas.rect(piece.begin_us, piece.end_us, y, height)
+    across, down = number(shape["width"]), number(_inner(height))
+    return f"M{number(shape['x'])} {number(y)}h{across}v{down}h-{across}z"
+
+
+# -- members -----------------------------------------------------------------------------------
+
+LANES: Final[Mapping[str, str]] = {
+    MemberState.MEMBER: "lane-member",
+    MemberState.OUTSIDE: "lane-outside",
+    MemberState.PAUSED: "lane-paused",
+}
+
+
+def _draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]]) -> None:
+    names = sorted(members, key=_natural)
+    shown, left_out = largest(names, MOST_LANES, lambda name: len(members[name]))
+    canvas.heading("members")
+    height = 14.0 if len(shown) <= 30 else 9.0
+    for name in shown:
+        canvas.label(canvas.bottom + height - 3, name if len(name) < 17 else f"…{name[-15:]}")
+        for span in _clipped(members[name], canvas.scale.begin_us, canvas.scale.end_us):
+            shape = canvas.rect(span.begin_us, span.end_us, canvas.bottom + 1, height - 3)
+            tip = title(f"{name}: {span.name}, {_times(canvas, Piece(*span))}")
+            canvas.drawn.append(element("rect", tip, class_=LANES[span.name], **shape))
+        canvas.bottom += height
+    if left_out:
+        canvas.notes.append(f"{counted(left_out, 'member')} with fewer changes are not drawn.")
+
+
+# -- offsets and lag ---------------------------------------------------------------------------
+
+
+def _draw_curves(canvas: Canvas, samples: Sequence[Sample]) -> None:
+    thinned = thin_samples(samples)
+    if not thinned:
+        return
+    canvas.heading("offsets")
+    least = min(min(one.log_end, one.processed, one.committed) for one in thinned)
+    offsets = (
+        ("log-end", [one.log_end - least for one in thinned]),
+        ("processed", [one.processed - least for one in thinned]),
+        ("committed", [one.committed - least for one in thinned]),
+    )
+    _draw_panel(canvas, thinned, offsets, lambda value: figure(value + least))
+    canvas.heading("lag")
+    lags = (
+        ("committed", [max(one.log_end - one.committed, 0) for one in thinned]),
+        ("processed", [max(one.log_end - one.processed, 0) for one in thinned]),
+    )
+    _draw_panel(canvas, thinned, lags, figure)
+
+
+def _draw_panel(
+    canvas: Canvas,
+    samples: Sequence[Sample],
+    curves: Sequence[tuple[str, Sequence[int]]],
+    words: Callable[[float], str],
+) -> None:
+    """Draw curves over time, below each other on one scale from 0."""
+    top = canvas.bottom
+    most = max((max(values) for _, values in curves), default=0)
+
+    def y_of(value: float) -> float:
+        return top + CURVES - (CURVES - 8) * value / max(most, 1)
+
+    lines, labels = value_axis(value_ticks(most), y_of, WIDTH, words)
+    canvas.drawn.append(lines)
+    canvas.labels.append(labels)
+    for kind, values in curves:
+        points = " ".join(
+            f"{number(canvas.scale.x(sample.at_us))},{number(y_of(value))}"
+            for sample, value in zip(samples, values, strict=True)
+        )
+        canvas.drawn.append(element("polyline", points=points, class_=f"curve {kind}"))
+    canvas.bottom += CURVES
+
+
+# -- across all parts --------------------------------------------------------------------------
+
+
+def _axis(canvas: Canvas) -> str:
+    drawn = []
+    for at_us in canvas.scale.ticks():
+        x, words = canvas.scale.x(at_us), tick_text(canvas.moment(at_us))
+        anchor = "start" if x < 30 else "end" if x > WIDTH - 30 else "middle"
+        drawn.append(element("line", x1=x, x2=x, y1=TOP + 8, y2=canvas.bottom, class_="grid"))
+        places = (TOP + 4, canvas.bottom + 16)
+        drawn += [text(x, y, words, class_="tick", text_anchor=anchor) for y in places]
+    return "".join(drawn)
+
+
+def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
+    """Return a band for each rebalance, the longest ones if there are many."""
+    scale = canvas.scale
+    inside = _clipped(rebalances, scale.begin_us, scale.end_us)
+    shown, left_out = largest(inside, MOST_BANDS, lambda span: span.end_us - span.begin_us)
+    if left_out:
+        canvas.notes.append(f"{counted(left_out, 'shorter rebalance')} are not drawn.")
+    height = canvas.bottom - TOP - 8
+    bands = []
+    for span in shown:
+        shape = canvas.rect(span.begin_us, span.end_us, TOP + 8, height)
+        shape["width"] = max(shape["width"], 2)
+        tip = title(f"rebalance: {span.name}, {_times(canvas, Piece(*span))}")
+        bands.append(element("rect", tip, class_="rebalance", **shape))
+    return "".join(bands)
+
+
+def _fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tuple[str, str]]]:
+    """Return a numbered line for each fault, and the texts of the numbers."""
+    scale = canvas.scale
+    inside = [one for one in faults if scale.begin_us <= one.begin_us <= scale.end_us]
+    shown, left_out = largest(inside, MOST_LINES, lambda one: one.end_us - one.begin_us)
+    if left_out:
+        canvas.notes.append(f"{counted(left_out, 'shorter fault')} are not drawn.")
+    lines, named, busy = [], [], -99.0
+    for place, fault in enumerate(shown, 1):
+        x, label = scale.x(fault.begin_us), f"F{place}"
+        length = duration((fault.end_us - fault.begin_us) / 1e6)
+        lasted = f", for {length}" if fault.end_us > fault.begin_us else ""
+        words = f"{canvas.moment(fault.begin_us)} {fault.text}{lasted}"
+        line = element("line", title(f"{label}: {words}"), x1=x, x2=x, y1=16, y2=canvas.bottom)
+        lines.append(element("g", line, class_="fault"))
+        if fault.end_us > fault.begin_us:
+            shape = canvas.rect(fault.begin_us, fault.end_us, 16, 4)
+            lines.append(element("rect", class_="fault-length", **shape))
+        if x - busy >= 22:
+            anchor = "end" if x > WIDTH - 20 else "start" if x < 12 else "middle"
+            lines.append(text(x, 12, label, class_="fault-name", text_anchor=anchor))
+            busy = x
+        named.append((label, words))
+    return "".join(lines), named

@@ -1,0 +1,68 @@
+"""Pages of runs: play what their timelines and sequences need, and write the HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+import emulator
+from emulator.events import Event
+from emulator.ledger.entries import Entry
+from emulator.playing import run
+from emulator.report.explain import explain
+from emulator.report.pages.history import Historian, History
+from emulator.report.pages.page import GENERATOR
+from emulator.report.pages.run_page import RunContent, Sequences, run_page
+from emulator.report.pages.thinning import largest
+from emulator.report.subject import FinishedRun
+from emulator.run_files import refuse_text, write_text
+from emulator.scenario.model import Scenario
+
+MOST_SEQUENCES: Final = 24
+"""Entries of a page with every event that explains them; the others show the chain of evidence."""
+
+MOST_EVENTS: Final = 400_000
+"""Runs with more events are not played again for the sequences: they would be held in memory."""
+
+VERSION: Final = f"{GENERATOR} {emulator.__version__}"
+
+
+class RunPage:
+    """The page of a run that is about to be played."""
+
+    def __init__(self, path: Path) -> None:
+        """Check that the page can be written; raise RefusedError if not."""
+        check_page(path)
+        self._path = path
+        self._historian = Historian()
+
+    @property
+    def sink(self) -> Callable[[Event], None]:
+        """Takes every event of the run."""
+        return self._historian.feed
+
+    def write(self, scenario: Scenario, finished: FinishedRun) -> None:
+        """Write the page of the finished run."""
+        history = self._historian.close()
+        entries = finished.ledger.entries
+        sequences = sequences_of(scenario, finished.seed, history, entries)
+        content = RunContent(history=history, sequences=sequences, version=VERSION)
+        write_text("--html", self._path, [run_page(finished, content)])
+
+
+def check_page(path: Path) -> None:
+    """Raise RefusedError if a page must not or cannot be written there."""
+    refuse_text("--html", path, ".html", f'content="{GENERATOR}"'.encode())
+
+
+def sequences_of(
+    scenario: Scenario, seed: int, history: History, entries: Iterable[Entry]
+) -> Sequences:
+    """Play a run again and return the sequences of events of its largest entries."""
+    shown, _ = largest(entries, MOST_SEQUENCES, lambda entry: entry.count)
+    if not shown or history.events > MOST_EVENTS:
+        return {}
+    played = run(scenario, seed, polls=True)
+    again = {entry.id: entry for entry in played.ledger.entries}
+    return {entry.id: explain(again[entry.id], played.events) for entry in shown}

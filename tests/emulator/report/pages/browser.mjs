@@ -1,0 +1,67 @@
+// Reads a request from stdin, opens a page in Chromium, prints what it found as JSON.
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+
+const request = JSON.parse(fs.readFileSync(0, "utf8"));
+const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"];
+const browser = spawn(request.chromium, [...options, `--user-data-dir=${request.profile}`], {
+  stdio: ["ignore", "ignore", "pipe"],
+});
+const address = await new Promise((resolve, reject) => {
+  let said = "";
+  browser.stderr.on("data", (data) => {
+    said += data;
+    const found = said.match(/ws:\/\/([^/]+)\//);
+    if (found) resolve(found[1]);
+  });
+  browser.on("exit", () => reject(new Error(said)));
+});
+
+let targets = [];
+while (!targets.length) {
+  const all = await (await fetch(`http://${address}/json`)).json();
+  targets = all.filter((target) => target.type === "page");
+}
+const socket = new WebSocket(targets[0].webSocketDebuggerUrl);
+await new Promise((resolve) => (socket.onopen = resolve));
+
+let number = 0;
+const waiting = new Map();
+const errors = [];
+let loaded;
+const onLoad = new Promise((resolve) => (loaded = resolve));
+socket.onmessage = (event) => {
+  const message = JSON.parse(event.data);
+  if (message.id) waiting.get(message.id)(message.result ?? message.error);
+  if (message.method === "Page.loadEventFired") loaded();
+  if (message.method === "Runtime.exceptionThrown") errors.push(JSON.stringify(message.params));
+  if (message.method === "Log.entryAdded" && message.params.entry.level === "error")
+    errors.push(message.params.entry.text);
+};
+function send(method, params = {}) {
+  number += 1;
+  socket.send(JSON.stringify({ id: number, method, params }));
+  return new Promise((resolve) => waiting.set(number, resolve));
+}
+async function evaluate(expression) {
+  const params = { expression, awaitPromise: true, returnByValue: true };
+  const answer = await send("Runtime.evaluate", params);
+  return answer.result?.value ?? answer.exceptionDetails?.text ?? null;
+}
+
+for (const domain of ["Log", "Runtime", "Page"]) await send(`${domain}.enable`);
+const metrics = { height: 1000, deviceScaleFactor: 1, mobile: request.width < 500 };
+await send("Emulation.setDeviceMetricsOverride", { width: request.width, ...metrics });
+const scheme = { name: "prefers-color-scheme", value: request.scheme };
+await send("Emulation.setEmulatedMedia", { features: [scheme] });
+await send("Page.navigate", { url: request.page });
+await onLoad;
+const answers = [];
+for (const expression of request.expressions) answers.push(await evaluate(expression));
+const width = await evaluate("document.documentElement.scrollWidth");
+console.log(JSON.stringify({ errors, answers, width }));
+browser.removeAllListeners("exit");
+const ended = new Promise((resolve) => browser.on("exit", resolve));
+socket.send(JSON.stringify({ id: 0, method: "Browser.close" }));
+await ended;
+process.exit(0);

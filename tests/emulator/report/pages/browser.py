@@ -1,0 +1,78 @@
+"""A headless Chromium that tests open a page in, if Chromium and Node.js are installed.
+
+``make browser`` installs them, and axe-core, which checks accessibility.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+DRIVER = Path(__file__).with_name("browser.mjs")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+NODE = shutil.which("node")
+AXE = next(
+    (
+        path
+        for folder in (Path(sys.prefix), Path("/usr/local/lib"), Path("/usr/lib"))
+        if (path := folder / "node_modules" / "axe-core" / "axe.min.js").is_file()
+    ),
+    None,
+)
+
+
+class Opened(NamedTuple):
+    """What the browser says of a page."""
+
+    errors: list[str]
+    """Errors of the console, and exceptions."""
+
+    answers: list[object]
+    """The values of the expressions, in order."""
+
+    width: int
+    """Of the page's content."""
+
+
+def open_page(path: Path, *expressions: str, width: int = 1_280, scheme: str = "light") -> Opened:
+    """Open a page and evaluate expressions in it; skip the test if there is no browser."""
+    if CHROMIUM is None or NODE is None:
+        pytest.skip(
+            "chromium or node is not installed (make browser): the page is not opened in a browser"
+        )
+    request = {
+        "chromium": CHROMIUM,
+        "page": path.as_uri(),
+        "expressions": expressions,
+        "width": width,
+        "scheme": scheme,
+        "profile": str(path.parent / "profile"),
+    }
+    done = subprocess.run(
+        [NODE, "--experimental-websocket", DRIVER],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Opened(**json.loads(done.stdout))
+
+
+def violations(path: Path, scheme: str) -> list[object]:
+    """Return what axe-core finds serious; skip the test if it is not installed."""
+    if AXE is None:
+        pytest.skip("axe-core is not installed (make browser): accessibility is not checked")
+    script = AXE.read_text(encoding="utf-8")
+    run = (
+        "axe.run().then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
+        ".map(v => [v.id, v.nodes.map(n => n.html.slice(0, 120))]))"
+    )
+    return open_page(path, f"{script}; 0", run, scheme=scheme).answers[1]  # type: ignore[return-value]

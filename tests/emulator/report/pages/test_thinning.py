@@ -1,0 +1,76 @@
+"""Many partitions and rebalances are reduced by time: what matters stays, and the page says so."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from assignors.types import TopicPartition
+from emulator.report.pages.history import GroupHistory, History, Sample, Span
+from emulator.report.pages.thinning import MOST_SAMPLES, rows_of, thin_samples
+from emulator.report.pages.timeline import draw_timeline
+
+TP = TopicPartition("orders", 0)
+
+
+def alternating(changes, length_us=100, offset=0):
+    """Return owners that take turns."""
+    return [
+        Span(at * length_us, (at + 1) * length_us, f"m-{(at + offset) % 7}")
+        for at in range(changes)
+    ]
+
+
+def test_few_changes_stay_exact():
+    """Gaps and two owners at once are found between the owners."""
+    spans = [Span(0, 50, "a"), Span(40, 60, "b"), Span(80, 90, "b")]
+    (row,) = rows_of({TP: spans}, 0, 100, 100).rows
+
+    assert [("a", 0, 50), ("b", 40, 60), ("b", 80, 90)] == [
+        (piece.owner, piece.begin_us, piece.end_us) for piece in row.pieces
+    ]
+    assert [(60, 80), (90, 100)] == [(gap.begin_us, gap.end_us) for gap in row.gaps]
+    assert [(40, 50, "a and b")] == [tuple(each) for each in row.doubles]
+
+
+def test_a_short_gap_survives_a_coarse_step():
+    """Where owners change more often than can be drawn, the longest of a step is shown."""
+    spans = [Span(0, 70, "a"), Span(70, 100, "b"), Span(102, 1000, "c")]
+    thin = rows_of({TP: spans * 10}, 0, 1000, 10)
+
+    assert 100 == thin.step_us
+    assert ["a", "c"] == [piece.owner for piece in thin.rows[0].pieces]
+    assert thin.merged > 0
+    gap = rows_of({TP: [Span(0, 101, "a"), Span(102, 1000, "c")] * 6}, 0, 1000, 5).rows[0].gaps
+    assert (100, 200) == (gap[0].begin_us, gap[0].end_us)
+
+
+def test_samples_keep_their_extremes():
+    """A peak of one sample is not lost."""
+    samples = [Sample(at, 1_000 if at == 7_777 else 10, 0, 0) for at in range(10_000)]
+    thinned = thin_samples(samples)
+
+    assert len(thinned) <= MOST_SAMPLES + 2
+    assert 1_000 == max(sample.log_end for sample in thinned)
+    assert (0, 9_999) == (thinned[0].at_us, thinned[-1].at_us)
+
+
+@pytest.mark.long
+def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
+    """Into 1.5 MB, in a time that nobody waits for; the caption says what is not shown."""
+    group = GroupHistory("billing")
+    for number in range(1_000):
+        spans = alternating(1_000, offset=number)
+        group.owners[TopicPartition("orders", number)] = spans
+    group.rebalances = [Span(at * 100, at * 100 + 30, "a member joined") for at in range(1_000)]
+    group.members = {f"m-{number}": alternating(1, 100_000) for number in range(7)}
+    for spans in group.members.values():
+        spans[0] = spans[0]._replace(name="member")
+    begun = time.process_time()
+    drawing = draw_timeline(group, History(end_us=100_000), [], str, name="timeline")
+
+    assert len(drawing.figure) + len(drawing.labels) < 1_000_000
+    assert time.process_time() - begun < 60
+    assert any("shorter changes are not visible" in note for note in drawing.notes)
+    assert any("rebalance" in note for note in drawing.notes)
