@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from emulator.verdicts.settling import Settling
+
 
 FOLDED: Final = "folded"
 """The mode that computes calm consumers without events."""
@@ -163,6 +165,9 @@ def run(  # noqa: PLR0913  one keyword an option
     taken = replay if log_files is None else replace(replay, log_files=log_files)
     if each_commit is None:
         each_commit = keep_events or sink is not None
+    settling = _settling(scenario, facts) if scenario.until_settled else None
+    if settling is not None:
+        sinks.append(settling.feed)
     outcome = play(
         scenario,
         chosen,
@@ -171,6 +176,7 @@ def run(  # noqa: PLR0913  one keyword an option
         replay=taken,
         folding=mode == FOLDED,
         each_commit=each_commit,
+        settled=None if settling is None else settling.settled,
     )
     measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(scenario))
     return Run(
@@ -183,6 +189,29 @@ def run(  # noqa: PLR0913  one keyword an option
         verdicts=verdicts_of(measured.ledger, measured.metrics, facts.close()),
         events=tuple(kept),
         folded=outcome.folded,
+    )
+
+
+LEAST_UNTIL_SETTLED_US = 60_000_000
+"""The shortest run without ``run_for``, so that it also shows the groups undisturbed."""
+
+
+def _settling(scenario: Scenario, facts: FactsMeter) -> Settling:
+    """Return what decides when a run without ``run_for`` may end."""
+    from emulator.verdicts.settling import Settling  # noqa: PLC0415  most runs have a fixed end
+
+    members = [(g, m) for g in scenario.group for m in g.members]
+    times: list[object] = [member.start for _, member in members]
+    times += [topic.created for topic in scenario.topic]
+    times += [at for fault in scenario.fault for at in (fault.at, *(fault.between or ()))]
+    return Settling(
+        facts,
+        groups=[group.id for group in scenario.group],
+        committing={g.id for g, m in members if commit_policy(g, m).call != "none"},
+        faults=[fault.id for fault in scenario.fault],
+        not_before_us=max(
+            LEAST_UNTIL_SETTLED_US, *(time for time in times if isinstance(time, int))
+        ),
     )
 
 

@@ -39,7 +39,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         options="".join(f" --set {quote(override)}" for override in loaded.overrides),
         title=scenario.title,
         kafka=KAFKA,
-        run_for=duration(scenario.run_for / US_PER_S),
+        run_for=_length(scenario),
         groups=tuple(_facts(group, brokers) for group in scenario.group),
         broker_settings=settings_in_force(brokers),
         retentions={
@@ -49,6 +49,12 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         },
         moment=lambda at_us: format_moment(at_us, scenario.start),
     )
+
+
+def _length(scenario: Scenario) -> str:
+    """Return the length of a run in words."""
+    length = duration(scenario.run_for / US_PER_S)
+    return f"at most {length}" if scenario.until_settled else length
 
 
 def columns_of(compared: Comparison) -> list[Column]:

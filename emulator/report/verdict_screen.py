@@ -11,7 +11,7 @@ from emulator.verdicts.findings import Verdict, VerdictId
 
 MARK = "  - "
 
-LONGER = "With a longer run_for the run lasts until its consequences have happened."
+LONGER = "A longer run_for, or none, lets the run last until its consequences have happened."
 
 
 def first_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:

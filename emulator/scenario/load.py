@@ -27,7 +27,7 @@ DEEPEST = 12
 """The maximum depth of nested tables; no key of a scenario is deeper."""
 
 _FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
-_ESSENTIALS = "a scenario has at least a title, run_for, a [[topic]] and a [[group]]"
+_ESSENTIALS = "a scenario has at least a title, a [[topic]] and a [[group]]"
 
 
 def load(path: str | Path) -> Scenario:

@@ -7,9 +7,17 @@ modules by subject, and all of them can be imported from here.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_serializer
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 from emulator.scenario import short_forms
 from emulator.scenario.acts import (
@@ -212,13 +220,21 @@ class Variant(Part):
     """``path=value``, as for ``--set``; left out: as it is written."""
 
 
+LONGEST_UNTIL_SETTLED_US = 3_600_000_000
+"""The end of a run without ``run_for`` that does not settle."""
+
+
 class Scenario(Part):
     """A cluster, topics and groups, with the faults and acts of a run."""
 
     title: str = Field(min_length=1)
     description: str = ""
-    run_for: PositiveDuration
-    """The run ends before this instant."""
+    run_for: PositiveDuration = LONGEST_UNTIL_SETTLED_US
+    """The run ends before this instant. Left out: it lasts until it has settled, at most 1h."""
+
+    until_settled: bool = False
+    """The run ends before ``run_for`` when all faults have ended and every group is stable, has
+    processed and committed what was produced until then, and lags no more than before."""
 
     seed: int = Field(0, ge=0, lt=2**64)
     start: (
@@ -243,3 +259,11 @@ class Scenario(Part):
         default_factory=dict
     )
     """Bounds on metrics, by the metric's name."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _settle(cls, value: Any) -> Any:
+        """Let a run without ``run_for`` last until it has settled."""
+        if isinstance(value, dict) and "run_for" not in value:
+            return {"until_settled": True, **value}
+        return value

@@ -10,6 +10,7 @@ from emulator.scenario import short_forms
 from emulator.scenario.model import Group, Scenario
 from emulator.scenario.part import Document
 from emulator.scenario.resolution import broker_settings, consumer_settings, settings_in_force
+from emulator.scenario.units import format_duration
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 
@@ -19,6 +20,9 @@ def dump(scenario: Scenario) -> Document:
     Reading it again gives an equal scenario.
     """
     document = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if not scenario.until_settled:
+        run_for = format_duration(scenario.run_for)
+        document = {"title": document["title"], **document, "run_for": run_for}
     if scenario.start is not None:
         document["start"] = scenario.start
     document["group"] = [_spelled_group(group) for group in document["group"]]

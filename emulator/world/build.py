@@ -57,13 +57,15 @@ def play(  # noqa: PLR0913  one keyword an option
     check: bool = False,
     folding: bool = True,
     each_commit: bool = True,
+    settled: Callable[[], bool] | None = None,
 ) -> Outcome:
     """Play a scenario with a seed; pass every event to every sink, in order.
 
     *polls*: also write the records that each poll returned. *check*: machines assert their
     invariants at every sampling instant (slow). *folding*: with False, every consumer polls through
     its client, always (slow; the same events). *each_commit*: with False, events of processing and
-    commits may be late, or in sums (:mod:`emulator.events`).
+    commits may be late, or in sums (:mod:`emulator.events`). *settled*: called after every sample
+    of lag; the run ends when it returns True.
     """
     world = build(
         scenario,
@@ -80,9 +82,9 @@ def play(  # noqa: PLR0913  one keyword an option
     make_shards(world)
     write_missed_faults = _begin_faults(world)
     _start_consumers(world)
-    samples = Samples(world, check=check)
+    samples = Samples(world, check=check, settled=settled)
     samples.begin()
-    if run.folding:
+    if run.folding and settled is None:
         _skip_periods(world, samples)
     run.kernel.run(scenario.run_for)
     write_missed_faults()
@@ -280,10 +282,13 @@ RETENTION_CHECK_US = 1_000_000
 class Samples:
     """Samples the state of a run periodically."""
 
-    def __init__(self, world: World, *, check: bool) -> None:
+    def __init__(
+        self, world: World, *, check: bool, settled: Callable[[], bool] | None = None
+    ) -> None:
         self._world = world
         self._run = world.run
         self._check = check
+        self._settled = settled
         self._every = world.run.scenario.lag_every
         self._next: Moment | None = None
         self._recur = False
@@ -315,6 +320,8 @@ class Samples:
             for shard in world.offsets_topic:
                 shard.check()
         world.router.write_counts()
+        if self._settled is not None and self._settled():
+            run.kernel.stop()
         self._next = self._at(run.kernel.now + self._every, self._sample_lag)
         self._next.recurs = self._recur
 

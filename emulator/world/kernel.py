@@ -12,9 +12,10 @@ import gc
 import heapq
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import simpy
+from simpy.core import StopSimulation
 
 _WHO_LIMIT = 1 << 32
 
@@ -101,6 +102,10 @@ class Kernel:
     def process(self, steps: Generator[Any, Any, None]) -> None:
         """Run a script of acts as a SimPy process."""
         self.env.process(steps)
+
+    def stop(self) -> NoReturn:
+        """End the run from within an action; nothing else happens at this instant."""
+        raise StopSimulation(None)
 
     def run(self, until_us: int) -> None:
         """Run everything before ``until_us``; events at that instant do not happen."""

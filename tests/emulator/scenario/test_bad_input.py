@@ -47,7 +47,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
         (f"a = {'[' * 9000}", "nested too deeply"),
         (f"{'a.' * 2000}a = 1", "nested too deeply"),
         (f"seed = {'9' * 9000}", "not TOML"),
-        ('title = "x"', "run_for: is missing"),
+        ('title = "x"', "topic: is missing"),
     ],
 )
 def test_a_file_that_is_no_scenario_is_refused(content, said):
