@@ -15,7 +15,7 @@ from emulator.errors import RefusedError
 from emulator.metrics.catalogue import unknown_metric
 from emulator.metrics.checks import is_expectable
 from emulator.scenario import load as scenario_files
-from emulator.scenario.estimate import MOST_EVENTS, estimate, refuse_large
+from emulator.scenario.estimate import MOST_S, estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint
 
@@ -110,13 +110,12 @@ def load_text(
 ) -> LoadedScenario:
     """Load a text with some keys changed.
 
-    Raises ``ScenarioError`` if it is invalid or, unless *allow_large*, if one run has more than
-    10^9 events, and ``RefusedError`` if *runs* of them have more.
+    Raises ``ScenarioError`` if it is invalid or, unless *allow_large*, if one run would take more than
+    two hours of CPU time, and ``RefusedError`` if *runs* of them would.
     """
     scenario = loads(written.text, written.source, overrides, folder=written.folder)
     if not allow_large:
-        refuse_large(scenario, written.source)
-        _refuse_many(scenario, runs)
+        _refuse_large(scenario, written.source, runs)
     return LoadedScenario(written.name, tuple(overrides), scenario, written.folder)
 
 
@@ -127,13 +126,22 @@ def load_named(
     return load_text(read_text(name), overrides, allow_large=allow_large, runs=runs)
 
 
-def _refuse_many(scenario: Scenario, runs: int) -> None:
-    events = estimate(scenario).events
-    if events * runs > MOST_EVENTS:
-        raise RefusedError(
-            f"{runs:,} runs of about {events:.1e} events each; at most {MOST_EVENTS:.0e} in all "
-            "are allowed. Take fewer `seeds`, or `allow_large` to run them anyway"
-        )
+def _refuse_large(scenario: Scenario, source: str, runs: int) -> None:
+    expected = estimate(scenario)
+    if expected.cpu_s * runs <= MOST_S:
+        return
+    from emulator.scenario.cost_text import (  # noqa: PLC0415  rarely needed
+        approximately,
+        cheaper,
+        refuse_large,
+    )
+
+    refuse_large(scenario, source)
+    raise RefusedError(
+        f"{runs:,} runs of about {approximately(expected.cpu_s)} of CPU time each; "
+        f"{approximately(MOST_S)} in all are allowed. {cheaper(expected)} "
+        "Take fewer `seeds`, or `allow_large` to run them anyway"
+    )
 
 
 def _path_of(name: str) -> Path:

@@ -49,7 +49,8 @@ JobsOption = Annotated[
     typer.Option("--jobs", min=1, max=1_024, help="Number of processes; by default one per core."),
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", help="Run it even if it has more than one billion events.")
+    bool,
+    typer.Option("--yes", help="Run it even if it would take more than two hours of CPU time."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 MasterOption = Annotated[

@@ -39,7 +39,7 @@ from emulator.conformance.prediction.rebuild import rebuild
 from emulator.conformance.screen import one_run, overview
 from emulator.events import Event
 from emulator.processes import cores, parallel_map
-from emulator.scenario.estimate import refuse_large
+from emulator.scenario.cost_text import refuse_large
 from emulator.scenario.load import check
 from emulator.scenario.model import Scenario
 from emulator.tables import arrow_table, html_table, pandas_frame

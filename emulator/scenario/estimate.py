@@ -1,111 +1,247 @@
-"""Estimate the number of events of a run before it begins.
+"""Estimate the CPU time of a run before it begins.
 
-The estimate follows from rates, members, work and ``run_for``. It is accurate within a small factor,
-which is enough to distinguish a minute from a month.
+What a run does is counted by kind (:class:`Source`) from the scenario alone: members, rates, work,
+commit policy, faults. Each kind has a cost that was measured: ``python -m benchmarks.estimate`` plays
+the catalogue, fits :data:`COSTS_US` to it, and prints them. The estimate is within a factor of two of
+the time on the machine that measured, which is enough to distinguish a second from an hour.
 """
 
 from __future__ import annotations
 
+import enum
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-from emulator.scenario.model import Bursts, CommitPolicy, Group, Poisson, Scenario, Topic, mean_us
-from emulator.scenario.problems import Problem, ScenarioError
+from emulator.scenario.distributions import Constant
+from emulator.scenario.lifetimes import (
+    Lifetime,
+    blocked_us,
+    broker_changes,
+    lifetimes,
+    live_us,
+    rebalances,
+)
+from emulator.scenario.model import (
+    Bursts,
+    CommitPolicy,
+    Group,
+    Member,
+    Poisson,
+    Scenario,
+    Topic,
+    mean_us,
+)
 from emulator.scenario.resolution import (
+    broker_settings,
     commit_policy,
     consumer_settings,
-    members_of,
+    poll_timeout_us,
     subscription_of,
     work_of,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
-MOST_EVENTS = 10**9
-"""The maximum for one run, unless the user allows more."""
 
-EVENTS_PER_POLL = 4
-EVENTS_PER_HEARTBEAT = 3
-EVENTS_PER_COMMIT = 4
+class Source(enum.StrEnum):
+    """What a run spends its time on."""
 
-COMMITTED_TOGETHER = 10
-SAMPLED_TOGETHER = 10
-"""The number of offsets in a commit, or of partitions in a lag sample, that cost one event."""
+    RUN = "the run"
+    STARTS = "starts of members"
+    REBALANCES = "rebalances"
+    HEARTBEATS = "heartbeats"
+    COMMITS = "automatic commits"
+    OWN_COMMITS = "commits of the application"
+    LIVE_BATCHES = "polls with records, as events"
+    LIVE_POLLS = "polls without records, as events"
+    REGULAR_POLLS = "polls at regular times"
+    FOLDED_POLLS = "polls at irregular times"
+    RECORDS = "records watched one by one"
+    SAMPLES = "lag samples"
+    SAMPLED = "partitions in lag samples"
+    RETENTION = "retention checks"
+    BROKERS = "starts and ends of brokers"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+COSTS_US: Final[Mapping[Source, float]] = {
+    Source.RUN: 3_540,
+    Source.STARTS: 3_460,
+    Source.REBALANCES: 255,
+    Source.HEARTBEATS: 294,
+    Source.COMMITS: 548,
+    Source.OWN_COMMITS: 379,
+    Source.LIVE_BATCHES: 39,
+    Source.LIVE_POLLS: 16.2,
+    Source.REGULAR_POLLS: 7.8,
+    Source.FOLDED_POLLS: 18.9,
+    Source.RECORDS: 18.1,
+    Source.SAMPLES: 12.5,
+    Source.SAMPLED: 27.6,
+    Source.RETENTION: 2.4,
+    Source.BROKERS: 11_400,
+}
+"""Microseconds of CPU time for each; ``python -m benchmarks.estimate`` measures and prints them."""
+
+MOST_S: Final = 7_200.0
+"""The maximum for one run, or for all runs of a command, unless the user allows more."""
+
+LONG_S: Final = 600.0
+"""Longer work is announced before it starts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
-    """The events of a run, by source."""
+    """The CPU time of a run, by source, in microseconds."""
 
-    polls: int
-    heartbeats: int
-    commits: int
-    samples: int
+    us: Mapping[Source, float]
 
     @property
-    def events(self) -> int:
-        """Return the total number of events."""
-        return self.polls + self.heartbeats + self.commits + self.samples
+    def cpu_s(self) -> float:
+        """The CPU time in seconds."""
+        return sum(self.us.values()) / US_PER_S
+
+    def largest(self) -> list[tuple[Source, float]]:
+        """Return the sources of at least a tenth of the time, and their share, the largest first."""
+        total = sum(self.us.values())
+        shares = [(source, us / total) for source, us in self.us.items() if us >= total / 10]
+        return sorted(shares, key=lambda item: -item[1])
 
 
 def estimate(scenario: Scenario) -> Estimate:
-    """Return the approximate number of events in a run of the scenario."""
-    polls = heartbeats = commits = 0.0
-    samples = 0
+    """Return the approximate CPU time of a run of the scenario."""
+    return Estimate({source: n * COSTS_US[source] for source, n in counts(scenario).items()})
+
+
+def counts(scenario: Scenario) -> Counter[Source]:
+    """Return about how often a run does each thing that takes time."""
+    found: Counter[Source] = Counter({Source.RUN: 1})
+    living, changes = lifetimes(scenario), rebalances(scenario)
+    samples = scenario.run_for // scenario.lag_every
     for group in scenario.group:
         partitions = sum(topic.partitions for topic in _topics_of(group, scenario))
-        group_polls, group_commits = _data_plane(group, scenario)
-        polls += group_polls
-        commits += group_commits * max(1.0, partitions / len(group.members) / COMMITTED_TOGETHER)
-        samples += partitions * scenario.run_for // scenario.lag_every
-    for group, member in members_of(scenario):
-        settings = consumer_settings(group, member)
-        heartbeats += scenario.run_for / (settings.heartbeat_interval_ms * US_PER_MS)
-    return Estimate(
-        polls=int(polls * EVENTS_PER_POLL),
-        heartbeats=int(heartbeats * EVENTS_PER_HEARTBEAT),
-        commits=int(commits * EVENTS_PER_COMMIT),
-        samples=samples // SAMPLED_TOGETHER,
-    )
+        joins = changes[group.id] * (len(group.members) + partitions / 4)
+        found += Counter({Source.REBALANCES: joins, Source.SAMPLES: samples})
+        found[Source.SAMPLED] += samples * partitions
+        found.update(_of_members(group, scenario, living))
+    found[Source.BROKERS] = broker_changes(scenario)
+    if any(topic.retention for topic in scenario.topic):
+        found[Source.RETENTION] = scenario.run_for // US_PER_S
+    return found
 
 
-def refuse_large(scenario: Scenario, name: str) -> None:
-    """Raise ScenarioError with the estimate if a run would have more than 10^9 events."""
-    expected = estimate(scenario)
-    if expected.events <= MOST_EVENTS:
-        return
-    parts = ", ".join(
-        f"{getattr(expected, part):.1e} for {part}"
-        for part in ("polls", "heartbeats", "commits", "samples")
-    )
-    reason = (
-        f"about {expected.events:.1e} events ({parts}); allowed are {MOST_EVENTS:.0e}. "
-        "Shorten run_for, lower the rates or take fewer members; `allow_large` runs it anyway"
-    )
-    raise ScenarioError(name, [Problem("", reason)])
+def _of_members(
+    group: Group, scenario: Scenario, living: Mapping[str, Lifetime]
+) -> Counter[Source]:
+    """Return what the members of a group do, as if its records were distributed evenly."""
+    found: Counter[Source] = Counter()
+    topics, blocked = _topics_of(group, scenario), blocked_us(scenario, group)
+    backlog = sum(topic.backlog * topic.partitions for topic in topics)
+    produced = sum(_produced(topic, scenario.run_for) for topic in topics)
+    total_us = sum(living[member.name].living_us for member in group.members)
+    found[Source.STARTS] = sum(living[member.name].starts for member in group.members)
+    for alike in _alike(group):
+        living_us = sum(living[member.name].living_us for member in alike) // len(alike)
+        if living_us:
+            working = max(living_us - blocked, US_PER_S)
+            part = working / total_us
+            reader = _Reader(group, alike[0], scenario, working, backlog * part, produced * part)
+            for source, number in _of_member(reader).items():
+                found[source] += number * len(alike)
+    return found
 
 
-# -- polls and commits -----------------------------------------------------------------------
-
-
-def _data_plane(group: Group, scenario: Scenario) -> tuple[float, float]:
-    """Return the polls and commits of a group, as if its records were distributed evenly."""
-    run_for = scenario.run_for
-    records = _records_of(group, scenario) / len(group.members)
-    polls = commits = 0.0
+def _alike(group: Group) -> list[list[Member]]:
+    """Return the members that are as their group describes them, and each other one alone."""
+    plain, others = [], []
     for member in group.members:
-        settings, policy = consumer_settings(group, member), commit_policy(group, member)
-        work_us = max(mean_us(work_of(group, member)), 1.0)
-        done = min(records, run_for / work_us)
-        busy = min(done * work_us / run_for, 1 - 1 / settings.max_poll_records)
-        round_trip_us = 2 * mean_us(scenario.network.latency)
-        at_once = done / run_for * round_trip_us / (1 - busy)
-        mine = done / min(max(at_once, 1.0), settings.max_poll_records)
-        polls += mine + run_for * (1 - busy) / group.poll_timeout
-        if settings.enable_auto_commit:
-            commits += run_for / max(settings.auto_commit_interval_ms * US_PER_MS, US_PER_MS)
-        if policy.call in ("sync", "async"):
-            spaced = _spaced_commits(policy, done, run_for)
-            commits += {"record": done, "every": spaced}.get(policy.when, mine)
-    return polls, commits
+        own = member.model_fields_set - {"name", "start"}
+        (others if own else plain).append(member)
+    return [each for each in (plain, *([other] for other in others)) if each]
+
+
+class _Reader(NamedTuple):
+    """A member and its part of the records."""
+
+    group: Group
+    member: Member
+    scenario: Scenario
+    living_us: int
+    backlog: float
+    produced: float
+
+
+class _Polls(NamedTuple):
+    """What a member polls."""
+
+    batches: float
+    """Polls that return records."""
+
+    empty: float
+    records: float
+
+
+def _of_member(reader: _Reader) -> Counter[Source]:
+    group, member, living_us = reader.group, reader.member, reader.living_us
+    settings, policy = consumer_settings(group, member), commit_policy(group, member)
+    polls = _polls(reader)
+    found: Counter[Source] = Counter()
+    found[Source.HEARTBEATS] = living_us / _heartbeat_us(reader)
+    if settings.enable_auto_commit:
+        found[Source.COMMITS] = living_us / max(settings.auto_commit_interval_ms, 1) / US_PER_MS
+    if policy.call in ("sync", "async"):
+        spaced = _spaced_commits(policy, polls.records, living_us)
+        each = {"record": polls.records, "every": min(spaced, polls.batches)}
+        found[Source.OWN_COMMITS] = each.get(policy.when, polls.batches)
+    if policy.when == "record" or (policy.when == "every" and not policy.between_batches):
+        found[Source.RECORDS] = polls.records
+    live = 1.0
+    if policy.call not in ("sync", "async") and not group.poison:
+        live = min(live_us(reader.scenario) / living_us, 1.0)
+    found[Source.LIVE_BATCHES] = polls.batches * live
+    found[Source.LIVE_POLLS] = polls.empty * live
+    if not _is_regular(reader):
+        found[Source.FOLDED_POLLS] = (polls.batches + polls.empty) * (1 - live)
+    else:
+        found[Source.REGULAR_POLLS] = polls.batches * (1 - live)
+    return found
+
+
+def _polls(reader: _Reader) -> _Polls:
+    """Return the polls of a member: full batches of the backlog first, then what arrives."""
+    group, member, living_us = reader.group, reader.member, reader.living_us
+    most = consumer_settings(group, member).max_poll_records
+    work_us = max(mean_us(work_of(group, member)), 1.0)
+    idle = 1 - reader.produced * work_us / living_us
+    full_us = living_us if idle <= 0 else min(reader.backlog * work_us / idle, living_us)
+    full, rest_us = full_us / work_us, living_us - full_us
+    later = reader.produced * rest_us / living_us
+    at_once = 1.0
+    if idle > 0:
+        round_trip_us = 2 * mean_us(reader.scenario.network.latency)
+        at_once += (reader.produced / living_us * round_trip_us + (1 - idle) / 2) / idle
+    batches = full / most + later / min(at_once, most)
+    empty = rest_us * max(idle, 0) / poll_timeout_us(group, member)
+    return _Polls(batches, empty, full + later)
+
+
+def _heartbeat_us(reader: _Reader) -> int:
+    settings = consumer_settings(reader.group, reader.member)
+    if settings.group_protocol == "classic":
+        return settings.heartbeat_interval_ms * US_PER_MS
+    return broker_settings(reader.scenario.cluster).group_consumer_heartbeat_interval_ms * US_PER_MS
+
+
+def _is_regular(reader: _Reader) -> bool:
+    """Return whether the polls of a folded member repeat, so that most of them are skipped."""
+    group, member, scenario = reader.group, reader.member, reader.scenario
+    times = (work_of(group, member), group.lateness, scenario.network.latency)
+    rates = [topic.rate for topic in _topics_of(group, scenario)]
+    return (
+        consumer_settings(group, member).group_protocol == "classic"
+        and all(isinstance(each, Constant) for each in times)
+        and all(isinstance(rate, int | float) for rate in rates)
+    )
 
 
 def _spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float:
@@ -114,8 +250,7 @@ def _spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float
     return min(by_records + by_time, records)
 
 
-def _records_of(group: Group, scenario: Scenario) -> float:
-    return sum(_records_in(topic, scenario.run_for) for topic in _topics_of(group, scenario))
+# -- records -----------------------------------------------------------------------------------
 
 
 def _topics_of(group: Group, scenario: Scenario) -> list[Topic]:
@@ -125,11 +260,10 @@ def _topics_of(group: Group, scenario: Scenario) -> list[Topic]:
     return [topic for topic in scenario.topic if everything or topic.name in wanted]
 
 
-def _records_in(topic: Topic, run_for: int) -> float:
+def _produced(topic: Topic, run_for: int) -> float:
     until = run_for if topic.produce_until is None else min(topic.produce_until, run_for)
     factors = topic.partitions - len(topic.skew) + sum(topic.skew)
-    produced = _rate(topic) * factors * max(until - topic.produce_from, 0) / US_PER_S
-    return produced + topic.backlog * topic.partitions
+    return _rate(topic) * factors * max(until - topic.produce_from, 0) / US_PER_S
 
 
 def _rate(topic: Topic) -> float:

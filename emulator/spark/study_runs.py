@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from emulator.spark.errors import WorkerDiedError, translated_errors
 from emulator.study.attempts import KillsItsProcessError, attempts_at
-from emulator.study.plan import US_PER_EVENT, Chunk
+from emulator.study.plan import Chunk
 from emulator.study.rows import Task, entries_table, failed_row, play_chunk, runs_table
 from emulator.study.store import (
     ENTRIES_FOLDER,
@@ -49,8 +49,8 @@ JOBS_AT_ONCE: Final = 2
 JOB_S: Final = 4.0
 """Estimated seconds of work of one job, for each core."""
 
-JOB_EVENTS: Final = 20_000_000
-"""Estimated events of one job, if they are stored: the driver receives them together."""
+JOB_STORED_S: Final = 80.0
+"""The same for all cores if events are stored: the driver receives those of a job together."""
 
 ROWS: Final = "chunk long, name string, rows binary"
 """Part of a table of a chunk, as an Arrow stream."""
@@ -88,15 +88,15 @@ def play_on_spark(
 
 
 def jobs_of(tasks: Sequence[Task], cores: int) -> Iterator[list[Task]]:
-    """Divide chunks into jobs of about JOB_S, and at most JOB_EVENTS stored events."""
-    job, work = list[Task](), 0
+    """Divide chunks into jobs of about JOB_S, and at most JOB_STORED_S if events are stored."""
+    job, work_s = list[Task](), 0.0
     for task in tasks:
-        most = JOB_S * cores * 1e6 / US_PER_EVENT
-        if job and work + task.work > (min(most, JOB_EVENTS) if task.events else most):
+        most_s = JOB_S * cores
+        if job and work_s + task.work_s > (min(most_s, JOB_STORED_S) if task.events else most_s):
             yield job
-            job, work = [], 0
+            job, work_s = [], 0.0
         job.append(task)
-        work += task.work
+        work_s += task.work_s
     if job:
         yield job
 

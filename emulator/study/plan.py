@@ -41,15 +41,11 @@ from emulator.study.model import Level, Study, Vary
 from emulator.world.draws import draw, stream_key
 
 MOST_CELLS = 100_000
-EVENTS_A_CHUNK = 500_000
-"""About one or two seconds of work: much longer than writing a file, much shorter than a study."""
+CHUNK_S = 4.0
+"""CPU time of a chunk: much longer than writing a file, much shorter than a study."""
 
 CHUNKS = 32
 """The least number of chunks of a study with enough runs, so that several cores have work."""
-
-US_PER_EVENT = 4
-"""Approximate CPU time of one estimated event."""
-
 
 # -- the values of an axis ---------------------------------------------------------------------
 
@@ -240,6 +236,8 @@ class Cell:
     scenario: Scenario
     scenario_hash: str
     chunk_runs: int
+    run_s: float
+    """Estimated CPU time of one run."""
 
     @property
     def number(self) -> int:
@@ -278,8 +276,7 @@ class Plan:
     @property
     def work_s(self) -> float:
         """The estimated CPU time of the first round in seconds."""
-        events = sum(estimate(cell.scenario).events for cell in self.cells)
-        return events * self.study.seeds.count * US_PER_EVENT / 1e6
+        return sum(cell.run_s for cell in self.cells) * self.study.seeds.count
 
     def chunks(self, begin: int, end: int) -> Iterator[Chunk]:
         """Yield the chunks of the seeds number *begin* (from 0) to *end* (exclusive).
@@ -325,13 +322,13 @@ def make_plan(
     runs = len(settings) * study.seeds.count
     for each in settings:
         scenario = load([*study.set, *protocols[each.protocol], *each.overrides])
-        cells.append(Cell(each, scenario, scenario_hash(scenario), _chunk_runs(scenario, runs)))
+        run_s = estimate(scenario).cpu_s
+        cells.append(Cell(each, scenario, scenario_hash(scenario), _chunk_runs(run_s, runs), run_s))
     return Plan(study, tuple(cells))
 
 
-def _chunk_runs(scenario: Scenario, runs: int) -> int:
-    by_work = EVENTS_A_CHUNK // max(estimate(scenario).events, 1)
-    return max(1, min(by_work, runs // CHUNKS))
+def _chunk_runs(run_s: float, runs: int) -> int:
+    return max(1, min(int(CHUNK_S / run_s), runs // CHUNKS))
 
 
 def _cut(cell: Cell, first: int, begin: int, end: int) -> Iterator[Chunk]:

@@ -17,7 +17,8 @@ from emulator.errors import ProcessKilledError, RefusedError
 from emulator.loading import ScenarioText, load_text, read_text
 from emulator.output_files import is_uri
 from emulator.processes import parallel_map
-from emulator.scenario.estimate import MOST_EVENTS, estimate
+from emulator.scenario.cost_text import approximately
+from emulator.scenario.estimate import MOST_S
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed
 from emulator.study import store
@@ -89,7 +90,7 @@ def plan_study(
     """Load a study and the scenario of each of its cells.
 
     *study*: a path, or the name of a built-in study. *seeds*: replaces the file's number of seeds
-    and its stopping rules. *allow_large*: also plan more than 10^9 events.
+    and its stopping rules. *allow_large*: also plan more than two hours of CPU time.
 
     Raises ``ScenarioError`` if the study or a cell is invalid, ``RefusedError`` if it is too large.
     """
@@ -133,12 +134,13 @@ def _overrides_of_protocols(
 
 
 def _refuse_large(plan: Plan) -> None:
-    events = sum(estimate(cell.scenario).events for cell in plan.cells)
     most = plan.study.seeds.most or plan.study.seeds.count
-    if events * most > MOST_EVENTS:
+    seconds = plan.work_s * most / plan.study.seeds.count
+    if seconds > MOST_S:
         raise RefusedError(
-            f"{len(plan.cells) * most:,} runs with about {events * most:.1e} events in all; allowed "
-            f"are {MOST_EVENTS:.0e}. Take fewer `seeds` or values; `allow_large` plays them anyway"
+            f"{len(plan.cells) * most:,} runs with about {approximately(seconds)} of CPU time in all; "
+            f"allowed are {approximately(MOST_S)}. Take fewer `seeds` or values; `allow_large` plays them "
+            "anyway"
         )
 
 

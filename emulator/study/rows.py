@@ -39,8 +39,8 @@ class Task:
     events: bool
     """Whether events are stored."""
 
-    work: int = 0
-    """Estimated number of events of all runs; 0: unknown."""
+    work_s: float = 0.0
+    """Estimated CPU time of all runs; 0: unknown."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,6 @@ from emulator.engines import EngineRequest
 from emulator.errors import RefusedError, reason_of
 from emulator.output_files import is_uri, put
 from emulator.report.wording import counted, duration
-from emulator.scenario.estimate import estimate
 from emulator.study import store
 from emulator.study.answer_text import answer_table, sentences
 from emulator.study.attempts import ProcessDiedError
@@ -174,14 +173,13 @@ class _Rounds:
     def _run_round(self, chunks: list[Chunk], runner: ChunkRunner) -> None:
         plan, metrics = self.plan, metrics_of(self.plan)
         scenarios = {number: plan.cells[number].scenario for number in {c.cell for c in chunks}}
-        work = {number: estimate(scenario).events for number, scenario in scenarios.items()}
         tasks = [
             Task(
                 chunk,
                 scenarios[chunk.cell],
                 metrics,
                 plan.study.events,
-                work[chunk.cell] * chunk.runs,
+                plan.cells[chunk.cell].run_s * chunk.runs,
             )
             for chunk in chunks
         ]

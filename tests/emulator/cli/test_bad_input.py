@@ -139,7 +139,7 @@ def test_a_scenario_that_is_too_large_is_refused_with_the_estimate(tmp_path):
 
     for command in (["run", path], ["compare", path], ["explain", path, "D1"]):
         err = refused(*command)
-        assert "events (" in err
+        assert "of CPU time; 2 h are allowed" in err
         assert "--yes" in err
 
 

@@ -97,7 +97,7 @@ SCENARIOS = {
     "a fault without a time": (('at = "18s"', ""), "when"),
     "an aim at itself": (('at = "18s"', 'id = "one"\nwhen = "one ends"'), "one"),
     "an aim at a fault that does not exist": (('at = "18s"', 'when = "two ends"'), "two"),
-    "a scenario of more than 10^9 events": (('"40s"', '"36500d"'), "events ("),
+    "a scenario of hours of CPU time": (('"40s"', '"36500d"'), "of CPU time; 2 h are"),
 }
 
 
@@ -150,7 +150,7 @@ def test_a_session_timeout_outside_the_brokers_bounds_is_kafkas_own_error(tmp_pa
 
 def test_a_scenario_that_is_too_large_runs_if_it_is_meant(tmp_path, monkeypatch):
     """``--yes`` says so."""
-    monkeypatch.setattr("emulator.scenario.estimate.MOST_EVENTS", 10)
+    monkeypatch.setattr("emulator.scenario.estimate.MOST_S", 1e-6)
     path = written(tmp_path)
 
     assert "--yes" in refused("run", path)
@@ -162,7 +162,7 @@ def test_so_many_seeds_that_it_would_take_days_are_refused(tmp_path, command):
     """Each is small, but all together are not."""
     err = refused(command, written(tmp_path), "--seeds", 1_000_000)
 
-    assert "events each" in err
+    assert "of CPU time each" in err
     assert "Take fewer --seeds" in err
 
 

@@ -27,7 +27,7 @@ SCRAPS = [
     *('"5s"', '"0s"', '"100h"', '"billing-0"', '"orders"', "[]", "{}", '""', "1_000", "0x10"),
     *("static = true\n", 'commit = "sync"\n', 'close = "billing-0"\n', 'for = "1s"\n'),
 ]
-ENOUGH_EVENTS = 60_000
+ENOUGH_S = 0.5
 """Larger runs would only take longer."""
 
 
@@ -58,7 +58,7 @@ def nudged(draw: st.DrawFn) -> str:
 def small(text: str) -> bool:
     """Say whether a text is refused anyway, or is a run that is soon over."""
     try:
-        return estimate(loads(text, "fuzz.toml")).events < ENOUGH_EVENTS
+        return estimate(loads(text, "fuzz.toml")).cpu_s < ENOUGH_S
     except ScenarioError:
         return True
 

@@ -1,10 +1,17 @@
-"""The size of a run is estimated before it starts."""
+"""The CPU time of a run is estimated before it starts."""
 
 from __future__ import annotations
 
+from statistics import median
+
 import pytest
 
-from emulator.scenario.estimate import MOST_EVENTS, estimate, refuse_large
+from benchmarks.estimate import measured
+from emulator.loading import load
+from emulator.scenario import catalogue
+from emulator.scenario.cost_text import CHEAPER, notice, refuse_large
+from emulator.scenario.estimate import COSTS_US, MOST_S, Source, counts, estimate
+from emulator.scenario.lifetimes import lifetimes, rebalances
 from emulator.scenario.problems import ScenarioError
 
 from .samples import read
@@ -12,47 +19,106 @@ from .samples import read
 HUGE = (("partitions = 6", "partitions = 1000000"), ('"10min"', '"36500d"'))
 
 
-def test_heartbeats_are_counted_by_their_interval():
-    """Three members for ten minutes every three seconds, three events each."""
-    assert 3 * 200 * 3 == estimate(read()).heartbeats
+def test_a_member_lives_and_sends_heartbeats_until_its_crash():
+    """Three members for ten minutes every three seconds, one of them for five."""
+    lives = lifetimes(read())
+
+    assert [600, 300, 600] == [life.living_us // 1_000_000 for life in lives.values()]
+    assert 500 == counts(read())[Source.HEARTBEATS]
+
+
+@pytest.mark.parametrize(
+    ("more", "times", "starts"),
+    [
+        ("", 2, 3),
+        ('[[act]]\nstart = "billing-1"\nat = "6min"', 3, 4),
+        ('[[act]]\nrolling_restart = "billing"\nat = "1min"\ngap = "5s"', 8, 6),
+        ('[[act]]\nadd_partitions = "orders"\nto = 9\nat = "1min"', 3, 3),
+        ('[[act]]\nclose = "billing-0"\nwhen = "crash-1 begins"\nrestart_after = "6min"', 3, 3),
+    ],
+)
+def test_starts_and_rebalances_follow_from_the_faults(more, times, starts):
+    """The first rebalance, the crash, and what the act adds before the end of the run."""
+    scenario = read(more=more)
+
+    assert times == rebalances(scenario)["billing"]
+    assert starts == sum(life.starts for life in lifetimes(scenario).values())
 
 
 def test_more_records_make_more_polls_until_batches_fill():
     """Polls follow the records while members have time; a full member polls less often."""
-    few, many = estimate(read()).polls, estimate(read(('"20/s"', '"40/s"'))).polls
-    flooded = estimate(read(('"20/s"', '"2000/s"'))).polls
 
-    assert few < many
-    assert flooded < many
+    def polls(*changes):
+        return counts(read(*changes))[Source.REGULAR_POLLS]
+
+    assert polls(('"20/s"', '"5/s"')) < polls()
+    assert polls(('"20/s"', '"2000/s"')) < polls()
 
 
 def test_commits_follow_the_policy():
     """A commit a record costs more than one a batch, and that more than automatic ones."""
     auto, batch, record = (
-        estimate(read(("members = 3", f'members = 3\ncommit = "{policy}"'))).commits
+        estimate(read(("members = 3", f'members = 3\ncommit = "{policy}"'))).cpu_s
         for policy in ("auto", "sync", "sync per record")
     )
 
-    assert auto < batch <= record
+    assert auto < batch < record
 
 
 @pytest.mark.parametrize(
     "rate", ['{ poisson = "20/s" }', '{ bursts = { rate = "40/s", for = "1s", every = "2s" } }']
 )
 def test_the_pattern_of_arrivals_makes_no_difference_on_average(rate):
-    """Random and bursty producers count with their mean."""
-    assert estimate(read()).polls == estimate(read(('rate = "20/s" ', f"rate = {rate} "))).polls
+    """Random and bursty producers count with their mean; their polls are not regular."""
+    regular, random = (
+        counts(read(('rate = "20/s" ', f"rate = {each} "))) for each in ('"20/s"', rate)
+    )
+
+    assert random[Source.FOLDED_POLLS] > regular[Source.REGULAR_POLLS]
+    assert regular[Source.HEARTBEATS] == random[Source.HEARTBEATS]
+
+
+def test_every_source_has_a_cost_and_advice():
+    """Nothing can be done about the run itself."""
+    assert set(Source) == set(COSTS_US)
+    assert set(Source) - {Source.RUN} == set(CHEAPER)
 
 
 def test_an_ordinary_scenario_is_not_refused():
-    """The smallest scenario is far from too large."""
+    """The smallest scenario is far from too large, and is not announced."""
     refuse_large(read(), "orders.toml")
 
+    assert notice(estimate(read())) is None
 
-def test_a_run_of_too_many_events_is_refused_with_the_estimate():
-    """The message has the estimate, its parts, and what to do."""
+
+def test_a_run_of_hours_is_refused_with_the_estimate():
+    """The message has the estimate, what it is spent on, and what to do."""
     scenario = read(*HUGE)
 
-    assert estimate(scenario).events > MOST_EVENTS
-    with pytest.raises(ScenarioError, match=r"about \d.*e\+\d+ events .* for polls.*`allow_large`"):
+    assert estimate(scenario).cpu_s > MOST_S
+    with pytest.raises(ScenarioError, match=r"about .* days of CPU time.*lag_every.*`allow_large`"):
         refuse_large(scenario, "orders.toml")
+
+
+def test_many_runs_are_announced_by_the_time_they_take_together():
+    """Processes share the work."""
+    one = estimate(read())
+    runs = int(900 / one.cpu_s)
+
+    assert "This takes about 15 min for" in (notice(one, runs) or "")
+    assert "lag_every" in (notice(one, runs) or "")
+    assert notice(one, runs, processes=2) is None
+
+
+@pytest.mark.long
+def test_the_estimate_is_right_within_a_factor_of_two_on_the_catalogue():
+    """The speed of this machine is taken out: ratios are compared with their median."""
+    found = {name: load(name) for name in catalogue.names()}
+    measured(found["quiet"], 1)
+    measured(found["kip848-zombie"], 1)
+    ratios = {name: estimate(s).cpu_s * 1e6 / measured(s, 2) for name, s in found.items()}
+    middle = median(ratios.values())
+    off = {name: max(r / middle, middle / r) for name, r in ratios.items()}
+
+    assert {} == {name: factor for name, factor in off.items() if factor > 3}
+    assert sum(factor <= 2 for factor in off.values()) >= 0.9 * len(off)

@@ -38,7 +38,7 @@ def make():
 @pytest.fixture(scope="module")
 def tasks():
     """Return the work of the small study, with events; four chunks are enough for a job."""
-    return [replace(task, work=500_000) for task in tasks_of(plan_of(), events=True)]
+    return [replace(task, work_s=2.0) for task in tasks_of(plan_of(), events=True)]
 
 
 @pytest.fixture(scope="module")
@@ -137,19 +137,19 @@ def test_an_interrupted_study_keeps_the_chunks_that_were_received(session, tasks
 
 
 @pytest.mark.parametrize(
-    ("work", "events", "cores", "sizes"),
+    ("work_s", "events", "cores", "sizes"),
     [
-        (0, False, 2, [5]),
-        (1_000_000, False, 2, [2, 2, 1]),
-        (1_000_000, False, 4, [4, 1]),
-        (9_000_000, False, 1, [1, 1, 1, 1, 1]),
-        (9_000_000, False, 100, [5]),
-        (9_000_000, True, 100, [2, 2, 1]),
+        (0.0, False, 2, [5]),
+        (4.0, False, 2, [2, 2, 1]),
+        (4.0, False, 4, [4, 1]),
+        (36.0, False, 1, [1, 1, 1, 1, 1]),
+        (36.0, False, 100, [5]),
+        (36.0, True, 100, [2, 2, 1]),
     ],
 )
-def test_a_job_has_seconds_of_work_and_a_bounded_number_of_events(work, events, cores, sizes):
+def test_a_job_has_seconds_of_work_and_a_bounded_number_of_events(work_s, events, cores, sizes):
     """The driver holds the rows of two jobs."""
-    tasks = [replace(task, work=work) for task in tasks_of(plan_of(), events=events)[:5]]
+    tasks = [replace(task, work_s=work_s) for task in tasks_of(plan_of(), events=events)[:5]]
 
     assert sizes == [len(job) for job in jobs_of(tasks, cores)]
 

@@ -1,0 +1,227 @@
+"""Approximate, before a run, when its members run and how often its groups rebalance.
+
+Acts and faults take effect at the middle of their window. What follows from other events (an
+eviction, a retry, a record that never ends) is not predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from emulator.scenario.acts import (
+    AddPartitions,
+    Close,
+    CreateTopic,
+    MoveCoordinator,
+    RollingBrokerRestart,
+    RollingRestart,
+    Start,
+    StopBroker,
+    Subscribe,
+)
+from emulator.scenario.cluster import Cluster
+from emulator.scenario.faults import After, Crash, CrashBroker, Cut, Hang, Pause, Step, Timed
+from emulator.scenario.groups import Group
+from emulator.scenario.model import Scenario
+from emulator.scenario.resolution import (
+    INSTANCE_ID,
+    broker_settings,
+    consumer_settings,
+    members_of,
+    started_by,
+)
+from emulator.scenario.units import US_PER_MS, US_PER_S
+
+FAILOVER_US = 10_000_000
+"""About the time until members use the next coordinator: ``broker.session.timeout.ms``."""
+
+CHAIN_MAX = 100
+"""The longest chain of faults that wait for each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """The processes of one member."""
+
+    living_us: int
+    """Simulated time from start to end, over all its processes."""
+
+    starts: int
+
+
+Switch = tuple[int, bool]
+"""A time, and whether a member starts (True) or ends."""
+
+
+def lifetimes(scenario: Scenario) -> dict[str, Lifetime]:
+    """Return the lifetime of each member, by name."""
+    switches = _switches(scenario)
+    return {name: _lifetime(found, scenario.run_for) for name, found in switches.items()}
+
+
+def rebalances(scenario: Scenario) -> dict[str, int]:
+    """Return about how often each group rebalances, by group id; the first time included."""
+    switches = _switches(scenario)
+    found = {}
+    for group in scenario.group:
+        dynamic = [
+            member.name
+            for member in group.members
+            if not group.static and INSTANCE_ID not in {*group.settings, *member.settings}
+        ]
+        changes = sum(len(switches[name]) - 1 for name in dynamic if switches[name])
+        found[group.id] = 1 + changes + sum(_disturbances(scenario))
+    return found
+
+
+def _disturbances(scenario: Scenario) -> Iterator[int]:
+    """Yield how many rebalances each fault causes that starts or ends no process."""
+    for fault in scenario.fault:
+        if isinstance(fault, Pause | Cut) and fault.lasting >= _session_us(scenario):
+            yield 2
+        elif isinstance(fault, AddPartitions | CreateTopic | Subscribe):
+            yield 1
+
+
+def _session_us(scenario: Scenario) -> int:
+    """Return the shortest session timeout of a group's first member."""
+    timeouts = (consumer_settings(g, g.members[0]).session_timeout_ms for g in scenario.group)
+    return min(timeouts) * US_PER_MS
+
+
+def live_us(scenario: Scenario) -> int:
+    """Return about how long all members are live because of faults on coordinators.
+
+    They are while a fault waits for a step of a member, while no coordinator serves, and while a
+    member that was cut off still works.
+    """
+    waits = [fault.when.after for fault in scenario.fault if isinstance(fault.when, Step)]
+    cuts = [fault.lasting for fault in scenario.fault if isinstance(fault, Cut)]
+    return max(waits, default=0) + sum(cuts) + sum(_without_coordinator_us(scenario))
+
+
+def _without_coordinator_us(scenario: Scenario) -> Iterator[int]:
+    cluster = scenario.cluster
+    settings = broker_settings(cluster)
+    alone = min(settings.offsets_topic_replication_factor, cluster.brokers) == 1
+    for fault in scenario.fault:
+        if isinstance(fault, CrashBroker | StopBroker):
+            back_us = fault.restart_after or scenario.run_for
+            yield back_us if alone else FAILOVER_US
+        elif isinstance(fault, MoveCoordinator):
+            yield load_us(cluster)
+
+
+def broker_changes(scenario: Scenario) -> int:
+    """Return how often a broker starts or ends."""
+    changes = 0
+    for fault in scenario.fault:
+        if isinstance(fault, CrashBroker | StopBroker):
+            changes += 1 if fault.restart_after is None else 2
+        elif isinstance(fault, RollingBrokerRestart):
+            every = isinstance(fault.brokers, str)
+            changes += 2 * (scenario.cluster.brokers if every else len(fault.brokers))
+    return changes
+
+
+def blocked_us(scenario: Scenario, group: Group) -> int:
+    """Return about how long a group does nothing because one handler does not return.
+
+    It waits for that member if it rebalances meanwhile, for at most ``max.poll.interval.ms``. A
+    record whose processing takes longer than that blocks the group again and again.
+    """
+    slow = [poison for poison in group.poison if poison.work is not None]
+    hangs = [fault for fault in scenario.fault if isinstance(fault, Hang)]
+    if not slow and not hangs:
+        return 0
+    limit_us = max(consumer_settings(group, m).max_poll_interval_ms for m in group.members)
+    limit_us *= US_PER_MS
+    if any(poison.work is not None and poison.work >= limit_us for poison in slow):
+        return scenario.run_for * 9 // 10
+    switches = _switches(scenario)
+    changes = sorted(at for m in group.members for at, _ in switches[m.name] if at)
+    blocked = 0
+    for fault in hangs:
+        if any(fault.member == m.name for m in group.members):
+            begin = begin_us(scenario, fault)
+            end = min(begin + fault.lasting, scenario.run_for)
+            first = next((at for at in changes if begin <= at < end), end)
+            blocked += min(end - first, limit_us)
+    return blocked
+
+
+def load_us(cluster: Cluster) -> int:
+    """Return how long a coordinator loads the backlog of its offsets partition."""
+    by_size = cluster.offsets_backlog / cluster.load_bytes if cluster.load_bytes else 0.0
+    records = cluster.offsets_backlog_records
+    by_number = records / cluster.load_records if cluster.load_records else 0.0
+    return int((by_size + by_number) * US_PER_S)
+
+
+def _lifetime(switches: list[Switch], end_us: int) -> Lifetime:
+    living, starts, since = 0, 0, None
+    for at_us, on in sorted(switches):
+        if at_us >= end_us:
+            break
+        if on and since is None:
+            since, starts = at_us, starts + 1
+        elif not on and since is not None:
+            living, since = living + at_us - since, None
+    return Lifetime(living + (end_us - since if since is not None else 0), starts)
+
+
+def _switches(scenario: Scenario) -> dict[str, list[Switch]]:
+    """Return when each member starts and ends, by name."""
+    found: dict[str, list[Switch]] = {
+        member.name: [] if member.start == "by act" else [(int(member.start), True)]
+        for _, member in members_of(scenario)
+    }
+    for fault in scenario.fault:
+        for name, at_us, on in _effects(scenario, fault, begin_us(scenario, fault)):
+            if at_us < scenario.run_for and name in found:
+                found[name].append((at_us, on))
+    return found
+
+
+def _effects(scenario: Scenario, fault: Timed, at_us: int) -> Iterator[tuple[str, int, bool]]:
+    """Yield each member that a fault starts or ends: name, time, whether it starts."""
+    if isinstance(fault, Crash | Close):
+        yield fault.member, at_us, False
+        if fault.restart_after is not None:
+            yield fault.member, at_us + fault.restart_after, True
+    elif isinstance(fault, Start):
+        yield fault.member, at_us, True
+    elif isinstance(fault, RollingRestart):
+        for _, member in started_by(fault, scenario):
+            yield member.name, at_us, False
+            at_us += fault.down_time
+            yield member.name, at_us, True
+            at_us += fault.gap
+
+
+def begin_us(scenario: Scenario, fault: Timed) -> int:
+    """Return about when a fault or act begins, in microseconds."""
+    by_id = {each.id: each for each in scenario.fault}
+    at_us = 0
+    for _ in range(CHAIN_MAX):
+        at_us += fault.delay
+        if fault.at is not None:
+            return at_us + fault.at
+        if fault.between is not None:
+            return at_us + sum(fault.between) // 2
+        if not isinstance(fault.when, After):
+            return at_us + (fault.when.after if fault.when is not None else 0)
+        following = by_id.get(fault.when.fault)
+        if following is None:
+            break
+        at_us += _length_us(scenario, following) if fault.when.phase == "ends" else 0
+        fault = following
+    return at_us
+
+
+def _length_us(scenario: Scenario, fault: Timed) -> int:
+    """Return the time from the begin of a fault to its end."""
+    if isinstance(fault, RollingRestart):
+        return len(started_by(fault, scenario)) * (fault.gap + fault.down_time)
+    return getattr(fault, "lasting", None) or getattr(fault, "restart_after", None) or 0
