@@ -9,8 +9,8 @@ the time on the machine that measured, which is enough to distinguish a second f
 from __future__ import annotations
 
 import enum
-from collections import Counter
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -113,17 +113,19 @@ def estimate(scenario: Scenario) -> Estimate:
     return Estimate({source: n * COSTS_US[source] for source, n in counts(scenario).items()})
 
 
-def counts(scenario: Scenario) -> Counter[Source]:
+def counts(scenario: Scenario) -> defaultdict[Source, float]:
     """Return about how often a run does each thing that takes time."""
-    found: Counter[Source] = Counter({Source.RUN: 1})
+    found = defaultdict[Source, float](float, {Source.RUN: 1.0})
     living, changes = lifetimes(scenario), rebalances(scenario)
     samples = scenario.run_for // scenario.lag_every
     for group in scenario.group:
         partitions = sum(topic.partitions for topic in _topics_of(group, scenario))
         joins = changes[group.id] * (len(group.members) + partitions / 4)
-        found += Counter({Source.REBALANCES: joins, Source.SAMPLES: samples})
+        found[Source.REBALANCES] += joins
+        found[Source.SAMPLES] += samples
         found[Source.SAMPLED] += samples * partitions
-        found.update(_of_members(group, scenario, living))
+        for source, number in _of_members(group, scenario, living):
+            found[source] += number
     found[Source.BROKERS] = broker_changes(scenario)
     if any(topic.retention for topic in scenario.topic):
         found[Source.RETENTION] = scenario.run_for // US_PER_S
@@ -132,14 +134,13 @@ def counts(scenario: Scenario) -> Counter[Source]:
 
 def _of_members(
     group: Group, scenario: Scenario, living: Mapping[str, Lifetime]
-) -> Counter[Source]:
-    """Return what the members of a group do, as if its records were distributed evenly."""
-    found: Counter[Source] = Counter()
+) -> Iterator[tuple[Source, float]]:
+    """Yield what the members of a group do, as if its records were distributed evenly."""
     topics, blocked = _topics_of(group, scenario), blocked_us(scenario, group)
     backlog = sum(topic.backlog * topic.partitions for topic in topics)
     produced = sum(_produced(topic, scenario.run_for) for topic in topics)
     total_us = sum(living[member.name].living_us for member in group.members)
-    found[Source.STARTS] = sum(living[member.name].starts for member in group.members)
+    yield Source.STARTS, sum(living[member.name].starts for member in group.members)
     for alike in _alike(group):
         living_us = sum(living[member.name].living_us for member in alike) // len(alike)
         if living_us:
@@ -147,13 +148,12 @@ def _of_members(
             part = working / total_us
             reader = _Reader(group, alike[0], scenario, working, backlog * part, produced * part)
             for source, number in _of_member(reader).items():
-                found[source] += number * len(alike)
-    return found
+                yield source, number * len(alike)
 
 
 def _alike(group: Group) -> list[list[Member]]:
     """Return the members that are as their group describes them, and each other one alone."""
-    plain, others = [], []
+    plain, others = list[Member](), list[Member]()
     for member in group.members:
         own = member.model_fields_set - {"name", "start"}
         (others if own else plain).append(member)
@@ -181,11 +181,11 @@ class _Polls(NamedTuple):
     records: float
 
 
-def _of_member(reader: _Reader) -> Counter[Source]:
+def _of_member(reader: _Reader) -> dict[Source, float]:
     group, member, living_us = reader.group, reader.member, reader.living_us
     settings, policy = consumer_settings(group, member), commit_policy(group, member)
     polls = _polls(reader)
-    found: Counter[Source] = Counter()
+    found: dict[Source, float] = {}
     found[Source.HEARTBEATS] = living_us / _heartbeat_us(reader)
     if settings.enable_auto_commit:
         found[Source.COMMITS] = living_us / max(settings.auto_commit_interval_ms, 1) / US_PER_MS
