@@ -15,7 +15,6 @@ from emulator.errors import RefusedError
 from emulator.metrics.catalogue import unknown_metric
 from emulator.metrics.checks import is_expectable
 from emulator.scenario import load as scenario_files
-from emulator.scenario.estimate import MOST_S, estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint
 
@@ -127,6 +126,8 @@ def load_named(
 
 
 def _refuse_large(scenario: Scenario, source: str, runs: int) -> None:
+    from emulator.scenario.estimate import MOST_S, estimate  # noqa: PLC0415  only commands ask
+
     expected = estimate(scenario)
     if expected.cpu_s * runs <= MOST_S:
         return
