@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from assignors.types import TopicPartition
 from emulator.conformance.stalls import Pace
@@ -25,6 +26,7 @@ from emulator.events import (
     TargetComputed,
     TopicCreated,
 )
+from emulator.world.consumer.handler import RecordWork
 
 Call = tuple[str, tuple[str, ...]]
 """A listener call and its partitions, sorted."""
@@ -138,13 +140,21 @@ class _Watch:
         return str(partition).removeprefix(self.view.prefix)
 
 
-def observe(events: Iterable[Event], view: View) -> Observed:
-    """Read a run's events, in order, up to the end of the view."""
+def observe(
+    events: Iterable[Event], view: View, records: Iterable[RecordWork] | None = None
+) -> Observed:
+    """Read a run's events, in order, up to the end of the view.
+
+    *records*: the work on each record, if the events sum up several records.
+    """
     watch = _Watch(view, Pace(view.fault_us))
+    for work in sorted(records or (), key=attrgetter("ended_us")):
+        watch.pace.work(work)
     for event in events:
         if event.at_us > view.end_us:
             break
-        watch.pace.see(event)
+        if records is None or not isinstance(event.what, Processed):
+            watch.pace.see(event)
         watch.epochs.see(event)
         if watch.at_fault is None and event.at_us >= view.fault_us:
             watch.at_fault = {p: name for name, owned in watch.owned.items() for p in owned}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator.events import CommitAnswered, CommitSent, Event, Processed, RunEnded
+from emulator.world.consumer.handler import RecordWork
 
 SECOND_US = 1_000_000
 
@@ -36,8 +37,8 @@ class Pace:
     def see(self, event: Event) -> None:
         """Process one event."""
         match event.what:
-            case Processed() as processed:
-                self._work(processed, event.at_us)
+            case Processed(partition=tp, next_offset=end, began_us=began_us):
+                self.work(RecordWork(tp, end - 1, began_us, event.at_us))
             case CommitSent(commit=commit, offsets=offsets) if offsets:
                 if event.at_us >= self.fault_us:
                     self._sent_us[commit] = event.at_us
@@ -53,12 +54,13 @@ class Pace:
         """The longest stall of each partition that was not over at the fault, in seconds."""
         return {tp: us / SECOND_US for tp, us in sorted(self._stalls_us.items())}
 
-    def _work(self, processed: Processed, done_us: int) -> None:
-        tp = processed.partition
-        until_us, reached = self._worked.get(tp, (done_us, 0))
-        if processed.began_us > self.fault_us:
-            self._stall(tp, processed.began_us - until_us)
-        self._worked[tp] = (max(until_us, done_us), max(reached, processed.next_offset))
+    def work(self, work: RecordWork) -> None:
+        """Process the work on one record; they come in the order of their ends."""
+        tp, offset, began_us, ended_us = work
+        until_us, reached = self._worked.get(tp, (ended_us, 0))
+        if began_us > self.fault_us:
+            self._stall(tp, began_us - until_us)
+        self._worked[tp] = (max(until_us, ended_us), max(reached, offset + 1))
 
     def _answered(self, sent_us: int, at_us: int) -> None:
         if self.first_commit_s is None:

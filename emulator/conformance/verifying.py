@@ -44,6 +44,7 @@ from emulator.scenario.load import check
 from emulator.scenario.model import Scenario
 from emulator.tables import arrow_table, html_table, pandas_frame
 from emulator.world.build import play
+from emulator.world.consumer.handler import RecordWork
 from emulator.world.run import Replay
 
 if TYPE_CHECKING:
@@ -213,9 +214,12 @@ def figures_of(wanted: Play) -> Figures:
     scenario, replay = _rebuilt(real.capture, wanted.seed)
     events: list[Event] = []
     log = Appended()
-    replay = replace(replay, appended=log.add_batch, by_record=real.tolerances.broker_failed)
+    records: list[RecordWork] | None = [] if real.tolerances.broker_failed else None
+    on_record = None if records is None else records.append
+    replay = replace(replay, appended=log.add_batch, on_record=on_record)
     play(scenario, wanted.seed or 0, (events.append,), replay=replay)
-    figures = compare(real.observed, observe(events, real.tolerances.view), real.tolerances)
+    seen = observe(events, real.tolerances.view, records)
+    figures = compare(real.observed, seen, real.tolerances)
     if real.records is None:
         return figures
     emulated = outline(log.entries, real.capture.prefix)

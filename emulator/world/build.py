@@ -84,7 +84,7 @@ def play(  # noqa: PLR0913  one keyword an option
     _start_consumers(world)
     samples = Samples(world, check=check, settled=settled)
     samples.begin()
-    if run.folding and settled is None:
+    if run.folding and settled is None and replay.on_record is None:
         _skip_periods(world, samples)
     run.kernel.run(scenario.run_for)
     write_missed_faults()

@@ -72,6 +72,8 @@ Sampler = Callable[[int], int]
 
 _NORMAL = NormalDist()
 _P99 = _NORMAL.inv_cdf(0.99)
+_LEAST, _MOST = 1e-12, 1 - 1e-12
+"""The range of a normal distribution's probabilities that is used."""
 
 
 def constant_of(distribution: Distribution) -> int | None:
@@ -101,8 +103,11 @@ def sampler(distribution: Distribution, key: int) -> Sampler:
 def _lognormal(key: int, median: int, sigma: float) -> Sampler:
     def sample(address: int) -> int:
         u = draw(key, address)
-        return int(median * math.exp(sigma * _NORMAL.inv_cdf(min(max(u, 1e-12), 1 - 1e-12))))
+        if not _LEAST < u < _MOST:
+            u = min(max(u, _LEAST), _MOST)
+        return int(median * exp(sigma * inv_cdf(u)))
 
+    exp, inv_cdf = math.exp, _NORMAL.inv_cdf
     return sample
 
 

@@ -19,7 +19,7 @@ from emulator.scenario.model import Scenario
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.folded_time import FoldedTime
-from emulator.world.consumer.handler import WorkTimes
+from emulator.world.consumer.handler import RecordWork, WorkTimes
 from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
 from emulator.world.triggers import Triggers
@@ -36,7 +36,13 @@ class Recorder:
     """Writes every event of a run."""
 
     def __init__(
-        self, kernel: Kernel, sinks: tuple[Sink, ...], *, polls: bool, by_record: bool = False
+        self,
+        kernel: Kernel,
+        sinks: tuple[Sink, ...],
+        *,
+        polls: bool,
+        by_record: bool = False,
+        on_record: Callable[[RecordWork], None] | None = None,
     ) -> None:
         self._kernel = kernel
         self._sinks = sinks
@@ -49,6 +55,9 @@ class Recorder:
 
         self.by_record = by_record
         """Whether the processing of each record is written separately."""
+
+        self.on_record = on_record
+        """Called with the work on each record, beside the events."""
 
     def write(self, what: ControlEvent, cause: int | None = None) -> int:
         """Write a control event at the present time; return its id."""
@@ -186,6 +195,9 @@ class Replay:
     log_files: LogFiles | None = None
     """Takes the bytes of the offsets log."""
 
+    on_record: Callable[[RecordWork], None] | None = None
+    """Called with the work on each record: in order within a process, not always at its end."""
+
     by_record: bool = False
     """Whether each record's processing is written separately when it is done, as in a real trace
     (slow).
@@ -258,7 +270,9 @@ def new_run(
         seed=seed,
         broker_settings=broker_settings(scenario.cluster),
         kernel=kernel,
-        recorder=Recorder(kernel, sinks, polls=polls, by_record=replay.by_record),
+        recorder=Recorder(
+            kernel, sinks, polls=polls, by_record=replay.by_record, on_record=replay.on_record
+        ),
         wire=Wire(scenario.network, seed),
         triggers=Triggers(kernel),
         replay=replay,

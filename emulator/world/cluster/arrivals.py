@@ -294,6 +294,8 @@ class Visibility:
 
     def when(self, appended_us: int) -> int:
         """Return when a record appended then becomes visible; ``NEVER`` if not known yet."""
+        if self._spells and appended_us > self._spells[-1][0]:
+            return min(appended_us + self._spells[-1][2], NEVER)
         visible = appended_us + self._replication_us
         for index, (begin, reached, lag) in enumerate(self._spells):
             if visible < begin:

@@ -202,6 +202,7 @@ class Application:
 
     def _count(self, batch: Batch, finished: int) -> None:
         began = batch.began_us(batch.reported)
+        self._process.progress.report(batch, batch.reported, finished)
         for part in batch.part(batch.reported, finished):
             self._worked_through(part.partition, part.next_offset, began)
             if self._uncommitted is not None:

@@ -9,13 +9,23 @@ from __future__ import annotations
 import enum
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, islice
+from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Handed
 
 WorkTimes = Callable[[TopicPartition, int], int]
 """Partition and offset to the microseconds the handler spends on that record."""
+
+
+class RecordWork(NamedTuple):
+    """The work on one record, from its begin to its end."""
+
+    partition: TopicPartition
+    offset: int
+    began_us: int
+    ended_us: int
 
 
 class Flaw(enum.Enum):
@@ -94,6 +104,14 @@ class Batch:
                 return part.partition, part.first + index
             index -= length
         raise AssertionError("no such record in the batch")
+
+    def work(self, begin: int, end: int) -> Iterator[RecordWork]:
+        """Yield the work on records ``begin`` up to ``end`` of the batch."""
+        began_us = self.began_us(begin)
+        for index, (tp, offset) in enumerate(islice(self.records(), begin, end), start=begin):
+            ended_us = self.end_us(index)
+            yield RecordWork(tp, offset, began_us, ended_us)
+            began_us = ended_us
 
     def part(self, begin: int, end: int) -> Iterator[Handed]:
         """Return records ``begin`` up to ``end`` of the batch as ranges."""

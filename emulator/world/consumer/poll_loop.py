@@ -65,8 +65,10 @@ class PollLoop:
         """Whether a batch has begun, and nothing has happened since."""
 
     def _repeating(self) -> Cycles | None:
-        """Return the search for periods, unless work or lateness are drawn."""
+        """Return the search for periods, unless work or lateness are drawn or records watched."""
         blueprint = self._process.blueprint
+        if self._process.run.recorder.on_record is not None:
+            return None
         if blueprint.settings.group_protocol != "classic" or blueprint.each_us is None:
             return None
         return Cycles(self._fetches, self._finished) if self._late is None else None

@@ -77,6 +77,7 @@ class Progress:
         self._group = group
         self._recorder = recorder
         self._by_record = recorder.by_record
+        self._on_record = recorder.on_record
         self._epochs: dict[TopicPartition, _Epoch] = {}
         self._owners = owners
         self._settle = settle
@@ -146,6 +147,13 @@ class Progress:
         self._owners.done[tp] = next_offset
         if self._by_record or len(self._owners.holders[tp]) > 1:
             self.write(tp)
+
+    def report(self, batch: Batch, begin: int, end: int) -> None:
+        """Report the work on records ``begin`` up to ``end`` of a batch, if that is asked for."""
+        if self._on_record is not None:
+            for work in batch.work(begin, end):
+                if work.partition in self._epochs:
+                    self._on_record(work)
 
     def skip(self, part: Handed, why: str, cause: int | None) -> None:
         """Note records that were handed out and will not be processed by this epoch."""
@@ -296,6 +304,7 @@ class Unreported:
             return
         self._worker.end_uncounted()
         self._note(batch)
+        self._progress.report(batch, 0, batch.count)
 
     def _note(self, batch: Batch) -> None:
         for tp, _, following in batch.ranges:

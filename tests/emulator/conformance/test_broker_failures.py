@@ -50,12 +50,12 @@ COORDINATOR, ANOTHER = "coordinator of g", "broker-3"
 
 @lru_cache
 def failed(fault, broker, *, session_ms=9_000, seed=0):
-    """Play a failure with the work on each record as an event; return what was seen."""
+    """Play a failure and watch the work on each record; return what was seen."""
     text = SCENARIO.format(fault=fault.format(broker=broker), session_ms=session_ms)
-    events = []
-    play(loads(text), seed, (events.append,), replay=Replay(by_record=True))
+    events, records = [], []
+    play(loads(text), seed, (events.append,), replay=Replay(on_record=records.append))
     view = View(prefix="", fault_us=FAULT_US, faulted=None, end_us=60_000_000)
-    return observe(events, view)
+    return observe(events, view, records)
 
 
 @pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])

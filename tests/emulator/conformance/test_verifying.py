@@ -22,6 +22,7 @@ from emulator.conformance.verifying import SEEDS, Play, figures_of, verify_run
 from emulator.events import Event
 from emulator.scenario.problems import ScenarioError
 from emulator.world.build import play
+from emulator.world.consumer.handler import RecordWork
 
 from .conftest import CAPTURES
 
@@ -167,13 +168,14 @@ def test_a_seed_is_a_machine_of_its_own_and_always_the_same(kept):
     assert one != other
 
 
-def happened(run, seed: int, *, folding: bool) -> list[Event]:
-    """Return the events of an emulation of a captured run."""
+def happened(run, seed: int, *, folding: bool) -> tuple[list[Event], list[RecordWork]]:
+    """Return the events of an emulation of a captured run, and the work on its records."""
     rebuilt = rebuild(run, seed)
     events: list[Event] = []
-    replay = rebuilt.replay()
+    records: list[RecordWork] = []
+    replay = replace(rebuilt.replay(), on_record=records.append)
     play(rebuilt.scenario, seed, (events.append,), replay=replay, folding=folding)
-    return events
+    return events, sorted(records)
 
 
 @pytest.mark.parametrize("name", ["crash-range-auto/run-1", "kip848-crash/run-1"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from emulator.events import CommitAccepted, ListenerCalled, Processed
 from emulator.scenario.load import loads
 from emulator.world.build import play
+from emulator.world.consumer.handler import RecordWork
 from emulator.world.run import Replay
 
 SCENARIO = loads("""
@@ -25,9 +28,13 @@ at = "12s"
 """)
 
 
-def played(*, by_record):
+QUIET = SCENARIO.model_copy(update={"fault": (), "run_for": 120_000_000})
+"""It has periods."""
+
+
+def played(*, by_record, scenario=SCENARIO):
     events = []
-    play(SCENARIO, 0, (events.append,), replay=Replay(by_record=by_record))
+    play(scenario, 0, (events.append,), replay=Replay(by_record=by_record))
     return events
 
 
@@ -64,3 +71,18 @@ def test_each_record_has_its_begin_and_its_end():
     ]
 
     assert {(1, 10_000)} == set(works)
+
+
+@pytest.mark.parametrize("scenario", [SCENARIO, QUIET], ids=["crash", "quiet"])
+@pytest.mark.parametrize("folding", [True, False])
+def test_a_replay_can_watch_the_work_on_each_record(scenario, folding):
+    """The times are those of the events for single records, also where polls are computed."""
+    watched: list[RecordWork] = []
+    play(scenario, 0, (), replay=Replay(on_record=watched.append), folding=folding)
+
+    events = [
+        RecordWork(event.what.partition, event.what.first, event.what.began_us, event.at_us)
+        for event in played(by_record=True, scenario=scenario)
+        if isinstance(event.what, Processed)
+    ]
+    assert sorted(events) == sorted(watched)
