@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from emulator import __version__
 from emulator.cli.options import Examples, with_examples
@@ -73,6 +73,12 @@ class Commands(TyperGroup):
         one = typer.Typer(rich_markup_mode=None, add_completion=False)
         module.register(one)
         return typer.main.get_group(one).commands[cmd_name]
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Return the names that complete a command, without importing the commands."""
+        names = [TyperCommand(name, short_help=line) for name, line in COMMANDS.items()]
+        ctx.command = TyperGroup(name=self.name, commands=names, params=self.params)
+        return ctx.command.shell_complete(ctx, incomplete)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands without importing any."""
@@ -138,7 +144,6 @@ app = typer.Typer(
     help=with_examples(about, EXAMPLES),
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from inspect import getdoc
+from pathlib import Path
 from textwrap import indent
 from typing import Annotated, Any
 
@@ -22,9 +23,28 @@ class EngineName(StrEnum):
     SPARK = "spark"
 
 
+def catalogue_names(incomplete: str) -> list[str]:
+    """Return the names of the catalogue that begin with what was typed."""
+    from emulator.scenario.catalogue import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def scenarios(incomplete: str) -> list[str]:
+    """Return the names of the catalogue, scenario files and folders that complete a word."""
+    folder, slash, name = incomplete.rpartition("/")
+    base = Path(f"{folder}{slash}" or ".")
+    found = sorted(base.iterdir()) if base.is_dir() else []
+    paths = [path for path in found if path.name.startswith(name)]
+    files = [f"{folder}{slash}{path.name}" for path in paths if path.suffix == ".toml"]
+    folders = [f"{folder}{slash}{path.name}/" for path in paths if path.is_dir() and name]
+    return [*(() if slash else catalogue_names(incomplete)), *files, *folders]
+
+
 ScenarioArgument = Annotated[
     str,
     typer.Argument(
+        autocompletion=scenarios,
         metavar="SCENARIO",
         help="A scenario file, a name of the catalogue (rebalance scenarios), or - for standard input.",
     ),

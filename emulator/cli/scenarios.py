@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emulator.cli.options import Examples, with_examples
+from emulator.cli.options import Examples, catalogue_names, with_examples
 from emulator.cli.output import say
 
 if TYPE_CHECKING:
     from emulator.scenario.catalogue import Entry
 
-Name = Annotated[str, typer.Argument(help="A name from the list.")]
+Name = Annotated[str, typer.Argument(help="A name from the list.", autocompletion=catalogue_names)]
 
 
 def register(app: typer.Typer) -> None:
