@@ -7,17 +7,25 @@ from pathlib import Path
 from typing import Final
 
 import emulator
+from emulator.comparison import Comparison
 from emulator.events import Event
+from emulator.explanation import Explanation
 from emulator.ledger.entries import Entry
 from emulator.playing import run
 from emulator.report.explain import explain
+from emulator.report.pages.compare_page import VariantHistory, compare_page
+from emulator.report.pages.explain_page import ExplainedEntry, explain_page
 from emulator.report.pages.history import Historian, History
 from emulator.report.pages.page import GENERATOR
 from emulator.report.pages.run_page import RunContent, Sequences, run_page
 from emulator.report.pages.thinning import largest
 from emulator.report.subject import FinishedRun
+from emulator.report.traces.sequence import window_of
 from emulator.run_files import refuse_text, write_text
 from emulator.scenario.model import Scenario
+from emulator.scenario.units import format_moment
+from emulator.subjects import columns_of
+from emulator.versions import KAFKA
 
 MOST_SEQUENCES: Final = 24
 """Entries of a page with every event that explains them; the others show the chain of evidence."""
@@ -49,6 +57,42 @@ class RunPage:
         sequences = sequences_of(scenario, finished.seed, history, entries)
         content = RunContent(history=history, sequences=sequences, version=VERSION)
         write_text("--html", self._path, [run_page(finished, content)])
+
+
+def write_compare_page(path: Path, compared: Comparison) -> None:
+    """Write the page of a comparison; play each variant again with the first seed for its timeline."""
+    runs = [_variant(variant.loaded.scenario, compared.seeds[0]) for variant in compared.variants]
+    content = compare_page(compared.seeds, columns_of(compared), runs, VERSION)
+    write_text("--html", path, [content])
+
+
+def _variant(scenario: Scenario, seed: int) -> VariantHistory:
+    historian = Historian()
+    played = run(scenario, seed, keep_events=False, sink=historian.feed)
+    return VariantHistory(
+        history=historian.close(),
+        entries=played.ledger.entries,
+        moment=lambda at_us: format_moment(at_us, scenario.start),
+    )
+
+
+def write_explain_page(path: Path, explained: Explanation) -> None:
+    """Write the page of one entry."""
+    played, entry = explained.run, explained.entry
+    scenario, historian = played.scenario, Historian()
+    for event in played.events:
+        historian.feed(event)
+    shown = ExplainedEntry(
+        title=scenario.title,
+        facts=f"seed {played.seed} | Apache Kafka {KAFKA} | {VERSION}",
+        entry=entry,
+        lines=explained.lines,
+        history=historian.close(),
+        window=window_of(played.events, [entry]),
+        moment=lambda at_us: format_moment(at_us, scenario.start),
+        screen=explained.screen(),
+    )
+    write_text("--html", path, [explain_page(shown)])
 
 
 def check_page(path: Path) -> None:

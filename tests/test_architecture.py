@@ -115,7 +115,10 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.subjects": PLAYED | {"emulator.comparison", "emulator.loading", "emulator.report"},
     "emulator.explanation": PLAYED | {"emulator.loading", "emulator.report", "emulator.subjects"},
     "emulator.run_files": {"emulator.events", "emulator.output_files", "emulator.scenario"},
-    "emulator.run_pages": PLAYED | {"emulator", "emulator.report", "emulator.run_files"},
+    "emulator.run_pages": PLAYED
+    | {"emulator", "emulator.report", "emulator.run_files", "emulator.subjects"}
+    | LIBRARY
+    | FILES,
     "emulator.tracing": PLAYED | {"emulator.report", "emulator.run_files"},
     "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},

@@ -10,6 +10,7 @@ import typer
 from emulator.cli.options import (
     MOST_SEEDS,
     Examples,
+    HtmlOption,
     JobsOption,
     JsonOption,
     ScenarioArgument,
@@ -100,6 +101,7 @@ def compare(
     overrides: SetOption = None,
     rows: RowsOption = None,
     markdown: MarkdownOption = False,
+    html: HtmlOption = None,
     as_json: JsonOption = False,
     yes: YesOption = False,
 ) -> None:
@@ -114,6 +116,9 @@ def compare(
     --markdown prints one table of every metric in which runs differ; significant differences are
     bold.
 
+    --html writes one page that opens without a network: the differences, and for the first seed the
+    timeline of each variant on one time axis.
+
     --json prints one line, one JSON object: seeds, and variants, a list. Each has its name, set,
     settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations;
     missed, the faults that did not fire.
@@ -121,6 +126,10 @@ def compare(
     Exit status: 0 success; 2 bad input. Failed expectations do not change it, because they were
     written for one setting.
     """
+    if html is not None:
+        from emulator.run_pages import check_page
+
+        check_page(html)
     loaded = load_variants(
         read_text(scenario), variants or (), overrides or (), allow_large=yes, seeds=seeds
     )
@@ -129,6 +138,10 @@ def compare(
         rows = not variants and bool(first.variant)
     with Progress("runs") as progress:
         compared = play_variants(loaded, seeds_from(first, seed, seeds), jobs, progress.show)
+    if html is not None:
+        from emulator.run_pages import write_compare_page
+
+        write_compare_page(html, compared)
     columns = columns_of(compared)
     if as_json:
         say_json(_document(compared))

@@ -8,6 +8,7 @@ import typer
 
 from emulator.cli.options import (
     Examples,
+    HtmlOption,
     JsonOption,
     ScenarioArgument,
     SeedOption,
@@ -44,6 +45,7 @@ def explain(
     ],
     seed: SeedOption = None,
     overrides: SetOption = None,
+    html: HtmlOption = None,
     as_json: JsonOption = False,
     yes: YesOption = False,
 ) -> None:
@@ -56,14 +58,24 @@ def explain(
     Commits and changes of the coordinator are shown with their position in the offsets log: log
     offset, high watermark (records below it are replicated), leader epoch, broker.
 
+    --html writes the entry as one page that opens without a network, with the timeline around it.
+
     --json prints one line, one JSON object: entry as in rebalance run --json, and lines, each
     with event (its number), at_us, text, shown (whether it is evidence of the cause), began, and
     log (the position in the offsets log, or null).
 
     Exit status: 0 success; 2 bad input.
     """
+    if html is not None:
+        from emulator.run_pages import check_page
+
+        check_page(html)
     loaded = load_named(scenario, overrides or (), allow_large=yes)
     explained = explain_run(loaded.scenario, entry, seed)
+    if html is not None:
+        from emulator.run_pages import write_explain_page
+
+        write_explain_page(html, explained)
     if as_json:
         say_json(explained.as_dict())
     else:

@@ -72,6 +72,10 @@ YesOption = Annotated[
     bool,
     typer.Option("--yes", help="Run it even if it would take more than two hours of CPU time."),
 ]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE.html", help="Write the result as a page with a timeline."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 MasterOption = Annotated[
     str | None, typer.Option("--master", help="Spark's master; by default this machine.")

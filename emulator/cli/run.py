@@ -15,6 +15,7 @@ from emulator.cli.ci import JunitOption, report_to_ci
 from emulator.cli.options import (
     MOST_SEEDS,
     Examples,
+    HtmlOption,
     JobsOption,
     JsonOption,
     ScenarioArgument,
@@ -27,7 +28,6 @@ from emulator.cli.output import Progress, say_all, say_json
 from emulator.cli.run_files import (
     EventsOption,
     Files,
-    HtmlOption,
     PerfettoOption,
     SequenceOption,
     WindowOption,

@@ -53,12 +53,6 @@ WindowOption = Annotated[
 ]
 
 
-HtmlOption = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE.html", help="Write the result as a page with a timeline."),
-]
-
-
 class Files(NamedTuple):
     """The files to write besides the printed output."""
 

@@ -44,10 +44,11 @@ def glyphs(
     places: Mapping[str, float],
     scale: TimeScale,
     moment: Callable[[int], str],
+    prefix: str = "",
 ) -> tuple[str, int]:
     """Return the marks of the largest entries, and the number of the others.
 
-    *places*: the middle of each row, by partition.
+    *places*: the middle of each row, by partition. *prefix*: of the entries' places on the page.
     """
     drawable = [entry for entry in entries if str(entry.topic_partition) in places]
     shown, left_out = largest(drawable, MOST_MARKS, lambda entry: entry.count)
@@ -58,7 +59,7 @@ def glyphs(
         x = min(max(scale.x(owner.at_us), 8), scale.width - 8)
         words = f"{words_of(entry)} at {moment(owner.at_us)}"
         shape = glyph(entry.kind, x, places[str(entry.topic_partition)])
-        target = f"#{anchor_of(entry.id)}"
+        target = f"#{anchor_of(entry.id, prefix)}"
         drawn.append(element("a", title(words) + shape, href=target, aria_label=words))
     return "".join(drawn), left_out
 

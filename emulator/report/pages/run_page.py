@@ -24,7 +24,7 @@ from emulator.report.pages.page import (
     render,
 )
 from emulator.report.pages.thinning import largest
-from emulator.report.pages.timeline import draw_timeline
+from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.run_screen import hints_of, run_screen
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, duration, figure
@@ -130,11 +130,13 @@ def group_figures(
     close = close_up(group, history, mine)
     share = share / 2 if close else share
     name = f"Timeline of group {group.name}"
-    whole = draw_timeline(group, history, mine, moment, name=name, share=share)
+    whole = draw_timeline(group, history, mine, moment, View(name=name, share=share))
     yield Figure(title=f"Group {group.name}", caption=CAPTION, drawing=whole)
     if close:
         name = f"{name}, {moment(close[0])} to {moment(close[1])}"
-        near = draw_timeline(group, history, mine, moment, name=name, window=close, share=share)
+        near = draw_timeline(
+            group, history, mine, moment, View(name=name, window=close, share=share)
+        )
         title = f"Group {group.name}, from {moment(close[0])} to {moment(close[1])}"
         yield Figure(
             title=title, caption="The same, around faults, rebalances and entries.", drawing=near

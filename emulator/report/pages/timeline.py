@@ -93,25 +93,35 @@ class Drawing:
     """The faults that are drawn as lines: number, and time with text."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What part of a run a figure shows, and where it is."""
+
+    name: str
+    """For those who do not see the figure."""
+
+    window: tuple[int, int] | None = None
+    """The part of the run; None: all."""
+
+    share: float = 1.0
+    """The part of the page's pieces that the figure may use."""
+
+    prefix: str = ""
+    """Of the places of the entries on the page."""
+
+
 def draw_timeline(
     group: GroupHistory,
     history: History,
     entries: Sequence[Entry],
     moment: Callable[[int], str],
-    *,
-    name: str,
-    window: tuple[int, int] | None = None,
-    share: float = 1.0,
+    view: View,
 ) -> Drawing:
-    """Return the timeline of a group.
-
-    *entries*: those of the group. *name*: of the figure, for those who do not see it. *window*: the
-    part of the run, by default all. *share*: of the page's pieces that the figure may use.
-    """
-    begin_us, end_us = window or (0, history.end_us)
+    """Return the timeline of a group; *entries*: those of the group."""
+    begin_us, end_us = view.window or (0, history.end_us)
     canvas = Canvas(TimeScale(begin_us, end_us, WIDTH), moment)
     clipped = {tp: _clipped(spans, begin_us, end_us) for tp, spans in group.owners.items()}
-    rows = rows_of(clipped, begin_us, end_us, round(MOST_PIECES * share))
+    rows = rows_of(clipped, begin_us, end_us, round(MOST_PIECES * view.share))
     owners = sorted({span.name for spans in clipped.values() for span in spans}, key=_natural)
     canvas.heading("partitions")
     places = _draw_rows(canvas, rows, {each: at for at, each in enumerate(owners)})
@@ -120,7 +130,7 @@ def draw_timeline(
     bands = _bands(canvas, group.rebalances)
     lines, faults = _fault_lines(canvas, history.faults)
     inside = [entry for entry in entries if _is_inside(entry, begin_us, end_us)]
-    marks, left_out = glyphs(inside, places, canvas.scale, moment)
+    marks, left_out = glyphs(inside, places, canvas.scale, moment, view.prefix)
     if left_out:
         canvas.notes.append(
             f"{counted(left_out, 'smaller entry', 'smaller entries')} have no mark."
@@ -130,7 +140,7 @@ def draw_timeline(
     height = canvas.bottom + BETWEEN
     return Drawing(
         labels=_svg("".join(canvas.labels), LABELS_WIDTH, height, "labels", None),
-        figure=_svg("".join(parts), WIDTH, height, "figure", name),
+        figure=_svg("".join(parts), WIDTH, height, "figure", view.name),
         owners=tuple(owners),
         notes=tuple(canvas.notes),
         faults=tuple(faults),

@@ -9,7 +9,7 @@ import pytest
 from assignors.types import TopicPartition
 from emulator.report.pages.history import GroupHistory, History, Sample, Span
 from emulator.report.pages.thinning import MOST_SAMPLES, rows_of, thin_samples
-from emulator.report.pages.timeline import draw_timeline
+from emulator.report.pages.timeline import View, draw_timeline
 
 TP = TopicPartition("orders", 0)
 
@@ -68,7 +68,7 @@ def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
     for spans in group.members.values():
         spans[0] = spans[0]._replace(name="member")
     begun = time.process_time()
-    drawing = draw_timeline(group, History(end_us=100_000), [], str, name="timeline")
+    drawing = draw_timeline(group, History(end_us=100_000), [], str, View(name="timeline"))
 
     assert len(drawing.figure) + len(drawing.labels) < 1_000_000
     assert time.process_time() - begun < 60

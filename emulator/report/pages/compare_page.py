@@ -1,0 +1,161 @@
+"""The page of a comparison: differences of the variants, and the same timeline for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from emulator.ledger.entries import Entry
+from emulator.metrics.distribution import compare, summarise
+from emulator.report.comparison import Column, comparison_screen, paired
+from emulator.report.figures import shown
+from emulator.report.pages.differences import Difference, draw_differences
+from emulator.report.pages.history import History
+from emulator.report.pages.page import Figure, Number, Page, Part, Table, render
+from emulator.report.pages.run_page import CAPTION, close_up, entry_details, table_of_entries
+from emulator.report.pages.thinning import largest
+from emulator.report.pages.timeline import View, draw_timeline
+from emulator.report.subject import in_force
+from emulator.report.wording import counted, figure, joined
+
+MOST_ENTRIES: Final = 40
+"""Entries of each variant."""
+
+MOST_NUMBERS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantHistory:
+    """What the timeline of one variant shows: its run with the first seed."""
+
+    history: History
+    entries: Sequence[Entry]
+    moment: Callable[[int], str]
+
+
+def compare_page(
+    seeds: Sequence[int], columns: Sequence[Column], runs: Sequence[VariantHistory], version: str
+) -> str:
+    """Return the page of a comparison as HTML; *runs*: of each column, with the first seed."""
+    first = columns[0]
+    named = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+    facts = [first.subject.name, named, f"{first.subject.run_for} long"]
+    return render(
+        Page(
+            title=f"{first.subject.title}: {joined([column.name for column in columns])}",
+            facts=" | ".join([*facts, f"Apache Kafka {first.subject.kafka}", version]),
+            answer=list(_answer(columns)),
+            numbers=_numbers(columns),
+            parts=[_differences(seeds, columns), *_timelines(seeds, columns, runs)],
+            text="\n".join(comparison_screen(seeds, columns)),
+        )
+    )
+
+
+def _mean(column: Column, metric: str) -> float:
+    return summarise([run[metric] for run in column.metrics]).mean.value
+
+
+def _answer(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the order of the variants by reprocessed and by lost records."""
+    for metric, words in (("reprocessed", "Reprocessed"), ("lost", "Lost")):
+        means = [(_mean(column, metric), column.name) for column in columns]
+        if not any(mean for mean, _ in means):
+            yield f"{words}: no records, with any of them."
+            continue
+        if len({figure(mean) for mean, _ in means}) == 1:
+            yield f"{words}: {figure(means[0][0])} records with each of them."
+            continue
+        ranked = [f"{figure(mean)} with {name}" for mean, name in sorted(means)]
+        yield f"{words}: {joined(ranked)} (records)."
+
+
+def _numbers(columns: Sequence[Column]) -> list[Number]:
+    values = [(_mean(column, "reprocessed"), column.name) for column in columns[:MOST_NUMBERS]]
+    return [Number(figure(mean), f"reprocessed, {name}", mean > 0) for mean, name in values]
+
+
+def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
+    first = columns[0]
+    rows: list[list[str]] = [["metric", *_titles(columns)]]
+    charted: list[Difference] = []
+    for name, label in shown([run for column in columns for run in column.metrics]):
+        base = [run[name] for run in first.metrics]
+        cells = [label]
+        for place, column in enumerate(columns):
+            values = [run[name] for run in column.metrics]
+            cells.append(figure(summarise(values).mean.value))
+            if place:
+                found = compare(base, values)
+                cells.append(paired(found))
+                mean = found.mean
+                charted.append(Difference(label, column.name, mean.value, mean.low, mean.high))
+        rows.append(cells)
+    caption = f"Means of {counted(len(seeds), 'seed')}; differences from {first.name}"
+    if len(seeds) > 1:
+        caption += ", seed by seed, with their 95 % confidence interval"
+    return Part(
+        title="Differences",
+        anchor="differences",
+        tables=[Table(caption=caption, rows=rows)],
+        charts=[draw_differences(charted, first.name)] if charted else [],
+    )
+
+
+def _titles(columns: Sequence[Column]) -> Iterator[str]:
+    for place, column in enumerate(columns):
+        yield column.name
+        if place:
+            yield "difference"
+
+
+def _timelines(
+    seeds: Sequence[int], columns: Sequence[Column], runs: Sequence[VariantHistory]
+) -> Iterator[Part]:
+    """Yield the timeline of each variant, all on one time axis, with its largest entries."""
+    window = _window(runs)
+    for place, (column, run) in enumerate(zip(columns, runs, strict=True)):
+        prefix = f"v{place}-"
+        entries, left_out = largest(run.entries, MOST_ENTRIES, lambda entry: entry.count)
+        more = f" The {len(entries)} largest of {len(run.entries):,} entries." if left_out else ""
+        facts = "; ".join(in_force(group) for group in column.subject.groups[:3])
+        yield Part(
+            title=column.name,
+            anchor=f"variant-{place}",
+            facts=f"Seed {seeds[0]}. {facts}.{more}",
+            figures=list(_figures(column, run, window, prefix, 1 / len(runs))),
+            has_key=place == len(runs) - 1,
+            tables=[table_of_entries(entries, run.moment, prefix)] if entries else [],
+            entries=[entry_details(each, None, run.moment, prefix) for each in entries],
+        )
+
+
+def _window(runs: Sequence[VariantHistory]) -> tuple[int, int]:
+    """Return the part of the runs that all timelines show: where anything happens in any of them."""
+    end_us = max(run.history.end_us for run in runs)
+    found = [
+        close_up(group, run.history, [each for each in run.entries if each.group == group.name])
+        for run in runs
+        for group in run.history.groups.values()
+    ]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return 0, end_us
+    return min(begin for begin, _ in parts), max(end for _, end in parts)
+
+
+def _figures(
+    column: Column, run: VariantHistory, window: tuple[int, int], prefix: str, share: float
+) -> Iterator[Figure]:
+    groups = list(run.history.groups.values())[:2]
+    for group in groups:
+        mine = [entry for entry in run.entries if entry.group == group.name]
+        view = View(
+            name=f"Timeline of group {group.name} with {column.name}",
+            window=window,
+            share=share / len(groups),
+            prefix=prefix,
+        )
+        drawing = draw_timeline(group, run.history, mine, run.moment, view)
+        yield Figure(title=f"Group {group.name}, {column.name}", caption=CAPTION, drawing=drawing)

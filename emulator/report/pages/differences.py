@@ -1,0 +1,76 @@
+"""Draw paired differences as points with intervals, one scale for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from emulator.report.pages.drawing import LABELS_WIDTH, WIDTH, element, text, title
+from emulator.report.pages.page import Chart
+from emulator.report.wording import difference, figure
+
+ROW: Final = 18
+HEAD: Final = 26
+"""Heights in pixels of a row and of a metric's heading."""
+
+
+class Difference(NamedTuple):
+    """The mean difference of a metric between a variant and the first one."""
+
+    metric: str
+    variant: str
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def draw_differences(differences: Sequence[Difference], base: str) -> Chart:
+    """Return the differences as a chart: to the left of the middle is less than with *base*."""
+    labels, drawn, y = [], [], 4.0
+    metrics = dict.fromkeys(one.metric for one in differences)
+    for metric in metrics:
+        mine = [one for one in differences if one.metric == metric]
+        ends = [abs(value) for one in mine for value in (one.mean, one.low or 0, one.high or 0)]
+        if not max(ends):
+            continue
+        drawn.append(text(4, y + 16, metric, class_="part"))
+        y += HEAD
+        for one in mine:
+            labels.append(
+                text(LABELS_WIDTH - 6, y + 12, one.variant[:18], class_="tick", text_anchor="end")
+            )
+            drawn.append(_row(one, y + ROW / 2, max(ends)))
+            y += ROW
+    middle = element("line", x1=WIDTH / 2, x2=WIDTH / 2, y1=4, y2=y, class_="axis")
+    return Chart(
+        title=f"Differences from {base}",
+        caption=(
+            f"Left of the line: less than with {base}; right: more. Whiskers: 95 % confidence interval "
+            "over the seeds. Each metric has a scale of its own; metrics without a difference are left out."
+        ),
+        labels=_svg("".join(labels), LABELS_WIDTH, y + 4, "labels", None),
+        figure=_svg(middle + "".join(drawn), WIDTH, y + 4, "figure", f"Differences from {base}"),
+    )
+
+
+def _row(one: Difference, y: float, most: float) -> str:
+    def x_of(value: float) -> float:
+        return WIDTH / 2 + value / most * (WIDTH / 2 - 130)
+
+    low, high = (one.mean if end is None else end for end in (one.low, one.high))
+    words = difference(one.mean)
+    if one.low is not None and one.low != one.high:
+        words += f" ({figure(low)} to {figure(high)})"
+    bar = element("line", x1=WIDTH / 2, x2=x_of(one.mean), y1=y, y2=y, class_="curve processed")
+    whisker = element("line", x1=x_of(low), x2=x_of(high), y1=y, y2=y, class_="axis")
+    point = element("circle", title(f"{one.variant}: {words}"), cx=x_of(one.mean), cy=y, r=4)
+    at_right = one.mean >= 0
+    edge = max(x_of(high), x_of(one.mean)) + 8 if at_right else min(x_of(low), x_of(one.mean)) - 8
+    label = text(edge, y + 4, words, text_anchor="start" if at_right else "end")
+    return bar + whisker + element("g", point, class_="mark") + label
+
+
+def _svg(content: str, width: float, height: float, kind: str, name: str | None) -> str:
+    about = {"aria_hidden": "true"} if name is None else {"role": "group", "aria_label": name}
+    box = f"0 0 {width:g} {height:g}"
+    return element("svg", content, class_=kind, width=width, height=height, viewBox=box, **about)

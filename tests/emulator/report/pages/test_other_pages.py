@@ -1,0 +1,91 @@
+"""The pages of comparisons and explanations: one time axis, paired differences, one entry."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import emulator
+
+from ...cli.commands import CRASH, rebalance
+from .browser import open_page, violations
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "crash.toml"
+    path.write_text(CRASH)
+    return path
+
+
+@pytest.fixture(scope="module")
+def compared(scenario):
+    path = scenario.with_name("compared.html")
+    variants = ("--with", "eager", "--with", "kip848", "--seeds", "2", "--jobs", "1")
+    assert 0 == rebalance("compare", scenario, *variants, "--html", path).status
+    return path
+
+
+@pytest.fixture(scope="module")
+def explained(scenario):
+    path = scenario.with_name("explained.html")
+    assert 0 == rebalance("explain", scenario, "D1", "--html", path).status
+    return path
+
+
+def ticks(figure):
+    """Return the labels of a time axis with their places."""
+    return re.findall(r'<text x="([\d.]+)" y="34" class="tick"[^>]*>([^<]+)<', figure)
+
+
+def test_variants_share_one_time_axis(compared):
+    """With the differences, seed by seed, above."""
+    content = compared.read_text(encoding="utf-8")
+    figures = re.findall(r'<svg class="figure".*?</svg>', content, re.DOTALL)
+    differences, *timelines = figures
+
+    assert 2 == len(timelines)
+    assert ticks(timelines[0]) == ticks(timelines[1]) != []
+    assert "<circle" in differences
+    assert "Reprocessed: " in content
+    assert {"v0-", "v1-"} >= set(re.findall(r'<details id="(v\d-)entry', content))
+
+
+def test_every_link_of_a_page_leads_somewhere(compared, explained):
+    """Ids are unique, too, although variants have entries of the same name."""
+    for page in (compared, explained):
+        content = page.read_text(encoding="utf-8")
+        ids = re.findall(r' id="([^"]+)"', content)
+
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]+)"', content)) <= set(ids)
+        assert set(re.findall(r"url\(#([^)]+)\)", content)) <= set(ids)
+
+
+def test_an_entry_has_its_sequence_and_the_timeline_around_it(scenario, explained):
+    """Open at once."""
+    content = explained.read_text(encoding="utf-8")
+    lines = emulator.explain(str(scenario), "D1").lines
+
+    assert '<details id="entry-D1" class="entry" open>' in content
+    assert len(lines) == len(re.findall('<li><time>|<li class="evidence"><time>', content))
+    assert "From 0:00:" in content
+
+
+def test_pages_are_refused_before_anything_is_played(scenario, tmp_path):
+    """As for a run."""
+    for command in (("compare", scenario), ("explain", scenario, "D1")):
+        answer = rebalance(*command, "--html", tmp_path / "page.txt")
+        assert (2, "") == (answer.status, answer.out)
+        assert "ends in .html" in answer.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_work_in_a_browser(compared, explained, scheme):
+    """No error of the console, nothing serious for axe, and text that fits."""
+    for page in (compared, explained):
+        opened = open_page(page, width=390, scheme=scheme)
+        assert ([], True) == (opened.errors, opened.width <= 390)
+        assert [] == violations(page, scheme)
