@@ -7,16 +7,19 @@ names in ``[expect]`` are also compared with the existing metrics, which the sce
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.errors import RefusedError
+from emulator.ledger.entries import Cause
 from emulator.metrics.catalogue import unknown_metric
-from emulator.metrics.checks import is_expectable
+from emulator.metrics.checks import is_expectable, split_name
+from emulator.metrics.traffic import EVICTIONS
 from emulator.scenario import load as scenario_files
-from emulator.scenario.model import Scenario
+from emulator.scenario.model import AddPartitions, Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint
+from emulator.scenario.resolution import members_of
 
 STDIN = "-"
 """The name of a scenario that is read from standard input."""
@@ -169,9 +172,59 @@ def _exists(path: Path) -> bool:
 
 def _refuse_unknown_metrics(scenario: Scenario, source: str) -> None:
     problems = [
-        Problem(f"expect[{name}]", unknown_metric(name))
+        Problem(f"expect[{name}]", reason)
         for name in scenario.expect
-        if not is_expectable(name)
+        if (reason := _objection(name, scenario))
     ]
     if problems:
         raise ScenarioError(source, problems)
+
+
+def _objection(name: str, scenario: Scenario) -> str:
+    """Return why a name of ``[expect]`` cannot be measured; empty if it can."""
+    if not is_expectable(name):
+        return unknown_metric(name)
+    table, bracket, rest = split_name(name)[0].partition("[")
+    if not bracket:
+        return ""
+    known = _entries(table, scenario)
+    entry = rest.removesuffix("]")
+    if known is None or entry in known:
+        return ""
+    return f"{table} has no entry {entry!r} in this scenario{hint(entry, known)}"
+
+
+def _entries(table: str, scenario: Scenario) -> list[str] | None:
+    """Return the entries that a table of metrics can have; None: they are not known before a run."""
+    match table.partition(".")[2]:
+        case "by_cause":
+            return [cause.value for cause in Cause]
+        case "by_group":
+            return [group.id for group in scenario.group]
+        case "by_member" if not _copies(scenario):
+            members = [member.name for _, member in members_of(scenario)]
+            return [*members, "no owner"]
+        case "by_partition":
+            topics = [
+                f"{name}-{number}" for name, size in _sizes(scenario) for number in range(size)
+            ]
+            return topics + [f"{group.id}/{name}" for group in scenario.group for name in topics]
+        case "by_reason" if table == "evictions.by_reason":
+            return [str(reason) for reason in EVICTIONS]
+    return None
+
+
+def _sizes(scenario: Scenario) -> Iterator[tuple[str, int]]:
+    """Yield each topic with the largest number of partitions that it will have."""
+    for topic in scenario.topic:
+        later = [
+            act.to
+            for act in scenario.fault
+            if isinstance(act, AddPartitions) and act.topic == topic.name
+        ]
+        yield topic.name, max(topic.partitions, *later, 0)
+
+
+def _copies(scenario: Scenario) -> bool:
+    """Return whether a rolling restart starts members of other names beside the old ones."""
+    return any(getattr(fault, "surge", False) for fault in scenario.fault)

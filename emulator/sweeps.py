@@ -12,7 +12,7 @@ from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.distribution import Summary, summarise
 from emulator.metrics.laws import Finding
-from emulator.metrics.metrics import Metrics
+from emulator.metrics.metrics import Metrics, values_of
 from emulator.playing import FOLDED, bounds_of, run
 from emulator.processes import OnProgress, cores, parallel_map
 from emulator.scenario.model import Scenario
@@ -90,7 +90,7 @@ class Sweep:
     def summary(self) -> dict[str, Summary]:
         """Return the distribution of every metric over the seeds, by name."""
         return {
-            metric.name: summarise([run.metrics[metric.name] for run in self.runs])
+            metric.name: summarise(values_of((run.metrics for run in self.runs), metric.name))
             for metric in VALUES
         }
 
@@ -174,5 +174,5 @@ def play_one(task: Task) -> SeedRun:
 
 def row_of(finished: SeedRun) -> dict[str, Any]:
     """Return a run as one row of a table: seed, digest and every metric."""
-    figures = {metric.name: finished.metrics[metric.name] for metric in VALUES}
+    figures = finished.metrics.plain_values()
     return {"seed": finished.seed, "digest": finished.digest, **figures}

@@ -105,7 +105,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.report": MEASURED,
     "emulator.report.wording": set(),
     "emulator.playing": PLAYED | {"emulator.tables"},
-    "emulator.loading": {"emulator.metrics", "emulator.scenario"},
+    "emulator.loading": {"emulator.ledger", "emulator.metrics", "emulator.scenario"},
     "emulator.tables": set(),
     "emulator.assignment": {"assignors"},
     "emulator.sweeps": PLAYED | {"emulator.loading", "emulator.processes", "emulator.tables"},

@@ -332,7 +332,7 @@ def _document(swept: Sweep, worst_seed: int) -> dict[str, object]:
                 "by_cause": run.by_cause,
                 "rebalances": run.metrics["rebalances"],
                 **conclusions(run.verdicts),
-                "metrics": dict(run.metrics.values),
+                "metrics": run.metrics.plain_values(),
             }
             for run in swept.runs
         ],

@@ -99,10 +99,14 @@ VALUES = (
     Metric(
         "takeover_first_s",
         "s",
-        "from a fault to the first record processed by another owner; the slowest fault",
+        "from a fault to the first record processed by another owner; the slowest fault; without "
+        "a takeover it has no value",
     ),
     Metric(
-        "takeover_last_s", "s", "from a fault to the last partition taken over; the slowest fault"
+        "takeover_last_s",
+        "s",
+        "from a fault to the last partition taken over; the slowest fault; without a takeover it "
+        "has no value",
     ),
     Metric("overlap_s", "partition-s", "time with two or more owners that process"),
     Metric("overlap_records", "records", "processed meanwhile by owners other than the newest"),
@@ -157,6 +161,9 @@ VALUES = (
     Metric("log_loads_bytes", "bytes", "read by these loads"),
     Metric("member_hours", "h", "running time of processes"),
 )
+
+WITHOUT_VALUE = dict.fromkeys(("takeover_first_s", "takeover_last_s"), "nothing was taken over")
+"""Metrics that may have no value, and what that means."""
 
 TABLES = (
     Metric("reprocessed.by_cause", "records", "by cause"),

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from emulator.metrics.catalogue import is_metric, unknown_metric
+from emulator.metrics.catalogue import WITHOUT_VALUE, is_metric, unknown_metric
 from emulator.metrics.metrics import Metrics
 
 RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -24,10 +24,13 @@ RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
 }
 
+OR_NONE = "none or "
+"""Before a relation: a metric without a value meets the bound."""
+
 _STATISTIC = re.compile(r"(?P<metric>.+)\.(?P<statistic>mean|min|max|p\d{1,2}(?:\.\d+)?)")
 
 Bound = tuple[str, float]
-"""A relation of ``RELATIONS`` and the value on its right side."""
+"""A relation of ``RELATIONS``, maybe after ``none or``, and the value on its right side."""
 
 CutShort = Mapping[str, str]
 """The metrics that the end of a run cut short, each with the reason."""
@@ -43,8 +46,9 @@ class Expected:
     name: str
     relation: str
     expected: float
-    measured: float
-    """Without a statistic, over several runs: the value with the largest violation."""
+    measured: float | None
+    """Without a statistic, over several runs: the value with the largest violation. None: the
+    metric has no value in some run."""
 
     ok: bool
     message: str
@@ -72,14 +76,45 @@ def check_expectations(
 
 
 def _check(name: str, bound: Bound, runs: Sequence[Metrics], cuts: Sequence[CutShort]) -> Expected:
-    metric, statistic = split_name(name)
+    metric, _ = split_name(name)
     if not is_metric(metric):
         raise KeyError(unknown_metric(metric))
-    values = [run[metric] for run in runs]
+    optional = bound[0].startswith(OR_NONE)
     reasons = [_reason(metric, cut) for cut in cuts]
+    having = [at for at, run in enumerate(runs) if run.has(metric)]
+    if len(having) < len(runs) and not (optional and having):
+        missing = [reasons[at] for at in range(len(runs)) if at not in having]
+        return _without_value(name, bound, missing, len(runs))
+    values = [runs[at][metric] for at in having]
+    plain = (bound[0].removeprefix(OR_NONE), bound[1])
+    found = _compare(name, plain, values, [reasons[at] for at in having])
+    return replace(found, relation=bound[0])
+
+
+def _without_value(name: str, bound: Bound, reasons: Sequence[str], runs: int) -> Expected:
+    """Return the outcome if a metric has no value in some run: it fails unless that is allowed."""
+    relation, expected = bound
+    metric = split_name(name)[0]
+    where = "" if runs == 1 else f" in {len(reasons)} of {runs} runs"
+    text = f"{name} has no value{where}: {WITHOUT_VALUE.get(metric, 'nothing to measure')}"
+    found = Expected(name, relation, expected, None, relation.startswith(OR_NONE), text)
+    cut = [reason for reason in reasons if reason]
+    if cut:
+        return _undecided(found, cut, runs)
+    if found.ok:
+        return found
+    allowed = (
+        f'; expected {relation} {expected:g} (to allow it: "{OR_NONE}{relation} {expected:g}")'
+    )
+    return replace(found, message=text + allowed)
+
+
+def _compare(name: str, bound: Bound, values: Sequence[float], reasons: Sequence[str]) -> Expected:
+    """Compare the values of some runs; *reasons*: why each was too short, or empty."""
+    metric, statistic = split_name(name)
     if statistic:
         measured = _statistic(statistic, values)
-        expected = _check_statistic(name, bound, measured, len(runs))
+        expected = _check_statistic(name, bound, measured, len(values))
         open_runs = [reason for reason in reasons if reason]
         decided = _decided(metric, bound, measured)
     else:
@@ -90,7 +125,7 @@ def _check(name: str, bound: Bound, runs: Sequence[Metrics], cuts: Sequence[CutS
             if reason and not _decided(metric, bound, value)
         ]
         decided = not expected.ok and _any_decided(metric, bound, values, reasons)
-    return expected if decided or not open_runs else _undecided(expected, open_runs, len(runs))
+    return expected if decided or not open_runs else _undecided(expected, open_runs, len(values))
 
 
 def _any_decided(

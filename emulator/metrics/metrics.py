@@ -31,6 +31,12 @@ class Metrics:
     values: Mapping[str, Number] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
     listings: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    without_value: frozenset[str] = frozenset()
+    """Metrics that have no value in this run; in ``values`` they are 0."""
+
+    def has(self, name: str) -> bool:
+        """Return whether a metric has a value: nothing may have been taken over, for example."""
+        return name not in self.without_value
 
     def __getitem__(self, name: str) -> Number:
         """Return the value called *name*, or ``table[entry]``; an absent entry is 0.
@@ -44,13 +50,22 @@ class Metrics:
             return self.tables[table].get(entry[:-1], 0)
         raise KeyError(unknown_metric(name))
 
+    def plain_values(self) -> dict[str, Number | None]:
+        """Return the values by name, for JSON; None: the metric has no value."""
+        return {name: value if self.has(name) else None for name, value in self.values.items()}
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
         return {
-            **self.values,
+            **self.plain_values(),
             "tables": {name: dict(table) for name, table in self.tables.items()},
             "listings": {name: [dict(row) for row in rows] for name, rows in self.listings.items()},
         }
+
+
+def values_of(runs: Iterable[Metrics], name: str) -> list[Number]:
+    """Return the values of a metric in the runs that have one; 0 if none has."""
+    return [run[name] for run in runs if run.has(name)] or [0]
 
 
 class MetricsMeter:
@@ -88,7 +103,8 @@ class MetricsMeter:
             tables.update(reading.tables)
             listings.update(reading.listings)
         ordered = {metric.name: values[metric.name] for metric in VALUES}
-        return Metrics(ordered, tables, listings)
+        without = frozenset[str]().union(*(reading.without_value for reading in readings))
+        return Metrics(ordered, tables, listings, without)
 
 
 def _merged(meters: tuple[Meter, ...]) -> dict[type, tuple[Handler, ...]]:

@@ -27,6 +27,8 @@ class Reading:
     values: dict[str, Number]
     tables: dict[str, dict[str, Number]] = field(default_factory=dict)
     listings: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+    without_value: frozenset[str] = frozenset()
+    """Names in ``values`` that have no value, such as the time of a takeover without one."""
 
 
 class Meter(Protocol):

@@ -23,6 +23,7 @@ from operator import sub
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.metrics.catalogue import WITHOUT_VALUE
 from emulator.metrics.readings import Handler, Key, Number, Reading, Row, longest, seconds
 
 BASELINE_SAMPLES = 10
@@ -237,6 +238,7 @@ class TakeoverMeter:
                 "takeover_last_s": longest(max(takeover.taken_us) for takeover in takeovers),
             },
             listings={"takeovers": tuple(_takeover_row(takeover) for takeover in takeovers)},
+            without_value=frozenset() if takeovers else frozenset(WITHOUT_VALUE),
         )
 
     def _on_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:

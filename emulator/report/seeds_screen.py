@@ -12,7 +12,7 @@ from rich.table import Table
 from emulator.metrics.checks import Expected
 from emulator.metrics.distribution import Estimate, Summary, summarise
 from emulator.metrics.laws import Finding
-from emulator.metrics.metrics import Metrics
+from emulator.metrics.metrics import Metrics, values_of
 from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
 from emulator.report.subject import Subject, heading
 from emulator.report.verdict_screen import inconclusive_seeds, outcome
@@ -69,7 +69,7 @@ def _table(tally: Tally) -> Table:
     for title in ("minimum", "median", "p95", "maximum", "mean"):
         table.add_column(title, justify="right")
     for name, label in shown(tally.metrics):
-        table.add_row(*cells(label, *_row(summarise([run[name] for run in tally.metrics]))))
+        table.add_row(*cells(label, *_row(summarise(values_of(tally.metrics, name)))))
     return table
 
 

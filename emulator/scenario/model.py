@@ -174,9 +174,22 @@ Fault = Annotated[
 
 
 class Bound(Part):
-    """A bound on one metric: ``"<= 200"``, ``0``, or ``">= 1"``."""
+    """A bound on one metric: ``"<= 200"``, ``0``, ``">= 1"``, or ``"none or <= 5s"``."""
 
-    relation: Literal["<", "<=", "==", ">=", ">"]
+    relation: Literal[
+        "<",
+        "<=",
+        "==",
+        ">=",
+        ">",
+        "none or <",
+        "none or <=",
+        "none or ==",
+        "none or >=",
+        "none or >",
+    ]
+    """With ``none or``, a metric without a value is allowed, too."""
+
     value: float
     """In the unit of the metric; times are converted to seconds."""
 

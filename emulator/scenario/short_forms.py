@@ -16,6 +16,9 @@ from emulator.scenario.part import Part, ScenarioSource
 from emulator.scenario.problems import hint, listed, refuse
 from emulator.scenario.units import US_PER_S, parse_duration
 
+OR_NONE = "none or "
+"""The beginning of a bound that a metric without a value meets."""
+
 DISTRIBUTIONS = ("constant", "uniform", "exponential", "lognormal", "pareto", "trace")
 MOST_MEMBERS = 100_000
 
@@ -303,6 +306,8 @@ def bound(value: object) -> object:
     {'relation': '<=', 'value': 200.0}
     >>> bound("< 1.5s")
     {'relation': '<', 'value': 1.5}
+    >>> bound("none or <= 5s")
+    {'relation': 'none or <=', 'value': 5.0}
     """
     match value:
         case bool():
@@ -317,9 +322,11 @@ def bound(value: object) -> object:
 
 
 def _bound(text: str) -> dict[str, object]:
-    match = _BOUND.fullmatch(text)
+    optional = text.strip().startswith(OR_NONE)
+    match = _BOUND.fullmatch(text.strip().removeprefix(OR_NONE) if optional else text)
     if match is None:
         raise ValueError('not understood; allowed is a number, or a text such as "<= 200"')
     relation, number, unit = match.groups()
     value = parse_duration(number + unit) / US_PER_S if unit else float(number)
-    return {"relation": relation or "==", "value": value}
+    prefix = OR_NONE if optional else ""
+    return {"relation": prefix + (relation or "=="), "value": value}

@@ -112,7 +112,7 @@ def violations(each: CellResults, goal: Goal) -> int:
 
 def measured_value(each: CellResults, name: str, bound: Bound) -> float:
     """Return the figure of a cell that is compared with a constraint's bound."""
-    return _check(each, name, bound).measured
+    return _check(each, name, bound).measured or 0.0
 
 
 def _check(each: CellResults, name: str, bound: Bound) -> Expected:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 import emulator
 from emulator.scenario import catalogue
 from emulator.scenario.model import Group, Member, Topic
+from emulator.scenario.problems import ScenarioError
 from emulator.scenario.toml import to_toml
 
 SMALL = """
@@ -173,3 +175,37 @@ def test_a_changed_copy_of_a_scenario_is_loaded_swept_and_compared():
     assert 7_000_000 == emulator.load(quiet, ["run_for=7s"]).run_for
     swept = emulator.sweep(quiet, [1], jobs=1, overrides=["run_for=7s"])
     assert 7_000_000 == swept.scenario.run_for != quiet.run_for
+
+
+@pytest.mark.parametrize(
+    ("name", "closest"),
+    [
+        ("reprocessed.by_cause[two owners]", 'did you mean "two owners at once"?'),
+        ("lost.by_member[member-7]", "has no entry 'member-7' in this scenario"),
+        ("lag_processed_peak.by_group[biling]", "has no entry 'biling'"),
+        ("lost.by_partition[orders-99]", "has no entry 'orders-99'"),
+        ("evictions.by_reason[expired].max", "has no entry 'expired'"),
+    ],
+)
+def test_an_entry_that_no_run_can_have_is_refused_at_load(name, closest):
+    """It would be 0 for ever, and so would its expectation hold."""
+    with pytest.raises(ScenarioError, match=re.escape(closest)):
+        emulator.loads(SMALL + f'[expect]\n"{name}" = 0\n')
+
+
+def test_entries_that_a_run_may_have_are_accepted():
+    """Of causes, members, groups, partitions and reasons."""
+    names = (
+        "reprocessed.by_cause[two owners at once]",
+        "lost.by_member[billing-0]",
+        "lost.by_member[no owner]",
+        "lag_processed_peak.by_group[billing]",
+        "lost.by_partition[orders-0]",
+        "evictions.by_reason[session expired]",
+        "rebalances.by_reason[anything]",
+    )
+    bounds = "".join(f'"{name}" = "none or <= 1"\n' for name in names)
+    scenario = emulator.loads(f"{SMALL}[expect]\n{bounds}")
+
+    assert set(names) <= set(scenario.expect)
+    assert "none or <=" == scenario.expect[names[0]].relation

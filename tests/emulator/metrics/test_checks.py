@@ -131,3 +131,44 @@ def test_a_table_is_cut_short_with_its_metric():
     (expected,) = check_expectations({CAUSE: ("<=", 10)}, [run(5, 5)], [CUT])
 
     assert expected.inconclusive
+
+
+def taken(seconds):
+    """A run with a takeover, or without one."""
+    missing = frozenset({"takeover_first_s"} if seconds is None else ())
+    return Metrics({"takeover_first_s": seconds or 0}, without_value=missing)
+
+
+@pytest.mark.parametrize(
+    ("relation", "runs", "outcome"),
+    [
+        ("<=", [None], (False, None)),
+        ("none or <=", [None], (True, None)),
+        ("none or <=", [4], (True, 4)),
+        ("none or <=", [6], (False, 6)),
+        ("<=", [4, None], (False, None)),
+        ("none or <=", [4, None], (True, 4)),
+        ("none or <=", [None, 6], (False, 6)),
+    ],
+)
+def test_a_metric_without_a_value_meets_no_bound(relation, runs, outcome):
+    """Nothing was taken over: that is no short takeover, unless the bound allows it."""
+    bounds = {"takeover_first_s": (relation, 5)}
+    (expected,) = check_expectations(bounds, [taken(value) for value in runs])
+
+    assert outcome == (expected.ok, expected.measured)
+    assert relation == expected.relation
+
+
+def test_a_missing_value_says_what_is_missing_and_how_to_allow_it():
+    """In a run that was long enough; in a short one it may still come."""
+    bounds = {"takeover_first_s": ("<=", 5)}
+    (failed,) = check_expectations(bounds, [taken(None)])
+    (early,) = check_expectations(bounds, [taken(None)], [{"takeover_first_s": "too short"}])
+
+    assert failed.message == (
+        "takeover_first_s has no value: nothing was taken over; expected <= 5 "
+        '(to allow it: "none or <= 5")'
+    )
+    assert not failed.inconclusive
+    assert early.inconclusive

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import emulator
 from emulator import events as ev
 from emulator.metrics.recovery import TakeoverMeter
 
@@ -167,3 +168,12 @@ def test_work_that_began_before_the_fault_takes_over_nothing():
     history.say(what)
 
     assert () == read(TakeoverMeter(), history).listings["takeovers"]
+
+
+def test_without_a_takeover_there_is_no_time():
+    """A quiet run has no value, and JSON shows null."""
+    quiet = emulator.run(emulator.load("quiet", ["run_for=5s"]), keep_events=False).metrics
+
+    assert not quiet.has("takeover_first_s")
+    assert quiet.as_dict()["takeover_last_s"] is None
+    assert quiet.has("lost")
