@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "compare": "Compare protocols or settings under the same seeds.",
     "study": "Vary settings over many seeds: curves, rankings, trade-offs.",
     "explain": "Explain how one entry of a ledger came about.",
+    "ledger": "List all entries of a ledger.",
     "assign": "Ask an assignor which member gets which partition.",
     "log": "Show the records in segments of __consumer_offsets.",
     "import": "Import the offsets log of a real cluster as tables.",

@@ -168,7 +168,7 @@ def _case(run: FinishedRun, entries: Sequence[Entry]) -> Case:
 
 def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
     """Return the largest of some entries in words."""
-    entry = max(entries, key=lambda entry: entry.count)
+    entry = _largest(entries)
     moment = run.subject.moment
     offsets = f"{entry.first}..{entry.last}" if entry.count > 1 else f"{entry.first}"
     text = f"{entry.id}: {entry.topic_partition} {offsets}"
@@ -180,6 +180,10 @@ def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
         verb = "reprocessed" if again else "skipped"
         text += f", {verb} by {consumer} at {when}"
     return text if len(entries) == 1 else f"{text} ({len(entries)} entries in total)"
+
+
+def _largest(entries: Sequence[Entry]) -> Entry:
+    return max(entries, key=lambda entry: entry.count)
 
 
 def hints_of(run: FinishedRun) -> list[str]:
@@ -327,7 +331,21 @@ def folded_text(share: float, live: Mapping[str, float]) -> str:
 
 
 def _where_to_look_next(run: FinishedRun) -> Iterator[str]:
-    if run.ledger.entries:
-        first = run.ledger.entries[0].id
-        command = f"rebalance explain {run.subject.name} {first} --seed {run.seed}"
-        yield from ("", f"The events that led to {first}: {command}{run.subject.options}")
+    entries = run.ledger.entries
+    if not entries:
+        return
+    rest = f"--seed {run.seed}{run.subject.options}"
+    shown = _first_example(run).id
+    yield from (
+        "",
+        f"The events that led to {shown}: rebalance explain {run.subject.name} {shown} {rest}",
+    )
+    if len(entries) > 1:
+        yield f"All {len(entries):,} entries: rebalance ledger {run.subject.name} {rest}"
+
+
+def _first_example(run: FinishedRun) -> Entry:
+    """Return the entry that the screen shows first; without one, the first of the ledger."""
+    ranked = [_ranked(run, kind) for kind in TITLES]
+    first = next((causes[0] for causes in ranked if causes), run.ledger.entries[:1])
+    return _largest(first)

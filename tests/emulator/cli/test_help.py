@@ -18,7 +18,7 @@ from .commands import Answer, rebalance, written
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = [
-    *("", "run", "compare", "study", "explain"),
+    *("", "run", "compare", "study", "explain", "ledger"),
     *("assign", "log", "import", "audit", "verify", "scenarios", "schema"),
 ]
 ALL = [*COMMANDS, "scenarios show", "scenarios copy", "scenarios list"]

@@ -1,0 +1,65 @@
+"""All entries of a ledger, two lines each: what, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from emulator.ledger.entries import Entry, EntryKind, Ledger, Owner
+from emulator.report.subject import Subject, heading
+from emulator.report.wording import counted, offset_range, paragraph
+
+TITLES = {
+    EntryKind.LOST: "Lost",
+    EntryKind.REPROCESSED: "Reprocessed",
+    EntryKind.TRUNCATED: "Truncated from the log before they were processed",
+    EntryKind.PARTIAL: "In flight at the kill",
+}
+"""The kinds, in the order of the screen."""
+
+SECOND = {EntryKind.REPROCESSED: "reprocessed", EntryKind.LOST: "skipped"}
+"""What the second owner did."""
+
+COLUMN = 17
+"""The column at which an entry's text begins."""
+
+
+def ledger_screen(
+    subject: Subject, seed: int, ledger: Ledger, kinds: Collection[EntryKind]
+) -> Iterator[str]:
+    """Yield the entries of some kinds, largest kind of harm first, each kind by time."""
+    yield from heading(subject, f"seed {seed}")
+    shown = [kind for kind in TITLES if kind in kinds and ledger.total(kind)]
+    if not shown:
+        yield from ("", "No entries.")
+    for kind in shown:
+        entries = list(ledger.of(kind))
+        records = counted(ledger.total(kind), "record")
+        yield from ("", f"{TITLES[kind]}: {records}, {counted(len(entries), 'entry', 'entries')}")
+        for entry in entries:
+            yield from _lines(subject, entry)
+
+
+def _lines(subject: Subject, entry: Entry) -> Iterator[str]:
+    offsets = offset_range(entry.first, entry.last + 1).partition(" ")[0]
+    group = f" of {entry.group}" if len(subject.groups) > 1 else ""
+    cause = f"  {entry.cause}" if entry.cause else ""
+    detail = f": {entry.detail}" if entry.detail else ""
+    begin = f"  {entry.id:<5}{entry.count:>8,}  "
+    text = f"{entry.topic_partition} {offsets}{group}{cause}{detail}"
+    yield from paragraph(text, begin, " " * COLUMN)
+    if owners := ", ".join(_owners(subject, entry)):
+        yield from paragraph(owners, " " * COLUMN)
+
+
+def _owners(subject: Subject, entry: Entry) -> Iterator[str]:
+    """Yield the owners of an entry, and the fault or action at its root."""
+    if entry.first_owner is not None:
+        yield _at(subject, "by", entry.first_owner)
+    if entry.second_owner is not None and entry.kind in SECOND:
+        yield _at(subject, f"{SECOND[entry.kind]} by", entry.second_owner)
+    if entry.root is not None:
+        yield f"root {entry.root.id}"
+
+
+def _at(subject: Subject, verb: str, owner: Owner) -> str:
+    return f"{verb} {owner.consumer} at {subject.moment(owner.at_us)}"
