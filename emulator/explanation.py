@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from emulator.errors import RefusedError
-from emulator.events import Instant
+from emulator.events import Event, Instant
 from emulator.ledger.entries import Entry
 from emulator.loading import load
 from emulator.playing import Run, run
@@ -81,13 +82,17 @@ class Explanation:
 
 
 def explain(
-    scenario: Scenario | Run | str | Path, entry: str, seed: int | None = None
+    scenario: Scenario | Run | str | Path,
+    entry: str,
+    seed: int | None = None,
+    *,
+    sink: Callable[[Event], None] | None = None,
 ) -> Explanation:
     """Explain one entry of a run's ledger: owners, polls, commits and the coordinator's changes.
 
     *scenario*: a scenario, the path or catalogue name of one, or a finished run. It is played (a
     finished run again, with its seed), since the explanation needs more events than a run keeps.
-    *entry*: its name in the ledger, such as ``D3`` or ``L1``.
+    *entry*: its name in the ledger, such as ``D3`` or ``L1``. *sink*: called with each event when it happens.
 
     Raises ``RefusedError`` if the ledger has no such entry.
     """
@@ -95,7 +100,7 @@ def explain(
         scenario, seed = scenario.scenario, scenario.seed if seed is None else seed
     elif not isinstance(scenario, Scenario):
         scenario = load(scenario)
-    finished = run(scenario, seed, polls=True)
+    finished = run(scenario, seed, polls=True, sink=sink)
     found = _entry(finished, entry)
     return Explanation(
         run=finished,

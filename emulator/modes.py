@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import filecmp
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -22,9 +23,9 @@ from emulator.scenario.model import Scenario
 from emulator.sweeps import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from emulator.world.run import Sink
+ModeSink = Callable[[str, Event], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +48,11 @@ class ModeCheck:
 
 
 def check_modes(
-    scenario: Scenario, seed: int | None = None, *, sink: Callable[[Event], None] | None = None
+    scenario: Scenario, seed: int | None = None, *, sink: ModeSink | None = None
 ) -> ModeCheck:
     """Play a scenario in folded and in exact mode and compare everything that leaves the runs.
 
-    *seed*: by default the scenario's own. *sink*: called with each event of both runs.
+    *seed*: by default the scenario's own. *sink*: called with the mode and each event.
 
     Raises ``assignors.errors.AssignorError`` if the user's own assignor fails, and ``OSError`` if
     the offsets logs cannot be written to the folder for temporary files.
@@ -76,7 +77,7 @@ class _Played(NamedTuple):
 
 
 def _played(
-    scenario: Scenario, seed: int | None, mode: str, folder: Path, sink: Sink | None
+    scenario: Scenario, seed: int | None, mode: str, folder: Path, sink: ModeSink | None
 ) -> _Played:
     """Play one mode; write its offsets log below *folder*."""
     prints = array("q")
@@ -84,7 +85,7 @@ def _played(
     def feed(event: Event) -> None:
         prints.append(hash(repr(event)))
         if sink is not None:
-            sink(event)
+            sink(mode, event)
 
     with LogFolder(folder / mode) as log_files:
         played = run(scenario, seed, keep_events=False, mode=mode, sink=feed, log_files=log_files)

@@ -20,6 +20,9 @@ hypothesis.settings.register_profile("settled", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("exploring", deadline=None, derandomize=False)
 hypothesis.settings.load_profile("settled")
 
+# A slow machine must not add lines to what a command writes.
+os.environ.setdefault("REBALANCE_PROGRESS", "off")
+
 
 def pytest_collection_finish() -> None:
     """Exempt the collected tests from garbage collection, which takes a tenth of the time."""

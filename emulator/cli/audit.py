@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emulator.cli.options import EngineName, Examples, JsonOption, MasterOption, with_examples
-from emulator.cli.output import Progress, say_all, say_json
+from emulator.cli.output import say_all, say_json
+from emulator.cli.progress import Progress
 
 if TYPE_CHECKING:
     from emulator.logs.auditing import Audit
@@ -193,7 +194,7 @@ def audit(
         engine=engine.value,
         master=master,
     )
-    with Progress("rows", time_left=True) as progress:
+    with Progress("rows") as progress:
         done = run_audit(request, progress=progress.show)
     if as_json:
         say_json(done.document())

@@ -19,7 +19,8 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
-from emulator.cli.output import Progress, say_all, say_json
+from emulator.cli.output import say_all, say_json
+from emulator.cli.progress import Progress, announce
 from emulator.comparison import Comparison, VariantRuns, load_variants, play_variants
 from emulator.loading import read_text
 from emulator.metrics.catalogue import VALUES
@@ -136,7 +137,8 @@ def compare(
     first = next(iter(loaded.values())).scenario
     if rows is None:
         rows = not variants and bool(first.variant)
-    with Progress("runs") as progress:
+    expected_s = announce(first, seeds * len(loaded), jobs)
+    with Progress("runs", expected_s=expected_s) as progress:
         compared = play_variants(loaded, seeds_from(first, seed, seeds), jobs, progress.show)
     if html is not None:
         from emulator.run_pages import write_compare_page

@@ -17,6 +17,7 @@ from emulator.cli.options import (
     with_examples,
 )
 from emulator.cli.output import say_all, say_json
+from emulator.cli.progress import Progress, announce
 from emulator.explanation import explain as explain_run
 from emulator.loading import load_named
 
@@ -71,7 +72,11 @@ def explain(
 
         check_page(html)
     loaded = load_named(scenario, overrides or (), allow_large=yes)
-    explained = explain_run(loaded.scenario, entry, seed)
+    run_for, expected_s = loaded.scenario.run_for, announce(loaded.scenario)
+    with Progress("simulated seconds", expected_s=expected_s) as progress:
+        explained = explain_run(
+            loaded.scenario, entry, seed, sink=lambda event: progress.watch(event, run_for)
+        )
     if html is not None:
         from emulator.run_pages import write_explain_page
 

@@ -16,7 +16,8 @@ from emulator.cli.options import (
     MasterOption,
     with_examples,
 )
-from emulator.cli.output import Progress, say, say_json
+from emulator.cli.output import say, say_json
+from emulator.cli.progress import Progress
 from emulator.errors import RefusedError, reason_of
 
 if TYPE_CHECKING:
@@ -255,4 +256,4 @@ def _write(path: Path, text: str) -> None:
 
 def _progress(request: Request) -> Progress:
     unit = "bytes" if request.bootstrap is None else "log offsets"
-    return Progress(f"{unit} read", time_left=True)
+    return Progress(f"{unit} read")

@@ -8,7 +8,8 @@ from pathlib import Path
 import typer
 
 from emulator.cli.log_printing import EMPTY, Reading
-from emulator.cli.output import Progress, say
+from emulator.cli.output import say
+from emulator.cli.progress import Progress
 from emulator.errors import RefusedError, reason_of
 from emulator.logs.offsets_log.columns_file import ColumnsFile, Written
 from emulator.logs.offsets_log.columns_left_out import Unreadable

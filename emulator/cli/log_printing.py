@@ -11,7 +11,8 @@ import typer
 from rich import box
 from rich.table import Table
 
-from emulator.cli.output import Progress, say, say_all
+from emulator.cli.output import say, say_all
+from emulator.cli.progress import Progress
 from emulator.errors import RefusedError
 from emulator.logs.offsets_log.describing import group_words, groups_of
 from emulator.logs.offsets_log.dumping import LogDump, Wanted

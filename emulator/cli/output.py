@@ -1,7 +1,7 @@
-"""Print lines, JSON and progress, and turn errors into one message.
+"""Print lines and JSON, and turn errors into one message.
 
 Output goes to stdout as whole lines. A reader may close the pipe early (``| head``), and a disk may
-be full. Progress is one line on stderr, shown only on a terminal.
+be full.
 """
 
 from __future__ import annotations
@@ -12,27 +12,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from time import monotonic
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
 
 from emulator.errors import EmulatorError, RefusedError, shortened
-
-if TYPE_CHECKING:
-    from emulator.events import Event
 
 BAD_INPUT = 2
 """Exit status for input that cannot be used."""
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-PATIENCE_S = 1.0
-"""Shorter work shows no progress."""
-
-EVERY_S = 0.2
-EVENTS_BETWEEN_CHECKS = 2_048
-
-US_PER_S = 1_000_000
 
 OPTIONS = {
     "allow_large": "--yes",
@@ -148,60 +134,3 @@ def with_options(message: str) -> str:
     return _ARGUMENT.sub(
         lambda found: " ".join([OPTIONS[found[1]], *filter(None, [found[2]])]), message
     )
-
-
-# -- progress --------------------------------------------------------------------------------
-
-
-class Progress:
-    """One line on stderr, rewritten as work goes on and removed at the end of the ``with`` block."""
-
-    def __init__(self, what: str, *, time_left: bool = False) -> None:
-        self._what = what
-        self._time_left = time_left
-        self._seen = sys.stderr.isatty()
-        self._began_s = monotonic()
-        self._next_s = self._began_s + PATIENCE_S
-        self._width = 0
-        self._events = 0
-
-    @property
-    def seen(self) -> bool:
-        """Whether stderr is a terminal."""
-        return self._seen
-
-    def show(self, done: float, total: float) -> None:
-        """Show how much of the work is done and, if wanted, about how long the rest will take."""
-        if self._seen and monotonic() >= self._next_s:
-            left = f", {self._left(done, total)} left" if self._time_left and done else ""
-            self._write(f"{self._what}: {done:,.0f} of {total:,.0f} ({done / total:.0%}){left}")
-
-    def _left(self, done: float, total: float) -> str:
-        from emulator.report.wording import duration
-
-        return duration((monotonic() - self._began_s) * (total / done - 1))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._width:
-            sys.stderr.write(f"\r{'':{self._width}}\r")
-            sys.stderr.flush()
-
-    def watch(self, event: Event, total_us: int) -> None:
-        """Show the simulated time of every n-th event."""
-        self._events += 1
-        if self._events % EVENTS_BETWEEN_CHECKS == 0:
-            self.show(event.at_us / US_PER_S, total_us / US_PER_S)
-
-    def _write(self, text: str) -> None:
-        self._next_s = monotonic() + EVERY_S
-        sys.stderr.write(f"\r{text:{self._width}}")
-        sys.stderr.flush()
-        self._width = len(text)

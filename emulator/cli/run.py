@@ -24,7 +24,8 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
-from emulator.cli.output import Progress, say_all, say_json
+from emulator.cli.output import say_all, say_json
+from emulator.cli.progress import Progress, announce
 from emulator.cli.run_files import (
     EventsOption,
     Files,
@@ -178,7 +179,9 @@ def run(
     loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
     chosen = Chosen(seed, seeds, jobs, mode.value, junit)
     if mode is ModeName.CHECK:
-        ok = _check(loaded, chosen, as_json=as_json)
+        from emulator.cli.run_modes import check
+
+        ok = check(loaded, chosen.seed, seeds, jobs, as_json=as_json)
     elif seeds is None:
         ok = _run_one(loaded, chosen, files, as_json=as_json)
     else:
@@ -252,10 +255,9 @@ def _play(
     scenario, seed = loaded.scenario, chosen.seed
     try:
         with ExitStack() as stack:
-            progress = stack.enter_context(Progress("simulated seconds"))
-            listeners = [*sinks]
-            if progress.seen:
-                listeners.append(lambda event: progress.watch(event, scenario.run_for))
+            expected_s = announce(scenario)
+            progress = stack.enter_context(Progress("simulated seconds", expected_s=expected_s))
+            listeners = [*sinks, lambda event: progress.watch(event, scenario.run_for)]
             used = scenario.seed if seed is None else seed
             listeners += open_events(stack, files, scenario, used)
             log_files = open_log(stack, files)
@@ -288,7 +290,8 @@ def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: b
     from emulator.scenario.writing import manifest
     from emulator.sweeps import sweep
 
-    with Progress("runs") as progress:
+    expected_s = announce(loaded.scenario, count, chosen.jobs)
+    with Progress("runs", expected_s=expected_s) as progress:
         swept = sweep(
             loaded.scenario,
             count,
@@ -339,35 +342,3 @@ def _document(swept: Sweep, worst_seed: int) -> dict[str, object]:
         "summary": {name: asdict(summary) for name, summary in swept.summary().items()},
         "expectations": [asdict(expected) for expected in swept.expectations],
     }
-
-
-# -- both modes ------------------------------------------------------------------------------
-
-
-def _check(loaded: LoadedScenario, chosen: Chosen, *, as_json: bool) -> bool:
-    """Play the seeds in both modes and print the comparison; return whether all are equal."""
-    from emulator.modes import check_all
-    from emulator.report.modes_screen import CheckedRun, modes_document, modes_screen
-    from emulator.scenario.writing import manifest
-    from emulator.sweeps import Task, seeds_from
-
-    scenario = loaded.scenario
-    tasks = [Task(scenario, seed) for seed in seeds_from(scenario, chosen.seed, chosen.seeds or 1)]
-    with Progress("runs") as progress:
-        checks = list(check_all(tasks, chosen.jobs, loaded.folder, progress.show))
-    checked = [
-        CheckedRun(
-            seed=each.run.seed,
-            digest=each.run.digest,
-            events=each.events,
-            difference=each.difference,
-            folded=each.run.folded.share,
-            live=each.run.folded.live_shares(),
-        )
-        for each in checks
-    ]
-    if as_json:
-        say_json({**manifest(scenario), **modes_document(checked)})
-    else:
-        say_all(modes_screen(subject_of(loaded), checked))
-    return all(each.equal for each in checks)

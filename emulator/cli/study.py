@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -16,7 +15,8 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
-from emulator.cli.output import Progress, say, say_all, say_json
+from emulator.cli.output import say, say_all, say_json
+from emulator.cli.progress import Progress
 from emulator.errors import RefusedError
 
 StudyArgument = Annotated[
@@ -96,14 +96,33 @@ def study(
 
     planned = plan_study(name, seeds=seeds, allow_large=yes)
     request = EngineRequest(engine.value, master, jobs)
-    with Progress("runs", time_left=True) as progress:
-        result = run_study(planned, output, engine=request, progress=progress.show, notify=_notify)
+    with Progress("runs", expected_s=_announce(planned.plan.work_s, jobs)) as progress:
+        result = run_study(
+            planned, output, engine=request, progress=progress.show, notify=progress.note
+        )
     if as_json:
         say_json(result.as_json())
     else:
         say_all(result.lines())
     if not result.ok:
         raise typer.Exit(1)
+
+
+def _announce(work_s: float, jobs: int | None) -> float:
+    """Return the estimated time on this machine in seconds; print a warning if it is long."""
+    from emulator.processes import cores
+    from emulator.scenario.cost_text import approximately
+    from emulator.scenario.estimate import LONG_S
+
+    seconds = work_s / (jobs or cores())
+    if seconds > LONG_S:
+        typer.echo(
+            f"This takes about {approximately(seconds)} on this machine. Less with fewer --seeds, "
+            "fewer values or protocols in the study, a shorter run_for, or --engine spark with a "
+            "--master of more cores",
+            err=True,
+        )
+    return seconds
 
 
 def _list_studies() -> None:
@@ -113,9 +132,3 @@ def _list_studies() -> None:
     for name in names():
         study = load(path_of(name))
         say(name, f"    {study.title}", *([f"    {study.question}"] if study.question else []))
-
-
-def _notify(text: str) -> None:
-    """Print a message on stderr if it is a terminal."""
-    if sys.stderr.isatty():
-        typer.echo(text, err=True)

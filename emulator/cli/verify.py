@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emulator.cli.options import MOST_SEEDS, Examples, JobsOption, with_examples
-from emulator.cli.output import Progress, say_all, say_json
+from emulator.cli.output import say_all, say_json
+from emulator.cli.progress import Progress
 
 if TYPE_CHECKING:
     from emulator.conformance.verifying import OnProgress
@@ -86,21 +87,15 @@ def verify(
 
 @contextmanager
 def _progress() -> Iterator[OnProgress]:
-    """Show progress on one line; a new subject begins a new line."""
-    shown: dict[str, Progress] = {}
+    """Show progress; a new subject begins from the start."""
+    subject = ""
 
-    def show(subject: str, done: int, total: int) -> None:
-        if subject not in shown:
-            clear()
-            shown[subject] = Progress(subject)
-        shown[subject].show(done, total)
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal subject
+        if what != subject:
+            progress.begin(what)
+            subject = what
+        progress.show(done, total)
 
-    def clear() -> None:
-        for line in shown.values():
-            line.__exit__(None, None, None)
-        shown.clear()
-
-    try:
+    with Progress("reading captures") as progress:
         yield show
-    finally:
-        clear()

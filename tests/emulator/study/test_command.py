@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from emulator import engines
-from emulator.cli import output
 from emulator.cli import study as command
 from emulator.engines import EngineRequest
 from emulator.errors import RefusedError
@@ -302,19 +301,6 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-def test_progress_has_the_remaining_time(monkeypatch):
-    """A quarter took ten seconds, so the rest takes thirty."""
-    terminal, now = Terminal(), [0.0]
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(output, "monotonic", lambda: now[0])
-
-    with output.Progress("runs", time_left=True) as line:
-        now[0] = 10.0
-        line.show(250, 1000)
-
-    assert "runs: 250 of 1,000 (25%), 30 s left" in terminal.getvalue()
 
 
 def test_the_engine_is_named_before_the_study_is_played(tmp_path, monkeypatch):

@@ -1,0 +1,169 @@
+"""What a command shows of its progress, and what it says before long work."""
+
+from __future__ import annotations
+
+import io
+import sys
+from time import monotonic, sleep
+
+import pytest
+
+from emulator.cli import progress
+from emulator.cli.progress import Progress
+from emulator.events import Event, GroupEmptied
+
+from .commands import rebalance, written
+
+MOMENT_S = 0.02
+
+
+class Terminal(io.StringIO):
+    """Something that people look at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Give a clock that tests move on."""
+    now = [0.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def stderr(monkeypatch):
+    """Show progress after a moment; return a function that replaces stderr."""
+    monkeypatch.setenv(progress.SWITCH, "on")
+    for name in ("PATIENCE_S", "LINE_PATIENCE_S", "BAR_EVERY_S", "LINE_EVERY_S"):
+        monkeypatch.setattr(progress, name, MOMENT_S)
+
+    def replaced(stream):
+        monkeypatch.setattr(sys, "stderr", stream)
+        return stream
+
+    return replaced
+
+
+def wait_for(stream: io.StringIO, text: str) -> None:
+    """Wait until a text was written."""
+    until = monotonic() + 10
+    while text not in stream.getvalue():
+        assert monotonic() < until, f"never written: {text}"
+        sleep(MOMENT_S)
+
+
+def test_the_time_left_follows_from_what_is_done(clock):
+    """A quarter took ten seconds, so the rest takes thirty; two seconds later two less."""
+    line = Progress("runs")
+
+    clock[0] = 10.0
+    line.show(250, 1000)
+    clock[0] = 12.0
+
+    assert "runs: 250 of 1,000 (25%), about 28 s left" == line.text()
+    assert 0.25 == line.share()
+
+
+def test_before_anything_is_done_the_estimate_counts(clock):
+    """From the first second on; it is not believed to the end."""
+    line = Progress("runs", expected_s=90)
+
+    clock[0] = 30.0
+    assert "runs, about 1 min left" == line.text()
+    assert 0.3 < line.share() < 0.4
+    clock[0] = 300.0
+    assert "runs" == line.text()
+    assert line.share() < 1
+
+
+def test_without_an_estimate_nothing_is_promised():
+    """It only says what goes on."""
+    line = Progress("bytes read")
+
+    assert "bytes read" == line.text()
+    assert line.share() is None
+
+
+def test_events_of_the_past_do_not_turn_back_the_time(clock):
+    """Counts of ordinary work are written later than they happened."""
+    line = Progress("simulated seconds")
+    emptied = GroupEmptied(group="g", generation=1)
+
+    for number, at_s in enumerate((10, 30, 20)):
+        line.watch(Event(number, at_s * 1_000_000, None, emptied, number), 60_000_000)
+
+    assert line.text().startswith("simulated seconds: 30 of 60 (50%)")
+
+
+def test_a_terminal_has_a_bar_that_is_removed(stderr, monkeypatch):
+    """The last thing written clears the line."""
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = stderr(Terminal())
+
+    with Progress("runs") as line:
+        line.show(50, 100)
+        wait_for(terminal, "50 of 100")
+
+    assert terminal.getvalue().endswith("\x1b[2K")
+
+
+def test_elsewhere_lines_are_written(stderr):
+    """Without control characters."""
+    log = stderr(io.StringIO())
+
+    with Progress("runs") as line:
+        line.show(50, 100)
+        wait_for(log, "runs: 50 of 100 (50%)\n")
+
+    assert "\x1b" not in log.getvalue()
+    assert "\r" not in log.getvalue()
+
+
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_short_work_shows_nothing(monkeypatch, stream):
+    """A line that only flashes is noise."""
+    monkeypatch.setenv(progress.SWITCH, "on")
+    monkeypatch.setattr(sys, "stderr", stream())
+
+    with Progress("runs") as line:
+        line.show(99, 100)
+
+    assert "" == sys.stderr.getvalue()
+
+
+def test_progress_can_be_switched_off(stderr, monkeypatch):
+    """For logs that have no room for it."""
+    monkeypatch.setenv(progress.SWITCH, "off")
+    log = stderr(io.StringIO())
+
+    with Progress("runs"):
+        sleep(3 * MOMENT_S)
+
+    assert "" == log.getvalue()
+
+
+def test_a_closed_stderr_stops_only_the_progress(stderr):
+    """The work goes on."""
+    closed = io.StringIO()
+    closed.close()
+    stderr(closed)
+
+    with Progress("runs") as line:
+        sleep(3 * MOMENT_S)
+        line.show(1, 1)
+
+
+def test_a_run_of_more_than_ten_minutes_says_so_first(tmp_path, monkeypatch):
+    """With what it is spent on, and what to do; stdout has the result alone."""
+    path = written(tmp_path)
+    monkeypatch.setattr("emulator.scenario.estimate.LONG_S", 1e-3)
+    monkeypatch.setattr("emulator.scenario.cost_text.LONG_S", 1e-3)
+
+    answer = rebalance("run", path, "--json")
+
+    assert 0 == answer.status
+    assert answer.err.startswith("This takes about ")
+    assert "A shorter run_for reduces all of it" in answer.err
+    assert answer.document["seed"] == 0
