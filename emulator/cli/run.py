@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -257,7 +258,7 @@ def _play(
         with ExitStack() as stack:
             expected_s = announce(scenario)
             progress = stack.enter_context(Progress("simulated seconds", expected_s=expected_s))
-            listeners = [*sinks, lambda event: progress.watch(event, scenario.run_for)]
+            listeners = [*sinks, partial(progress.watch, run_for_us=scenario.run_for)]
             used = scenario.seed if seed is None else seed
             listeners += open_events(stack, files, scenario, used)
             log_files = open_log(stack, files)
