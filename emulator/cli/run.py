@@ -258,7 +258,8 @@ def _play(
         with ExitStack() as stack:
             expected_s = announce(scenario)
             progress = stack.enter_context(Progress("simulated seconds", expected_s=expected_s))
-            listeners = [*sinks, partial(progress.watch, run_for_us=scenario.run_for)]
+            listeners: list[Callable[[Event], object]] = [*sinks]
+            listeners.append(partial(progress.watch, run_for_us=scenario.run_for))
             used = scenario.seed if seed is None else seed
             listeners += open_events(stack, files, scenario, used)
             log_files = open_log(stack, files)
