@@ -107,3 +107,12 @@ def write_text(option: str, path: Path, pieces: Iterable[str]) -> None:
             file.writelines(pieces)
     except OSError as error:
         raise RefusedError(f"{option}: {path}: cannot be written: {reason_of(error)}") from None
+
+
+PAGE_MARK = b'content="rebalance-emulator"'
+"""Near the beginning of each page of ours."""
+
+
+def check_page(path: Path) -> None:
+    """Raise RefusedError if a page must not or cannot be written there."""
+    refuse_text("--html", path, ".html", PAGE_MARK)

@@ -21,7 +21,7 @@ from emulator.report.pages.run_page import RunContent, Sequences, run_page
 from emulator.report.pages.thinning import largest
 from emulator.report.subject import FinishedRun
 from emulator.report.traces.sequence import window_of
-from emulator.run_files import refuse_text, write_text
+from emulator.run_files import check_page, write_text
 from emulator.scenario.model import Scenario
 from emulator.scenario.units import format_moment
 from emulator.subjects import columns_of
@@ -93,11 +93,6 @@ def write_explain_page(path: Path, explained: Explanation) -> None:
         screen=explained.screen(),
     )
     write_text("--html", path, [explain_page(shown)])
-
-
-def check_page(path: Path) -> None:
-    """Raise RefusedError if a page must not or cannot be written there."""
-    refuse_text("--html", path, ".html", f'content="{GENERATOR}"'.encode())
 
 
 def sequences_of(

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emulator.cli.options import EngineName, Examples, JsonOption, MasterOption, with_examples
+from emulator.cli.options import (
+    EngineName,
+    Examples,
+    HtmlOption,
+    JsonOption,
+    MasterOption,
+    with_examples,
+)
 from emulator.cli.output import say_all, say_json
 from emulator.cli.progress import Progress
 
@@ -148,6 +155,7 @@ def audit(
     output: OutputOption = None,
     engine: EngineOption = EngineName.AUTO,
     master: MasterOption = None,
+    html: HtmlOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit processing logs of real consumers: which records were reprocessed or lost, and why.
@@ -170,6 +178,8 @@ def audit(
 
     -o writes entries.parquet, partitions.parquet, audit.json (the output of --json) and
     manifest.json after all is complete. It replaces an earlier audit in DIR, and nothing else.
+
+    --html writes one page that opens without a network, with the affected partitions over time.
 
     --json prints one line, one JSON object: audit (the options), group, rows, late, processed,
     distinct, reprocessed, lost, unread, by_cause, by_owners, ledger, partitions, expectations.
@@ -194,8 +204,16 @@ def audit(
         engine=engine.value,
         master=master,
     )
+    if html is not None:
+        from emulator.run_files import check_page
+
+        check_page(html)
     with Progress("rows") as progress:
         done = run_audit(request, progress=progress.show)
+    if html is not None:
+        from emulator.run_files import write_text
+
+        write_text("--html", html, [done.page()])
     if as_json:
         say_json(done.document())
     else:

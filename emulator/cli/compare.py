@@ -128,7 +128,7 @@ def compare(
     written for one setting.
     """
     if html is not None:
-        from emulator.run_pages import check_page
+        from emulator.run_files import check_page
 
         check_page(html)
     loaded = load_variants(

@@ -68,7 +68,7 @@ def explain(
     Exit status: 0 success; 2 bad input.
     """
     if html is not None:
-        from emulator.run_pages import check_page
+        from emulator.run_files import check_page
 
         check_page(html)
     loaded = load_named(scenario, overrides or (), allow_large=yes)

@@ -144,6 +144,18 @@ class Audit:
             ),
         )
 
+    def page(self) -> str:
+        """Return the audit as one HTML page, as ``rebalance audit --html`` writes it."""
+        from emulator.logs.audit.page import (  # noqa: PLC0415  only if written
+            AuditContent,
+            audit_page,
+        )
+
+        content = AuditContent(
+            logs=self.request.logs, ledger=self.ledger, screen=list(self.lines())
+        )
+        return audit_page(content)
+
     def __repr__(self) -> str:
         counts = f"reprocessed={self.reprocessed:,}, lost={self.lost:,}"
         return f"<Audit of {self.ledger.rows:,} rows: {counts}, {self.engine}>"

@@ -12,6 +12,7 @@ from emulator.report.comparison import Column, comparison_screen, paired
 from emulator.report.figures import shown
 from emulator.report.pages.differences import Difference, draw_differences
 from emulator.report.pages.history import History
+from emulator.report.pages.marks import marks_of
 from emulator.report.pages.page import Figure, Number, Page, Part, Table, render
 from emulator.report.pages.run_page import CAPTION, close_up, entry_details, table_of_entries
 from emulator.report.pages.thinning import largest
@@ -157,5 +158,5 @@ def _figures(
             share=share / len(groups),
             prefix=prefix,
         )
-        drawing = draw_timeline(group, run.history, mine, run.moment, view)
+        drawing = draw_timeline(group, run.history, marks_of(mine), run.moment, view)
         yield Figure(title=f"Group {group.name}, {column.name}", caption=CAPTION, drawing=drawing)

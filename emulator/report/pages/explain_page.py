@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from emulator.ledger.entries import Entry
 from emulator.report.entry_screen import Line
 from emulator.report.pages.history import History
-from emulator.report.pages.marks import words_of
+from emulator.report.pages.marks import entry_words, marks_of
 from emulator.report.pages.page import Figure, Number, Page, Part, render
 from emulator.report.pages.run_page import CAPTION, entry_details
 from emulator.report.pages.timeline import View, draw_timeline
@@ -40,7 +40,7 @@ def explain_page(shown: ExplainedEntry) -> str:
     drawing = draw_timeline(
         shown.history.groups[entry.group],
         shown.history,
-        [entry],
+        marks_of([entry]),
         moment,
         View(name=name, window=shown.window),
     )
@@ -50,7 +50,7 @@ def explain_page(shown: ExplainedEntry) -> str:
         Page(
             title=f"{entry.id} of {shown.title}",
             facts=shown.facts,
-            answer=[f"{words_of(entry)}."],
+            answer=[f"{entry_words(entry)}."],
             numbers=_numbers(entry),
             parts=[
                 Part(title="Timeline", anchor="timeline", figures=[figure], has_key=True),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from emulator.ledger.entries import Entry, EntryKind
 from emulator.report.pages.drawing import TimeScale, element, title
@@ -39,33 +39,60 @@ def glyph(kind: EntryKind, x: float, y: float, scale: float = 1) -> str:
     return element("path", d=SHAPES[kind], transform=place, class_=f"mark {kind.value}")
 
 
+class Mark(NamedTuple):
+    """A ledger entry as a timeline shows it."""
+
+    id: str
+    kind: EntryKind
+    partition: str
+    records: int
+    at_us: int
+    """Reprocessed: when it was processed again. Lost: when the group continued behind it."""
+
+    cause: str
+
+
+def marks_of(entries: Iterable[Entry]) -> list[Mark]:
+    """Return the marks of entries; those without a time have none."""
+    found = []
+    for entry in entries:
+        owner = entry.second_owner or entry.first_owner
+        if owner is not None:
+            partition, cause = str(entry.topic_partition), str(entry.cause or "")
+            found.append(Mark(entry.id, entry.kind, partition, entry.count, owner.at_us, cause))
+    return found
+
+
 def glyphs(
-    entries: Sequence[Entry],
+    marks: Sequence[Mark],
     places: Mapping[str, float],
     scale: TimeScale,
     moment: Callable[[int], str],
     prefix: str = "",
 ) -> tuple[str, int]:
-    """Return the marks of the largest entries, and the number of the others.
+    """Return the shapes of the largest entries, and the number of the others.
 
     *places*: the middle of each row, by partition. *prefix*: of the entries' places on the page.
     """
-    drawable = [entry for entry in entries if str(entry.topic_partition) in places]
-    shown, left_out = largest(drawable, MOST_MARKS, lambda entry: entry.count)
+    drawable = [mark for mark in marks if mark.partition in places]
+    shown, left_out = largest(drawable, MOST_MARKS, lambda mark: mark.records)
     drawn = []
-    for entry in shown:
-        owner = entry.second_owner or entry.first_owner
-        assert owner is not None, "entries without a time are left out before"
-        x = min(max(scale.x(owner.at_us), 8), scale.width - 8)
-        words = f"{words_of(entry)} at {moment(owner.at_us)}"
-        shape = glyph(entry.kind, x, places[str(entry.topic_partition)])
-        target = f"#{anchor_of(entry.id, prefix)}"
+    for mark in shown:
+        x = min(max(scale.x(mark.at_us), 8), scale.width - 8)
+        words = f"{words_of(*mark[:4], mark.cause)} at {moment(mark.at_us)}"
+        shape = glyph(mark.kind, x, places[mark.partition])
+        target = f"#{anchor_of(mark.id, prefix)}"
         drawn.append(element("a", title(words) + shape, href=target, aria_label=words))
     return "".join(drawn), left_out
 
 
-def words_of(entry: Entry) -> str:
+def words_of(entry_id: str, kind: EntryKind, partition: str, count: int, cause: str) -> str:
     """Return an entry in a few words."""
-    cause = f", {entry.cause}" if entry.cause else ""
-    records = counted(entry.count, "record")
-    return f"{entry.id}: {entry.topic_partition}, {records} {NAMES[entry.kind]}{cause}"
+    because = f", {cause}" if cause else ""
+    return f"{entry_id}: {partition}, {counted(count, 'record')} {NAMES[kind]}{because}"
+
+
+def entry_words(entry: Entry) -> str:
+    """Return an entry of a run's ledger in a few words."""
+    partition, cause = str(entry.topic_partition), str(entry.cause or "")
+    return words_of(entry.id, entry.kind, partition, entry.count, cause)

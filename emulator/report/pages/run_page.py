@@ -11,7 +11,7 @@ from emulator.report.advice import WHY
 from emulator.report.entry_screen import Line
 from emulator.report.event_wording import link_text
 from emulator.report.pages.history import GroupHistory, History
-from emulator.report.pages.marks import NAMES, anchor_of, words_of
+from emulator.report.pages.marks import NAMES, anchor_of, entry_words, marks_of
 from emulator.report.pages.page import (
     Cell,
     EntryDetails,
@@ -127,15 +127,16 @@ def group_figures(
 ) -> Iterator[Figure]:
     """Yield the timeline of a group, and a close-up of the faults if they are a small part of it."""
     mine = [entry for entry in entries if entry.group == group.name]
+    marks = marks_of(mine)
     close = close_up(group, history, mine)
     share = share / 2 if close else share
     name = f"Timeline of group {group.name}"
-    whole = draw_timeline(group, history, mine, moment, View(name=name, share=share))
+    whole = draw_timeline(group, history, marks, moment, View(name=name, share=share))
     yield Figure(title=f"Group {group.name}", caption=CAPTION, drawing=whole)
     if close:
         name = f"{name}, {moment(close[0])} to {moment(close[1])}"
         near = draw_timeline(
-            group, history, mine, moment, View(name=name, window=close, share=share)
+            group, history, marks, moment, View(name=name, window=close, share=share)
         )
         title = f"Group {group.name}, from {moment(close[0])} to {moment(close[1])}"
         yield Figure(
@@ -243,7 +244,7 @@ def entry_details(
         shown = [EventLine(moment(line.at_us), line.text, line.shown) for line in lines]
     return EntryDetails(
         anchor=anchor_of(entry.id, prefix),
-        title=words_of(entry),
+        title=entry_words(entry),
         facts=facts,
         lines=shown,
         note="" if lines is not None else f"rebalance explain shows every event of {entry.id}.",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from emulator.ledger.entries import Entry
 from emulator.report.pages.drawing import (
     FILLS,
     LABELS_WIDTH,
@@ -23,7 +22,7 @@ from emulator.report.pages.drawing import (
     value_ticks,
 )
 from emulator.report.pages.history import GroupHistory, History, MemberState, Moment, Sample, Span
-from emulator.report.pages.marks import glyphs
+from emulator.report.pages.marks import Mark, glyphs
 from emulator.report.pages.thinning import (
     MOST_PIECES,
     Piece,
@@ -113,11 +112,11 @@ class View:
 def draw_timeline(
     group: GroupHistory,
     history: History,
-    entries: Sequence[Entry],
+    marks: Sequence[Mark],
     moment: Callable[[int], str],
     view: View,
 ) -> Drawing:
-    """Return the timeline of a group; *entries*: those of the group."""
+    """Return the timeline of a group; *marks*: the entries of the group."""
     begin_us, end_us = view.window or (0, history.end_us)
     canvas = Canvas(TimeScale(begin_us, end_us, WIDTH), moment)
     clipped = {tp: _clipped(spans, begin_us, end_us) for tp, spans in group.owners.items()}
@@ -129,14 +128,14 @@ def draw_timeline(
     _draw_curves(canvas, [one for one in group.samples if begin_us <= one.at_us <= end_us])
     bands = _bands(canvas, group.rebalances)
     lines, faults = _fault_lines(canvas, history.faults)
-    inside = [entry for entry in entries if _is_inside(entry, begin_us, end_us)]
-    marks, left_out = glyphs(inside, places, canvas.scale, moment, view.prefix)
+    inside = [mark for mark in marks if begin_us <= mark.at_us <= end_us]
+    shapes, left_out = glyphs(inside, places, canvas.scale, moment, view.prefix)
     if left_out:
         canvas.notes.append(
             f"{counted(left_out, 'smaller entry', 'smaller entries')} have no mark."
         )
     axis = _axis(canvas)
-    parts = [bands, axis, *canvas.drawn, lines, marks]
+    parts = [bands, axis, *canvas.drawn, lines, shapes]
     height = canvas.bottom + BETWEEN
     return Drawing(
         labels=_svg("".join(canvas.labels), LABELS_WIDTH, height, "labels", None),
@@ -166,11 +165,6 @@ def _clipped(spans: Sequence[Span], begin_us: int, end_us: int) -> list[Span]:
         for span in spans
         if span.end_us >= begin_us and span.begin_us <= end_us
     ]
-
-
-def _is_inside(entry: Entry, begin_us: int, end_us: int) -> bool:
-    owner = entry.second_owner or entry.first_owner
-    return owner is not None and begin_us <= owner.at_us <= end_us
 
 
 # -- partitions --------------------------------------------------------------------------------
@@ -268,6 +262,8 @@ LANES: Final[Mapping[str, str]] = {
 
 
 def _draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]]) -> None:
+    if not members:
+        return
     names = sorted(members, key=_natural)
     shown, left_out = largest(names, MOST_LANES, lambda name: len(members[name]))
     canvas.heading("members")

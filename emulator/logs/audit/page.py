@@ -1,0 +1,230 @@
+"""The page of an audit: the affected partitions over time, and each entry of the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import emulator
+from assignors.types import TopicPartition
+from emulator.errors import RefusedError
+from emulator.events.stored import is_event_file, iterate_events
+from emulator.ledger.entries import EntryKind
+from emulator.logs.audit.causes import AuditCause
+from emulator.logs.audit.columns import shown as shown_time
+from emulator.logs.audit.ledger import AuditEntry, AuditLedger
+from emulator.report.pages.history import GroupHistory, Historian, History
+from emulator.report.pages.marks import Mark, anchor_of, words_of
+from emulator.report.pages.page import (
+    Cell,
+    EntryDetails,
+    Figure,
+    Number,
+    Page,
+    Part,
+    Table,
+    render,
+)
+from emulator.report.pages.run_page import CAPTION
+from emulator.report.pages.thinning import largest
+from emulator.report.pages.timeline import View, draw_timeline
+from emulator.report.wording import counted
+
+MOST_PARTITIONS: Final = 200
+MOST_ENTRIES: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditContent:
+    """What the page of an audit shows besides its report."""
+
+    logs: Sequence[str]
+    ledger: AuditLedger
+    screen: Sequence[str]
+    """The report as on a terminal."""
+
+
+def audit_page(content: AuditContent) -> str:
+    """Return the page of an audit as HTML; the same audit gives the same bytes."""
+    ledger = content.ledger
+    named = content.logs[0] + (f" and {len(content.logs) - 1} more" if content.logs[1:] else "")
+    group = [f"group {ledger.group}"] if ledger.group else []
+    version = f"rebalance-emulator {emulator.__version__}"
+    return render(
+        Page(
+            title=f"Audit of {Path(named).name}",
+            facts=" | ".join([named, counted(ledger.rows, "row"), *group, version]),
+            answer=[_answer(ledger)],
+            numbers=_numbers(ledger),
+            parts=[*_timeline(content), *_causes(ledger), *_entries(ledger)],
+            text="\n".join(content.screen),
+        )
+    )
+
+
+def _moment(at_us: int) -> str:
+    return shown_time(at_us).replace("T", " ").removesuffix("Z")
+
+
+def _answer(ledger: AuditLedger) -> str:
+    again, lost = ledger.total("reprocessed"), ledger.total("lost")
+    worked = counted(ledger.total("processed"), "record was", "records were")
+    return f"{worked} processed: {again:,} reprocessed, {lost:,} lost."
+
+
+def _numbers(ledger: AuditLedger) -> list[Number]:
+    again, lost = ledger.total("reprocessed"), ledger.total("lost")
+    return [
+        Number(f"{again:,}", "records reprocessed", again > 0),
+        Number(f"{lost:,}", "records lost", lost > 0),
+        Number(f"{ledger.total('processed'):,}", "records processed"),
+        Number(f"{ledger.total('unread'):,}", "records unread"),
+        Number(f"{len(ledger.partitions):,}", "partitions"),
+    ]
+
+
+# -- timeline ----------------------------------------------------------------------------------
+
+
+def _timeline(content: AuditContent) -> Iterator[Part]:
+    """Yield the timeline: with owners if the log is the events of a run, else of the entries."""
+    marks = [_mark(entry) for entry in content.ledger.entries]
+    history = _history(content.logs)
+    if history is not None:
+        figures = [
+            Figure(
+                title=f"Group {group.name}",
+                caption=CAPTION,
+                drawing=draw_timeline(
+                    group,
+                    history,
+                    marks,
+                    _moment,
+                    View(name=f"Timeline of group {group.name}", share=1 / len(history.groups)),
+                ),
+            )
+            for group in list(history.groups.values())[:4]
+        ]
+        yield Part(title="Timeline", anchor="timeline", figures=figures, has_key=True)
+    elif marks:
+        yield Part(title="Timeline", anchor="timeline", figures=[_affected(content.ledger, marks)])
+
+
+def _mark(entry: AuditEntry) -> Mark:
+    at_us = next((at for at in (entry.second_at_us, entry.first_at_us) if at is not None), 0)
+    partition = f"{entry.topic}-{entry.partition}"
+    cause = "cause unknown" if entry.cause is AuditCause.UNKNOWN else str(entry.cause)
+    return Mark(entry.id, entry.kind, partition, entry.count, at_us, cause)
+
+
+def _history(logs: Sequence[str]) -> History | None:
+    """Return the history of a run whose events were audited; None for other logs."""
+    path = Path(logs[0])
+    if len(logs) > 1 or not path.is_file():
+        return None
+    historian = Historian()
+    try:
+        if not is_event_file(pq.read_schema(path).names):
+            return None
+        for event in iterate_events(path):
+            historian.feed(event)
+    except (OSError, pa.ArrowException, RefusedError):
+        return None
+    return historian.close()
+
+
+def _affected(ledger: AuditLedger, marks: Sequence[Mark]) -> Figure:
+    """Return the partitions with entries as rows, without owners: a log does not name them all."""
+    records = Counter[TopicPartition]()
+    for entry in ledger.entries:
+        records[TopicPartition(entry.topic, entry.partition)] += entry.count
+    kept, left_out = largest(sorted(records), MOST_PARTITIONS, lambda tp: records[tp])
+    times = [mark.at_us for mark in marks]
+    begin_us, end_us = min(times), max(times)
+    around_us = max((end_us - begin_us) // 20, 1_000_000)
+    window = begin_us - around_us, end_us + around_us
+    group = GroupHistory(ledger.group, owners={tp: [] for tp in kept})
+    drawing = draw_timeline(
+        group,
+        History(end_us=window[1]),
+        marks,
+        _moment,
+        View(name="Entries of the ledger over time", window=window),
+    )
+    more = f" {counted(left_out, 'further partition')} are not drawn." if left_out else ""
+    caption = (
+        "Each row is a partition with reprocessed (triangle) or lost (cross) records, at the time when "
+        f"the next consumer processed them again, or continued behind them.{more}"
+    )
+    return Figure(title="", caption=caption, drawing=drawing)
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def _causes(ledger: AuditLedger) -> Iterator[Part]:
+    rows = [
+        (kind.value, cause, f"{records:,}")
+        for kind in (EntryKind.REPROCESSED, EntryKind.LOST)
+        for cause, records in ledger.by_cause(kind).items()
+    ]
+    owners = [(owners, f"{records:,}") for owners, records in ledger.by_owners().items()]
+    if rows:
+        tables = [Table(caption="By cause", rows=[("what", "cause", "records"), *rows])]
+        if owners:
+            head = ("first > next", "records")
+            tables.append(Table(caption="Reprocessed, by owners", rows=[head, *owners[:50]]))
+        yield Part(title="Causes", anchor="causes", tables=tables)
+
+
+def _entries(ledger: AuditLedger) -> Iterator[Part]:
+    if not ledger.entries:
+        return
+    shown, left_out = largest(ledger.entries, MOST_ENTRIES, lambda entry: entry.count)
+    facts = f"The {len(shown)} largest of {len(ledger.entries):,} entries." if left_out else ""
+    head = ("entry", "what", "partition", "offsets", "records", "cause")
+    rows = [
+        (
+            Cell(entry.id, anchor_of(entry.id)),
+            entry.kind.value,
+            f"{entry.topic}-{entry.partition}",
+            f"{entry.first}..{entry.last}",
+            f"{entry.count:,}",
+            str(entry.cause),
+        )
+        for entry in shown
+    ]
+    yield Part(
+        title="Ledger",
+        anchor="ledger",
+        facts=facts,
+        tables=[Table(caption="Ranges of records, each with one cause", rows=[head, *rows])],
+        entries=list(map(_details, shown)),
+    )
+
+
+def _details(entry: AuditEntry) -> EntryDetails:
+    detail = f" ({entry.detail})" if entry.detail else ""
+    facts = [("offsets", f"{entry.first}..{entry.last}"), ("cause", f"{entry.cause}{detail}")]
+    sides = (
+        ("first", entry.first_owner, entry.first_at_us),
+        ("then", entry.second_owner, entry.second_at_us),
+    )
+    facts += [
+        (name, f"{owner}{'' if at_us is None else f', {_moment(at_us)}'}")
+        for name, owner, at_us in sides
+        if owner is not None
+    ]
+    mark = _mark(entry)
+    return EntryDetails(
+        anchor=anchor_of(entry.id),
+        title=words_of(*mark[:4], mark.cause),
+        facts=facts,
+        lines=(),
+    )
