@@ -150,13 +150,13 @@ class Periods:
         before, adds = mark.state, _shift(mark, state)
         moving = moving_timers(before, state)
         counts = grown(before.counts, state.counts)
-        if moving is None or not commits_moved(before, state):
+        if moving is None or state.metadata_us != before.metadata_us:
+            return None
+        if not commits_moved(before, state):
             return None
         if not all(can_move(event.what) for event in mark.events):
             return None
-        if any(type(event.what) is RequestsCounted for event in mark.events) and any(
-            counts.values()
-        ):
+        if _counts_requests(mark.events) and before.counts != state.counts:
             return None
         if not all(map(is_commit, _records_of(mark.appended))):
             return None
@@ -270,13 +270,16 @@ class Periods:
     def _count(self, period: Period, later_us: int, times: int) -> None:
         router = self._world.router
         for kind, count in period.counts.items():
-            router.counts[kind] += times * count
-        if any(type(event.what) is RequestsCounted for event in period.events):
+            if count:
+                router.counts[kind] += times * count
+        if _counts_requests(period.events):
             router.counted_since_us += later_us
 
 
 def _is_again(period: Period, state: State) -> bool:
     """Return whether the run is where this period ended."""
+    if _counts_requests(period.events) and period.end.counts != state.counts:
+        return False
     return is_same(period.end, state) and moves_again(period.end, state, period.moving)
 
 
@@ -296,6 +299,10 @@ def _shift(mark: Mark, state: State) -> Shift:
             for number, batches in mark.appended.items()
         },
     )
+
+
+def _counts_requests(events: list[Event]) -> bool:
+    return any(type(event.what) is RequestsCounted for event in events)
 
 
 def _records_of(appended: dict[int, list[StoredBatch]]) -> Iterator[Record]:

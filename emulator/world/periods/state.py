@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assignors.types import TopicPartition
+from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.shards import Shard
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.process import Process
@@ -39,8 +40,8 @@ class State:
     """By process: its next correlation id."""
 
     counts: Counter[str]
-    due_us: int
-    """When the next metadata request is due: it does not recur with a period."""
+    metadata_us: tuple[int, ...]
+    """When each process next requests metadata: this does not recur with a period."""
 
 
 def state_of(world: World, now: int) -> State | None:
@@ -69,10 +70,7 @@ def state_of(world: World, now: int) -> State | None:
         committed={group: world.committed(group) for group in positions},
         requests={p.name: p.client.state.reads.next_correlation_id for p in processes},
         counts=Counter(world.router.counts),
-        due_us=min(
-            (metadata_due_us(p.client.state, p.client.consumer) for p in processes),  # type: ignore[arg-type]  # classic
-            default=world.run.scenario.run_for,
-        ),
+        metadata_us=tuple([_metadata_us(process) for process in processes]),
     )
 
 
@@ -89,14 +87,21 @@ def _relative(process: Process, now: int) -> object:
     if process.paused or process.wanted is not None or not process.at_rest:
         return None
     process.come_to_rest()
-    process.timers.cancel(REQUESTS)
     positions = client.consumer.positions.offsets
     parts = (
         process.application.relative(now, positions),
         process.progress.relative(now, positions),
         process.fetches.relative(process, positions, now),
     )
-    return None if None in parts else (process, client.relative(now), *parts)
+    if None in parts:
+        return None
+    process.timers.cancel(REQUESTS)
+    return process, client.relative(now), *parts
+
+
+def _metadata_us(process: Process) -> int:
+    client: Any = process.client
+    return metadata_due_us(client.state, client.consumer)
 
 
 def _is_regular(blueprint: Blueprint) -> bool:
@@ -155,10 +160,10 @@ def moves_again(mark: State, state: State, moving: Moving) -> bool:
 
 def first_limit_us(state: State, moving: Moving) -> int:
     """Return the earliest deadline that does not move."""
-    due = [state.due_us]
+    due = list(state.metadata_us)
     for timers, names in zip(state.timers, moving, strict=True):
         due += [when for name, when in timers.items() if name not in names]
-    return min(due)
+    return min(due, default=NEVER)
 
 
 def commits_moved(before: State, after: State) -> bool:

@@ -185,7 +185,7 @@ def relative_state(
     beat, reads = state.beat, state.reads
     assert beat is not None, "a stable client has a heartbeat thread"
     automatic = consumer.settings.enable_auto_commit
-    rest = replace(state, beat=None, autocommit_us=0, request_timer_us=None, reads=NOTHING_ASKED)
+    rest = replace(state, beat=None, autocommit_us=0, reads=NOTHING_ASKED)
     return (
         rest,
         None if until_us is None else until_us - now,
@@ -250,7 +250,8 @@ def unread_state(
     for at_us, response in arrived:
         found += (at_us - now, response.node)
         for part in response.partitions:
-            position = readings[part.partition].position
+            reading = readings.get(part.partition)
+            position = 0 if reading is None else reading.position
             found += (part.partition, part.first - position, part.next_offset - position)
     return tuple(found)
 

@@ -78,9 +78,7 @@ class Client:
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
-        if offsets is None:
-            offsets = tuple(requests.all_consumed(self.consumer))
-        wanted = requests.explicit_order(offsets)
+        wanted = self._wanted(offsets)
         deadline = now + self.consumer.settings.default_api_timeout_ms * MS
         step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
             lambda s: application.begin_commit_sync(
@@ -93,13 +91,15 @@ class Client:
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
-        if offsets is None:
-            offsets = tuple(requests.all_consumed(self.consumer))
-        wanted = requests.explicit_order(offsets)
+        wanted = self._wanted(offsets)
         step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
             lambda s: application.begin_commit_async(s, self.consumer, wanted, now)
         )
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+
+    def _wanted(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
+        wanted = requests.all_consumed(self.consumer) if offsets is None else offsets
+        return requests.explicit_order(tuple(wanted))
 
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
@@ -201,7 +201,8 @@ class Client:
         return self._calm and not self.state.in_flight
 
     def relative(self, now: int) -> tuple[object, ...]:
-        """Return what decides what a client at rest does next, relative to *now*."""
+        """Cancel the request timeout; return what a client at rest does next, relative to *now*."""
+        self.state = replace(self.state, request_timer_us=None)
         return relative_state(self.state, self.consumer, self._poll_until, self._arrived, now)
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int], asked: int) -> None:
@@ -278,7 +279,7 @@ class Client:
             return Step(self.state, self._become(requests.rearm_request_timer(self.state)))
         return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
 
-    # -- the poll loop -------------------------------------------------------------------------
+    # -- the poll loop ---
 
     def _turn(self, now: int) -> tuple[Effect, ...]:
         """Run the poll loop until poll returns, waits, or makes a listener call."""
