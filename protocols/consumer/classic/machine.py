@@ -43,11 +43,7 @@ from protocols.consumer.fetching import Handed
 from protocols.consumer.reader import MS
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
-from protocols.messages import (
-    Envelope,
-    FetchResponse,
-    OffsetToCommit,
-)
+from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
 
 Records = tuple[Handed, ...]
