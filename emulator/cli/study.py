@@ -38,7 +38,7 @@ OutputOption = Annotated[
 ]
 EngineOption = Annotated[
     EngineName,
-    typer.Option("--engine", help="Processes (pool) or Spark; auto: by the number of runs."),
+    typer.Option("--engine", help="Processes (pool) or Spark; auto: processes, Spark if it has a master."),
 ]
 SeedsOption = Annotated[
     int | None,

@@ -13,7 +13,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from emulator import engines
 from emulator.cli import study as command
 from emulator.engines import EngineRequest
 from emulator.errors import RefusedError
@@ -234,7 +233,8 @@ def chosen_engine(
     ("seeds", "engine", "master", "environment", "chosen"),
     [
         (6, "auto", None, {}, "pool"),
-        (600_000, "auto", None, {}, "spark"),
+        (600_000, "auto", None, {}, "pool"),
+        (600_000, "auto", "local[2]", {}, "spark"),
         (600_000, "pool", None, {}, "pool"),
         (6, "spark", None, {}, "spark"),
         (6, "auto", "spark://there:7077", {}, "spark"),
@@ -242,21 +242,13 @@ def chosen_engine(
         (6, "auto", None, {"PYSPARK_GATEWAY_PORT": "1"}, "spark"),
     ],
 )
-def test_the_engine_is_chosen_by_size_or_as_the_user_says(
+def test_processes_play_a_study_unless_spark_has_a_master_or_is_requested(
     seeds, engine, master, environment, chosen
 ):
-    """Spark's start comes back in only when there is work for a minute."""
+    """On one machine Spark is never faster, whatever the number of seeds."""
     plan = plan_of(study_of(("seeds = 6", f"seeds = {seeds}")))
 
     assert chosen == chosen_engine(plan, engine, master, environment).name
-
-
-def test_without_pyspark_a_large_study_takes_the_pool(monkeypatch):
-    """Nothing has to be installed for it."""
-    monkeypatch.setattr(engines, "find_spec", lambda _: None)
-    plan = plan_of(study_of(("seeds = 6", "seeds = 600000")))
-
-    assert "pool" == chosen_engine(plan).name
 
 
 def test_a_master_without_spark_is_refused():

@@ -17,6 +17,10 @@ FIRST_LINES = 2
 """A comment says at least what happened to whom."""
 
 
+CPU_S = 2 * 120
+"""Two minutes on two cores."""
+
+
 def plan_of(name: str):
     """Return the plan of a study with two seeds."""
     return plan_study(name, seeds=2).plan
@@ -34,11 +38,13 @@ def test_a_study_says_where_its_question_comes_from(name):
 
 @pytest.mark.parametrize("name", names())
 def test_a_study_can_be_planned_unchanged(name):
-    """Every cell differs from every other one."""
+    """Every cell differs from every other one; two cores need two minutes at most."""
     plan = plan_of(name)
 
     assert len(plan.cells) == len({cell.scenario_hash for cell in plan.cells}) > 1
     assert len(metrics_of(plan)) >= len(load(path_of(name)).metrics)
+    seeds = load(path_of(name)).seeds
+    assert sum(cell.run_s for cell in plan.cells) * (seeds.most or seeds.count) < CPU_S
 
 
 @pytest.mark.long
