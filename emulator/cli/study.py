@@ -38,7 +38,9 @@ OutputOption = Annotated[
 ]
 EngineOption = Annotated[
     EngineName,
-    typer.Option("--engine", help="Processes (pool) or Spark; auto: processes, Spark if it has a master."),
+    typer.Option(
+        "--engine", help="Processes (pool) or Spark; auto: processes, Spark if it has a master."
+    ),
 ]
 SeedsOption = Annotated[
     int | None,
