@@ -149,7 +149,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.__main__": {"emulator.cli"},
     "emulator.testing": PLAYED
     | {"emulator.explanation", "emulator.loading", "emulator.report", "emulator.subjects"}
-    | {"emulator.sweeps"},
+    | {"emulator.run_pages", "emulator.sweeps"},
     "emulator.strategies": {"emulator.scenario"},
     "pytest_rebalance": {"emulator.testing"},
     "emulator": {

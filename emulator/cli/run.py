@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from emulator.cli.ci import JunitOption, report_to_ci
 from emulator.cli.options import (
     MOST_SEEDS,
     Examples,
@@ -30,12 +29,14 @@ from emulator.cli.progress import Progress, announce
 from emulator.cli.run_files import (
     EventsOption,
     Files,
+    JunitOption,
     PerfettoOption,
     SequenceOption,
     WindowOption,
     WriteLogOption,
     open_events,
     open_log,
+    report_to_ci,
 )
 from emulator.errors import RefusedError, reason_of
 from emulator.events import Event

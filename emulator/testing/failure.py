@@ -18,6 +18,7 @@ from emulator.report.run_screen import run_screen
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
 from emulator.report.wording import counted
+from emulator.run_pages import RunPage
 from emulator.scenario.model import Scenario
 from emulator.scenario.toml import to_toml
 from emulator.subjects import subject_of
@@ -69,7 +70,7 @@ def _one(results: Results, folder: Path, reporting: Reporting) -> Iterator[str]:
     played = worst_run(results)
     scenario_file = folder / "scenario.toml"
     scenario_file.write_text(to_toml(results.scenario), encoding="utf-8")
-    (folder / "run.txt").write_text(_screen(results, played), encoding="utf-8")
+    _write_run(results, played, folder)
     yield f"{results.scenario.title}, {results.named_seeds}"
     yield from dict.fromkeys(f"  {claim.message}" for claim in results.claims)
     yield from _causes(played)
@@ -138,13 +139,14 @@ def _sequence(scenario: Scenario, seed: int, entry: Entry, folder: Path) -> Iter
         yield f"  … and {len(lines) - MOST_LINES} more lines in {entry.id}.txt"
 
 
-def _screen(results: Results, played: PlayedSeed) -> str:
-    """Return what ``rebalance run`` prints for one run."""
-    timeline, describer = Timeline(), Describer()
+def _write_run(results: Results, played: PlayedSeed, folder: Path) -> None:
+    """Write what ``rebalance run`` prints for one run, and its page."""
+    timeline, describer, page = Timeline(), Describer(), RunPage(folder / "run.html")
 
     def feed(event: Event) -> None:
         timeline.feed(event)
         describer.feed(event)
+        page.sink(event)
 
     finished = run(results.scenario, played.seed, keep_events=False, sink=feed)
     name = results.replay.partition(" --set ")[0] or "scenario.toml"
@@ -160,7 +162,8 @@ def _screen(results: Results, played: PlayedSeed) -> str:
         timeline=timeline,
         groups=describer.groups,
     )
-    return "\n".join([*run_screen(report), ""])
+    (folder / "run.txt").write_text("\n".join([*run_screen(report), ""]), encoding="utf-8")
+    page.write(results.scenario, report)
 
 
 def _smallest(

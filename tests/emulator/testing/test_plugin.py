@@ -120,7 +120,9 @@ def test_a_failure_prints_causes_sequence_seed_and_commands_and_keeps_a_folder(r
         ]
     )
     kept = pytester.path / "rebalance-failures" / "test_it.py-test_duplicates"
-    assert {"scenario.toml", "run.txt", "D1.txt"} == {path.name for path in kept.iterdir()}
+    assert {"scenario.toml", "run.txt", "run.html", "D1.txt"} == {
+        path.name for path in kept.iterdir()
+    }
     assert 'run_for = "29s"' in (kept / "scenario.toml").read_text()
 
 
