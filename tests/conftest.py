@@ -42,8 +42,9 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
 
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the largest width of reports, independent of the terminal."""
+    """Set the largest width of reports and no colour, independent of the terminal."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
 
 
 @pytest.fixture(autouse=True)

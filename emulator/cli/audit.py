@@ -18,7 +18,7 @@ from emulator.cli.options import (
     MasterOption,
     with_examples,
 )
-from emulator.cli.output import say_all, say_json
+from emulator.cli.output import say_json, say_report
 from emulator.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def audit(
     if as_json:
         say_json(done.document())
     else:
-        say_all([*done.lines(), "", f"Read by: {done.engine}", *_next_steps(done)])
+        say_report([*done.lines(), "", f"Read by: {done.engine}", *_next_steps(done)])
     if not done.ok:
         raise typer.Exit(EXPECTATION_FAILED)
 

@@ -19,7 +19,7 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
-from emulator.cli.output import say_all, say_json
+from emulator.cli.output import say_all, say_json, say_report
 from emulator.cli.progress import Progress, announce
 from emulator.comparison import Comparison, VariantRuns, load_variants, play_variants
 from emulator.loading import read_text
@@ -150,9 +150,9 @@ def compare(
     elif markdown:
         say_all(comparison_markdown(compared.seeds, columns, transposed=rows))
     elif rows:
-        say_all(rows_screen(compared.seeds, columns))
+        say_report(rows_screen(compared.seeds, columns))
     else:
-        say_all(comparison_screen(compared.seeds, columns))
+        say_report(comparison_screen(compared.seeds, columns))
 
 
 def _document(compared: Comparison) -> dict[str, Any]:

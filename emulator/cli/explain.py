@@ -1,4 +1,4 @@
-"""``rebalance explain``: print one entry of a ledger as a sequence of events."""
+"""``rebalance explain`` and ``rebalance ledger``: one entry of a ledger, and all of them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
-from emulator.cli.output import say_all, say_json
+from emulator.cli.output import say_json, say_report
 from emulator.cli.progress import Progress, announce
 from emulator.explanation import explain as explain_run
+from emulator.ledger.entries import EntryKind
 from emulator.loading import load_named
+from emulator.playing import run
+from emulator.subjects import clock_of, subject_of
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the two commands to the application."""
     app.command(
         "explain",
         help=with_examples(explain, EXAMPLES),
     )(explain)
+    app.command("ledger", help=with_examples(ledger, LEDGER_EXAMPLES))(ledger)
 
 
 EXAMPLES: Examples = (
@@ -84,4 +88,61 @@ def explain(
     if as_json:
         say_json(explained.as_dict())
     else:
-        say_all(explained.screen())
+        say_report(explained.screen())
+
+
+# -- all entries -----------------------------------------------------------------------------
+
+LEDGER_EXAMPLES: Examples = (
+    ("every range that was reprocessed, lost or in flight", "rebalance ledger member-crashes"),
+    (
+        "only what was lost, under seed 3",
+        "rebalance ledger commit-before-work --kind lost --seed 3",
+    ),
+)
+KindOption = Annotated[
+    list[EntryKind] | None,
+    typer.Option("--kind", help="Only entries of this kind; repeatable."),
+]
+
+
+def ledger(
+    scenario: ScenarioArgument,
+    seed: SeedOption = None,
+    overrides: SetOption = None,
+    kinds: KindOption = None,
+    as_json: JsonOption = False,
+    yes: YesOption = False,
+) -> None:
+    """List all entries of a ledger: records, partition, offsets, cause, owners and root.
+
+    One entry is one range of offsets with one cause; rebalance explain shows the events that led to
+    it. rebalance run counts them by cause.
+
+    --json prints one line, one JSON object: seed, digest, reprocessed, lost, truncated, partial,
+    by_cause, and ledger, a list of entries as in rebalance run --json.
+
+    Exit status: 0 success; 2 bad input.
+    """
+    loaded = load_named(scenario, overrides or (), allow_large=yes)
+    finished = run(loaded.scenario, seed, keep_events=False)
+    chosen = frozenset(kinds or EntryKind)
+    if as_json:
+        from emulator.report.run_document import entry_document, totals
+        from emulator.scenario.writing import manifest
+
+        clock = clock_of(loaded.scenario)
+        entries = [each for each in finished.ledger.entries if each.kind in chosen]
+        say_json(
+            {
+                **manifest(loaded.scenario),
+                "seed": finished.seed,
+                "digest": finished.digest,
+                **totals(finished.ledger),
+                "ledger": [entry_document(entry, clock) for entry in entries],
+            }
+        )
+    else:
+        from emulator.report.ledger_screen import ledger_screen
+
+        say_report(ledger_screen(subject_of(loaded), finished.seed, finished.ledger, chosen))

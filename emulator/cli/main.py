@@ -44,6 +44,9 @@ COMMANDS: Final = {
 }
 """Every command with its line in the help, in the order of the help."""
 
+MODULES: Final = {"import": "import_", "ledger": "explain"}
+"""The modules of commands whose module has another name."""
+
 SIGNAL_STATUS = 128
 """Added to the number of the signal that ends the process, as shells do."""
 
@@ -70,7 +73,7 @@ class Commands(TyperGroup):
         """Import a command's module and return the command; None if there is none."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = import_module(f"emulator.cli.{'import_' if cmd_name == 'import' else cmd_name}")
+        module = import_module(f"emulator.cli.{MODULES.get(cmd_name, cmd_name)}")
         one = typer.Typer(rich_markup_mode=None, add_completion=False)
         module.register(one)
         return typer.main.get_group(one).commands[cmd_name]

@@ -70,6 +70,11 @@ def say_all(lines: Iterable[str]) -> bool:
     return say(*lines)
 
 
+def say_report(lines: Iterable[str]) -> bool:
+    """Print the lines of a report, in colour on a terminal; return as :func:`say_all`."""
+    return say_all(map(coloured, lines) if has_colour() else lines)
+
+
 def say_json(document: object) -> bool:
     """Print one line of JSON in ASCII."""
     return say(json.dumps(document))
@@ -111,6 +116,44 @@ def open_streams() -> None:
             setattr(sys, name, opened)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
+
+
+# -- colour ----------------------------------------------------------------------------------
+
+RED, GREEN, YELLOW, BOLD = "\x1b[1;31m", "\x1b[32m", "\x1b[1;33m", "\x1b[1m"
+PLAIN = "\x1b[0m"
+
+COLOURS = (
+    (re.compile(r"^  FAILED(?=  )|^(internal )?error:|^Lost: .*|\b[\d,]+ lost(?=\.)"), RED),
+    (re.compile(r"^  inconclusive(?=  )|^INCONCLUSIVE:?|^warning:|^Reprocessed: .*"), YELLOW),
+    (re.compile(r"^  ok(?=  )"), GREEN),
+    (re.compile(r"^(What happened|Hints|Expectations|Figures|Causes, in records.*)$"), BOLD),
+)
+"""Parts of the lines of reports, and their colours. No meaning is in the colour alone."""
+
+
+def has_colour() -> bool:
+    """Return whether stdout takes colours: a terminal, unless ``NO_COLOR`` is set.
+
+    ``FORCE_COLOR`` means colours for a file or pipe, too; ``NO_COLOR`` overrides it. An empty
+    variable is not set (no-color.org, force-color.org).
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def coloured(line: str) -> str:
+    r"""Return a line of a report with its main words in colour.
+
+    >>> coloured("  ok      lost is 0, expected == 0")
+    '\x1b[32m  ok\x1b[0m      lost is 0, expected == 0'
+    """
+    for pattern, colour in COLOURS:
+        line = pattern.sub(lambda found: f"{colour}{found[0]}{PLAIN}", line)  # noqa: B023  at once
+    return line
 
 
 # -- errors ----------------------------------------------------------------------------------

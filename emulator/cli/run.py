@@ -24,7 +24,7 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
-from emulator.cli.output import say_all, say_json
+from emulator.cli.output import say_json, say_report
 from emulator.cli.progress import Progress, announce
 from emulator.cli.run_files import (
     EventsOption,
@@ -242,7 +242,7 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
         from emulator.report.run_screen import run_screen
 
         screen = list(run_screen(report))
-        say_all(screen)
+        say_report(screen)
     report_to_ci(loaded, report.expectations, screen, chosen.junit)
     return finished.ok
 
@@ -316,7 +316,7 @@ def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: b
     if as_json:
         say_json({**manifest(loaded.scenario), **_document(swept, tally.worst_seed)})
     else:
-        say_all(screen)
+        say_report(screen)
     report_to_ci(loaded, swept.expectations, screen, chosen.junit)
     return swept.ok
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.cli.output import say_all, say_json
+from emulator.cli.output import say_json, say_report
 from emulator.cli.progress import Progress
 from emulator.events import Event
 from emulator.loading import LoadedScenario
@@ -40,7 +40,7 @@ def check(
     if as_json:
         say_json({**manifest(scenario), **modes_document(checked)})
     else:
-        say_all(modes_screen(subject_of(loaded), checked))
+        say_report(modes_screen(subject_of(loaded), checked))
     return all(each.equal for each in checks)
 
 

@@ -15,7 +15,7 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
-from emulator.cli.output import say, say_all, say_json
+from emulator.cli.output import say, say_json, say_report
 from emulator.cli.progress import Progress
 from emulator.errors import RefusedError
 
@@ -105,7 +105,7 @@ def study(
     if as_json:
         say_json(result.as_json())
     else:
-        say_all(result.lines())
+        say_report(result.lines())
     if not result.ok:
         raise typer.Exit(1)
 

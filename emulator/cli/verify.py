@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from emulator.cli.options import MOST_SEEDS, Examples, JobsOption, with_examples
-from emulator.cli.output import say_all, say_json
+from emulator.cli.output import say_json, say_report
 from emulator.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def verify(
         for verdict in result.verdicts:
             say_json(verdict.as_json())
     else:
-        say_all(result.lines())
+        say_report(result.lines())
     if not result.ok:
         raise typer.Exit(SOMETHING_OUTSIDE)
 
