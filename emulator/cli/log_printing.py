@@ -185,9 +185,9 @@ def table_lines(groups: Mapping[str, Words], log_name: str) -> Iterator[str]:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("group", overflow="fold")
     for heading in ("type", "state"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for heading in ("epoch", "members", "offsets", "pending"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for group_id, words in groups.items():
         table.add_row(*cells(printable(group_id), *_row(words)))
     yield from as_lines(table, width())

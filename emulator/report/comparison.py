@@ -14,7 +14,7 @@ from rich.text import Text
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics
 from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
-from emulator.report.subject import Subject, heading, in_force
+from emulator.report.subject import Subject, heading, in_force, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
 
 _DECIMALS = 9
@@ -44,7 +44,7 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
     first = columns[0]
     several = len(seeds) > 1
     named = f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if several else f"seed {seeds[0]}"
-    yield next(heading(first.subject, named))
+    yield from title_lines(first.subject, named)
     yield ""
     for column in columns:
         for group, base in zip(column.subject.groups, first.subject.groups, strict=True):

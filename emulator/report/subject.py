@@ -113,12 +113,17 @@ MOST_GROUPS = 3
 
 def heading(subject: Subject, seeds: str) -> Iterator[str]:
     """Yield the first lines of a report."""
-    parts = [subject.title, seeds, f"Apache Kafka {subject.kafka}", f"{subject.run_for} long"]
-    yield from paragraph(" | ".join(parts), "", "  ")
+    yield from title_lines(subject, seeds)
     for group in subject.groups[:MOST_GROUPS]:
         yield from paragraph(in_force(group), "", "  ")
     if len(subject.groups) > MOST_GROUPS:
         yield f"and {len(subject.groups) - MOST_GROUPS} more groups"
+
+
+def title_lines(subject: Subject, seeds: str) -> list[str]:
+    """Return the title of a report, with its seeds, Kafka's version and the length of a run."""
+    parts = [subject.title, seeds, f"Apache Kafka {subject.kafka}", f"{subject.run_for} long"]
+    return paragraph(" | ".join(parts), "", "  ")
 
 
 def in_force(group: GroupFacts, besides: GroupFacts | None = None) -> str:

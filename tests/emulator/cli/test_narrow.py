@@ -1,0 +1,47 @@
+"""A terminal of 60 columns shows every word that a wide one shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.emulator.cli.commands import CRASH, rebalance
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def both(monkeypatch):
+    """Return a function that returns the output at 60 and at 100 columns, without white space."""
+
+    def call(*arguments):
+        texts = []
+        for columns in ("60", "100"):
+            monkeypatch.setenv("COLUMNS", columns)
+            status, out, err = rebalance(*arguments)
+            assert (0, "") == (status, err)
+            texts.append(out)
+        narrow, wide = ("".join(text.split()) for text in texts)
+        return narrow, wide
+
+    return call
+
+
+def test_a_comparison_loses_nothing(both, tmp_path):
+    """Its title is wrapped."""
+    path = tmp_path / "crash.toml"
+    text = CRASH.replace("40s", "3s").replace("18s", "2s").replace("one of", "any one of the")
+    path.write_text(text, encoding="utf-8")
+
+    narrow, wide = both("compare", str(path), "--with", "eager", "--with", "static")
+
+    assert "3slong" in wide
+    assert narrow == wide
+
+
+def test_a_table_of_groups_loses_no_letter(both):
+    """Cells are wrapped, none is cut."""
+    narrow, wide = both("log", str(ROOT / "examples" / "__consumer_offsets-4"), "--table")
+
+    assert sorted(narrow.replace("─", "")) == sorted(wide.replace("─", ""))
