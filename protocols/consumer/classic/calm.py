@@ -245,7 +245,10 @@ def moved_state(
 def unread_state(
     arrived: list[tuple[int, FetchResponse]], readings: Mapping[TopicPartition, Reading], now: int
 ) -> tuple[object, ...]:
-    """Return the responses that wait for a poll, relative to *now* and to the positions."""
+    """Return the responses that wait for a poll, relative to *now* and to the positions.
+
+    Offsets of a partition that has been revoked since are not relative: its records are discarded.
+    """
     found: list[object] = []
     for at_us, response in arrived:
         found += (at_us - now, response.node)
