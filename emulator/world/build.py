@@ -266,8 +266,9 @@ def _start_later(world: World, consumer: str, when: int) -> None:
 
 def _skip_periods(world: World, samples: Samples) -> None:
     """Skip whole periods of the run where it has any."""
+    replay = world.run.replay
     period_us = period_of(world.run.scenario)
-    if period_us is None:
+    if period_us is None or replay.appended is not None or replay.carried is not None:
         return
     from emulator.world.periods.search import Periods  # noqa: PLC0415  short runs have no periods
 

@@ -315,14 +315,18 @@ class Host:
 
     # -- periods ---------------------------------------------------------------------------------
 
-    def relative(self) -> object:
-        """Return the state of the groups; None: something waits, or a group is not classic."""
+    def relative(self, now: int) -> object:
+        """Return the state of the groups and the end of the log relative to *now* and to that end.
+
+        None: something waits, or a group is not classic.
+        """
         if self._queue or self._late or self._appends.is_busy or not self.log.is_settled:
             return None
         found = self.coordinator.recurring()
-        if found is not None:
-            self._timers.cancel(OPERATION_TIMEOUT)
-        return found
+        if found is None:
+            return None
+        self._timers.cancel(OPERATION_TIMEOUT)
+        return found, self.log.relative(now)
 
     @property
     def timers(self) -> Deadlines:

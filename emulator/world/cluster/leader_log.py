@@ -203,10 +203,18 @@ class LeaderLog:
         """Whether the high watermark is at the end, and is not stalled."""
         return not self._in_flight and self.high_watermark == self.end and not self.is_stalled
 
+    def relative(self, now: int) -> tuple[object, ...]:
+        """Return what followers know relative to *now* and to the end, and what is kept."""
+        known = [
+            (max(at - now, 0), self.end - high_watermark) for at, high_watermark in self._known
+        ]
+        return self.end - self.log.settled, *known
+
     def skip(self, period: Sequence[StoredBatch], later_us: int, times: int) -> None:
         """Continue after several periods; *period*: the batches of the last one."""
-        before = self.end
+        before, kept = self.end, self.end - self.log.settled
         self.log.skip(period, times)
+        self.log.settle(self.end - kept)
         end = self.high_watermark = self._copy.high_watermark = self._copy.end = self.end
         self._forgotten = end
         self._known = deque((at + later_us, known + end - before) for at, known in self._known)

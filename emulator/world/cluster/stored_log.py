@@ -175,28 +175,25 @@ class StoredLog:
         """Count so many periods of appends; the batches of the last one are appended."""
         if not period:
             return
-        skipped = Amount(
-            (times - 1) * sum(batch.header.size for batch in period),
-            (times - 1) * sum(batch.header.record_count for batch in period),
-        )
-        self._count(skipped)
+        if times > 1:
+            size = sum(batch.header.size for batch in period)
+            count = sum(batch.header.record_count for batch in period)
+            self._count(Amount((times - 1) * size, (times - 1) * count))
         for batch in period:
             self.append(batch.records, self._epochs[-1][0], batch.header.max_timestamp, batch.size)
 
     def _count(self, skipped: Amount) -> None:
-        """Count records that the next ones of their keys replace."""
+        """Count records that the next ones of their keys replace, all of them settled."""
+        self.settle(self.end)
         self.end += skipped.records
+        self.settled = self.end
         active = replace(
             self._active,
             next_offset=self.end,
             size_bytes=self._active.size_bytes + skipped.size,
         )
         stored = self._segments[-1]
-        if self._batches:
-            self._batches[-1] = self._batches[-1]._replace(segment=active)
-            stored = self._segment_of(self._batches[-1])
-        else:
-            stored.about = active
+        stored.about = active
         stored.records += skipped.records
         self._amount = Amount(
             self._amount.size + skipped.size, self._amount.records + skipped.records

@@ -18,6 +18,7 @@ from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.kernel import Rank
 from emulator.world.periods import LONGEST_PERIOD_US
 from emulator.world.periods.shift import (
+    NO_GROWTH,
     LogGrowth,
     Shift,
     can_move,
@@ -41,7 +42,8 @@ from emulator.world.world import World
 from protocols.offsets_topic.records import Record
 
 SHORTEST_WAIT_US = 101_000
-LONGEST_WAIT_US = 1_600_000
+LONGEST_WAIT_US = 1_616_161
+"""No multiple of a usual interval: each look finds the members at another point of theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +176,8 @@ class Periods:
         found = {}
         for shard in self._world.offsets_topic:
             log, end = shard.leaders_log()
-            found[shard.number] = LogGrowth(end, log.amount(end).size)
+            amount = log.amount(end)
+            found[shard.number] = LogGrowth(end, amount.records, amount.size)
         return found
 
     # -- skipping ----------------------------------------------------------------------------------
@@ -223,7 +226,7 @@ class Periods:
             },
             requests=grown(end.requests, state.requests),
             logs={
-                number: LogGrowth(now.records - then.records, now.size - then.size)
+                number: now.plus(then, -1)
                 for (number, now), then in zip(logs.items(), period.logs.values(), strict=True)
             },
         )
@@ -260,12 +263,27 @@ class Periods:
             records = adds.records[process.blueprint.group.id]
             mine = {tp: records[tp] for tp in process.client.consumer.positions.readings}
             process.move(adds.later_us, mine, adds.requests[process.name])
-        total = since.plus(period.adds, times)
-        for shard in world.offsets_topic:
+        self._append(period, since, times)
+        self._count(period, adds.later_us, times)
+
+    def _append(self, period: Period, since: Shift, times: int) -> None:
+        """Append the records of so many periods to the offsets log.
+
+        Those that nothing reads are only counted. The last two periods are read: replicas may
+        still lack the last one.
+        """
+        whole = self._world.run.replay.log_files is not None
+        for count in [1] * times if whole else [times - 1, 1]:
+            if count:
+                since = since.plus(period.adds, count)
+                self._append_last(period, since, count)
+
+    def _append_last(self, period: Period, total: Shift, times: int) -> None:
+        """Append the last of so many periods, the end of which is shifted by *total*."""
+        for shard in self._world.offsets_topic:
             for host in shard.hosts.values():
                 batches = [moved_batch(b, total) for b in period.appended[shard.number]]
-                host.skip(batches, adds.later_us, times)
-        self._count(period, adds.later_us, times)
+                host.skip(batches, times * period.adds.later_us, times)
 
     def _count(self, period: Period, later_us: int, times: int) -> None:
         router = self._world.router
@@ -292,17 +310,17 @@ def _shift(mark: Mark, state: State) -> Shift:
             for group, positions in state.positions.items()
         },
         requests=grown(before.requests, state.requests),
-        logs={
-            number: LogGrowth(
-                sum(b.header.record_count for b in batches), sum(b.size for b in batches)
-            )
-            for number, batches in mark.appended.items()
-        },
+        logs={number: _growth_of(batches) for number, batches in mark.appended.items()},
     )
 
 
 def _counts_requests(events: list[Event]) -> bool:
     return any(type(event.what) is RequestsCounted for event in events)
+
+
+def _growth_of(batches: list[StoredBatch]) -> LogGrowth:
+    records = sum(batch.header.record_count for batch in batches)
+    return LogGrowth(records, records, sum(batch.size for batch in batches))
 
 
 def _records_of(appended: dict[int, list[StoredBatch]]) -> Iterator[Record]:
@@ -317,5 +335,5 @@ def _nothing_of(adds: Shift) -> Shift:
         later_us=0,
         records={group: {} for group in adds.records},
         requests={},
-        logs=dict.fromkeys(adds.logs, LogGrowth(0, 0)),
+        logs=dict.fromkeys(adds.logs, NO_GROWTH),
     )

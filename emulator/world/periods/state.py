@@ -58,7 +58,7 @@ def state_of(world: World, now: int) -> State | None:
         shape.append(found)
         positions[process.blueprint.group.id].update(process.client.consumer.positions.offsets)
     for shard in world.offsets_topic:
-        found = _of_shard(shard)
+        found = _of_shard(shard, now)
         if found is None:
             return None
         shape.append(found)
@@ -110,11 +110,11 @@ def _is_regular(blueprint: Blueprint) -> bool:
     return classic and blueprint.each_us is not None and blueprint.lateness_us is None
 
 
-def _of_shard(shard: Shard) -> object:
+def _of_shard(shard: Shard, now: int) -> object:
     if len(shard.hosts) != 1 or len(shard.led) != 1:
         return None
     (host,) = shard.hosts.values()
-    found = host.relative()
+    found = host.relative(now)
     return None if found is None else (host, found)
 
 
