@@ -37,7 +37,8 @@ than commits, the first one of a group, and one of a replaced leader.
 - :class:`AppendsCounted` has the time and bytes of each batch, as equal batches at equal intervals.
 
 Control events never differ: what they contain of data (:class:`RequestsCounted`,
-:class:`LagSampled`, sizes and offsets of the offsets log) counts the work done by their time.
+:class:`LagSampled`, sizes and offsets of the offsets log) counts the work done by their time. So the
+records of commits in sums are in the offsets log before it rolls, is compacted or loaded.
 
 *Single events* on time are what ``emulator.world.build.play`` writes with ``each_commit``, ``polls``
 or ``folding=False``, for those who read them singly: whoever keeps or stores the events

@@ -149,7 +149,12 @@ class Marks:
     def _thin(self) -> None:
         """Drop the marks that need not be kept."""
         kept: list[Mark | Series] = []
+        newest = self._count - 1
         for each in self._kept:
+            if type(each) is Mark:
+                if not each.number % (1 << ((newest - each.number) // RECENT).bit_length()):
+                    kept.append(each)
+                continue
             number = self._kept_from(each.after(0))
             while number <= each.last:
                 kept.append(each.mark(number))

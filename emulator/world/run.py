@@ -74,6 +74,10 @@ class Recorder:
         """Write a data event at the present time."""
         self._pass_on(Event(None, self._kernel.now, cause, what, self._rows))
 
+    def write_late(self, what: DataEvent, at_us: int) -> None:
+        """Write a data event that happened at *at_us*; :mod:`emulator.events` has the rules."""
+        self._pass_on(Event(None, at_us, None, what, self._rows))
+
     def _pass_on(self, event: Event) -> None:
         self._rows += 1
         if self._taken is not None:

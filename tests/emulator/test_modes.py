@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import emulator
+from emulator import modes
 from emulator.errors import RefusedError
 from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.poll_loop import PollLoop
@@ -25,6 +28,19 @@ def test_both_modes_are_equal(crash):
     assert check.equal
     assert check.events > 100
     assert 0.5 < check.run.folded.share < 1
+
+
+def test_the_run_with_sums_is_compared_too(crash, monkeypatch):
+    """The one that is played if nobody reads the events."""
+    real = modes.run
+
+    def run(*args, sink=None, **options):
+        found = real(*args, sink=sink, **options)
+        return found if sink is not None else replace(found, digest="other")
+
+    monkeypatch.setattr(modes, "run", run)
+
+    assert "the digest differs" in emulator.check_modes(crash).difference
 
 
 def test_the_share_and_the_reasons_add_up_to_the_time_of_the_members(crash):

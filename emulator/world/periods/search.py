@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assignors.types import TopicPartition
-from emulator.events import Event, RequestsCounted
+from emulator.events import DataEvent, Event, RequestsCounted
 from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.kernel import Rank
 from emulator.world.periods import LONGEST_PERIOD_US
@@ -38,6 +38,7 @@ from emulator.world.periods.state import (
     state_of,
     timers_of,
 )
+from emulator.world.periods.sums import can_sum, sums_of
 from emulator.world.world import World
 from protocols.offsets_topic.records import Record
 
@@ -232,7 +233,30 @@ class Periods:
         )
 
     def _write(self, period: Period, since: Shift, times: int) -> None:
-        """Write the events of the skipped periods, each at its time."""
+        """Write the events of the skipped periods, each at its time.
+
+        If sums may stand for data events, those of the last period are written one by one.
+        """
+        summed = self._sums(period, since, times - 1)
+        events = [event for event in period.events if event.id is not None or not summed]
+        for number in range(1, times):
+            if events:
+                self._write_moved(events, since.plus(period.adds, number))
+        for at_us, what in summed:
+            self._world.run.recorder.write_late(what, at_us)
+        self._write_moved(period.events, since.plus(period.adds, times))
+
+    def _sums(self, period: Period, since: Shift, times: int) -> list[tuple[int, DataEvent]]:
+        """Return sums for the data events of so many periods; none: each is written."""
+        if times < 2 or not self._world.run.folding_commits:
+            return []
+        shards = self._world.offsets_topic
+        epochs = {s.number: s.led[s.leader].epoch for s in shards if s.leader in s.led}
+        if not can_sum(period.events, period.adds, epochs):
+            return []
+        return sums_of(period.events, since.plus(period.adds, 1), period.adds, times)
+
+    def _write_moved(self, events: list[Event], shift: Shift) -> None:
         kernel, recorder, topics = self._kernel, self._world.run.recorder, self._world.topics
 
         def log_end(tp: TopicPartition, at_us: int) -> int:
@@ -240,16 +264,13 @@ class Periods:
             assert log is not None, "it was sampled before"
             return log.end(at_us)
 
-        shift = since
-        for _ in range(times):
-            shift = shift.plus(period.adds, 1)
-            for event in period.events:
-                kernel.advance(event.at_us + shift.later_us)
-                what = moved(event, shift, log_end)
-                if event.id is None:
-                    recorder.write_data(what, event.cause)
-                else:
-                    recorder.write(what, event.cause)
+        for event in events:
+            kernel.advance(event.at_us + shift.later_us)
+            what = moved(event, shift, log_end)
+            if event.id is None:
+                recorder.write_data(what, event.cause)
+            else:
+                recorder.write(what, event.cause)
 
     def _move(self, period: Period, since: Shift, times: int) -> None:
         """Move the run by the skipped periods."""

@@ -1,0 +1,151 @@
+"""Sums for the data events of several equal periods (:mod:`emulator.events`)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from assignors.types import TopicPartition
+from emulator.events import (
+    Appended,
+    AppendsCounted,
+    CommitAccepted,
+    CommitAnswered,
+    CommitsCounted,
+    CommitSent,
+    DataEvent,
+    Event,
+    Processed,
+    ProgressCounted,
+)
+from emulator.world.periods.shift import Shift
+
+_What = TypeVar("_What")
+
+Work = list[tuple[int, Processed]]
+"""What one consumer processed of one partition in a period, with times."""
+
+
+def sums_of(
+    events: Sequence[Event], first: Shift, adds: Shift, times: int
+) -> list[tuple[int, DataEvent]]:
+    """Return sums for the data events of *times* periods, each with its time (us).
+
+    *events*: those of one period. *first*: how far the first of the periods is moved; *adds*: how
+    far each is moved from the one before.
+    """
+    later_us = first.later_us + (times - 1) * adds.later_us
+    sent = _of(events, CommitSent)
+    counts = Counter(what.consumer for _, what in sent)
+    last = {what.consumer: (at_us, what) for at_us, what in sent}
+    return [
+        *(_progress(work, first, adds, times) for work in _work_of(events)),
+        *(
+            (at_us + later_us, _commits(what, times * counts[what.consumer]))
+            for at_us, what in last.values()
+        ),
+        *((at_us + later_us, _appends(what, adds, times)) for at_us, what in _of(events, Appended)),
+    ]
+
+
+def can_sum(events: Sequence[Event], adds: Shift, leader_epochs: Mapping[int, int]) -> bool:
+    """Return whether sums may stand for the data events of a period.
+
+    Not for commits that are in flight when a period ends, are ahead of processing or lower an offset,
+    nor for appends of a leader that has been replaced. *leader_epochs*: by offsets partition.
+    """
+    sent = [what for _, what in _of(events, CommitSent)]
+    return (
+        _are_whole(events)
+        and not any(map(_is_ahead, sent))
+        and all(
+            what.leader_epoch == leader_epochs.get(what.log_partition)
+            for _, what in _of(events, Appended)
+        )
+        and _rise([what for _, what in _of(events, CommitAccepted)], adds)
+        and all(_goes_on(work, adds) for work in _work_of(events))
+    )
+
+
+def _of(events: Sequence[Event], kind: type[_What]) -> list[tuple[int, _What]]:
+    return [(event.at_us, event.what) for event in events if isinstance(event.what, kind)]
+
+
+def _work_of(events: Sequence[Event]) -> list[Work]:
+    work: dict[tuple[str, TopicPartition], Work] = {}
+    for at_us, what in _of(events, Processed):
+        work.setdefault((what.consumer, what.partition), []).append((at_us, what))
+    return list(work.values())
+
+
+# -- what can be summed up ---------------------------------------------------------------------
+
+
+def _are_whole(events: Sequence[Event]) -> bool:
+    """Return whether each commit was sent, accepted and answered within the period."""
+    sent = Counter(what.commit for _, what in _of(events, CommitSent))
+    accepted = Counter(what.commit for _, what in _of(events, CommitAccepted))
+    answered = Counter(what.commit for _, what in _of(events, CommitAnswered))
+    return sent == accepted == answered
+
+
+def _is_ahead(sent: CommitSent) -> bool:
+    pairs = zip(sent.offsets, sent.processed, strict=True)
+    return any(offset > done >= 0 for (_, offset), done in pairs)
+
+
+def _rise(accepted: Sequence[CommitAccepted], adds: Shift) -> bool:
+    """Return whether no commit lowers an offset, also not one of the period before."""
+    offsets: dict[tuple[str, TopicPartition], list[int]] = defaultdict(list)
+    for what in accepted:
+        for tp, offset in what.offsets:
+            offsets[what.group, tp].append(offset)
+    for (group, tp), found in offsets.items():
+        again = found[0] + adds.records[group].get(tp, 0)
+        if sorted([*found, again]) != [*found, again]:
+            return False
+    return True
+
+
+def _goes_on(work: Work, adds: Shift) -> bool:
+    """Return whether the processing of a partition begins where that of the period before ended."""
+    (_, first), (_, last) = work[0], work[-1]
+    return last.next_offset - first.first == adds.records[first.group].get(first.partition, 0)
+
+
+# -- sums --------------------------------------------------------------------------------------
+
+
+def _progress(work: Work, first: Shift, adds: Shift, times: int) -> tuple[int, ProgressCounted]:
+    _, what = work[0]
+    tp = what.partition
+    more, every = first.records[what.group].get(tp, 0), adds.records[what.group].get(tp, 0)
+    ends = tuple((each.next_offset + more, at + first.later_us) for at, each in work)
+    progress = ProgressCounted(
+        consumer=what.consumer,
+        group=what.group,
+        generation=what.generation,
+        partition=tp,
+        first=what.first + more,
+        next_offset=ends[-1][0] + (times - 1) * every,
+        began_us=what.began_us + first.later_us,
+        ends=ends,
+        every_us=adds.later_us,
+    )
+    return ends[-1][1] + (times - 1) * adds.later_us, progress
+
+
+def _commits(what: CommitSent, commits: int) -> CommitsCounted:
+    return CommitsCounted(consumer=what.consumer, group=what.group, commits=commits)
+
+
+def _appends(what: Appended, adds: Shift, times: int) -> AppendsCounted:
+    return AppendsCounted(
+        log_partition=what.log_partition,
+        group=what.group,
+        records=what.records,
+        size=what.size,
+        times=times,
+        every_us=adds.later_us,
+    )

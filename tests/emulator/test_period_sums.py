@@ -1,0 +1,98 @@
+"""Runs in which skipped periods are summed up, against the same runs with single events."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emulator
+from emulator import events as ev
+from emulator.scenario.load import scenario_of
+from emulator.scenario.part import ScenarioSource
+
+from .test_brute_force import tidy, unhurried
+from .test_periods import EARLIEST, regular, regular_worlds
+
+QUICK = {**EARLIEST, "auto.commit.interval.ms": "1s", "heartbeat.interval.ms": "1s"}
+
+
+def world(at: str | None = "18321ms", **changes: object) -> dict:
+    """A regular group with periods of a second, and a crash after some of them."""
+    fault = [] if at is None else [{"crash": "g-0", "at": at, "restart_after": "1s"}]
+    return regular(**{"settings": QUICK, "run_for": "24s", "fault": fault, **changes})
+
+
+SUMMED = {
+    "automatic commits": world(),
+    "a commit for each batch": world(commit={"call": "sync"}),
+    "asynchronous commits": world(commit={"call": "async", "when": "every", "every": "1s"}),
+    "partitions of different rates": world(skew=[1.0, 2.0, 0.5]),
+    "commits behind processing": world(commit={"call": "sync", "off_by_one": True}),
+    "a cut": world(fault=[{"cut": ["g-0", "brokers"], "at": "17s", "for": "4s"}]),
+    "a coordinator that dies": world(fault=[{"crash_broker": "coordinator of g", "at": "17s"}]),
+    "members that close": world(fault=[{"close": name, "at": "17s"} for name in ("g-0", "g-1")]),
+}
+
+SINGLY = {
+    "commits ahead of processing": world(commit={"call": "sync", "when": "before"}),
+    "too few periods": world(at=None, run_for="3s"),
+}
+
+
+def both(document: dict) -> tuple[emulator.Run, emulator.Run, set[type]]:
+    """Return a run with single events and one with sums, and the kinds of events of the second."""
+    scenario = scenario_of(tidy(document), ScenarioSource("regular", None))
+    kinds = set()
+    summed = emulator.run(
+        scenario,
+        keep_events=False,
+        each_commit=False,
+        sink=lambda event: kinds.add(type(event.what)),
+    )
+    return emulator.run(scenario), summed, kinds
+
+
+def hold_results_equal(document: dict) -> set[type]:
+    """Assert that everything is the same but the events; return the kinds of events with sums."""
+    each, summed, kinds = both(document)
+    for name in ("digest", "ledger", "metrics", "findings"):
+        assert getattr(each, name) == getattr(summed, name), name
+    return kinds
+
+
+@pytest.mark.parametrize("name", SUMMED)
+def test_commits_of_skipped_periods_are_summed_up_and_all_results_are_the_same(name):
+    """The digest, the ledger with the times of all owners, metrics and findings."""
+    kinds = hold_results_equal(SUMMED[name])
+
+    assert {ev.CommitsCounted, ev.AppendsCounted, ev.ProgressCounted} <= kinds
+
+
+@pytest.mark.parametrize("name", SINGLY)
+def test_commits_that_a_sum_cannot_stand_for_are_written_one_by_one(name):
+    """Nothing is summed up then, not even what could be."""
+    kinds = hold_results_equal(SINGLY[name])
+
+    assert not kinds & {ev.CommitsCounted, ev.AppendsCounted, ev.ProgressCounted}
+
+
+@st.composite
+def committing_worlds(draw) -> dict:
+    """Regular worlds with a fault and any policy of commits."""
+    document = draw(regular_worlds())
+    every = {"when": "every", "every": draw(st.sampled_from(["300ms", "1s"]))}
+    commit = draw(
+        st.sampled_from([None, {"call": "sync"}, {"call": "async"}, {"call": "sync", **every}])
+    )
+    if commit is not None:
+        document["group"][0]["commit"] = commit
+    return document
+
+
+@pytest.mark.long
+@settings(unhurried, max_examples=300)
+@given(document=committing_worlds())
+def test_sums_change_no_result_for_long(document):
+    """Whatever disturbs the group, and however it commits."""
+    hold_results_equal(document)
