@@ -49,6 +49,8 @@ gets each of them, too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple, get_args
 
 from emulator.events.cluster import (
@@ -207,6 +209,7 @@ __all__ = [
     "TopicDeleted",
     "What",
     "is_data_event",
+    "row_of",
     "values_of",
 ]
 
@@ -337,6 +340,20 @@ class Event(NamedTuple):
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {kind: recorded_fields(kind) for kind in get_args(What)}
+
+
+_VALUES: dict[type, Callable[[Any], Any]] = {
+    kind: attrgetter(*fields) for kind, fields in _FIELDS.items() if fields
+}
+
+
+def row_of(what: What) -> tuple[Any, ...]:
+    """Return the values of an event's content, in order of definition."""
+    kind = type(what)
+    if len(_FIELDS[kind]) < 2:
+        return tuple(values_of(what).values())
+    values: tuple[Any, ...] = _VALUES[kind](what)
+    return values
 
 
 def values_of(what: What) -> dict[str, Any]:

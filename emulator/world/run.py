@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from emulator.events import ControlEvent, DataEvent, Event, values_of
+from emulator.events import ControlEvent, DataEvent, Event, row_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.stored_segment import LogFiles
@@ -64,8 +64,7 @@ class Recorder:
         number = self._next
         self._next = number + 1
         event = Event(number, self._kernel.now, cause, what, self._rows)
-        values = tuple(values_of(what).values())
-        text = f"{event.at_us}|{cause}|{type(what).__name__}|{values!r}\n"
+        text = f"{event.at_us}|{cause}|{type(what).__name__}|{row_of(what)!r}\n"
         self._hash.update(text.encode())
         self._pass_on(event)
         return number

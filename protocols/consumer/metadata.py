@@ -5,7 +5,7 @@ Source: ``Metadata``, ``ConsumerMetadata``, ``NetworkClient.DefaultMetadataUpdat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from assignors.types import TopicPartition
@@ -112,7 +112,7 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
 
 
 def _incomplete(topics: Iterable[TopicDescription]) -> bool:
-    return any(leader < 0 for topic in topics for leader in topic.leaders)
+    return any(min(topic.leaders, default=0) < 0 for topic in topics)
 
 
 def _recreated(
@@ -126,11 +126,14 @@ def _recreated(
     )
 
 
-def leaders_of(topics: Iterable[TopicDescription]) -> dict[TopicPartition, LeaderAndEpoch]:
+def leaders_of(topics: Iterable[TopicDescription]) -> Mapping[TopicPartition, LeaderAndEpoch]:
     """Return leader and leader epoch of each partition."""
+    by_topic = [_leaders_of(topic) for topic in topics]
+    if len(by_topic) == 1:
+        return by_topic[0]
     found: dict[TopicPartition, LeaderAndEpoch] = {}
-    for topic in topics:
-        found |= _leaders_of(topic)
+    for leaders in by_topic:
+        found |= leaders
     return found
 
 

@@ -191,9 +191,10 @@ class Positions:
         An older leader epoch than the known one is ignored, except for a topic that was
         *recreated*. Positions are compared with the leaders later, in :meth:`follow_leaders`.
         """
+        earlier = {} if leaders is self._leaders else self._leaders
         newer = {
             tp: known
-            for tp, known in self._leaders.items()
+            for tp, known in earlier.items()
             if UNKNOWN_EPOCH < leaders.get(tp, UNKNOWN_LEADER).epoch < known.epoch
             and tp.topic not in recreated
         }

@@ -11,7 +11,7 @@ records after it move up: they get offsets that removed records had before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from assignors.types import TopicPartition
@@ -32,11 +32,16 @@ class Belief(NamedTuple):
     """The time at which it became outdated."""
 
 
+def nobody_listens() -> None:
+    """Do nothing."""
+
+
 class ReplicaSet:
     """The replicas of one partition, its leader, its in-sync replicas."""
 
     __slots__ = (
         "_beliefs",
+        "_on_change",
         "brokers",
         "elections",
         "epoch",
@@ -46,7 +51,14 @@ class ReplicaSet:
         "partition",
     )
 
-    def __init__(self, partition: TopicPartition, brokers: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        partition: TopicPartition,
+        brokers: tuple[int, ...],
+        on_change: Callable[[], None] = nobody_listens,
+    ) -> None:
+        """Begin with all *brokers* in sync; *on_change* is called when metadata of it change."""
+        self._on_change = on_change
         self.partition = partition
         self.brokers = brokers
         """The replicas, the preferred leader first."""
@@ -100,6 +112,7 @@ class ReplicaSet:
 
     def freeze_beliefs(self, brokers: Iterable[int], now: int) -> None:
         """Store the present metadata for these brokers before a change."""
+        self._on_change()
         for broker in brokers:
             if self._beliefs is None:
                 self._beliefs = {}
@@ -107,6 +120,7 @@ class ReplicaSet:
 
     def inform(self, broker: int) -> None:
         """Discard a broker's stale metadata: it gets the current metadata."""
+        self._on_change()
         if self._beliefs is not None:
             self._beliefs.pop(broker, None)
             self._beliefs = self._beliefs or None
@@ -117,6 +131,7 @@ class ReplicaSet:
 
     def elect(self, leader: int, now: int, *, clean: bool) -> None:
         """Begin a new leader epoch; an unclean leader is the whole ISR."""
+        self._on_change()
         self.leader = leader
         self.epoch += 1
         if leader != NO_BROKER:

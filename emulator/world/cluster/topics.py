@@ -52,6 +52,9 @@ class Topics:
         self._racks = racks
         self._incarnations: dict[str, int] = {}
         self.logs: dict[str, TopicLog] = {}
+        self._described: dict[tuple[str, int], TopicDescription] = {}
+        """The descriptions of topics since the last change, by name and broker."""
+
         self._stale: dict[
             tuple[TopicPartition, int], tuple[tuple[PartitionLog, Belief], StaleLog]
         ] = {}
@@ -73,10 +76,11 @@ class Topics:
 
     def _extend(self, log: TopicLog, to: int, backlog: int, now: int) -> None:
         topic = log.topic
+        self._described.clear()
         for number in range(len(log.partitions), to):
             arrivals = arrivals_of(topic, number, to, self._seed, now)
             partition = TopicPartition(topic.name, number)
-            replicas = ReplicaSet(partition, self._place(topic, number))
+            replicas = ReplicaSet(partition, self._place(topic, number), self._described.clear)
             delay = self._replication_us(f"{topic.name}-{number}")
             log.partitions.append(PartitionLog(topic, arrivals, backlog, replicas, delay))
 
@@ -87,6 +91,7 @@ class Topics:
 
     def delete(self, name: str) -> TopicLog:
         """Remove a topic and return it."""
+        self._described.clear()
         return self.logs.pop(name)
 
     def find(self, tp: TopicPartition) -> PartitionLog | None:
@@ -112,9 +117,13 @@ class Topics:
     ) -> tuple[TopicDescription, ...]:
         """Return topics as a metadata response of a broker shows them; None: all."""
         wanted = sorted(self.logs) if names is None else names
-        return tuple(
-            self._describe(self.logs[name], broker) for name in wanted if name in self.logs
-        )
+        return tuple(self._described_by(broker, name) for name in wanted if name in self.logs)
+
+    def _described_by(self, broker: int, name: str) -> TopicDescription:
+        known = self._described.get((name, broker))
+        if known is None:
+            known = self._described[name, broker] = self._describe(self.logs[name], broker)
+        return known
 
     def _describe(self, log: TopicLog, broker: int) -> TopicDescription:
         racks: tuple[tuple[str, ...], ...] = ()
