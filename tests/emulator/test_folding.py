@@ -111,49 +111,54 @@ def test_a_folded_poll_counts_as_a_poll_until_it_finds_records():
     hold_equal(document, 0)
 
 
-WAITING = world(
-    "12s",
-    {"partitions": 3, "rate": "2/s"},
-    {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500, **OFTEN},
-    members=4,
-    poll_timeout="10ms",
-)
-"""One crash: the others wait for its session to end, and for each other."""
+def crashed(restart_after: str, act: dict[str, object], **settings: object) -> dict:
+    """One member crashes at 2 s; the others wait for the end of its session, 6 s later."""
+    beats = {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500, "fetch.max.wait.ms": 20}
+    document = world(
+        "10s",
+        {"partitions": 5, "rate": "5/s"},
+        {"auto.commit.interval.ms": 400, **beats, **settings},
+        members=3,
+        work="45ms",
+        poll_timeout="10ms",
+    )
+    other = {"name": "u", "partitions": 2, "rate": "1/s"}
+    crash = {"crash": "g-0", "at": "2s", "restart_after": restart_after}
+    cluster = {"brokers": 5, "settings": {"group.initial.rebalance.delay.ms": 0}}
+    topics = [*document["topic"], other]
+    return {**document, "cluster": cluster, "topic": topics, "fault": [crash, act]}
 
 
-@pytest.mark.parametrize("at", ["4s", "4.001s"])
+COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
+
+
+@pytest.mark.parametrize("settings", [{}, COOPERATIVE], ids=["eager", "cooperative"])
 @pytest.mark.parametrize(
     "act",
     [
-        {"pause": "g-1", "for": "700ms"},
-        {"crash": "g-1", "restart_after": "300ms"},
-        {"close": "g-1"},
-        {"subscribe": "g", "topics": ["t", "u"]},
+        {"pause": "g-1", "for": "700ms", "at": "4s"},
+        {"hang": "g-1", "for": "700ms", "at": "4001ms"},
+        {"crash": "g-1", "restart_after": "300ms", "at": "4s"},
+        {"subscribe": "g", "topics": ["t", "u"], "at": "4s"},
     ],
     ids=lambda act: next(iter(act)),
 )
-def test_polls_of_a_member_that_waits_for_a_rebalance_change_no_event(at, act):
+def test_polls_of_a_member_that_waits_for_a_rebalance_change_no_event(act, settings):
     """Whatever interrupts the wait finds the member in the poll that it would be in."""
-    crash = {"crash": "g-0", "at": "2s", "restart_after": "600ms"}
-    topics = [*WAITING["topic"], {"name": "u", "partitions": 2, "rate": "1/s"}]
-    hold_equal({**WAITING, "topic": topics, "fault": [crash, {**act, "at": at}]}, 0)
+    hold_equal(crashed("600ms", act, **settings), 0)
 
 
-def test_a_member_that_waits_for_a_rebalance_polls_without_events():
+@pytest.mark.parametrize("settings", [{}, COOPERATIVE], ids=["eager", "cooperative"])
+def test_a_member_that_waits_for_a_rebalance_polls_without_events(settings):
     """A wait costs the same however long the session timeout is."""
 
     def kernel_events(session_ms: int) -> int:
-        document = world(
-            "60s",
-            {"partitions": 3, "rate": "0/s"},
-            {"session.timeout.ms": session_ms, "heartbeat.interval.ms": 3000},
-            members=40,
-        )
-        crash = {"crash": "g-0", "at": "10s", "restart_after": "1s"}
-        whole = {**document, "fault": [crash]}
-        return play(scenario_of(tidy(whole), ScenarioSource("wait", None)), 0, ()).kernel_events
+        act = {"close": "g-2", "at": "39s"}
+        document = crashed("1s", act, **settings, **{"session.timeout.ms": session_ms})
+        whole = tidy({**document, "run_for": "40s"})
+        return play(scenario_of(whole, ScenarioSource("wait", None)), 0, ()).kernel_events
 
-    assert kernel_events(45_000) < kernel_events(10_000)
+    assert kernel_events(30_000) < kernel_events(10_000)
 
 
 @settings(unhurried, max_examples=8)

@@ -65,11 +65,15 @@ class CalmPoll:
     def __init__(
         self,
         consumer: Consumer,
-        beat: Beat,
+        beat: Beat | None,
         due_us: int,
         unread: list[tuple[int, FetchResponse]],
     ) -> None:
-        """Begin outside poll; *due_us*: when the client has a duty in poll."""
+        """Begin outside poll.
+
+        *beat*: the heartbeat thread; None: it does not run. *due_us*: when the client has a duty in
+        poll.
+        """
         self._consumer = consumer
         self._beat = beat
         self._due_us = due_us
@@ -108,7 +112,7 @@ class CalmPoll:
         """
         if self.unread:
             self.late_reads += 1
-            self._read(last_tick(self._beat, self._consumer, now))
+            self._read(self._last_tick(now))
         handed = self._fetcher.collect(self._limit)
         if not handed and self.unread:
             self._read(now)
@@ -130,7 +134,11 @@ class CalmPoll:
 
     def turn_phase_us(self, now: int) -> int:
         """Return the time since the last turn of the heartbeat thread."""
-        return now - last_tick(self._beat, self._consumer, now)
+        return now - self._last_tick(now)
+
+    def _last_tick(self, now: int) -> int:
+        """Return the last turn of the heartbeat thread; without one poll itself reads everything."""
+        return now if self._beat is None else last_tick(self._beat, self._consumer, now)
 
     def unread_state(self, now: int) -> tuple[object, ...]:
         """Return the responses that wait for a poll, relative to *now* and to the positions."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from protocols.consumer import metadata
 from protocols.consumer.classic import positions, rejoin
-from protocols.consumer.classic.state import ClientState, Consumer, Joining, Membership
+from protocols.consumer.classic.state import (
+    ClientState,
+    Consumer,
+    Joining,
+    Membership,
+    Outside,
+)
 from protocols.consumer.reader import NEVER
 from protocols.consumer.requests import Known, Unknown
 
@@ -61,6 +67,21 @@ def round_due_us(state: ClientState, consumer: Consumer) -> int:
     known, beat = state.metadata, state.beat
     due = NEVER if known.in_flight is not None else metadata.due_us(known, consumer)
     return due if beat is None else min(due, beat.due_us)
+
+
+def reads_on(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether a member that awaits a round only reads its partitions (cooperative)."""
+    positions = consumer.positions
+    if not state.assignment or state.beat is not None or state.reads.out_of_range:
+        return False
+    return positions.all_reading() and not (positions.behind or positions.leaderless)
+
+
+def idle_until_us(state: ClientState, consumer: Consumer) -> int:
+    """Return until when (us) polls of a member that awaits a round do nothing; 0 if it reads."""
+    if state.assignment or state.reads.out_of_range or not isinstance(state.app, Outside):
+        return 0
+    return wait_until_us(state, consumer, round_due_us(state, consumer))
 
 
 def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:

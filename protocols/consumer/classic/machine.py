@@ -40,7 +40,7 @@ from protocols.consumer.classic.state import (
     Resume,
 )
 from protocols.consumer.fetching import Handed
-from protocols.consumer.reader import MS
+from protocols.consumer.reader import MS, NEVER
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -158,30 +158,32 @@ class Client:
 
         Until then only records may arrive; call :meth:`resume` before any other event.
         """
-        fetcher, beat = self.consumer.fetcher, self.state.beat
-        if not self._calm or self._poll_until is not None or beat is None:
+        fetcher = self.consumer.fetcher
+        if self._poll_until is not None:
             return None
-        due = duties.due_us(self.state, self.consumer)
-        if now >= due or fetcher.revoking or fetcher.pending or not fetcher.connected:
+        if fetcher.revoking or fetcher.pending or not fetcher.connected:
             return None
         if any(part.error for _, response in self._arrived for part in response.partitions):
             return None
-        return due, CalmPoll(self.consumer, beat, due, self._arrived)
+        if self._calm:
+            due = duties.due_us(self.state, self.consumer)
+            poll = CalmPoll(self.consumer, self.state.beat, due, self._arrived)
+        elif self._awaits_round and duties.reads_on(self.state, self.consumer):
+            due = duties.round_due_us(self.state, self.consumer)
+            poll = CalmPoll(self.consumer, None, NEVER, self._arrived)
+        else:
+            return None
+        return (due, poll) if now < due else None
 
     def polls_in_vain_until_us(self, now: int) -> int | None:
         """Return until when (us) polls return nothing and send nothing; None: not now.
 
         This holds as long as no response arrives and no timer fires.
         """
-        state = self.state
         if not self._awaits_round or self._arrived or self._poll_until is not None:
             return None
-        if state.assignment or state.reads.out_of_range or not isinstance(state.app, Outside):
-            return None
-        due_us = duties.wait_until_us(
-            state, self.consumer, duties.round_due_us(state, self.consumer)
-        )
-        return due_us if due_us > now else None
+        due = duties.idle_until_us(self.state, self.consumer)
+        return due if due > now else None
 
     def resume(self, calm: CalmPoll) -> Step[ClientState]:
         """Continue from the state of that poller."""
