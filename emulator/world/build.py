@@ -12,6 +12,7 @@ from typing import Any
 from emulator import events
 from emulator.events import LagSampled
 from emulator.scenario.model import Group, Scenario, Topic
+from emulator.scenario.periods import period_of
 from emulator.versions import KAFKA
 from emulator.world import faults
 from emulator.world.cluster.broker_threads import Loaders
@@ -31,7 +32,6 @@ from emulator.world.consumer.folded_time import FoldedShare
 from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
 from emulator.world.kernel import Moment, Rank
-from emulator.world.periods import period_of
 from emulator.world.router import Router
 from emulator.world.run import NOTHING_REPLAYED, Replay, Run, Sink, new_run
 from emulator.world.world import World

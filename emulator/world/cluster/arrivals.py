@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
+from emulator.scenario.periods import per_microsecond
 from emulator.world.draws import draw, stream_key
 
 SECOND_US = 1_000_000
@@ -100,8 +101,8 @@ class Alternating:
     __slots__ = ("_begin", "_end", "_fast", "_inside", "_per_cycle", "_slow", "_whole")
 
     def __init__(self, shape: BurstShape, factor: float, begin_us: int, end_us: int) -> None:
-        self._fast = _per_microsecond(shape.rate * factor)
-        self._slow = _per_microsecond(shape.between * factor)
+        self._fast = per_microsecond(shape.rate * factor)
+        self._slow = per_microsecond(shape.between * factor)
         self._inside = shape.lasting
         self._whole = shape.every
         self._per_cycle = self._produced(shape.every)
@@ -218,10 +219,6 @@ class Independent:
         del index
 
 
-def _per_microsecond(rate_per_second: float) -> Fraction:
-    return Fraction(rate_per_second).limit_denominator(10**9) / SECOND_US
-
-
 def arrivals_of(
     topic: Topic, partition: int, partitions: int, seed: int, created_us: int
 ) -> Arrivals:
@@ -239,18 +236,10 @@ def arrivals_of(
         case Bursts(bursts=shape) if shape.rate * factor > 0:
             return Alternating(shape, factor, begin, end)
         case float() as rate if rate * factor > 0:
-            period = 1 / _per_microsecond(rate * factor)
+            period = 1 / per_microsecond(rate * factor)
             return Steady(period, begin + int(period * partition / partitions), end)
         case _:
             return Silent()
-
-
-def period_of_records_us(topic: Topic) -> int | None:
-    """Return after which time the arrivals of all partitions repeat to the microsecond; None: never."""
-    if not isinstance(topic.rate, float):
-        return None
-    rates = [topic.rate * factor for factor in {1.0, *topic.skew}]
-    return math.lcm(*[(1 / _per_microsecond(rate)).numerator for rate in rates if rate > 0])
 
 
 _KEPT = 32

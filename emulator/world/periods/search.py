@@ -14,9 +14,9 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from emulator.events import DataEvent, Event, RequestsCounted
+from emulator.scenario.periods import LONGEST_PERIOD_US
 from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.kernel import Rank
-from emulator.world.periods import LONGEST_PERIOD_US
 from emulator.world.periods.shift import (
     NO_GROWTH,
     LogGrowth,

@@ -1,0 +1,63 @@
+"""The period of an undisturbed run, as far as it follows from the scenario."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from emulator.scenario.model import Constant, Group, Scenario, Topic
+from emulator.scenario.resolution import commit_policy, consumer_settings
+from emulator.scenario.units import US_PER_S
+
+LONGEST_PERIOD_US = 120_000_000
+"""The longest period that is searched for."""
+
+
+def period_of(scenario: Scenario) -> int | None:
+    """Return the expected period of a scenario (us): a multiple of all its intervals; None: none."""
+    network = scenario.network
+    links = (network.latency, *(link.latency for link in network.link if link.latency))
+    drawn = [*links, scenario.cluster.replication]
+    lossy = network.loss or any(link.loss for link in network.link)
+    if lossy or any(not isinstance(delay, Constant) for delay in drawn):
+        return None
+    intervals = [1_000]
+    for topic in scenario.topic:
+        every_us = period_of_records_us(topic)
+        if every_us is None:
+            return None
+        intervals.append(every_us)
+    for group in scenario.group:
+        intervals += _intervals(group)
+    longest_us = min(LONGEST_PERIOD_US, scenario.run_for // 3)
+    period_us = math.lcm(*intervals)
+    with_samples_us = math.lcm(period_us, scenario.lag_every)
+    if with_samples_us <= longest_us:
+        return with_samples_us
+    return period_us if period_us <= longest_us else None
+
+
+def _intervals(group: Group) -> list[int]:
+    """Return the intervals at which the members of a group do something (us)."""
+    found = []
+    for member in group.members:
+        settings, policy = consumer_settings(group, member), commit_policy(group, member)
+        found.append(settings.heartbeat_interval_ms * 1_000)
+        if settings.enable_auto_commit:
+            found.append(settings.auto_commit_interval_ms * 1_000)
+        if policy.every:
+            found.append(policy.every)
+    return found
+
+
+def period_of_records_us(topic: Topic) -> int | None:
+    """Return after which time the arrivals of all partitions repeat to the microsecond; None: never."""
+    if not isinstance(topic.rate, float):
+        return None
+    rates = [topic.rate * factor for factor in {1.0, *topic.skew}]
+    return math.lcm(*[(1 / per_microsecond(rate)).numerator for rate in rates if rate > 0])
+
+
+def per_microsecond(rate_per_second: float) -> Fraction:
+    """Return a rate per microsecond, exactly for all rates that a person would write."""
+    return Fraction(rate_per_second).limit_denominator(10**9) / US_PER_S
