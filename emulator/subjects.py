@@ -13,12 +13,13 @@ from emulator.loading import LoadedScenario
 from emulator.report.subject import SET_BY_BROKERS, Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
-from emulator.scenario.model import CommitPolicy, Group, Scenario
+from emulator.scenario.model import CommitPolicy, Group, Scenario, mean_us
 from emulator.scenario.resolution import (
     broker_settings,
     commit_policy,
     consumer_settings,
     settings_in_force,
+    work_of,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
 from emulator.versions import KAFKA
@@ -101,6 +102,7 @@ def _facts(group: Group, brokers: BrokerSettings) -> GroupFacts:
         shared=not all(map(is_exclusive, assignors)),
         commits=_describe_commits(policy, settings.auto_commit_interval_ms),
         commit_kinds=frozenset(_commit_kinds(policy)),
+        work_us=max(mean_us(work_of(group, member)) for member in group.members),
         settings=_in_force(settings, brokers),
     )
 

@@ -68,7 +68,9 @@ def conclusions(verdicts: Sequence[Verdict]) -> dict[str, Any]:
                 "id": verdict.id.value,
                 "sentence": verdict.sentence,
                 "numbers": dict(verdict.numbers),
+                "group": verdict.group,
                 "inconclusive": verdict.inconclusive,
+                "problem": verdict.problem,
             }
             for verdict in verdicts
         ],

@@ -16,6 +16,8 @@ from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry
 from emulator.report.verdict_screen import first_lines, outcome
 from emulator.report.wording import counted, duration, figure, joined, paragraph
+from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
+from emulator.verdicts.findings import Verdict, VerdictId
 
 MOST_ENTRIES = 8
 MOST_CAUSES = 3
@@ -155,6 +157,7 @@ def _case(run: FinishedRun, entries: Sequence[Entry]) -> Case:
     evictions = {*tables["evictions.by_reason"], *tables["drop_outs.by_reason"]}
     if not run.metrics["evictions_living"]:
         evictions.discard("session expired")
+    evictions -= _advised(run.verdicts)
     return Case(
         cause=cause,
         subject=run.subject,
@@ -164,6 +167,13 @@ def _case(run: FinishedRun, entries: Sequence[Entry]) -> Case:
         evictions=frozenset(evictions),
         given_twice=any(finding.law is Law.GIVEN_TWICE for finding in run.findings),
     )
+
+
+def _advised(verdicts: Sequence[Verdict]) -> set[str]:
+    """Return why members left or were removed where the hint for a verdict says what to do."""
+    loops = [verdict for verdict in verdicts if verdict.id is VerdictId.MEMBER_LOOP]
+    reasons = {reason for verdict in loops for reason in verdict.reasons}
+    return reasons | ({*LEFT_BY_ITSELF} if POLL_TOO_LATE in reasons else set())
 
 
 def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
@@ -192,6 +202,10 @@ def hints_of(run: FinishedRun) -> list[str]:
     Hints for a group that cannot make progress by itself come before them.
     """
     hints = dict.fromkeys(migration_hints(run.subject, run.groups))
+    if any(verdict.problem for verdict in run.verdicts):
+        from emulator.report.verdict_advice import verdict_hints  # noqa: PLC0415  only for problems
+
+        hints |= dict.fromkeys(verdict_hints(run.subject, run.verdicts))
     for kind in TITLES:
         for entries in _ranked(run, kind)[:MOST_CAUSES]:
             hints |= dict.fromkeys(hints_for(_case(run, entries))[:MOST_HINTS_A_CAUSE])

@@ -67,6 +67,9 @@ class GroupFacts:
     commit_kinds: frozenset[Commits]
     """How its members commit."""
 
+    work_us: float = 0.0
+    """The mean work on a record, of the member with the most."""
+
     settings: Mapping[str, Any]
     """Kafka's consumer settings of its first member, by name; with the consumer protocol, the
     brokers' own settings in place of those that brokers determine.

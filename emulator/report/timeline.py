@@ -9,6 +9,7 @@ from typing import Any
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.report.wording import counted
+from emulator.verdicts.facts import LEFT_BY_ITSELF
 
 LONG_LOAD_US = 1_000_000
 """Loads of at least this duration are shown with their duration."""
@@ -62,12 +63,6 @@ CALLS = {
     "revoked": "onPartitionsRevoked()",
     "lost": "onPartitionsLost()",
 }
-
-LEFT_BY_ITSELF = (
-    "consumer pro-actively leaving the group",
-    "consumer poll timeout has expired.",
-)
-"""The Java client's messages when max.poll.interval.ms is exceeded, classic and KIP-848."""
 
 REFUSED = {
     "(GROUP_ID_NOT_FOUND)": (

@@ -16,15 +16,22 @@ LONGER = "A longer run_for, or none, lets the run last until its consequences ha
 
 def first_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Yield the verdicts of a run, which come before its totals."""
-    open_ends = [verdict for verdict in verdicts if verdict.inconclusive]
-    if not open_ends:
-        return
-    yield "INCONCLUSIVE: when the run ended,"
+    problems = [verdict.sentence for verdict in verdicts if verdict.problem]
+    if problems:
+        yield "PROBLEMS"
+    for sentence in problems:
+        yield from paragraph(sentence, MARK)
+    open_ends = [verdict for verdict in verdicts if verdict.inconclusive and not verdict.problem]
+    if open_ends:
+        yield "INCONCLUSIVE: when the run ended,"
+    elif any(verdict.inconclusive for verdict in verdicts):
+        yield "INCONCLUSIVE, because of these problems."
     for verdict in open_ends:
         yield from paragraph(verdict.sentence, MARK)
-    if any(verdict.id is not VerdictId.FAULT_MISSED for verdict in open_ends):
+    if not problems and any(verdict.id is not VerdictId.FAULT_MISSED for verdict in open_ends):
         yield from paragraph(LONGER)
-    yield ""
+    if problems or open_ends:
+        yield ""
 
 
 def inconclusive_seeds(runs: Sequence[Sequence[Verdict]]) -> Iterator[str]:

@@ -6,12 +6,26 @@ values at the end of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.metrics.readings import Handler
+from emulator.metrics.traffic import EVICTIONS
+
+OWNERS_IN_A_ROW = 4
+"""So many owners that started at one offset make a partition stuck."""
+
+LEFT_BY_ITSELF = (
+    "consumer pro-actively leaving the group",
+    "consumer poll timeout has expired.",
+)
+"""The Java client's messages when max.poll.interval.ms is exceeded, classic and KIP-848."""
+
+POLL_TOO_LATE = "no poll() in time"
 
 POISON = "poison"
 """The verb of a record that takes long or fails, which has no end."""
@@ -32,6 +46,31 @@ class Lasting(NamedTuple):
     target: str
 
 
+class Failure(NamedTuple):
+    """A process that ended with an error."""
+
+    consumer: str
+    reason: str
+
+
+class Loop(NamedTuple):
+    """A consumer that left its group or was removed from it while its process ran."""
+
+    consumer: str
+    reason: str
+    times: int
+
+
+class Stuck(NamedTuple):
+    """A partition whose owners all started at the same offset."""
+
+    partition: TopicPartition
+    offset: int
+    owners: int
+    behind: int
+    """Records from that offset to the end of the log, at the last sample of lag."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEnd:
     """One group at the end of a run."""
@@ -43,6 +82,30 @@ class GroupEnd:
     absent: tuple[str, ...] = ()
     """Consumers whose process had ended, but which the coordinator still had as members."""
 
+    consumers: int = 0
+    """Consumers that were started at least once."""
+
+    running: int = 0
+    """Consumers whose process ran at the end."""
+
+    failures: tuple[Failure, ...] = ()
+    """Processes that ended with an error, in order."""
+
+    loops: tuple[Loop, ...] = ()
+    """By number, the most frequent first."""
+
+    stuck: tuple[Stuck, ...] = ()
+    waiting: int = 0
+    """Records that were produced and not processed, at the last sample of lag."""
+
+
+class FoundLate(NamedTuple):
+    """A topic that was created or got partitions, and when its last one got an owner."""
+
+    group: str
+    topic: str
+    after_us: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
@@ -52,6 +115,9 @@ class Facts:
     groups: tuple[GroupEnd, ...] = ()
     missed: tuple[Missed, ...] = ()
     lasting: tuple[Lasting, ...] = ()
+    found: tuple[FoundLate, ...] = ()
+    slow_records: tuple[str, ...] = ()
+    """The records with work of their own that were begun, such as ``record 7 of orders-0``."""
 
 
 class Process(NamedTuple):
@@ -72,6 +138,15 @@ class GroupFacts:
     """Whether it is a group of the consumer protocol."""
 
     rebalancing_since_us: int | None = None
+    consumers: set[str] = field(default_factory=set)
+    failures: list[Failure] = field(default_factory=list)
+    loops: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Times by consumer and reason."""
+
+    starts: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    """The offset at which the last owner started, and how many in a row started there."""
+
+    sampled: ev.LagSampled | None = None
 
     def begin_rebalance(self, at_us: int) -> None:
         """Note the start of a rebalance, unless one is running."""
@@ -84,6 +159,30 @@ class GroupFacts:
         kept = {newest[consumer] for consumer in consumers if consumer in newest}
         self.members = {name: one for name, one in self.members.items() if name in kept}
 
+    def open(self, partition: TopicPartition, offset: int) -> None:
+        """Note where an owner of a partition started."""
+        before, owners = self.starts.get(partition, (-1, 0))
+        self.starts[partition] = (offset, owners + 1 if offset == before else 1)
+
+    def stuck(self) -> Iterator[Stuck]:
+        """Yield the partitions whose last owners started at one offset, and which lag."""
+        if self.sampled is None:
+            return
+        sampled = self.sampled
+        ends = zip(sampled.partitions, sampled.log_ends, sampled.committed, strict=True)
+        for partition, end, committed in ends:
+            offset, owners = self.starts.get(partition, (end, 0))
+            many = owners >= OWNERS_IN_A_ROW and end - offset >= owners
+            if many and committed <= offset:
+                yield Stuck(partition, offset, owners, end - offset)
+
+    def waiting(self) -> int:
+        """Return the records that were not processed at the last sample."""
+        if self.sampled is None:
+            return 0
+        behind = zip(self.sampled.log_ends, self.sampled.processed, strict=True)
+        return sum(max(end - max(processed, 0), 0) for end, processed in behind)
+
 
 class FactsMeter:
     """Follows a run; pass every event to ``feed``, then call ``close`` once."""
@@ -94,6 +193,12 @@ class FactsMeter:
         self._running: set[Process] = set()
         self._missed: list[Missed] = []
         self._lasting: dict[str, Lasting] = {}
+        self._paused: set[str] = set()
+        self._slow_records: dict[str, None] = {}
+        self._created_us: dict[str, int] = {}
+        """Topic: when it was created or got partitions after the start of the run."""
+
+        self._found: dict[tuple[str, str], int] = {}
         self._now_us = 0
         self._handlers: dict[type, Handler] = {
             ev.FaultBegan: self._on_fault_began,
@@ -110,6 +215,13 @@ class FactsMeter:
             ev.GroupEmptied: self._on_emptied,
             ev.GroupConverted: self._on_converted,
             ev.CoordinatorMoved: self._on_moved,
+            ev.ConsumerPaused: self._on_paused,
+            ev.ConsumerResumed: self._on_resumed,
+            ev.ClientDropped: self._on_dropped,
+            ev.EpochOpened: self._on_opened,
+            ev.LagSampled: self._on_sampled,
+            ev.TopicCreated: self._on_created,
+            ev.PartitionsAdded: self._on_created,
         }
 
     def feed(self, event: ev.Event) -> None:
@@ -126,6 +238,8 @@ class FactsMeter:
             groups=tuple(self._end_of(name) for name in sorted(self._groups)),
             missed=tuple(self._missed),
             lasting=tuple(self._lasting.values()),
+            found=tuple(FoundLate(*key, after) for key, after in sorted(self._found.items())),
+            slow_records=tuple(self._slow_records),
         )
 
     def _end_of(self, name: str) -> GroupEnd:
@@ -139,6 +253,12 @@ class FactsMeter:
             group=name,
             rebalancing_since_us=group.rebalancing_since_us,
             absent=tuple(sorted(absent)),
+            consumers=len(group.consumers),
+            running=sum(process.consumer in group.consumers for process in self._running),
+            failures=tuple(group.failures),
+            loops=tuple(Loop(*key, times) for key, times in group.loops.most_common()),
+            stuck=tuple(group.stuck()),
+            waiting=group.waiting(),
         )
 
     def _group(self, name: str) -> GroupFacts:
@@ -148,7 +268,9 @@ class FactsMeter:
 
     def _on_fault_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
         """Note a fault that ends; the steps of a rolling restart have a cause."""
-        if event.cause is None and what.verb != POISON:
+        if what.verb == POISON:
+            self._slow_records.setdefault(what.target.partition(" at ")[0])
+        elif event.cause is None:
             self._lasting[what.fault] = Lasting(what.fault, what.verb, what.target)
 
     def _on_fault_ended(self, _: ev.Event, what: ev.FaultEnded) -> None:
@@ -162,19 +284,53 @@ class FactsMeter:
     def _on_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
         self._incarnations[what.consumer] = what.incarnation
         self._running.add(Process(what.consumer, what.incarnation))
+        self._paused.discard(what.consumer)
+        self._group(what.group).consumers.add(what.consumer)
 
     def _on_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
-        self._running.discard(Process(what.consumer, self._incarnations.get(what.consumer, 0)))
+        self._running.discard(self._process(what.consumer))
+        if what.how == ev.End.FAILED:
+            self._group(what.group).failures.append(Failure(what.consumer, what.reason))
+
+    def _on_paused(self, _: ev.Event, what: ev.ConsumerPaused) -> None:
+        self._paused.add(what.consumer)
+
+    def _on_resumed(self, _: ev.Event, what: ev.ConsumerResumed) -> None:
+        self._paused.discard(what.consumer)
+
+    def _process(self, consumer: str) -> Process:
+        return Process(consumer, self._incarnations.get(consumer, 0))
 
     def _on_added(self, _: ev.Event, what: ev.MemberAdded) -> None:
         group = self._group(what.group)
         group.by_coordinator |= what.protocol == "consumer"
         group.members.pop(what.replaced, None)
-        incarnation = self._incarnations.get(what.consumer, 0)
-        group.members[what.member_id] = Process(what.consumer, incarnation)
+        group.members[what.member_id] = self._process(what.consumer)
 
     def _on_removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
-        self._group(what.group).members.pop(what.member_id, None)
+        group = self._group(what.group)
+        process = group.members.pop(what.member_id, None)
+        living = process in self._running and what.consumer not in self._paused
+        if what.why in EVICTIONS and living:
+            group.loops[what.consumer, what.why] += 1
+
+    def _on_dropped(self, _: ev.Event, what: ev.ClientDropped) -> None:
+        if what.reason in LEFT_BY_ITSELF:
+            self._group(what.group).loops[what.consumer, POLL_TOO_LATE] += 1
+
+    def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+        group = self._group(what.group)
+        topic = what.partition.topic
+        if topic in self._created_us and what.partition not in group.starts:
+            self._found[what.group, topic] = event.at_us - self._created_us[topic]
+        group.open(what.partition, what.offset)
+
+    def _on_created(self, event: ev.Event, what: ev.TopicCreated | ev.PartitionsAdded) -> None:
+        if event.at_us:
+            self._created_us[what.topic] = event.at_us
+
+    def _on_sampled(self, _: ev.Event, what: ev.LagSampled) -> None:
+        self._group(what.group).sampled = what
 
     # -- groups ------------------------------------------------------------------------------
 

@@ -31,6 +31,13 @@ class VerdictId(enum.StrEnum):
     SESSION_RUNNING = "session-running"
     IN_FLIGHT = "in-flight"
     REPROCESSING = "reprocessing"
+    NOTHING_PROCESSED = "nothing-processed"
+    MEMBERS_DIED = "members-died"
+    GROUP_DEAD = "group-dead"
+    MEMBER_LOOP = "member-loop"
+    PARTITION_STUCK = "partition-stuck"
+    LONG_DOWNTIME = "long-downtime"
+    FOUND_LATE = "found-late"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +48,15 @@ class Verdict:
     sentence: str
     numbers: Mapping[str, float] = field(default_factory=dict)
     """The numbers in the sentence, by name."""
+
+    group: str = ""
+    """The group that it is about; empty: the run."""
+
+    reasons: frozenset[str] = frozenset()
+    """Why its members left, were removed, or ended."""
+
+    problem: bool = False
+    """Whether it names a dead, stuck or looping group or member."""
 
     cut_short: frozenset[str] = frozenset()
     """The metrics whose values the end of the run cut short; empty: the verdict is conclusive."""
@@ -74,10 +90,10 @@ class Evidence:
 
 
 def verdicts_of(ledger: Ledger, metrics: Metrics, facts: Facts) -> tuple[Verdict, ...]:
-    """Return the verdicts of a finished run, the inconclusive ones first."""
+    """Return the verdicts of a finished run, problems first, then what it was too short for."""
     evidence = Evidence(ledger, metrics, facts)
     found = [verdict for rule in RULES for verdict in rule(evidence)]
-    return tuple(sorted(found, key=lambda verdict: not verdict.inconclusive))
+    return tuple(sorted(found, key=lambda verdict: not verdict.problem))
 
 
 def inconclusive(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
@@ -197,7 +213,142 @@ def _reprocessing(evidence: Evidence) -> Iterator[Verdict]:
         )
 
 
+# -- dead, stuck and looping ---------------------------------------------------------------------
+
+LONG_DOWNTIME_S = 60
+LEAST_TIMES = 3
+"""A member that left or was removed so often is in a loop."""
+
+
+def _nothing_processed(evidence: Evidence) -> Iterator[Verdict]:
+    groups = evidence.facts.groups
+    if evidence.metrics["processed"] or not any(group.consumers for group in groups):
+        return
+    waiting = sum(group.waiting for group in groups)
+    yield Verdict(
+        id=VerdictId.NOTHING_PROCESSED,
+        sentence=f"nothing was processed; {counted(waiting, 'unread record')} at the end",
+        numbers={"waiting": waiting},
+        problem=True,
+        cut_short=CONSEQUENCES,
+    )
+
+
+def _dead(evidence: Evidence) -> Iterator[Verdict]:
+    for group in evidence.facts.groups:
+        if not group.failures:
+            continue
+        dead = sorted({failure.consumer for failure in group.failures})
+        reasons = dict.fromkeys(failure.reason or "an error" for failure in group.failures)
+        members = counted(group.consumers, "member")
+        sentence = (
+            f"{len(dead)} of {members} of {group.group} ended with an error: "
+            f"{named(dead)} ({named(list(reasons))})"
+        )
+        if not group.running:
+            sentence += f"; none runs any more, and {counted(group.waiting, 'record')} waited"
+        yield Verdict(
+            id=VerdictId.MEMBERS_DIED if group.running else VerdictId.GROUP_DEAD,
+            sentence=sentence,
+            numbers={"members": len(dead), "of": group.consumers, "waiting": group.waiting},
+            group=group.group,
+            reasons=frozenset(reasons),
+            problem=True,
+            cut_short=frozenset() if group.running else CONSEQUENCES,
+        )
+
+
+def _loops(evidence: Evidence) -> Iterator[Verdict]:
+    for group in evidence.facts.groups:
+        loops = [loop for loop in group.loops if loop.times >= LEAST_TIMES]
+        if loops:
+            times = sum(loop.times for loop in loops)
+            members = sorted({loop.consumer for loop in loops})
+            reasons = list(dict.fromkeys(loop.reason for loop in loops))
+            yield Verdict(
+                id=VerdictId.MEMBER_LOOP,
+                sentence=(
+                    f"{named(members)} dropped out of {group.group} {times} times, although the "
+                    f"process ran: {named(reasons)}"
+                ),
+                numbers={"times": times, "members": len(members)},
+                group=group.group,
+                reasons=frozenset(reasons),
+                problem=True,
+            )
+
+
+def _stuck(evidence: Evidence) -> Iterator[Verdict]:
+    records = evidence.facts.slow_records
+    for group in evidence.facts.groups:
+        if not group.stuck:
+            continue
+        worst = max(group.stuck, key=lambda stuck: (stuck.owners, stuck.behind))
+        slow = [record for record in records if record.endswith(f" of {worst.partition}")]
+        sentence = (
+            f"{worst.partition} does not get past offset {worst.offset}: {worst.owners} owners in "
+            f"a row started there, and {counted(worst.behind, 'record')} wait behind it"
+        )
+        sentence += f"; {slow[0]} is the one that takes long or fails" if slow else ""
+        yield Verdict(
+            id=VerdictId.PARTITION_STUCK,
+            sentence=sentence,
+            numbers={
+                "partitions": len(group.stuck),
+                "offset": worst.offset,
+                "owners": worst.owners,
+                "records": worst.behind,
+            },
+            group=group.group,
+            problem=True,
+        )
+
+
+def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
+    longest_s = evidence.metrics["downtime_max_s"]
+    if longest_s < LONG_DOWNTIME_S:
+        return
+    table = evidence.metrics.tables["downtime.by_partition"]
+    long = [name for name, down_s in table.items() if down_s >= LONG_DOWNTIME_S]
+    partitions = counted(len(long), "partition")
+    yield Verdict(
+        id=VerdictId.LONG_DOWNTIME,
+        sentence=(
+            f"{partitions} had no owner that processes for a minute or more, one for "
+            f"{duration(longest_s)}"
+        ),
+        numbers={
+            "partitions": len(long),
+            "longest_s": longest_s,
+            "rebalance_s": evidence.metrics["time_to_stable_max_s"],
+        },
+        problem=True,
+    )
+
+
+FOUND_LATE_S = 30
+
+
+def _found_late(evidence: Evidence) -> Iterator[Verdict]:
+    for group, topic, after_us in evidence.facts.found:
+        if after_us >= FOUND_LATE_S * 1_000_000:
+            waited = duration(after_us / 1_000_000)
+            yield Verdict(
+                id=VerdictId.FOUND_LATE,
+                sentence=f"new partitions of {topic} had an owner in {group} only after {waited}",
+                numbers={"after_s": after_us / 1_000_000},
+                group=group,
+                problem=True,
+            )
+
+
 RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
+    _nothing_processed,
+    _dead,
+    _loops,
+    _stuck,
+    _long_downtime,
+    _found_late,
     _missed,
     _lasting,
     _without_owner,

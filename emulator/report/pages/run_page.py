@@ -27,6 +27,7 @@ from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.run_screen import hints_of, run_screen
 from emulator.report.subject import FinishedRun
+from emulator.report.verdict_screen import MARK, outcome
 from emulator.report.wording import counted, duration, figure
 
 Moment = Callable[[int], str]
@@ -75,7 +76,16 @@ def answer_of(screen: Sequence[str]) -> list[str]:
     """Return the first paragraph of a report below its heading, as one text for each sentence."""
     after_heading = screen[screen.index("") + 1 :]
     end = after_heading.index("") if "" in after_heading else len(after_heading)
-    return [" ".join(line.strip() for line in after_heading[:end])]
+    lines = after_heading[:end]
+    if not any(line.startswith(MARK) for line in lines):
+        return [" ".join(line.strip() for line in lines)]
+    texts = list[str]()
+    for line in lines:
+        if line.startswith(MARK) or not line.startswith(" "):
+            texts.append(line.strip(" -"))
+        else:
+            texts[-1] += f" {line.strip()}"
+    return texts
 
 
 def numbers_of(run: FinishedRun) -> list[Number]:
@@ -256,5 +266,5 @@ def _hints(run: FinishedRun) -> Iterator[Part]:
     if hints:
         yield Part(title="Hints", anchor="hints", items=hints)
     if run.expectations:
-        texts = [f"{'ok' if one.ok else 'FAILED'}: {one.message}" for one in run.expectations]
+        texts = [f"{outcome(one).strip()}: {one.message}" for one in run.expectations]
         yield Part(title="Expectations", anchor="expectations", items=texts)

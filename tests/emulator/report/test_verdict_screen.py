@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from emulator.report.pages.run_page import answer_of
+
 from ..cli.commands import CRASH, rebalance, written
 
 SHORT = ("--set", "run_for=18.5s")
@@ -40,3 +42,11 @@ def test_many_seeds_count_their_inconclusive_runs(tmp_path):
 
     assert "INCONCLUSIVE: 2 of 2 runs ended too early." in answer.out
     assert "in 2: e.g. " in answer.out
+
+
+def test_a_page_has_a_text_for_each_verdict():
+    """The lines of a screen are joined again."""
+    screen = ["title", "", "PROBLEMS", "  - one that", "    goes on", "  - two", "", "No records"]
+
+    assert ["PROBLEMS", "one that goes on", "two"] == answer_of(screen)
+    assert ["No records were lost."] == answer_of(["title", "", "No records were", "lost.", ""])

@@ -26,6 +26,7 @@ def running():
     history.stable(1, (("a", (P0,)), ("b", (P1,))))
     history.open("a")
     history.open("b", partition=P1)
+    history.work("a", 0, 10)
     return history
 
 
@@ -69,7 +70,7 @@ def test_a_fault_that_has_not_ended_is_named():
 def test_partitions_without_an_owner_are_counted():
     """With the longest wait."""
     history = running()
-    history.close("a", 0, "revoked")
+    history.close("a", 10, "revoked")
     history.wait(5)
     history.start("c")
     found = ids(history)[VerdictId.WITHOUT_OWNER]

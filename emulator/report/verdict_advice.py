@@ -1,0 +1,176 @@
+"""Hints for verdicts: what to change if members died, loop, or a partition had no owner for long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from emulator.report.subject import GroupFacts, Subject
+from emulator.report.wording import duration
+from emulator.verdicts.facts import POLL_TOO_LATE
+from emulator.verdicts.findings import Verdict, VerdictId
+
+NEW_MEMBER_S = 300
+NEW_MEMBER = (
+    "A coordinator waits 5 minutes for a new member that has joined, and then removes it; it joins "
+    "again and again while the rebalance lasts. Shorten the rebalance, not the session."
+)
+"""GroupMetadata.newMemberJoinTimeoutMs (KAFKA-7610)."""
+
+HEARTBEATS_A_SESSION = 3
+"""Kafka's advice: the heartbeat interval is at most a third of the session timeout."""
+
+
+def verdict_hints(subject: Subject, verdicts: tuple[Verdict, ...]) -> list[str]:
+    """Return the hints for the problems of a run, in order of the verdicts."""
+    found: dict[str, None] = {}
+    for verdict in verdicts:
+        group = subject.group(verdict.group) if verdict.group else subject.groups[0]
+        advise = ADVICE.get(verdict.id)
+        if advise is not None:
+            found |= dict.fromkeys(advise(verdict, group, verdicts))
+    return list(found)
+
+
+Advise = Callable[[Verdict, GroupFacts, tuple[Verdict, ...]], Iterator[str]]
+
+
+def now(group: GroupFacts, setting: str) -> str:
+    """Return a setting's name and value in force."""
+    return f"{group.name_of(setting)} (now {group.value(setting)})"
+
+
+def batch(group: GroupFacts) -> str:
+    """Return how long a full batch takes, with the numbers that it follows from."""
+    records = int(group.value("max.poll.records"))
+    each_s = group.work_us / 1_000_000
+    return (
+        f"A full batch of {records} records of {duration(each_s)} each takes "
+        f"{duration(records * each_s)} on average"
+    )
+
+
+# -- members that drop out -----------------------------------------------------------------------
+
+
+def _loop(verdict: Verdict, group: GroupFacts, all_of: tuple[Verdict, ...]) -> Iterator[str]:
+    reasons = verdict.reasons
+    if POLL_TOO_LATE in reasons:
+        stuck = any(
+            each.id is VerdictId.PARTITION_STUCK and each.group == group.id for each in all_of
+        )
+        yield from _poll_too_late(group, one_record=stuck)
+    if "session expired" in reasons:
+        waited_s = max(each.numbers.get("rebalance_s", 0) for each in all_of)
+        yield NEW_MEMBER if waited_s >= NEW_MEMBER_S else next(_session_expired(group))
+    if reasons & {
+        "did not rejoin in time",
+        "did not sync in time",
+        "did not give partitions up in time",
+    }:
+        yield (
+            f"A rebalance waits for each member up to {now(group, 'max.poll.interval.ms')}, and "
+            f"removes those that take longer. Raise it above the longest batch and listener call "
+            f"together, or shorten both. {batch(group)}."
+        )
+
+
+def _poll_too_late(group: GroupFacts, *, one_record: bool) -> Iterator[str]:
+    interval_s = int(group.value("max.poll.interval.ms")) / 1_000
+    yield (
+        f"Set {now(group, 'max.poll.interval.ms')} above the longest time between two calls of "
+        f"poll(). {batch(group)}, and the interval is {duration(interval_s)}."
+    )
+    if one_record:
+        yield (
+            "One record alone takes longer than the interval: a smaller max.poll.records does not "
+            "help. Process it in another thread while poll() continues, or write it to a dead letter "
+            "topic."
+        )
+
+
+def _session_expired(group: GroupFacts) -> Iterator[str]:
+    heartbeat_ms = int(group.value("heartbeat.interval.ms"))
+    session_ms = int(group.value("session.timeout.ms"))
+    if heartbeat_ms * HEARTBEATS_A_SESSION > session_ms:
+        yield (
+            f"Set {now(group, 'heartbeat.interval.ms')} to at most a third of "
+            f"{now(group, 'session.timeout.ms')}: one late heartbeat is enough to remove a running "
+            f"member."
+        )
+    else:
+        yield (
+            f"Set {now(group, 'session.timeout.ms')} above the pauses and network failures that a "
+            f"member survives. Trade-off: a real crash is detected later."
+        )
+
+
+# -- members that died ---------------------------------------------------------------------------
+
+BY_REASON: Mapping[str, str] = {
+    "INSTANCE_ID": (
+        "Give each process its own group.instance.id: a second process with the same id fences the "
+        "first, or is refused. Ids per pod of a Deployment or per host repeat during a deploy; use "
+        "the ordinals of a StatefulSet, or no ids."
+    ),
+    "INCONSISTENT_GROUP_PROTOCOL": (
+        "Change partition.assignment.strategy in two rolling restarts: first add the new assignor "
+        "beside the old one on every member, then remove the old one. With one, a new member has no "
+        "assignor in common with the others and ends."
+    ),
+    "NoOffsetForPartition": (
+        "With auto.offset.reset=none a partition without a committed offset ends its consumer: set "
+        "earliest or latest, or commit offsets before the start (kafka-consumer-groups "
+        "--reset-offsets)."
+    ),
+    "onPartitions": (
+        "Catch exceptions inside the rebalance listener: poll() throws them, and the process ends."
+    ),
+    "GROUP_MAX_SIZE_REACHED": (
+        "The group is full: raise group.max.size (group.consumer.max.size), or start fewer members."
+    ),
+}
+"""A part of the reason of an error, and the hint for it."""
+
+
+def _died(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[str]:
+    for part, hint in BY_REASON.items():
+        if any(part in reason for reason in verdict.reasons):
+            yield hint
+
+
+# -- partitions without owners ---------------------------------------------------------------------
+
+
+def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[str]:
+    rebalance_s = verdict.numbers.get("rebalance_s", 0)
+    if rebalance_s < verdict.numbers["longest_s"] / 2:
+        return
+    waited = (
+        f"A rebalance took {duration(rebalance_s)}: it waits for every member to call poll(), at "
+        f"most {now(group, 'max.poll.interval.ms')}."
+    )
+    if group.cooperative:
+        yield f"{waited} A smaller interval, or shorter batches and listener calls, bound the wait."
+    else:
+        yield (
+            f"{waited} With the eager protocol all partitions stop meanwhile: with "
+            f"partition.assignment.strategy=cooperative-sticky or group.protocol=consumer the other "
+            f"members continue. A smaller interval bounds the wait."
+        )
+
+
+def _found_late(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[str]:
+    yield (
+        f"New partitions and topics are found by the next metadata refresh, after at most "
+        f"{now(group, 'metadata.max.age.ms')}: a smaller value finds them sooner. With "
+        f"auto.offset.reset=latest the records until then are lost."
+    )
+
+
+ADVICE: Mapping[VerdictId, Advise] = {
+    VerdictId.MEMBER_LOOP: _loop,
+    VerdictId.MEMBERS_DIED: _died,
+    VerdictId.GROUP_DEAD: _died,
+    VerdictId.LONG_DOWNTIME: _long_downtime,
+    VerdictId.FOUND_LATE: _found_late,
+}

@@ -1,0 +1,109 @@
+"""Dead, stuck and looping groups: what a run says first, and what it advises."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.loading import LoadedScenario, load_named
+from emulator.report.verdict_advice import verdict_hints
+from emulator.subjects import subject_of
+from emulator.verdicts.findings import Verdict, VerdictId
+
+from ..cli.commands import CRASH, rebalance, written
+
+
+def found(loaded: LoadedScenario):
+    """Return the problems of a run by id, and its hints."""
+    run = emulator.run(loaded.scenario, keep_events=False)
+    problems = {verdict.id: verdict for verdict in run.verdicts if verdict.problem}
+    return problems, " ".join(verdict_hints(subject_of(loaded), run.verdicts))
+
+
+def test_a_record_that_takes_longer_than_the_interval_is_named():
+    """The members that drop out, the partition, the record, and the setting that matters."""
+    problems, hints = found(load_named("c1-slow-record-loop", ["run_for=5min"]))
+
+    assert {VerdictId.MEMBER_LOOP, VerdictId.PARTITION_STUCK} == set(problems)
+    assert "record 1000 of orders-0" in problems[VerdictId.PARTITION_STUCK].sentence
+    assert "max.poll.interval.ms (now 30000)" in hints
+    assert "500 records of 5 ms each takes 2.5 s" in hints
+    assert "smaller max.poll.records does not help" in hints
+
+
+def test_the_advice_for_a_slow_record_is_confirmed():
+    """With the interval above its work nobody drops out; with small batches everybody does."""
+    name = "c1-slow-record-loop"
+    longer = ["run_for=5min", "group[billing].settings[max.poll.interval.ms]=60s"]
+    smaller = ["run_for=5min", "group[billing].settings[max.poll.records]=1"]
+
+    assert {} == found(load_named(name, longer))[0]
+    assert VerdictId.MEMBER_LOOP in found(load_named(name, smaller))[0]
+
+
+def test_an_instance_id_used_twice_kills_its_first_owner():
+    """The advice is an id for each process."""
+    problems, hints = found(load_named("k1-instance-id-reused"))
+
+    assert {VerdictId.MEMBERS_DIED} == set(problems)
+    assert "FENCED_INSTANCE_ID" in problems[VerdictId.MEMBERS_DIED].sentence
+    assert "its own group.instance.id" in hints
+
+
+def test_a_group_without_offsets_or_reset_dies_and_proves_nothing(tmp_path):
+    """With auto.offset.reset=none nothing is processed: no bound on losses is met."""
+    text = CRASH.replace('"earliest"', '"none"').replace('at = "18s"', 'at = "2s"')
+    answer = rebalance("run", written(tmp_path, text))
+    first = answer.out.split("\n\n")[1]
+
+    assert 1 == answer.status
+    assert "nothing was processed; " in first
+    assert "ended with an error: " in first
+    assert "NoOffsetForPartitionException" in first
+    assert "INCONCLUSIVE" in first
+    assert "set earliest or latest" in answer.out.replace("\n   ", "")
+
+
+def test_heartbeats_as_rare_as_the_session_are_advised_against():
+    """M2: one late heartbeat removes a running member."""
+    changes = (
+        "group[billing].settings[session.timeout.ms]=10s",
+        "group[billing].settings[heartbeat.interval.ms]=9999ms",
+    )
+    loaded = load_named("quiet", changes)
+    hints = verdict_hints(subject_of(loaded), (looping("billing", "session expired"),))
+
+    assert ["Set heartbeat.interval.ms (now 9999) to at most a third of"] == [
+        hint.partition(" session")[0] for hint in hints
+    ]
+
+
+def looping(group, *reasons):
+    return Verdict(
+        id=VerdictId.MEMBER_LOOP,
+        sentence="",
+        numbers={"times": 3},
+        group=group,
+        reasons=frozenset(reasons),
+        problem=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "advice"),
+    [
+        ("n1-one-member-stalls-all", VerdictId.LONG_DOWNTIME, "cooperative-sticky"),
+        ("o1-expansion-with-latest", VerdictId.FOUND_LATE, "metadata.max.age.ms (now 300000)"),
+    ],
+)
+def test_partitions_without_owners_have_their_reason(name, verdict, advice):
+    """A rebalance that waits for one member, and partitions that nobody knows of yet."""
+    problems, hints = found(load_named(name))
+
+    assert verdict in problems
+    assert advice in hints
+
+
+def test_a_quiet_run_has_no_verdict():
+    """Nothing is said before its totals."""
+    assert () == emulator.run(emulator.load("quiet", ["run_for=10s"]), keep_events=False).verdicts
