@@ -218,9 +218,7 @@ def _lines(done: Import) -> Iterator[str]:
         return
     yield from ("", *map(printable, findings_screen(done.shortlist)), "")
     yield f"Findings: {done.folder / FINDINGS}"
-    page = done.folder / PAGE
-    missing = "none, plotly is missing: pip install 'rebalance-emulator[pictures]'"
-    yield f"Page:     {page if page.is_file() else missing}"
+    yield f"Page:     {done.folder / PAGE}"
     yield from map(printable, next_steps(done.shortlist, done.folder))
 
 

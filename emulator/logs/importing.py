@@ -381,11 +381,7 @@ def _on_spark(
 
 
 def _write_page(path: Path, shortlist: Shortlist) -> None:
-    """Write the page with charts, if plotly is installed."""
-    try:
-        from emulator.logs.imports.page import findings_page  # noqa: PLC0415  needs plotly
-    except ModuleNotFoundError as error:
-        if error.name != "plotly":
-            raise
-        return
+    """Write the page with charts."""
+    from emulator.logs.imports.page import findings_page  # noqa: PLC0415  only where it is written
+
     put(path, findings_page(shortlist).encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,22 @@ import numpy as np
 import emulator
 from emulator.metrics.checks import split_name
 from emulator.metrics.distribution import Summary
-from emulator.report.page import COLOURS, Figure, Page, Picture, Section, render
+from emulator.report.pages.charts import (
+    Axis,
+    Bar,
+    Bars,
+    Curve,
+    Dots,
+    HeatMap,
+    Plot,
+    Point,
+    Series,
+    category_axis,
+    draw_heat_map,
+    draw_plot,
+    value_axis_of,
+)
+from emulator.report.pages.page import Chart, Page, Part, Table, render
 from emulator.report.wording import counted, figure
 from emulator.study.answer_text import answer_table, label_of, sentences
 from emulator.study.findings import Findings
@@ -19,12 +34,12 @@ from emulator.study.screen import study_screen
 from emulator.study.summary import Front
 from emulator.versions import KAFKA
 
-DASHES = ("solid", "dash", "dot", "dashdot")
-"""Line styles, so that curves with equal values are distinguishable."""
-
 MOST_CURVES = 8
 LOG_FROM = 12.0
 """Ratio of the ends of an axis from which it is logarithmic."""
+
+
+Picture = Plot | HeatMap
 
 
 def study_page(findings: Findings) -> str:
@@ -36,11 +51,24 @@ def study_page(findings: Findings) -> str:
             question=study.question,
             facts=_facts(findings),
             answer=list(sentences(findings)),
-            table=answer_table(findings),
-            sections=[Section(pictures=list(pictures(findings)))],
+            parts=[
+                *_table(findings),
+                Part(title="Charts", charts=list(map(drawn, pictures(findings)))),
+            ],
             text="\n".join(study_screen(findings)),
         )
     )
+
+
+def drawn(picture: Picture) -> Chart:
+    """Return a picture as SVG."""
+    return draw_plot(picture) if isinstance(picture, Plot) else draw_heat_map(picture)
+
+
+def _table(findings: Findings) -> Iterator[Part]:
+    rows = answer_table(findings)
+    if rows:
+        yield Part(title="Answer", tables=[Table(caption="The cells of the answer", rows=rows)])
 
 
 def _facts(findings: Findings) -> str:
@@ -88,7 +116,7 @@ def _number(settings: Settings, place: int) -> float:
 # -- curves ------------------------------------------------------------------------------------
 
 
-def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) -> Picture:
+def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) -> Plot:
     axis = _point(findings)[place].axis
     rows = [each for each in findings.summaries if each.metric == metric]
     by_line: dict[str, list[tuple[Cell, Summary]]] = {}
@@ -96,32 +124,49 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
         cell = findings.plan.cells[row.cell]
         by_line.setdefault(_line(findings, cell, others), []).append((cell, row.summary))
     spread = findings.plan.study.latin_hypercube is not None
-    data: list[Figure] = []
+    x_axis = _x_axis(findings, place, axis)
+    series: list[Series] = []
     for number, (name, points) in enumerate(list(by_line.items())[:MOST_CURVES]):
         points.sort(key=lambda point: _number(point[0].settings, place))
-        data += _line_of(points, place, name, number, spread=spread)
-    layout = _layout(axis, label_of(metric)) | {"xaxis": _x_axis(findings, place, axis)}
-    layout |= {"shapes": list(_bounds(findings, metric))}
-    left = len(by_line) - MOST_CURVES
-    more = f" {left} more curves are in summary.parquet." if left > 0 else ""
-    if layout["shapes"]:
-        more = f" Dotted line: a bound of the goal.{more}"
-    caption = (
-        "Each point is the mean of a cell over its seeds; the other settings vary from point to point."
-        if spread
-        else f"Line: mean; band: its 95 % confidence interval; circles: p95.{more}"
+        at = [_x(cell.settings, place, x_axis) for cell, _ in points]
+        series += _line_of(at, points, name, number, spread=spread)
+    bounds = list(_bounds(findings, metric))
+    return Plot(
+        title=f"{label_of(metric)} over {axis}",
+        caption=_caption(len(by_line), spread=spread, bounded=bool(bounds)),
+        x=x_axis,
+        y=_y_axis(label_of(metric), series, bounds),
+        series=series,
+        bounds=bounds,
     )
-    return Picture(f"{label_of(metric)} over {axis}", caption, {"data": data, "layout": layout})
 
 
-def _bounds(findings: Findings, metric: str) -> Iterator[Figure]:
-    """Yield a horizontal line at each bound that the goal has for a metric."""
+def _caption(lines: int, *, spread: bool, bounded: bool) -> str:
+    if spread:
+        return "Each point is the mean of a cell over its seeds; the other settings vary from point to point."
+    left = lines - MOST_CURVES
+    more = f" {left} more curves are in summary.parquet." if left > 0 else ""
+    more = f" Dotted line: a bound of the goal.{more}" if bounded else more
+    return f"Line: mean; band: its 95 % confidence interval; hollow: p95.{more}"
+
+
+def _y_axis(name: str, series: Sequence[Series], bounds: Sequence[float] = ()) -> Axis:
+    """Return a vertical axis on which all values and intervals are."""
+    values = list(bounds)
+    for each in series:
+        points = each.bars if isinstance(each, Bars) else each.points
+        for point in points:
+            value = point.value if isinstance(point, Bar) else point.y
+            values += [end for end in (value, point.low, point.high) if end is not None]
+    return value_axis_of(name, values)
+
+
+def _bounds(findings: Findings, metric: str) -> Iterator[float]:
+    """Yield each bound that the goal has for a metric."""
     goal = findings.plan.study.goal
     for name, bound in goal.expect.items() if goal else ():
         if split_name(name)[0] == metric:
-            across: Figure = {"type": "line", "xref": "paper", "x0": 0, "x1": 1}
-            look = {"line": {"color": "#1d2329", "width": 1, "dash": "dot"}}
-            yield {**across, "y0": bound.value, "y1": bound.value, **look}
+            yield bound.value
 
 
 def _line(findings: Findings, cell: Cell, others: Sequence[int]) -> str:
@@ -134,29 +179,33 @@ def _line(findings: Findings, cell: Cell, others: Sequence[int]) -> str:
 
 
 def _line_of(
-    points: Sequence[tuple[Cell, Summary]], place: int, name: str, number: int, *, spread: bool
-) -> list[Figure]:
-    colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
-    x = [_x(cell.settings, place) for cell, _ in points]
-    means = [summary.mean for _, summary in points]
-    middle = [mean.value for mean in means]
-    base: Figure = {"type": "scatter", "x": x, "legendgroup": name}
-    base["line"] = {"color": colour, "dash": dash}
+    at: Sequence[float],
+    points: Sequence[tuple[Cell, Summary]],
+    name: str,
+    number: int,
+    *,
+    spread: bool,
+) -> list[Series]:
+    means = []
+    for x, (cell, summary) in zip(at, points, strict=True):
+        low, high = (None, None) if spread else _interval(summary)
+        means.append(Point(x, summary.mean.value, low, high, _tip(cell, summary)))
     if spread:
-        marks = {"mode": "markers", "marker": {"color": colour, "size": 6}}
-        return [{**base, **marks, "y": middle, "name": name}]
-    low = [_low_end(summary) for _, summary in points]
-    high = [mean.value if mean.high is None else mean.high for mean in means]
-    hidden = {"mode": "lines", "showlegend": False, "hoverinfo": "skip", "line": {"width": 0}}
-    fill = {"fill": "tonexty", "fillcolor": f"{colour}30"}
-    dots = {"mode": "markers", "marker": {"color": colour, "symbol": "circle-open"}}
-    p95 = [summary.p95.value for _, summary in points]
-    return [
-        {**base, **hidden, "y": low},
-        {**base, **hidden, **fill, "y": high},
-        {**base, "mode": "lines+markers", "y": middle, "name": name},
-        {**base, **dots, "y": p95, "name": f"{name}, p95", "showlegend": False},
+        return [Dots(name, number, means)]
+    p95 = [
+        Point(x, summary.p95.value, text=f"p95: {figure(summary.p95.value)}")
+        for x, (_, summary) in zip(at, points, strict=True)
     ]
+    return [Curve(name, number, means), Dots("", number, p95, hollow=True)]
+
+
+def _tip(cell: Cell, summary: Summary) -> str:
+    return f"{cell.settings.name}: {figure(summary.mean.value)}"
+
+
+def _interval(summary: Summary) -> tuple[float, float]:
+    mean = summary.mean
+    return _low_end(summary), mean.value if mean.high is None else mean.high
 
 
 def _low_end(summary: Summary) -> float:
@@ -166,119 +215,133 @@ def _low_end(summary: Summary) -> float:
     return max(low, 0.0) if summary.minimum >= 0 else low
 
 
-def _x(settings: Settings, place: int) -> float | str:
+def _x(settings: Settings, place: int, axis: Axis) -> float:
     choice = settings.point[place]
-    return choice.label if choice.number is None else choice.number
+    if choice.number is not None and not axis.is_category:
+        return choice.number
+    return next(at for at, label in axis.ticks if label == choice.label)
 
 
-def _x_axis(findings: Findings, place: int, axis: str) -> Figure:
+def _x_axis(findings: Findings, place: int, axis: str) -> Axis:
     """Return an x axis with the labels of the settings as ticks."""
     cells = [cell.settings for cell in findings.plan.cells]
     numbers = {settings.point[place].number: settings.point[place].label for settings in cells}
-    title: Figure = {"title": {"text": axis}}
     if None in numbers:
-        return {**title, "type": "category"}
+        return category_axis(axis, _labels(findings, place))
     known = sorted(number for number in numbers if number is not None)
     wide = known[0] > 0 and known[-1] / known[0] >= LOG_FROM
-    kind = {"type": "log" if wide else "linear"}
     shown = known if len(known) <= 12 else known[:: len(known) // 6]
-    return {**title, **kind, "tickvals": shown, "ticktext": [numbers[one] for one in shown]}
+    return Axis(axis, known[0], known[-1], [(one, numbers[one]) for one in shown], is_log=wide)
 
 
 # -- heat maps, bars ---------------------------------------------------------------------------
 
 
 def _heat_maps(findings: Findings, metric: str, across: int, up: int) -> Iterator[Picture]:
-    """Yield a heat map for each protocol: means over all other axes."""
+    """Yield a heat map for each protocol, means over all other axes, with one scale of colours."""
     x, y = _labels(findings, across), _labels(findings, up)
     names = _point(findings)[across].axis, _point(findings)[up].axis
-    for protocol in findings.plan.study.protocols:
-        sums, counts = np.zeros((len(y), len(x))), np.zeros((len(y), len(x)))
-        for row in findings.summaries:
-            settings = findings.plan.cells[row.cell].settings
-            if row.metric == metric and settings.protocol == protocol:
-                place = y.index(settings.point[up].label), x.index(settings.point[across].label)
-                sums[place] += row.summary.mean.value
-                counts[place] += 1
-        means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-        z = [[None if np.isnan(value) else float(value) for value in line] for line in means]
-        text = [["" if value is None else figure(value) for value in line] for line in z]
-        shades = {"colorscale": "Viridis", "texttemplate": "%{text}"}
-        data = [{"type": "heatmap", "x": x, "y": y, "z": z, "text": text, **shades}]
-        layout = _layout(*names)
-        layout["xaxis"] |= {"type": "category"}
-        layout["yaxis"] |= {"type": "category"}
-        title = f"{label_of(metric)} over {names[0]} and {names[1]}: {protocol}"
-        yield Picture(title, "Mean of all runs.", {"data": data, "layout": layout})
+    panels = [
+        _means(findings, metric, across, up, protocol) for protocol in findings.plan.study.protocols
+    ]
+    known = [value for means in panels for line in means for value in line if value is not None]
+    scale = (min(known, default=0.0), max(known, default=0.0))
+    for protocol, means in zip(findings.plan.study.protocols, panels, strict=True):
+        yield HeatMap(
+            title=f"{label_of(metric)} over {names[0]} and {names[1]}: {protocol}",
+            caption="Mean of all runs; the colours have the same scale for each protocol.",
+            across=category_axis(names[0], x),
+            up=category_axis(names[1], y),
+            values=means,
+            scale=scale,
+        )
 
 
-def _bars(findings: Findings, metric: str) -> Picture:
+def _means(
+    findings: Findings, metric: str, across: int, up: int, protocol: str
+) -> list[list[float | None]]:
+    """Return the means of a metric by the labels of two axes, of one protocol."""
+    x, y = _labels(findings, across), _labels(findings, up)
+    sums, counts = np.zeros((len(y), len(x))), np.zeros((len(y), len(x)))
+    for row in findings.summaries:
+        settings = findings.plan.cells[row.cell].settings
+        if row.metric == metric and settings.protocol == protocol:
+            place = y.index(settings.point[up].label), x.index(settings.point[across].label)
+            sums[place] += row.summary.mean.value
+            counts[place] += 1
+    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return [[None if np.isnan(value) else float(value) for value in line] for line in means]
+
+
+def _bars(findings: Findings, metric: str) -> Plot:
     rows = [each for each in findings.summaries if each.metric == metric]
+    bars = []
+    for place, row in enumerate(rows):
+        mean = row.summary.mean
+        name = findings.plan.cells[row.cell].settings.name
+        tip = f"{name}: {figure(mean.value)}"
+        bars.append(Bar(place + 0.2, place + 0.8, 0, mean.value, mean.low, mean.high, tip))
     names = [findings.plan.cells[row.cell].settings.name for row in rows]
-    means = [row.summary.mean for row in rows]
-    reach = [0.0 if mean.high is None else mean.high - mean.value for mean in means]
-    bars: Figure = {"type": "bar", "x": names, "y": [mean.value for mean in means]}
-    bars |= {"error_y": {"type": "data", "array": reach}, "marker": {"color": COLOURS[0]}}
-    caption = "Bar: mean; whisker: its 95 % confidence interval."
-    layout = _layout("", label_of(metric))
-    return Picture(label_of(metric), caption, {"data": [bars], "layout": layout})
+    series = [Bars("", 0, bars)]
+    return Plot(
+        title=label_of(metric),
+        caption="Bar: mean; whisker: its 95 % confidence interval.",
+        x=category_axis("", names),
+        y=_y_axis(label_of(metric), series),
+        series=series,
+    )
 
 
-# -- Pareto sets and sensitivity --------------------------------------------------------------------------
+# -- Pareto sets and sensitivity ---------------------------------------------------------------
 
 
-def _front(findings: Findings, front: Front) -> Picture:
+def _front(findings: Findings, front: Front) -> Plot:
     names = {cell.number: cell.settings.name for cell in findings.plan.cells}
-    dominated = [cell for cell in front.means if cell not in front.cells]
-    data = []
-    for cells, title, look in (
-        (dominated, "dominated", {"mode": "markers", "marker": {"color": "#9aa5ad"}}),
-        (
-            list(front.cells),
-            "Pareto-optimal",
-            {
-                "mode": "lines+markers" if len(front.metrics) == 2 else "markers",
-                "marker": {"color": COLOURS[1], "size": 9},
-                "line": {"color": COLOURS[1], "shape": "hv", "width": 1},
-            },
-        ),
-    ):
-        x, y = ([front.means[cell][at] for cell in cells] for at in (0, 1))
-        text = [names[cell] for cell in cells]
-        data.append({"type": "scatter", "x": x, "y": y, "text": text, "name": title, **look})
+
+    def points(cells: Iterable[int]) -> list[Point]:
+        found = [
+            Point(front.means[cell][0], front.means[cell][1], text=names[cell]) for cell in cells
+        ]
+        return sorted(found, key=lambda point: (point.x, -point.y))
+
+    best = points(front.cells)
+    others = Dots(
+        "dominated", 5, points(c for c in front.means if c not in front.cells), hollow=True
+    )
+    optimal: Series = (
+        Curve("Pareto-optimal", 1, best, steps=True)
+        if len(front.metrics) == 2
+        else Dots("Pareto-optimal", 1, best)
+    )
     first, second, *more = map(label_of, front.metrics)
     also = f" Also minimised: {', '.join(more)}." if more else ""
-    caption = f"Each point is the means of a cell; both metrics are minimised.{also}"
-    layout = _layout(first, second)
-    return Picture(f"{first} and {second}", caption, {"data": data, "layout": layout})
+    return Plot(
+        title=f"{first} and {second}",
+        caption=f"Each point is the means of a cell; both metrics are minimised.{also}",
+        x=value_axis_of(first, [mean[0] for mean in front.means.values()]),
+        y=value_axis_of(second, [mean[1] for mean in front.means.values()]),
+        series=[others, optimal],
+    )
 
 
-def _sensitivity(findings: Findings) -> Picture:
-    data = []
-    for number, metric in enumerate(findings.plan.study.metrics):
-        mine = [each for each in findings.influences if each.metric == metric]
-        bars = {"type": "bar", "name": label_of(metric), "x": [each.axis for each in mine]}
-        shares = [each.share for each in mine]
-        reach = {
-            "type": "data",
-            "array": [max(each.high - each.share, 0.0) for each in mine],
-            "arrayminus": [max(each.share - each.low, 0.0) for each in mine],
-        }
-        colour = {"marker": {"color": COLOURS[number % len(COLOURS)]}}
-        data.append({**bars, "y": shares, "error_y": reach, **colour})
-    layout = _layout("", "share of the variance between cells") | {"barmode": "group"}
-    layout["yaxis"] |= {"range": [0, 1], "tickformat": ".0%"}
-    caption = "Main effect of each setting; whiskers: 95 % confidence interval."
-    return Picture("Sensitivity", caption, {"data": data, "layout": layout})
-
-
-def _layout(x: str, y: str) -> Figure:
-    return {
-        "template": {"layout": {"colorway": list(COLOURS)}},
-        "margin": {"t": 20, "r": 20},
-        "hovermode": "closest",
-        "xaxis": {"title": {"text": x}, "gridcolor": "#e6e6e6"},
-        "yaxis": {"title": {"text": y}, "gridcolor": "#e6e6e6", "rangemode": "tozero"},
-        "plot_bgcolor": "#ffffff",
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-    }
+def _sensitivity(findings: Findings) -> Plot:
+    metrics = findings.plan.study.metrics
+    axes = list(dict.fromkeys(each.axis for each in findings.influences))
+    wide = 0.8 / len(metrics)
+    series = []
+    for number, metric in enumerate(metrics):
+        bars = []
+        for each in findings.influences:
+            if each.metric == metric:
+                begin = axes.index(each.axis) + 0.1 + number * wide
+                tip = f"{label_of(metric)}, {each.axis}: {each.share:.0%}"
+                bars.append(Bar(begin, begin + wide, 0, each.share, each.low, each.high, tip))
+        series.append(Bars(label_of(metric), number, bars))
+    percent = [(tenth / 10, f"{tenth * 10} %") for tenth in range(0, 11, 2)]
+    return Plot(
+        title="Sensitivity",
+        caption="Main effect of each setting; whiskers: 95 % confidence interval.",
+        x=category_axis("", axes),
+        y=Axis("share of the variance", 0, 1, percent),
+        series=series,
+    )

@@ -60,8 +60,8 @@ class StudyResult:
     """The output: a folder, or the URI of one."""
 
     engine: Engine
-    page: str | Path | None
-    """The page with pictures; None if plotly is not installed."""
+    page: str | Path
+    """The page with pictures."""
 
     def __repr__(self) -> str:
         """Return one line with the numbers of runs and cells."""
@@ -96,9 +96,8 @@ class StudyResult:
     def lines(self) -> Iterator[str]:
         """Yield the report as text."""
         yield from study_screen(self.findings)
-        missing = "none, plotly is missing: pip install 'rebalance-emulator[pictures]'"
         yield from ("", f"Engine:    {self.engine.words}", f"Folder:    {self.folder}")
-        yield f"Pictures:  {self.page or missing}"
+        yield f"Pictures:  {self.page}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of ``rebalance study --json``."""
@@ -269,25 +268,19 @@ def _run(rounds: _Rounds, work: Workspace, output: str | Path) -> StudyResult:
     store.delete_partial_files(work.folder)
     findings = find(work.folder, plan)
     write(findings, work.folder)
-    page = _write_page(findings, work.folder)
+    _write_page(findings, work.folder)
     work.publish()
     place = str(output) if is_uri(output) else work.folder
-    shown = None if page is None else _below(place, PAGE)
-    return StudyResult(findings=findings, folder=place, engine=work.engine, page=shown)
+    page = _below(place, PAGE)
+    return StudyResult(findings=findings, folder=place, engine=work.engine, page=page)
 
 
 def _below(folder: str | Path, name: str) -> str | Path:
     return folder / name if isinstance(folder, Path) else f"{folder.rstrip('/')}/{name}"
 
 
-def _write_page(findings: Findings, folder: Path) -> Path | None:
-    """Write the page with pictures, if plotly is installed."""
-    try:
-        from emulator.study.page import study_page  # noqa: PLC0415  plotly is optional
-    except ModuleNotFoundError as error:
-        if error.name != "plotly":
-            raise
-        return None
-    path = folder / PAGE
-    put(path, study_page(findings).encode())
-    return path
+def _write_page(findings: Findings, folder: Path) -> None:
+    """Write the page with pictures."""
+    from emulator.study.page import study_page  # noqa: PLC0415  only where results are written
+
+    put(folder / PAGE, study_page(findings).encode())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import emulator
 from emulator.logs.imports.assessing import HOUR_MS
@@ -18,7 +18,20 @@ from emulator.logs.imports.screen import (
     member_lines,
 )
 from emulator.logs.imports.values import GroupFindings
-from emulator.report.page import COLOURS, Figure, Page, Picture, Section, render
+from emulator.report.pages.charts import (
+    Axis,
+    Bar,
+    Bars,
+    Curve,
+    Dots,
+    Plot,
+    Point,
+    Series,
+    draw_plot,
+    time_axis,
+    value_axis_of,
+)
+from emulator.report.pages.page import Page, Part, render
 from emulator.report.wording import counted
 from emulator.versions import KAFKA
 
@@ -26,24 +39,22 @@ MOST_BARS: Final = 120
 MOST_GENERATIONS: Final = 2_000
 """Maximum number of generations drawn: the newest ones."""
 
-_GRID: Final = "#e6e6e6"
-_RED: Final = "#c8323c"
-
-_COLOUR_OF: Final = {
-    Reason.EXPIRED: _RED,
-    Reason.LATE_POLL: _RED,
-    Reason.GONE: COLOURS[1],
-    Reason.LEFT: COLOURS[4],
-    Reason.EMPTIED: COLOURS[4],
-    Reason.RESTARTED: COLOURS[3],
-    Reason.STATIC_REJOIN: COLOURS[3],
-    Reason.JOINED: COLOURS[2],
-    Reason.FORMED: COLOURS[2],
+_STYLE_OF: Final = {
+    Reason.EXPIRED: 6,
+    Reason.LATE_POLL: 6,
+    Reason.GONE: 1,
+    Reason.LEFT: 4,
+    Reason.EMPTIED: 4,
+    Reason.RESTARTED: 3,
+    Reason.STATIC_REJOIN: 3,
+    Reason.JOINED: 2,
+    Reason.FORMED: 2,
 }
-_OTHER: Final = COLOURS[5]
+_OTHER: Final = 5
+_REWIND: Final = 6
 
 
-def pictures_of(found: GroupFindings) -> Iterator[Picture]:
+def pictures_of(found: GroupFindings) -> Iterator[Plot]:
     """Yield the charts of a group, without those that would be empty."""
     if found.changes:
         yield _generations(found)
@@ -58,146 +69,129 @@ def pictures_of(found: GroupFindings) -> Iterator[Picture]:
 # -- generations -----------------------------------------------------------------------------------
 
 
-def _generations(found: GroupFindings) -> Picture:
+def _generations(found: GroupFindings) -> Plot:
     changes = found.changes[-MOST_GENERATIONS:]
-    times = [iso(each.change.place.at_ms) for each in changes]
-    members = [each.change.members for each in changes]
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [*times, iso(found.pace.last_ms)],
-        "y": [*members, members[-1]],
-        "line": {"color": COLOURS[0], "shape": "hv"},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    data = [line, *_marks(changes)]
-    bands = [
-        {
-            "type": "rect",
-            "xref": "x",
-            "yref": "paper",
-            "x0": iso(deploy.from_ms),
-            "x1": iso(deploy.to_ms),
-            "y0": 0,
-            "y1": 1,
-            "fillcolor": f"{COLOURS[3]}22",
-            "line": {"width": 0},
-        }
-        for deploy in found.deploys
-    ]
-    layout = _layout("", "members") | {"shapes": bands}
+    members = [Point(each.change.place.at_ms, each.change.members) for each in changes]
+    members.append(Point(found.pace.last_ms, changes[-1].change.members))
+    series: list[Series] = [Curve("", 0, members, steps=True, markers=False), *_marks(changes)]
     words = (
-        "The line is the number of members; each dot is a generation or epoch, coloured by its "
-        "probable reason. Shaded: probably a deploy."
+        "The line is the number of members; each dot is a generation or epoch, by its probable "
+        "reason. Shaded: probably a deploy."
     )
     left_out = len(found.changes) - len(changes)
     more = f" {left_out} older ones are not drawn; rebalances.parquet has them." if left_out else ""
-    return Picture("Generations", words + more, {"data": data, "layout": layout})
+    return Plot(
+        title="Generations",
+        caption=words + more,
+        x=_times([point.x for point in members]),
+        y=value_axis_of("members", [point.y for point in members]),
+        series=series,
+        bands=[(deploy.from_ms, deploy.to_ms) for deploy in found.deploys],
+    )
 
 
-def _marks(changes: tuple[Explained, ...]) -> Iterator[Figure]:
+def _times(at_ms: Sequence[float]) -> Axis:
+    return time_axis(int(min(at_ms)), int(max(at_ms)))
+
+
+def _marks(changes: tuple[Explained, ...]) -> Iterator[Dots]:
     for reason in dict.fromkeys(each.reason for each in changes):
-        mine = [each for each in changes if each.reason is reason]
-        yield {
-            "type": "scatter",
-            "mode": "markers",
-            "name": str(reason),
-            "x": [iso(each.change.place.at_ms) for each in mine],
-            "y": [each.change.members for each in mine],
-            "text": [f"generation {each.change.epoch}: {each.words}" for each in mine],
-            "hovertemplate": "%{text}<br>%{x}<extra></extra>",
-            "marker": {"color": _COLOUR_OF.get(reason, _OTHER), "size": 9},
-        }
+        points = [
+            Point(
+                each.change.place.at_ms,
+                each.change.members,
+                text=f"generation {each.change.epoch}: {each.words}, {iso(each.change.place.at_ms)}",
+            )
+            for each in changes
+            if each.reason is reason
+        ]
+        yield Dots(str(reason), _STYLE_OF.get(reason, _OTHER), points)
 
 
 # -- rebalances an hour ----------------------------------------------------------------------------
 
 
-def _rebalances_an_hour(found: GroupFindings) -> Picture:
+def _rebalances_an_hour(found: GroupFindings) -> Plot:
     counts = Counter(
         (each.reason, each.change.place.at_ms // HOUR_MS)
         for each in found.changes
         if each.is_rebalance
     )
-    data = [
-        {
-            "type": "bar",
-            "name": str(reason),
-            "x": [iso(hour * HOUR_MS) for each, hour in sorted(counts) if each is reason],
-            "y": [counts[each] for each in sorted(counts) if each[0] is reason],
-            "width": HOUR_MS,
-            "offset": 0,
-            "marker": {"color": _COLOUR_OF.get(reason, _OTHER)},
-        }
-        for reason, _ in found.pace.reasons
-    ]
-    words = "Rebalances per hour, by probable reason. UTC."
-    layout = _layout("", "rebalances in the hour") | {"barmode": "stack"}
-    return Picture("Rebalances an hour", words, {"data": data, "layout": layout})
+    tops: Counter[int] = Counter()
+    series = []
+    for reason, _ in found.pace.reasons:
+        bars = []
+        for hour in sorted(hour for each, hour in counts if each is reason):
+            base, number = tops[hour], counts[reason, hour]
+            tops[hour] += number
+            tip = f"{reason}: {number}, from {iso(hour * HOUR_MS)}"
+            begin = hour * HOUR_MS
+            bars.append(Bar(begin, begin + HOUR_MS, base, base + number, text=tip))
+        series.append(Bars(str(reason), _STYLE_OF.get(reason, _OTHER), bars))
+    return Plot(
+        title="Rebalances an hour",
+        caption="Rebalances per hour, by probable reason. UTC.",
+        x=_times([at for hour in tops for at in (hour * HOUR_MS, (hour + 1) * HOUR_MS)]),
+        y=value_axis_of("rebalances in the hour", list(tops.values())),
+        series=series,
+    )
 
 
 # -- committed offsets -----------------------------------------------------------------------------
 
 
-def _offsets(found: GroupFindings) -> Picture:
-    data = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": f"{curve.topic}-{curve.partition}",
-            "x": [iso(at_ms) for at_ms, _ in curve.points],
-            "y": [offset for _, offset in curve.points],
-            "line": {"color": COLOURS[number % len(COLOURS)], "width": 1.5},
-        }
+def _offsets(found: GroupFindings) -> Plot:
+    series: list[Series] = [
+        Curve(
+            f"{curve.topic}-{curve.partition}",
+            number,
+            [Point(at_ms, offset) for at_ms, offset in curve.points],
+            markers=False,
+        )
         for number, curve in enumerate(found.curves)
     ]
     drawn = {(curve.topic, curve.partition) for curve in found.curves}
     back = [each for each in found.rewinds if (each.topic, each.partition) in drawn]
     if back:
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "rewind",
-                "x": [iso(each.at_ms) for each in back],
-                "y": [each.to_offset for each in back],
-                "text": [
-                    f"{each.topic}-{each.partition}: {each.from_offset:,} to {each.to_offset:,}, "
-                    f"{each.member or 'no owner'}, generation {each.epoch}"
-                    for each in back
-                ],
-                "hovertemplate": "%{text}<br>%{x}<extra></extra>",
-                "marker": {"color": _RED, "size": 11, "symbol": "triangle-down"},
-            }
-        )
+        points = [
+            Point(
+                each.at_ms,
+                each.to_offset,
+                text=f"{each.topic}-{each.partition}: {each.from_offset:,} to {each.to_offset:,}, "
+                f"{each.member or 'no owner'}, generation {each.epoch}, {iso(each.at_ms)}",
+            )
+            for each in back
+        ]
+        series.append(Dots("rewind", _REWIND, points))
     left_out = len(found.partitions) - len(found.curves)
     more = f" {left_out} partitions that advanced less are not drawn." if left_out else ""
-    words = f"By partition, downsampled. Red: an offset went backwards.{more}"
-    return Picture(
-        "Committed offsets", words, {"data": data, "layout": _layout("", "committed offset")}
+    places = [point for curve in found.curves for point in curve.points]
+    return Plot(
+        title="Committed offsets",
+        caption=f"By partition, downsampled. Marks: an offset went backwards.{more}",
+        x=_times([at_ms for at_ms, _ in places]),
+        y=value_axis_of("committed offset", [offset for _, offset in places]),
+        series=series,
     )
 
 
 # -- cadence ---------------------------------------------------------------------------------------
 
 
-def _cadence(found: GroupFindings) -> Picture:
-    bars = _coarse(found.intervals_ms)
-    data = [
-        {
-            "type": "bar",
-            "x": [low / 1000 for low, _, _ in bars],
-            "width": [(high - low) / 1000 for low, high, _ in bars],
-            "offset": 0,
-            "y": [times for _, _, times in bars],
-            "marker": {"color": COLOURS[0]},
-            "hovertemplate": "from %{x:.4~g} s: %{y}<extra></extra>",
-        }
+def _cadence(found: GroupFindings) -> Plot:
+    bars = [
+        Bar(low / 1000, high / 1000, 0, times, text=f"from {low / 1000:.4g} s: {times}")
+        for low, high, times in _coarse(found.intervals_ms)
     ]
-    layout = _layout("time between two commits of a partition by one owner (s)", "times")
-    words = "Histogram of the time between two commits of a partition."
-    return Picture("Commit cadence", words, {"data": data, "layout": layout})
+    return Plot(
+        title="Commit cadence",
+        caption="Histogram of the time between two commits of a partition.",
+        x=value_axis_of(
+            "time between two commits of a partition by one owner (s)", [bar.end for bar in bars]
+        ),
+        y=value_axis_of("times", [bar.value for bar in bars]),
+        series=[Bars("", 0, bars)],
+    )
 
 
 def _coarse(intervals_ms: tuple[tuple[int, int], ...]) -> list[tuple[int, int, int]]:
@@ -208,18 +202,6 @@ def _coarse(intervals_ms: tuple[tuple[int, int], ...]) -> list[tuple[int, int, i
     for low, times in intervals_ms:
         counts[low // width] = counts.get(low // width, 0) + times
     return [(bar * width, (bar + 1) * width, counts[bar]) for bar in sorted(counts)]
-
-
-def _layout(x: str, y: str) -> dict[str, Any]:
-    return {
-        "template": {"layout": {"colorway": list(COLOURS)}},
-        "margin": {"t": 20, "r": 20},
-        "hovermode": "closest",
-        "xaxis": {"title": {"text": x}, "gridcolor": _GRID},
-        "yaxis": {"title": {"text": y}, "gridcolor": _GRID},
-        "plot_bgcolor": "#ffffff",
-        "legend": {"orientation": "h", "y": 1.12},
-    }
 
 
 MOST_DRAWN: Final = 12
@@ -235,7 +217,7 @@ def findings_page(shortlist: Shortlist) -> str:
         Page(
             title=TITLE,
             facts=_facts(shortlist),
-            sections=[_section(found) for found in groups],
+            parts=[_part(place, found) for place, found in enumerate(groups)],
             text="\n".join(findings_screen(shortlist)),
         )
     )
@@ -253,10 +235,14 @@ def _facts(shortlist: Shortlist) -> str:
     return " | ".join(parts)
 
 
-def _section(found: GroupFindings) -> Section:
+def _part(place: int, found: GroupFindings) -> Part:
     texts = [("", "\n".join(list(group_lines(found))[1:]))]
     if members := "\n".join(member_lines(found)):
         texts.append(("Commits by member", members))
-    return Section(
-        title=found.group, facts=headline(found), texts=texts, pictures=list(pictures_of(found))
+    return Part(
+        title=found.group,
+        anchor=f"group-{place}",
+        facts=headline(found),
+        texts=texts,
+        charts=list(map(draw_plot, pictures_of(found))),
     )

@@ -105,6 +105,9 @@ class Part:
     anchor: str = ""
     facts: str = ""
     paragraphs: Sequence[str] = ()
+    texts: Sequence[tuple[str, str]] = ()
+    """Preformatted texts, each below a heading that may be empty."""
+
     figures: Sequence[Figure] = ()
     has_key: bool = False
     """Whether the meaning of all shapes of a timeline follows the figures."""
@@ -113,8 +116,6 @@ class Part:
     tables: Sequence[Table] = ()
     entries: Sequence[EntryDetails] = ()
     items: Sequence[str] = ()
-    texts: Sequence[tuple[str, str]] = ()
-    """Preformatted texts, each below a heading that may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

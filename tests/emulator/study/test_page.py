@@ -1,16 +1,16 @@
-"""The page of a study: pictures that plotly takes, and nothing from anywhere."""
+"""The page of a study: pictures as SVG, and nothing from anywhere."""
 
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 
-import plotly.graph_objects as go
 import pytest
 
-from emulator.report.page import plotly_script
+from emulator.report.pages.charts import Curve, HeatMap
 from emulator.study import store
 from emulator.study.findings import find
-from emulator.study.page import pictures, study_page
+from emulator.study.page import drawn, pictures, study_page
 from emulator.study.screen import study_screen
 
 from .samples import plan_of, study_of, tasks_of
@@ -41,12 +41,24 @@ def findings(request, tmp_path_factory):
     return find(folder, plan)
 
 
-def test_every_picture_is_one_that_plotly_takes(findings):
-    """It refuses what it does not know."""
+def test_every_picture_can_be_drawn(findings):
+    """As well-formed SVG with shapes in it."""
     shown = list(pictures(findings))
 
     assert len(shown) >= len(findings.plan.study.metrics) + 1
-    assert all(go.Figure(picture.figure).data for picture in shown)
+    for picture in shown:
+        figure = ET.fromstring(drawn(picture).figure)
+        assert [each.tag for each in figure.iter() if each.tag in {"rect", "path", "polyline"}]
+
+
+def test_heat_maps_of_a_metric_share_one_scale(findings):
+    """So that the panels of two protocols can be compared."""
+    maps = [picture for picture in pictures(findings) if isinstance(picture, HeatMap)]
+    by_metric = {}
+    for each in maps:
+        by_metric.setdefault(each.title.split(":")[0], set()).add(each.scale)
+
+    assert all(len(scales) == 1 for scales in by_metric.values())
 
 
 def test_the_page_loads_nothing(findings):
@@ -58,20 +70,25 @@ def test_the_page_loads_nothing(findings):
     assert "default-src 'none'" in page
 
 
-def test_nothing_uploads_a_picture(findings):
-    """Plotly has a tool for that."""
+def test_nothing_is_uploaded_and_the_page_is_small(findings):
+    """Charts are shapes; no script draws them."""
     page = study_page(findings)
 
     assert "form-action 'none'" in page
-    assert '"modeBarButtonsToRemove": ["sendChartToCloud"' in page
+    assert len(page.encode()) < 1_500_000
 
 
 def test_no_band_goes_below_nothing(findings):
     """Few seeds have wide intervals, and no run repeats less than no record."""
-    curves = [trace for picture in pictures(findings) for trace in picture.figure["data"]]
-    below = [trace for trace in curves if trace.get("hoverinfo") == "skip"]
+    curves = [
+        series
+        for picture in pictures(findings)
+        if not isinstance(picture, HeatMap)
+        for series in picture.series
+        if isinstance(series, Curve)
+    ]
 
-    assert all(value >= 0 for trace in below for value in trace["y"])
+    assert all(point.low is None or point.low >= 0 for curve in curves for point in curve.points)
 
 
 def test_the_page_is_the_same_every_time(findings):
@@ -85,12 +102,3 @@ def test_the_screen_has_every_metric_and_fits(findings):
 
     assert "reprocessed (records)" in lines
     assert any(line.startswith("In brackets") for line in lines)
-
-
-def test_plotlys_script_is_in_it_whole():
-    """But for the schemes of addresses."""
-    script = plotly_script()
-
-    assert len(script) > 1_000_000
-    assert "newPlot" in script
-    assert "</script" not in script

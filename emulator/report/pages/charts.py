@@ -1,0 +1,387 @@
+"""Draw charts as SVG: curves with bands, points with whiskers, bars, heat maps.
+
+Each series has a colour and also a dash and a marker of its own. The legend is text beside the
+chart, so that it covers nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from emulator.report.pages.drawing import (
+    LABELS_WIDTH,
+    TimeScale,
+    element,
+    number,
+    text,
+    title,
+    value_axis,
+    value_ticks,
+)
+from emulator.report.pages.page import Chart, swatch
+from emulator.report.wording import figure
+
+WIDTH: Final = 1_000
+HEIGHT: Final = 300
+BELOW: Final = 44
+ABOVE: Final = 14
+"""Pixels of a chart: its width and height, and the parts for the horizontal axis and above."""
+
+STYLES: Final = 8
+"""The number of colours of series."""
+
+MARKERS: Final = (
+    "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
+    "M-3.5 -3.5h7v7h-7z",
+    "M0 -4.5L4.5 4H-4.5Z",
+    "M0 -5L5 0L0 5L-5 0Z",
+)
+
+
+class Axis(NamedTuple):
+    """An axis: its title, its ends, and its ticks with their labels."""
+
+    title: str
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]
+    is_log: bool = False
+    is_category: bool = False
+
+    def share(self, value: float) -> float:
+        """Return where a value is: 0 at the low end, 1 at the high end."""
+        low, high = self.low, self.high
+        if self.is_log:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return (value - low) / (high - low) if high > low else 0.5
+
+
+def value_axis_of(name: str, values: Sequence[float]) -> Axis:
+    """Return a linear axis from 0, or from the least value if that is negative."""
+    high, low = max([*values, 0.0]), min([*values, 0.0])
+    span = high - low or 1.0
+    ticks = value_ticks(span)
+    step = ticks[1] if len(ticks) > 1 else span
+    low = math.floor(low / step) * step
+    places = [low + step * place for place in range(round((high - low) // step) + 1)]
+    return Axis(name, low, max(high, low + step), [(at, figure(at)) for at in places])
+
+
+def category_axis(name: str, labels: Sequence[str]) -> Axis:
+    """Return an axis of names; the place of the n-th is n + 0.5."""
+    ticks = [(place + 0.5, label) for place, label in enumerate(labels)]
+    return Axis(name, 0, max(len(labels), 1), ticks, is_category=True)
+
+
+def time_axis(begin_ms: int, end_ms: int) -> Axis:
+    """Return an axis of times since 1970 in milliseconds, labelled in UTC."""
+    scale = TimeScale(begin_ms * 1_000, max(end_ms, begin_ms + 1) * 1_000, 1)
+    ticks = [at_us // 1_000 for at_us in scale.ticks(7)]
+    is_long = end_ms - begin_ms > _DAY_MS
+    return Axis("", begin_ms, max(end_ms, begin_ms + 1), [(at, _time(at, is_long)) for at in ticks])
+
+
+_DAY_MS: Final = 86_400_000
+
+
+def _time(at_ms: int, is_long: bool) -> str:
+    from datetime import UTC, datetime, timedelta  # noqa: PLC0415  only charts over time
+
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
+    return f"{moment:%m-%d %H:%M}" if is_long else f"{moment:%H:%M:%S}"
+
+
+class Point(NamedTuple):
+    """A point, with an interval around its value, and a tool tip."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+
+
+class Bar(NamedTuple):
+    """A bar between two places, from a base to a value, with an interval around the value."""
+
+    begin: float
+    end: float
+    base: float
+    value: float
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Points connected by lines; with intervals, a band behind them."""
+
+    name: str
+    style: int
+    points: Sequence[Point]
+    steps: bool = False
+    """Whether a value holds until the next point."""
+
+    markers: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Points that are not connected."""
+
+    name: str
+    """Empty: not in the legend."""
+
+    style: int
+    points: Sequence[Point]
+    hollow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars of one colour."""
+
+    name: str
+    style: int
+    bars: Sequence[Bar]
+
+
+Series = Curve | Dots | Bars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A chart that is not drawn yet."""
+
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    series: Sequence[Series]
+    bounds: Sequence[float] = ()
+    """Values with a line across."""
+
+    bands: Sequence[tuple[float, float]] = ()
+    """Parts of the horizontal axis that are shaded."""
+
+
+def draw_plot(plot: Plot) -> Chart:
+    """Return a plot as SVG."""
+
+    def x_of(value: float) -> float:
+        return 12 + plot.x.share(value) * (WIDTH - 24)
+
+    def y_of(value: float) -> float:
+        return ABOVE + (1 - plot.y.share(value)) * HEIGHT
+
+    place = x_of, y_of
+    words = dict(plot.y.ticks)
+    lines, labels = value_axis([at for at, _ in plot.y.ticks], y_of, WIDTH, lambda at: words[at])
+    drawn = [lines, *_horizontal(plot.x, x_of)]
+    for begin, end in plot.bands:
+        shape = {"x": x_of(begin), "width": max(x_of(end) - x_of(begin), 1)}
+        drawn.append(element("rect", class_="rebalance", y=ABOVE, height=HEIGHT, **shape))
+    drawn += [_DRAWERS[type(series)](series, *place) for series in plot.series]
+    for bound in plot.bounds:
+        y = y_of(bound)
+        drawn.append(element("line", x1=0, x2=WIDTH, y1=y, y2=y, class_="bound"))
+    titles = _vertical_title(plot.y.title)
+    return _chart(plot.title, plot.caption, titles + labels, "".join(drawn), legend_of(plot.series))
+
+
+def _chart(
+    heading: str, caption: str, labels: str, drawn: str, legend: Sequence[tuple[str, str]]
+) -> Chart:
+    height = ABOVE + HEIGHT + BELOW
+    box = f"{number(WIDTH)} {number(height)}"
+    return Chart(
+        title=heading,
+        caption=caption,
+        labels=element(
+            "svg",
+            labels,
+            class_="labels",
+            width=LABELS_WIDTH,
+            height=height,
+            viewBox=f"0 0 {LABELS_WIDTH} {number(height)}",
+            aria_hidden="true",
+        ),
+        figure=element(
+            "svg",
+            drawn,
+            class_="figure",
+            width=WIDTH,
+            height=height,
+            viewBox=f"0 0 {box}",
+            role="group",
+            aria_label=heading,
+        ),
+        legend=legend,
+    )
+
+
+def _vertical_title(words: str) -> str:
+    turned = f"rotate(-90 14 {ABOVE + HEIGHT / 2})"
+    place = {"transform": turned, "text_anchor": "middle", "class_": "part"}
+    return text(14, ABOVE + HEIGHT / 2, words, **place)
+
+
+def _horizontal(axis: Axis, x_of: Callable[[float], float]) -> Iterator[str]:
+    """Yield ticks and title of a horizontal axis; labels that would overlap are left out."""
+    y, free = ABOVE + HEIGHT, -math.inf
+    yield element("line", x1=0, x2=WIDTH, y1=y, y2=y, class_="axis")
+    for value, label in axis.ticks:
+        x, half = x_of(value), 3.2 * len(label)
+        yield element("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axis")
+        if x - half >= free:
+            anchor = "start" if x < half else "end" if x > WIDTH - half else "middle"
+            yield text(x, y + 16, label, class_="tick", text_anchor=anchor)
+            free = x + half + 6
+    yield text(WIDTH / 2, y + 36, axis.title, class_="part", text_anchor="middle")
+
+
+def legend_of(series: Sequence[Series]) -> list[tuple[str, str]]:
+    """Return a swatch and a name for each named series."""
+    return [(_swatch(each), each.name) for each in series if each.name]
+
+
+def _swatch(series: Series) -> str:
+    if isinstance(series, Bars):
+        return swatch(element("rect", x=1, y=1, width=26, height=12, class_=f"f{_style(series)}"))
+    line = element("polyline", points="0,7 28,7", class_=f"curve l{_style(series)}")
+    dot = _marker(series.style, 14, 7, hollow=isinstance(series, Dots) and series.hollow)
+    return swatch((line if isinstance(series, Curve) else "") + dot)
+
+
+def _style(series: Series) -> int:
+    return series.style % STYLES
+
+
+Place = Callable[[float], float]
+
+
+def _draw_curve(curve: Curve, x_of: Place, y_of: Place) -> str:
+    style = _style(curve)
+    banded = [point for point in curve.points if point.low is not None and point.high is not None]
+    drawn = []
+    if len(banded) > 1:
+        upper = [(point.x, point.high or 0.0) for point in banded]
+        lower = [(point.x, point.low or 0.0) for point in reversed(banded)]
+        area = " ".join(f"{number(x_of(x))},{number(y_of(y))}" for x, y in [*upper, *lower])
+        drawn.append(element("polygon", points=area, class_=f"band f{style}"))
+    places = [(x_of(point.x), y_of(point.y)) for point in curve.points]
+    if curve.steps:
+        places = list(_stairs(places))
+    line = " ".join(f"{number(x)},{number(y)}" for x, y in places)
+    drawn.append(element("polyline", points=line, class_=f"curve l{style}"))
+    if curve.markers:
+        drawn.append(_draw_dots(Dots("", curve.style, curve.points), x_of, y_of))
+    return "".join(drawn)
+
+
+def _stairs(places: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    for before, after in pairwise(places):
+        yield before
+        yield after[0], before[1]
+    yield from places[-1:]
+
+
+def _draw_dots(dots: Dots, x_of: Place, y_of: Place) -> str:
+    drawn = []
+    for point in dots.points:
+        x, y = x_of(point.x), y_of(point.y)
+        drawn.append(_marker(dots.style, x, y, hollow=dots.hollow, tip=point.text))
+    return "".join(drawn)
+
+
+def _marker(style: int, x: float, y: float, *, hollow: bool, tip: str = "") -> str:
+    kind = f"dot h{style % STYLES}" if hollow else f"dot f{style % STYLES}"
+    place = f"translate({number(x)} {number(y)})"
+    shape = MARKERS[style % len(MARKERS)]
+    return element("path", title(tip) if tip else "", d=shape, transform=place, class_=kind)
+
+
+def _draw_bars(bars: Bars, x_of: Place, y_of: Place) -> str:
+    drawn = []
+    for bar in bars.bars:
+        x, top, bottom = x_of(bar.begin), y_of(bar.value), y_of(bar.base)
+        shape = {"x": x, "width": max(x_of(bar.end) - x - 0.5, 0.5), "y": min(top, bottom)}
+        tip = title(bar.text) if bar.text else ""
+        height = max(abs(bottom - top), 0.5)
+        drawn.append(
+            element("rect", tip, height=height, class_=f"bar f{bars.style % STYLES}", **shape)
+        )
+        if bar.low is not None and bar.high is not None and bar.low != bar.high:
+            middle = (x + x_of(bar.end)) / 2
+            ends = {"y1": y_of(bar.low), "y2": y_of(bar.high)}
+            kinds = ("whisker-halo", "whisker")
+            drawn += [element("line", x1=middle, x2=middle, class_=kind, **ends) for kind in kinds]
+    return "".join(drawn)
+
+
+_DRAWERS: Final[dict[type, Callable[..., str]]] = {
+    Curve: _draw_curve,
+    Dots: _draw_dots,
+    Bars: _draw_bars,
+}
+
+
+class HeatMap(NamedTuple):
+    """Values by row and column; None: there is none."""
+
+    title: str
+    caption: str
+    across: Axis
+    up: Axis
+    values: Sequence[Sequence[float | None]]
+    scale: tuple[float, float]
+    """Of the colours; the same for all panels of a metric."""
+
+
+HEAT_STEPS: Final = 8
+
+
+def draw_heat_map(heat: HeatMap) -> Chart:
+    """Return a heat map as SVG, with its values written in the cells."""
+    wide = WIDTH / max(len(heat.across.ticks), 1)
+    tall = HEIGHT / max(len(heat.up.ticks), 1)
+    drawn, labels = [], [_vertical_title(heat.up.title)]
+    for row, (_, name) in enumerate(heat.up.ticks):
+        y = ABOVE + HEIGHT - (row + 1) * tall
+        middle = {"class_": "tick", "text_anchor": "end"}
+        labels.append(text(LABELS_WIDTH - 6, y + tall / 2 + 4, name[:16], **middle))
+        for column, value in enumerate(heat.values[row]):
+            if value is not None:
+                drawn.append(_cell(column * wide, y, wide, tall, value, heat.scale))
+    drawn += _horizontal(heat.across, lambda value: value * wide)
+    return _chart(heat.title, heat.caption, "".join(labels), "".join(drawn), _heat_legend(heat))
+
+
+def _cell(
+    x: float, y: float, wide: float, tall: float, value: float, scale: tuple[float, float]
+) -> str:
+    step = _heat_step(value, scale)
+    shape = {"x": x + 0.5, "y": y + 0.5, "width": wide - 1, "height": tall - 1}
+    words = text(x + wide / 2, y + tall / 2 + 4, figure(value), class_=f"in-heat{step}")
+    return element("rect", class_=f"heat{step}", **shape) + words
+
+
+def _heat_step(value: float, scale: tuple[float, float]) -> int:
+    low, high = scale
+    if high <= low:
+        return 0
+    return min(int((value - low) / (high - low) * HEAT_STEPS), HEAT_STEPS - 1)
+
+
+def _heat_legend(heat: HeatMap) -> list[tuple[str, str]]:
+    low, high = heat.scale
+    ends = ((0, f"from {figure(low)}"), (HEAT_STEPS - 1, f"to {figure(high)}"))
+    return [
+        (swatch(element("rect", x=1, y=1, width=26, height=12, class_=f"heat{step}")), words)
+        for step, words in ends
+    ]
