@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from emulator.cli.options import Examples, catalogue_names, with_examples
-from emulator.cli.output import say
+from emulator.cli.output import say, say_all, say_report
+from emulator.scenario.families import SUBJECTS, Family
 
 if TYPE_CHECKING:
     from emulator.scenario.catalogue import Entry
@@ -22,6 +27,7 @@ def register(app: typer.Typer) -> None:
     """Add the command and its two verbs to the application."""
     scenarios = typer.Typer(
         name="scenarios",
+        cls=Searching,
         help=with_examples(list_all, EXAMPLES),
         short_help="List, show and copy the scenarios of the catalogue.",
         invoke_without_command=True,
@@ -35,37 +41,87 @@ def register(app: typer.Typer) -> None:
 
 EXAMPLES: Examples = (
     ("all scenarios, each with the question it answers", "rebalance scenarios"),
+    (
+        "those about a word, or a family",
+        "rebalance scenarios crash; rebalance scenarios --family deploys",
+    ),
+    ("those of a protocol, with a setting", "rebalance scenarios max.poll --protocol consumer"),
     ("one of them", "rebalance scenarios show member-crashes"),
     ("copy one, to change and run it", "rebalance scenarios copy member-crashes my-crash.toml"),
 )
 AsLines = Annotated[bool, typer.Option("--json", help="Print one JSON line per scenario.")]
 
 
+FamilyOption = Annotated[
+    Family | None,
+    typer.Option("--family", metavar="FAMILY", help=f"Only a family: {', '.join(Family)}."),
+]
+
+
+class Protocol(StrEnum):
+    """The values of group.protocol."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
+ProtocolOption = Annotated[
+    Protocol | None, typer.Option("--protocol", help="Only scenarios with this group.protocol.")
+]
+
+
+class Searching(TyperGroup):
+    """A group of commands that takes other words as words to search for."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first word names, or the list with all words."""
+        known = args[0] in self.commands or args[0].startswith("-")
+        return super().resolve_command(ctx, args if known else ["list", *args])
+
+
 def list_all(
     context: typer.Context,
+    family: FamilyOption = None,
+    protocol: ProtocolOption = None,
     as_json: AsLines = False,
 ) -> None:
-    """List, show and copy the scenarios of the catalogue."""
+    """List, show and copy the scenarios of the catalogue; words after it search them.
+
+    rebalance scenarios WORD... lists those whose name or file has all the words.
+    """
     if context.invoked_subcommand is None:
-        _list(as_json)
+        _list((), family, protocol, as_json)
 
 
-def list_again(as_json: AsLines = False) -> None:
-    """List the scenarios, each with the question it answers."""
-    _list(as_json)
+def list_again(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Words of the name or the file, all of them.")
+    ] = None,
+    family: FamilyOption = None,
+    protocol: ProtocolOption = None,
+    as_json: AsLines = False,
+) -> None:
+    """List the scenarios by family, each with the question it answers."""
+    _list(words or (), family, protocol, as_json)
 
 
-def _list(as_json: bool) -> None:
+def _list(words: Sequence[str], family: Family | None, protocol: str | None, as_json: bool) -> None:
     from emulator.scenario import catalogue
 
-    entries = [catalogue.entry(name) for name in catalogue.names()]
-    for entry in entries:
-        say(json.dumps(asdict(entry)) if as_json else _for_people(entry))
+    entries = catalogue.search(words, family, protocol)
+    if as_json:
+        say_all(json.dumps(asdict(entry)) for entry in entries)
+    else:
+        say_report(_for_people(entries))
 
 
-def _for_people(entry: Entry) -> str:
-    about = "\n".join(f"    {line}" for line in entry.about)
-    return f"{entry.name}\n{about}"
+def _for_people(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield the entries below the headings of their families."""
+    for family, members in groupby(entries, key=lambda entry: entry.family):
+        yield f"{family}: {SUBJECTS[family]}"
+        for entry in members:
+            yield f"  {entry.name}"
+            yield from (f"      {line}" for line in entry.about)
 
 
 def show(name: Name) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.scenario.families import Family, family_of
 from emulator.scenario.load import read_toml
+from emulator.scenario.part import Document
 from emulator.scenario.problems import Problem, ScenarioError, hint
+
+_PROTOCOL = re.compile(r"^[^#\n]*group\.protocol\W{1,5}(classic|consumer)\b", re.MULTILINE)
 
 FOLDER = Path(__file__).parent.parent / "scenarios"
 
@@ -22,6 +28,11 @@ class Entry:
 
     source: str
     """The public issue thread it comes from; empty if it comes from none."""
+
+    family: Family
+
+    protocols: tuple[str, ...]
+    """Values of ``group.protocol`` that it has, variants and deploys included."""
 
 
 def names() -> list[str]:
@@ -54,7 +65,47 @@ def entry(name: str) -> Entry:
         about.append(line.removeprefix("#").strip())
     links = [line for line in about if line.startswith("https://")]
     words = tuple(line for line in about if line not in links)
-    return Entry(name, str(read_toml(text, name)["title"]), words, "".join(links[:1]))
+    document = read_toml(text, name)
+    return Entry(
+        name=name,
+        title=str(document["title"]),
+        about=words,
+        source="".join(links[:1]),
+        family=family_of(name),
+        protocols=_protocols(text, document),
+    )
+
+
+def search(
+    words: Sequence[str], family: Family | None = None, protocol: str | None = None
+) -> list[Entry]:
+    """Return the scenarios whose text has all *words*, by family and name.
+
+    The text is the name, the family and the whole file: descriptions, verbs and settings. Raise
+    ScenarioError, with the closest name, if there is none.
+    """
+    texts = {name: f"{name} {family_of(name)} {read(name)}".lower() for name in names()}
+    entries = [
+        entry(name) for name, text in texts.items() if all(word.lower() in text for word in words)
+    ]
+    found = [
+        each
+        for each in entries
+        if family in (None, each.family) and (protocol is None or protocol in each.protocols)
+    ]
+    if not found:
+        near = hint(" ".join(words), names()) or "; rebalance scenarios lists them"
+        asked = ", ".join(filter(None, [" ".join(words), family, protocol]))
+        raise ScenarioError("catalogue", [Problem("", f"no scenario is about {asked}{near}")])
+    order = list(Family)
+    return sorted(found, key=lambda each: (order.index(each.family), each.name))
+
+
+def _protocols(text: str, document: Document) -> tuple[str, ...]:
+    """Return the protocols of the groups, and the other one if a deploy or variant has it."""
+    settings = [group.get("settings", {}) for group in document["group"]]
+    own = {str(each.get("group.protocol", "classic")) for each in settings}
+    return tuple(sorted(own | set(_PROTOCOL.findall(text))))
 
 
 def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:

@@ -22,7 +22,7 @@ from .commands import changed, rebalance, written
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = [
-    *("run", "compare", "study", "explain", "assign", "log", "import", "audit", "verify"),
+    *("run", "compare", "study", "explain", "ledger", "assign", "log", "import", "audit", "verify"),
     *("scenarios", "schema"),
 ]
 SCRIPT = str(Path(sys.executable).parent / "rebalance")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.scenario import catalogue
+from emulator.scenario import catalogue, families
 from emulator.scenario.load import load
 from emulator.scenario.problems import ScenarioError
 
@@ -83,3 +83,42 @@ def test_a_copy_to_nowhere_is_refused(tmp_path):
         catalogue.copy("quiet", tmp_path / "no" / "such" / "folder.toml")
 
     assert [] == list(tmp_path.iterdir())
+
+
+def test_every_scenario_has_one_family():
+    """A new scenario is added to one; a family has no name that does not exist."""
+    listed = " ".join(families._NAMES.values()).split()
+
+    assert sorted(listed) == catalogue.names()
+    assert families.SUBJECTS.keys() == families._NAMES.keys() == set(families.Family)
+
+
+@pytest.mark.parametrize(
+    ("words", "family", "protocol", "expected"),
+    [
+        (["POISON", "skipped"], None, None, ["record-skipped"]),
+        (["migrations", "canary"], None, None, ["migration-no-way-back"]),
+        (["eager", "KIP848"], families.Family.DEPLOYS, "consumer", ["rolling-restart-kip848"]),
+        ([], families.Family.UNDISTURBED, "classic", ["quiet"]),
+    ],
+)
+def test_scenarios_are_found_by_word_family_and_protocol(words, family, protocol, expected):
+    """All of them must fit."""
+    found = [entry.name for entry in catalogue.search(words, family, protocol)]
+
+    assert found == expected
+
+
+def test_both_protocols_of_a_migration_are_known():
+    """One of them is in its deploy."""
+    assert catalogue.entry("migration-there-and-back").protocols == ("classic", "consumer")
+    assert catalogue.entry("kip848-member-crashes").protocols == ("consumer",)
+    assert catalogue.entry("member-crashes").protocols == ("classic",)
+
+
+def test_a_search_without_result_names_the_nearest():
+    """Or the way to the list."""
+    with pytest.raises(ScenarioError, match='about membr-crashes; did you mean "member-crashes"'):
+        catalogue.search(["membr-crashes"])
+    with pytest.raises(ScenarioError, match="about xylophone; rebalance scenarios lists them"):
+        catalogue.search(["xylophone"])

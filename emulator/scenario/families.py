@@ -1,0 +1,87 @@
+"""The families of the catalogue: what its scenarios are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Family(StrEnum):
+    """A family, in the order of the list."""
+
+    MEMBERS = "members"
+    DEPLOYS = "deploys"
+    PROCESSING = "processing"
+    COMMITS = "commits"
+    REBALANCES = "rebalances"
+    OFFSETS = "offsets"
+    TOPICS = "topics"
+    BROKERS = "brokers"
+    MIGRATIONS = "migrations"
+    UNDISTURBED = "undisturbed"
+
+
+SUBJECTS: Mapping[Family, str] = {
+    Family.MEMBERS: "members that join, crash, pause or lose contact",
+    Family.DEPLOYS: "rolling restarts, and members that close",
+    Family.PROCESSING: "slow, failing and skipped records; the poll interval",
+    Family.COMMITS: "when and how offsets are committed",
+    Family.REBALANCES: "revoking and assigning partitions, and listeners that fail",
+    Family.OFFSETS: "offsets that expire, are deleted or reset, or leave the log",
+    Family.TOPICS: "new partitions, new topics and patterns",
+    Family.BROKERS: "coordinators and leaders that fail, move or lag behind",
+    Family.MIGRATIONS: "from one protocol to the other",
+    Family.UNDISTURBED: "nothing happens",
+}
+
+_NAMES: Mapping[Family, str] = {
+    Family.MEMBERS: """
+        heartbeats-stop k1-instance-id-reused kip848-join-answer-lost kip848-member-crashes
+        kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
+        m1-session-timeout member-crashes member-joins
+    """,
+    Family.DEPLOYS: """
+        a1-deploy-goes-back b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
+        kip848-close-in-mid-batch kip848-close-options member-closes published-eager-deploy
+        published-leave-on-close rolling-restart-cooperative rolling-restart-eager
+        rolling-restart-kip848 rolling-restart-static
+    """,
+    Family.PROCESSING: """
+        batch-discarded c1-slow-record-loop kip848-poll-timer kip848-poll-without-event
+        n1-one-member-stalls-all published-slowest-poll record-skipped
+    """,
+    Family.COMMITS: """
+        commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d3-older-commit-wins
+        f3-commit-every-n kip848-commit-ahead kip848-commit-before-revocation
+        kip848-commit-in-rebalance off-by-one
+    """,
+    Family.REBALANCES: """
+        eager-repeats-kept kip848-assign-listener-throws kip848-revoke-listener-throws
+        kip848-slow-handover
+    """,
+    Family.OFFSETS: """
+        i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
+        i5-offset-beyond-the-end offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
+        retention-overtakes
+    """,
+    Family.TOPICS: """
+        expansion-by-duration kip848-pattern-by-broker kip848-topics-change o1-expansion-with-latest
+        o4-new-topic-many-rebalances partitions-added published-expansion-latest
+        published-partitions-added topic-matches-pattern
+    """,
+    Family.BROKERS: """
+        coordinator-broker-dies coordinator-commit-times-out coordinator-dies-at-a-step
+        coordinator-dies-in-commit coordinator-goes-on-alone h1-coordinator-moves
+        h4-offsets-on-one-broker h6-stale-coordinator h7-rolling-broker-restart
+        leader-acknowledges-alone slow-load-after-a-year unclean-election-drops-commits
+    """,
+    Family.MIGRATIONS: "migration-no-way-back migration-refused migration-there-and-back",
+    Family.UNDISTURBED: "quiet",
+}
+
+_FAMILY = {name: family for family, names in _NAMES.items() for name in names.split()}
+
+
+def family_of(name: str) -> Family:
+    """Return the family of a scenario of the catalogue; each has one."""
+    return _FAMILY[name]
