@@ -6,6 +6,7 @@ import doctest
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -34,7 +35,13 @@ LINKS = [
 ]
 
 
-@pytest.mark.parametrize(("command", "printed"), SHOWN, ids=[command for command, _ in SHOWN])
+def in_its_time(command: str, printed: str) -> Any:
+    """Leave a command that plays many runs to the long tests."""
+    marks = [pytest.mark.long] if "--seeds" in command else []
+    return pytest.param(command, printed, id=command, marks=marks)
+
+
+@pytest.mark.parametrize(("command", "printed"), [in_its_time(*shown) for shown in SHOWN])
 def test_a_command_prints_what_is_shown(command, printed, monkeypatch):
     """Line by line, and ends well."""
     monkeypatch.chdir(ROOT)

@@ -23,9 +23,10 @@ from emulator.playing import Run
 from emulator.scenario import catalogue
 from emulator.scenario.load import load, load_with
 
+from .test_catalogue import played as played_with
+
 AT_A_STEP = "coordinator-dies-at-a-step"
 IN_COMMIT = "coordinator-dies-in-commit"
-
 
 each_seed = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 
@@ -35,7 +36,7 @@ def played(name: str, variant: str, seed: int = 0) -> Run:
     """Play one variant of a scenario, once for all tests that look at it."""
     path = catalogue.path_of(name)
     (changes,) = [each.changes for each in load(path).variant if each.name == variant]
-    run = emulator.run(load_with(path, changes), seed)
+    run = played_with(name, seed, *changes)
     run.ledger.check()
     assert [] == [event.what for event in run.events if isinstance(event.what, FaultMissed)]
     return run
