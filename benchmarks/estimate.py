@@ -28,6 +28,7 @@ MORE = {
     "many records": {"rate": "200/s", "run_for": "3min"},
     "few records": {"rate": "1/s", "run_for": "10min"},
     "one hour": {"run_for": "1h"},
+    "commits per batch": {"commit": "sync", "run_for": "3min"},
     "work of 40 ms, commits per batch": {
         "members": 12,
         "partitions": 48,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -19,9 +19,11 @@ from emulator.scenario.lifetimes import (
     Lifetime,
     blocked_us,
     broker_changes,
+    disturbed_us,
     lifetimes,
     live_us,
     rebalances,
+    settled_us,
 )
 from emulator.scenario.model import (
     Bursts,
@@ -33,6 +35,7 @@ from emulator.scenario.model import (
     Topic,
     mean_us,
 )
+from emulator.scenario.periods import period_of
 from emulator.scenario.resolution import (
     broker_settings,
     commit_policy,
@@ -62,24 +65,35 @@ class Source(enum.StrEnum):
     SAMPLED = "partitions in lag samples"
     RETENTION = "retention checks"
     BROKERS = "starts and ends of brokers"
+    SKIPPED = "lag samples in skipped periods"
 
+
+SEARCHED: Final = 3
+"""About the number of periods that are played after a disturbance."""
+
+SETTLING_US: Final = 6_000_000
+"""About the time until a group is regular again after a disturbance."""
+
+METADATA_MAX_AGE_US: Final = 300_000_000
+"""The default of ``metadata.max.age.ms``."""
 
 COSTS_US: Final[Mapping[Source, float]] = {
-    Source.RUN: 3_540,
-    Source.STARTS: 3_460,
-    Source.REBALANCES: 255,
-    Source.HEARTBEATS: 294,
-    Source.COMMITS: 548,
-    Source.OWN_COMMITS: 379,
-    Source.LIVE_BATCHES: 39,
-    Source.LIVE_POLLS: 16.2,
-    Source.REGULAR_POLLS: 7.8,
-    Source.FOLDED_POLLS: 18.9,
-    Source.RECORDS: 18.1,
-    Source.SAMPLES: 12.5,
-    Source.SAMPLED: 27.6,
-    Source.RETENTION: 2.4,
-    Source.BROKERS: 11_400,
+    Source.RUN: 14_600,
+    Source.STARTS: 1_450,
+    Source.REBALANCES: 164,
+    Source.HEARTBEATS: 468,
+    Source.COMMITS: 460,
+    Source.OWN_COMMITS: 426,
+    Source.LIVE_BATCHES: 34.1,
+    Source.LIVE_POLLS: 31.8,
+    Source.REGULAR_POLLS: 9.77,
+    Source.FOLDED_POLLS: 20.3,
+    Source.RECORDS: 15.6,
+    Source.SAMPLES: 13.7,
+    Source.SAMPLED: 31.9,
+    Source.RETENTION: 9.43,
+    Source.BROKERS: 18_800,
+    Source.SKIPPED: 62.4,
 }
 """Microseconds of CPU time for each; ``python -m benchmarks.estimate`` measures and prints them."""
 
@@ -115,6 +129,8 @@ def estimate(scenario: Scenario) -> Estimate:
 
 def counts(scenario: Scenario) -> defaultdict[Source, float]:
     """Return about how often a run does each thing that takes time."""
+    if scenario.until_settled:
+        scenario = scenario.model_copy(update={"run_for": settled_us(scenario)})
     found = defaultdict[Source, float](float, {Source.RUN: 1.0})
     living, changes = lifetimes(scenario), rebalances(scenario)
     samples = scenario.run_for // scenario.lag_every
@@ -129,7 +145,58 @@ def counts(scenario: Scenario) -> defaultdict[Source, float]:
     found[Source.BROKERS] = broker_changes(scenario)
     if any(topic.retention for topic in scenario.topic):
         found[Source.RETENTION] = scenario.run_for // US_PER_S
+    recurring = (*RECURRING, *(() if live_us(scenario) else LIVE))
+    _skip_periods(found, _played_share(scenario, sum(changes.values())), recurring)
     return found
+
+
+RECURRING: Final = (
+    Source.HEARTBEATS,
+    Source.COMMITS,
+    Source.OWN_COMMITS,
+    Source.REGULAR_POLLS,
+    Source.RECORDS,
+    Source.SAMPLES,
+    Source.SAMPLED,
+)
+"""What happens again in each period of an undisturbed run."""
+
+LIVE: Final = (Source.LIVE_BATCHES, Source.LIVE_POLLS)
+"""The same, unless it is a fault that makes members live."""
+
+
+def _skip_periods(
+    found: defaultdict[Source, float], played: float, recurring: Iterable[Source]
+) -> None:
+    """Count only what is played of what recurs."""
+    found[Source.SKIPPED] = (found[Source.SAMPLES] + found[Source.SAMPLED] / 10) * (1 - played)
+    for source in recurring:
+        found[source] *= played
+
+
+def _played_share(scenario: Scenario, changes: int) -> float:
+    """Return the share of the simulated time that is played, not skipped as whole periods.
+
+    *changes*: rebalances. After each disturbance some periods pass until they are found; a period
+    with a metadata request is played.
+    """
+    period_us = period_of(scenario)
+    if period_us is None or not all(map(_is_regular_group, scenario.group)):
+        return 1.0
+    stretches = changes + len(scenario.fault)
+    refreshes = scenario.run_for / METADATA_MAX_AGE_US
+    played_us = stretches * (SETTLING_US + SEARCHED * period_us) + refreshes * period_us
+    played_us += disturbed_us(scenario)
+    return min(played_us / scenario.run_for, 1.0)
+
+
+def _is_regular_group(group: Group) -> bool:
+    """Return whether no time of the members is drawn, and all use the classic protocol."""
+    times = [group.lateness, *(work_of(group, member) for member in group.members)]
+    classic = all(
+        consumer_settings(group, alike[0]).group_protocol == "classic" for alike in _alike(group)
+    )
+    return classic and not group.poison and all(isinstance(each, Constant) for each in times)
 
 
 def _of_members(

@@ -36,6 +36,9 @@ from emulator.scenario.units import US_PER_MS, US_PER_S
 FAILOVER_US = 10_000_000
 """About the time until members use the next coordinator: ``broker.session.timeout.ms``."""
 
+LAG_RECOVERY_US = 60_000_000
+"""About the time until lag is back at its level before a fault."""
+
 CHAIN_MAX = 100
 """The longest chain of faults that wait for each other."""
 
@@ -123,6 +126,19 @@ def broker_changes(scenario: Scenario) -> int:
             every = isinstance(fault.brokers, str)
             changes += 2 * (scenario.cluster.brokers if every else len(fault.brokers))
     return changes
+
+
+def disturbed_us(scenario: Scenario) -> int:
+    """Return how long faults that last disturb a run, in microseconds."""
+    lasting = (getattr(fault, "lasting", 0) for fault in scenario.fault)
+    return live_us(scenario) + sum(lasting)
+
+
+def settled_us(scenario: Scenario) -> int:
+    """Return about when a run without ``run_for`` has settled: a minute after its last fault."""
+    ends = [begin_us(scenario, fault) + _length_us(scenario, fault) for fault in scenario.fault]
+    waits = max(ends, default=0) + _session_us(scenario) + LAG_RECOVERY_US
+    return min(waits, scenario.run_for)
 
 
 def blocked_us(scenario: Scenario, group: Group) -> int:
