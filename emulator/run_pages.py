@@ -68,7 +68,7 @@ def write_compare_page(path: Path, compared: Comparison) -> None:
 
 def _variant(scenario: Scenario, seed: int) -> VariantHistory:
     historian = Historian()
-    played = run(scenario, seed, keep_events=False, sink=historian.feed)
+    played = run(scenario, seed, keep_events=False, sink=historian.feed, each_commit=False)
     return VariantHistory(
         history=historian.close(),
         entries=played.ledger.entries,

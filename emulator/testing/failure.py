@@ -148,7 +148,8 @@ def _write_run(results: Results, played: PlayedSeed, folder: Path) -> None:
         describer.feed(event)
         page.sink(event)
 
-    finished = run(results.scenario, played.seed, keep_events=False, sink=feed)
+    scenario = results.scenario
+    finished = run(scenario, played.seed, keep_events=False, sink=feed, each_commit=False)
     name = results.replay.partition(" --set ")[0] or "scenario.toml"
     report = FinishedRun(
         subject=subject_of(LoadedScenario(name, (), results.scenario, Path())),

@@ -41,7 +41,7 @@ def play_seeds(scenario: Scenario, seeds: Sequence[int]) -> tuple[PlayedSeed, ..
 def play_seed(scenario: Scenario, seed: int) -> PlayedSeed:
     """Play a scenario under one seed."""
     roots = FaultRoots()
-    finished = run(scenario, seed, keep_events=False, sink=roots.feed)
+    finished = run(scenario, seed, keep_events=False, sink=roots.feed, each_commit=False)
     return PlayedSeed(
         seed=seed,
         digest=finished.digest,

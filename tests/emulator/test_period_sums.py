@@ -61,7 +61,16 @@ def hold_results_equal(document: dict) -> set[type]:
     return kinds
 
 
-@pytest.mark.parametrize("name", SUMMED)
+ALSO_BRIEFLY = ("automatic commits", "a commit for each batch", "a coordinator that dies")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ALSO_BRIEFLY else pytest.param(name, marks=pytest.mark.long)
+        for name in SUMMED
+    ],
+)
 def test_commits_of_skipped_periods_are_summed_up_and_all_results_are_the_same(name):
     """The digest, the ledger with the times of all owners, metrics and findings."""
     kinds = hold_results_equal(SUMMED[name])

@@ -68,7 +68,7 @@ class History:
     faults: list[Moment] = field(default_factory=list)
     end_us: int = 0
     events: int = 0
-    """The number of events of the run."""
+    """The number of events of the run, those in sums included."""
 
 
 class Historian:
@@ -109,7 +109,7 @@ class Historian:
 
     def feed(self, event: ev.Event) -> None:
         """Add an event, if the timeline shows it."""
-        self._history.events += 1
+        self._history.events += ev.single_events(event.what)
         self._history.end_us = event.at_us
         handler = self._handlers.get(type(event.what))
         if handler is not None:
