@@ -16,6 +16,7 @@ from emulator.world.kernel import Deadlines
 from emulator.world.world import World
 from protocols.consumer.classic.calm import metadata_due_us
 from protocols.consumer.requests import REQUESTS
+from protocols.groups.deletion import EXPIRE_OFFSETS
 
 Offsets = Mapping[TopicPartition, int]
 Timers = dict[str, int]
@@ -132,13 +133,14 @@ Moving = tuple[frozenset[str], ...]
 def moving_timers(before: State, after: State) -> Moving | None:
     """Return the deadlines that have moved with the state; None: one changed in another way.
 
-    The others have stayed: they are limits.
+    The others have stayed: they are limits. What a check for expired offsets finds depends on their
+    age, so it never moves.
     """
     found = []
     for old, new in zip(before.timers, after.timers, strict=True):
         if old.keys() != new.keys():
             return None
-        names = _moved_names(old, new, after.at_us - before.at_us)
+        names = _moved_names(old, new, after.at_us - before.at_us) - {EXPIRE_OFFSETS}
         if any(new[name] != old[name] for name in new.keys() - names):
             return None
         found.append(names)
