@@ -44,7 +44,7 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     yield from heading(run.subject, f"seed {run.seed}")
     yield ""
     yield from first_lines(run.verdicts)
-    yield from paragraph(_verdict(run.ledger))
+    yield from paragraph(totals_sentence(run.ledger))
     yield from _happened(run)
     yield from groups_at_the_end(run)
     for kind in TITLES:
@@ -57,7 +57,8 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     yield from _where_to_look_next(run)
 
 
-def _verdict(ledger: Ledger) -> str:
+def totals_sentence(ledger: Ledger) -> str:
+    """Return how many records were reprocessed, lost, truncated and in flight at a kill."""
     if not ledger.reprocessed and not ledger.lost:
         first = "No records were reprocessed, none were lost."
     else:

@@ -25,9 +25,9 @@ from emulator.report.pages.page import (
 )
 from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
-from emulator.report.run_screen import hints_of, run_screen
+from emulator.report.run_screen import hints_of, run_screen, totals_sentence
 from emulator.report.subject import FinishedRun
-from emulator.report.verdict_screen import MARK, outcome
+from emulator.report.verdict_screen import outcome
 from emulator.report.wording import counted, duration, figure
 
 Moment = Callable[[int], str]
@@ -37,6 +37,9 @@ Sequences = Mapping[str, Sequence[Line]]
 MOST_GROUPS: Final = 4
 MOST_ENTRIES: Final = 200
 """Entries with a place on the page; the ledger may have more."""
+
+MOST_LINES: Final = 120
+"""Lines of one entry's sequence."""
 
 CLOSE_UP_FROM: Final = 6
 """How many times longer than its interesting part a run is that gets a second figure of that part."""
@@ -60,7 +63,7 @@ def run_page(run: FinishedRun, content: RunContent) -> str:
         Page(
             title=subject.title,
             facts=" | ".join([subject.name, *facts, content.version]),
-            answer=answer_of(screen),
+            answer=list(answer_of(run)),
             numbers=numbers_of(run),
             parts=[
                 timeline_part(run.ledger, content.history, subject.moment),
@@ -72,20 +75,13 @@ def run_page(run: FinishedRun, content: RunContent) -> str:
     )
 
 
-def answer_of(screen: Sequence[str]) -> list[str]:
-    """Return the first paragraph of a report below its heading, as one text for each sentence."""
-    after_heading = screen[screen.index("") + 1 :]
-    end = after_heading.index("") if "" in after_heading else len(after_heading)
-    lines = after_heading[:end]
-    if not any(line.startswith(MARK) for line in lines):
-        return [" ".join(line.strip() for line in lines)]
-    texts = list[str]()
-    for line in lines:
-        if line.startswith(MARK) or not line.startswith(" "):
-            texts.append(line.strip(" -"))
-        else:
-            texts[-1] += f" {line.strip()}"
-    return texts
+def answer_of(run: FinishedRun) -> Iterator[str]:
+    """Yield the answer: problems first, then why the run is inconclusive, then the totals."""
+    problems = [verdict.sentence for verdict in run.verdicts if verdict.problem]
+    open_ends = [each.sentence for each in run.verdicts if each.inconclusive and not each.problem]
+    yield from (f"Problem: {sentence}" for sentence in problems)
+    yield from (f"Inconclusive, when the run ended: {sentence}" for sentence in open_ends)
+    yield totals_sentence(run.ledger)
 
 
 def numbers_of(run: FinishedRun) -> list[Number]:
@@ -250,15 +246,25 @@ def entry_details(
     ]
     if lines is None:
         shown = [EventLine(moment(link.at_us), link_text(link), True) for link in entry.chain]
+        note = f"rebalance explain shows every event of {entry.id}."
     else:
-        shown = [EventLine(moment(line.at_us), line.text, line.shown) for line in lines]
+        kept = _most_important(lines)
+        shown = [EventLine(moment(line.at_us), line.text, line.shown) for line in kept]
+        left_out = len(lines) - len(kept)
+        note = f"{counted(left_out, 'line is', 'lines are')} left out." if left_out else ""
     return EntryDetails(
         anchor=anchor_of(entry.id, prefix),
         title=entry_words(entry),
         facts=facts,
         lines=shown,
-        note="" if lines is not None else f"rebalance explain shows every event of {entry.id}.",
+        note=note,
     )
+
+
+def _most_important(lines: Sequence[Line]) -> list[Line]:
+    """Return at most :data:`MOST_LINES` lines: the evidence, then those nearest to the end."""
+    kept, _ = largest(list(enumerate(lines)), MOST_LINES, lambda one: (one[1].shown, one[0]))
+    return [line for _, line in kept]
 
 
 def _hints(run: FinishedRun) -> Iterator[Part]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from assignors.types import TopicPartition
 from emulator.report.pages.history import Sample, Span
@@ -46,6 +46,11 @@ class Row:
     doubles: tuple[Piece, ...]
     """Times with more than one owner; ``owner`` names them."""
 
+    @property
+    def size(self) -> int:
+        """The number of its shapes."""
+        return len(self.pieces) + len(self.gaps) + len(self.doubles)
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -68,18 +73,14 @@ def rows_of(
     names = sorted(owners)
     shown = names[:MOST_ROWS]
     exact = [_exact(str(name), owners[name], end_us) for name in shown]
-    pieces = sum(map(_size, exact))
+    pieces = sum(row.size for row in exact)
     left_out = len(names) - len(shown)
     if pieces <= budget:
         return Rows(tuple(exact), 0, 0, left_out)
     steps = max(min(MOST_STEPS, budget // max(len(shown), 1)), 10)
     step_us = max(-(-(end_us - begin_us) // steps), 1)
     rows = tuple(_stepped(row, step_us) for row in exact)
-    return Rows(rows, step_us, pieces - sum(map(_size, rows)), left_out)
-
-
-def _size(row: Row) -> int:
-    return len(row.pieces) + len(row.gaps) + len(row.doubles)
+    return Rows(rows, step_us, pieces - sum(row.size for row in rows), left_out)
 
 
 def _exact(name: str, spans: Sequence[Span], end_us: int) -> Row:
@@ -170,8 +171,8 @@ def _lag(sample: Sample) -> int:
 T = TypeVar("T")
 
 
-def largest(values: Iterable[T], most: int, size: Callable[[T], int]) -> tuple[list[T], int]:
+def largest(values: Iterable[T], most: int, size: Callable[[T], Any]) -> tuple[list[T], int]:
     """Return the *most* largest values in their own order, and the number of the others."""
     numbered = list(enumerate(values))
-    kept = sorted(numbered, key=lambda one: (-size(one[1]), one[0]))[:most]
+    kept = sorted(numbered, key=lambda one: size(one[1]), reverse=True)[:most]
     return [value for _, value in sorted(kept, key=itemgetter(0))], len(numbered) - len(kept)

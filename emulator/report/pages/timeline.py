@@ -26,6 +26,7 @@ from emulator.report.pages.marks import Mark, glyphs
 from emulator.report.pages.thinning import (
     MOST_PIECES,
     Piece,
+    Row,
     Rows,
     largest,
     rows_of,
@@ -175,8 +176,8 @@ def _draw_rows(canvas: Canvas, rows: Rows, owners: Mapping[str, int]) -> dict[st
     height = _row_height(len(rows.rows))
     each_label = max(round(14 / height), 1)
     places: dict[str, float] = {}
-    titled = sum(len(row.pieces) for row in rows.rows) <= MOST_TITLED
-    shapes: dict[int, list[str]] = {}
+    titled = sum(row.size for row in rows.rows) <= MOST_TITLED
+    shapes: dict[str, list[str]] = {}
     top = canvas.bottom
     for place, row in enumerate(rows.rows):
         y = top + place * height
@@ -185,23 +186,36 @@ def _draw_rows(canvas: Canvas, rows: Rows, owners: Mapping[str, int]) -> dict[st
             canvas.label(
                 y + min(height, 14) - 2, row.name if len(row.name) < 17 else f"…{row.name[-15:]}"
             )
-        for piece in row.gaps:
-            canvas.drawn.append(_gap(canvas, row.name, piece, y, height, titled=titled))
+        if titled:
+            _draw_row(canvas, row, y, height, owners)
+            continue
         for piece in row.pieces:
-            index = owners[piece.owner]
-            if titled:
-                canvas.drawn.append(_piece(canvas, row.name, piece, y, height, index))
-            else:
-                shapes.setdefault(index % FILLS, []).append(_outline(canvas, piece, y, height))
-        for piece in row.doubles:
-            shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
-            tip = title(f"{row.name}: two owners, {piece.owner}, {_times(canvas, piece)}")
-            canvas.drawn.append(element("rect", tip, class_="double", **shape))
-    for index, outlines in sorted(shapes.items()):
-        canvas.drawn.append(element("path", d="".join(outlines), fill=fill_of(index)))
+            outline = _outline(canvas, piece, y, height)
+            shapes.setdefault(f"{owners[piece.owner] % FILLS}", []).append(outline)
+        for kind, pieces in (("gap", row.gaps), ("double", row.doubles)):
+            shapes.setdefault(kind, []).extend(
+                _outline(canvas, piece, y, height) for piece in pieces
+            )
+    for kind, outlines in sorted(shapes.items()):
+        look = {"fill": fill_of(int(kind))} if kind.isdecimal() else {"class_": kind}
+        canvas.drawn.append(element("path", d="".join(outlines), **look))
     canvas.bottom = top + len(rows.rows) * height
     canvas.notes += _reductions(rows)
     return places
+
+
+def _draw_row(canvas: Canvas, row: Row, y: float, height: float, owners: Mapping[str, int]) -> None:
+    """Draw a partition, each piece with a tool tip."""
+    for piece in row.gaps:
+        shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
+        tip = title(f"{row.name}: no owner, {_times(canvas, piece)}")
+        canvas.drawn.append(element("rect", tip, class_="gap", **shape))
+    for piece in row.pieces:
+        canvas.drawn.append(_piece(canvas, row.name, piece, y, height, owners[piece.owner]))
+    for piece in row.doubles:
+        shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
+        tip = title(f"{row.name}: two owners, {piece.owner}, {_times(canvas, piece)}")
+        canvas.drawn.append(element("rect", tip, class_="double", **shape))
 
 
 def _reductions(rows: Rows) -> Iterator[str]:
@@ -240,12 +254,6 @@ def _piece(canvas: Canvas, row: str, piece: Piece, y: float, height: float, inde
     return drawn
 
 
-def _gap(canvas: Canvas, row: str, piece: Piece, y: float, height: float, *, titled: bool) -> str:
-    shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
-    tip = title(f"{row}: no owner, {_times(canvas, piece)}") if titled else ""
-    return element("rect", tip, class_="gap", **shape)
-
-
 def _outline(canvas: Canvas, piece: Piece, y: float, height: float) -> str:
     shape = canvas.rect(piece.begin_us, piece.end_us, y, height)
     across, down = number(shape["width"]), number(_inner(height))
@@ -268,8 +276,9 @@ def _draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]]) -> None:
     shown, left_out = largest(names, MOST_LANES, lambda name: len(members[name]))
     canvas.heading("members")
     height = 14.0 if len(shown) <= 30 else 9.0
-    for name in shown:
-        canvas.label(canvas.bottom + height - 3, name if len(name) < 17 else f"…{name[-15:]}")
+    for place, name in enumerate(shown):
+        if height >= 12 or place % 2 == 0:
+            canvas.label(canvas.bottom + height - 3, name if len(name) < 17 else f"…{name[-15:]}")
         for span in _clipped(members[name], canvas.scale.begin_us, canvas.scale.end_us):
             shape = canvas.rect(span.begin_us, span.end_us, canvas.bottom + 1, height - 3)
             tip = title(f"{name}: {span.name}, {_times(canvas, Piece(*span))}")
