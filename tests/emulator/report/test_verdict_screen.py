@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.report.pages.run_page import answer_of
+import re
+from html import unescape
 
 from ..cli.commands import CRASH, rebalance, written
 
@@ -44,9 +45,15 @@ def test_many_seeds_count_their_inconclusive_runs(tmp_path):
     assert "in 2: e.g. " in answer.out
 
 
-def test_a_page_has_a_text_for_each_verdict():
-    """The lines of a screen are joined again."""
-    screen = ["title", "", "PROBLEMS", "  - one that", "    goes on", "  - two", "", "No records"]
+def test_a_page_has_a_text_for_each_verdict(tmp_path):
+    """Before the totals, with the word inconclusive."""
+    path, page = written(tmp_path, CRASH), tmp_path / "page.html"
+    document = rebalance("run", path, *SHORT, "--json", "--html", page).document
+    content = page.read_text(encoding="utf-8")
+    *said, totals = map(unescape, re.findall(r'<p class="answer">([^<]+)', content))
 
-    assert ["PROBLEMS", "one that goes on", "two"] == answer_of(screen)
-    assert ["No records were lost."] == answer_of(["title", "", "No records were", "lost.", ""])
+    assert document["why"] == [text.partition(": ")[2] for text in said]
+    assert all(
+        text.startswith(("Problem: ", "Inconclusive, when the run ended: ")) for text in said
+    )
+    assert totals.startswith("No records were reprocessed")
