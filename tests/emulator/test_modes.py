@@ -52,6 +52,16 @@ def test_the_share_and_the_reasons_add_up_to_the_time_of_the_members(crash):
     assert Live.NOT_STABLE in folded.live_us
 
 
+def test_skipped_periods_are_folded(crash):
+    """Also where the application commits by itself, and each poll that is played is an event."""
+    quiet = emulator.load(crash, ["run_for=6min", "fault=[]", "group[billing].commit=sync"])
+
+    folded = emulator.run(quiet, keep_events=False).folded
+
+    assert folded.share > 0.8
+    assert folded.folded_us + sum(folded.live_us.values()) == 2 * 6 * 60 * 1_000_000
+
+
 @pytest.mark.parametrize(
     ("mode", "overrides", "reason"),
     [

@@ -1,7 +1,7 @@
 """The share of the consumers' time that was computed without events, and why the rest was live.
 
 A consumer is folded between a poll that :mod:`emulator.world.consumer.poll_loop` takes over and the
-next event that ends it; otherwise it is live. The reason is determined at each poll that stays live
+next event that ends it, and while whole periods of the run are skipped; otherwise it is live. The reason is determined at each poll that stays live
 (:mod:`emulator.world.consumer.live_polls`) and holds until the next poll. Nothing of this is an
 event: the digest does not depend on it.
 """
@@ -79,6 +79,11 @@ class MemberTime:
     def go_live(self, now: int, reason: Live) -> None:
         """Note that the process is live from now on, and why."""
         self._change(reason, now)
+
+    def skip(self, length_us: int) -> None:
+        """Note that a stretch of whole periods was not played."""
+        self._time.folded_us += length_us
+        self._since_us += length_us
 
     def end(self, now: int) -> None:
         """Note that the process, or the run, ended."""

@@ -178,6 +178,7 @@ class Process:
         self.client.move(later_us, records, requests)
         self.application.move(later_us, records)
         self.progress.move(later_us, records)
+        self.time.skip(later_us)
         self.fetches.move(self, later_us, records)
         if self._loop is not None:
             self._loop.moved()
