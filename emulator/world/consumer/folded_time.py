@@ -66,19 +66,20 @@ class MemberTime:
 
     __slots__ = ("_reason", "_since_us", "_time")
 
-    def __init__(self, time: FoldedTime, now: int, reason: Live) -> None:
-        """Begin at *now*, live for a reason."""
+    def __init__(self, time: FoldedTime, now: int, *, folding: bool) -> None:
+        """Begin at *now*; the member is live until it is stable, without *folding* always."""
         self._time = time
         self._since_us = now
-        self._reason: Live | None = reason
+        self._reason: Live | None = Live.NOT_STABLE if folding else Live.EXACT
 
-    def fold(self, now: int) -> None:
-        """Note that the process is folded from now on."""
-        self._change(None, now)
-
-    def go_live(self, now: int, reason: Live) -> None:
-        """Note that the process is live from now on, and why."""
-        self._change(reason, now)
+    def go_on(self, now: int, reason: Live | None) -> None:
+        """Note why the process is live from now on; None: it is folded."""
+        time, passed = self._time, now - self._since_us
+        if self._reason is None:
+            time.folded_us += passed
+        else:
+            time.live_us[self._reason] = time.live_us.get(self._reason, 0) + passed
+        self._since_us, self._reason = now, reason
 
     def skip(self, length_us: int) -> None:
         """Note that a stretch of whole periods was not played."""
@@ -87,12 +88,4 @@ class MemberTime:
 
     def end(self, now: int) -> None:
         """Note that the process, or the run, ended."""
-        self._change(self._reason, now)
-
-    def _change(self, reason: Live | None, now: int) -> None:
-        time, passed = self._time, now - self._since_us
-        if self._reason is None:
-            time.folded_us += passed
-        else:
-            time.live_us[self._reason] = time.live_us.get(self._reason, 0) + passed
-        self._since_us, self._reason = now, reason
+        self.go_on(now, self._reason)

@@ -148,7 +148,7 @@ class PollLoop:
             self._app.await_batch(batch)
         self._wait_us = self._work_us = NEVER
         self._fetches.end()
-        self._process.time.go_live(self._kernel.now, Live.INTERRUPTED)
+        self._process.time.go_on(self._kernel.now, Live.INTERRUPTED)
 
     def moved(self) -> None:
         """Note that the process was moved: a period that is not known yet is not measured."""

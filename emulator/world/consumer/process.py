@@ -27,7 +27,7 @@ from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.fetches import Fetches
-from emulator.world.consumer.folded_time import Live, MemberTime
+from emulator.world.consumer.folded_time import MemberTime
 from emulator.world.consumer.live_polls import why_live
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
@@ -93,8 +93,7 @@ class Process:
         )
         self.client = new_client(blueprint, self.name, run.member_id)
         self.application = Application(self)
-        begin = Live.NOT_STABLE if run.folding else Live.EXACT
-        self.time: Final = MemberTime(run.folded, run.kernel.now, begin)
+        self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)
         self._loop = PollLoop(self, self.client) if run.folding else None
         self._wait: RoundWait | None = None
         if run.folding and isinstance(self.client, ClassicClient):
@@ -149,11 +148,9 @@ class Process:
 
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""
-        if self._loop is not None and self.blueprint.plain and self._loop.poll(now):
-            self.time.fold(now)
-            return True
-        self.time.go_live(now, why_live(self, now))
-        return False
+        folded = self._loop is not None and self.blueprint.plain and self._loop.poll(now)
+        self.time.go_on(now, None if folded else why_live(self, now))
+        return folded
 
     def polls_in_vain(self, now: int) -> bool:
         """Poll by arithmetic if the consumer waits for a rebalance; return whether it does."""
