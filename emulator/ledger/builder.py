@@ -47,6 +47,9 @@ class LedgerBuilder:
         self._truncations = Truncations(self._ownership, self._offsets)
         self._outcomes = CommitOutcomes(self._ownership, self._offsets, self._coordinators)
         self._log_ends: dict[TopicPartition, int] = {}
+        self._read: dict[str, tuple[TopicPartition, ...]] = {}
+        """Group: the partitions of its topics at the last sample of lag."""
+
         self._handlers = self._table()
 
     def feed(self, event: ev.Event) -> None:
@@ -64,6 +67,7 @@ class LedgerBuilder:
             retired=tuple(self._ownership.retired),
             partials=tuple(self._processing.partials),
             log_ends=self._log_ends,
+            read=self._read,
             processed=self._processing.processed,
             reprocessed=self._processing.reprocessed,
             duplicates_avoided=self._ownership.duplicates_avoided,
@@ -101,6 +105,7 @@ class LedgerBuilder:
             ev.CommitAnswered: outcomes.on_answered,
             ev.MessageLost: outcomes.on_message_lost,
             ev.OffsetsDropped: self._offsets.on_dropped,
+            ev.LagSampled: self._on_lag_sampled,
             ev.RunEnded: self._on_run_ended,
         }
 
@@ -111,6 +116,10 @@ class LedgerBuilder:
     def _on_consumer_stopped(self, event: ev.Event, fact: ev.ConsumerStopped) -> None:
         self._ownership.on_consumer_stopped(event, fact)
         self._outcomes.on_stopped(fact)
+
+    def _on_lag_sampled(self, _: ev.Event, fact: ev.LagSampled) -> None:
+        """Note the partitions that a group reads, also those that never had an owner."""
+        self._read[fact.group] = fact.partitions
 
     def _on_run_ended(self, _: ev.Event, fact: ev.RunEnded) -> None:
         self._log_ends = dict(fact.log_ends)

@@ -171,6 +171,13 @@ def _off_by_one(opening: Opening) -> Reason | None:
     return Reason(Cause.OFF_BY_ONE, "", (committed.link,))
 
 
+def _of_old_topic(opening: Opening) -> Reason | None:
+    committed = opening.committed
+    if not opening.at_commit or not committed.of_old_topic:
+        return None
+    return Reason(Cause.OLD_TOPIC, "", (committed.link,))
+
+
 def _committed_ahead(opening: Opening) -> Reason | None:
     return Reason(Cause.COMMITTED_AHEAD, "", (opening.committed.link,))
 
@@ -381,5 +388,6 @@ SKIP_RULES: tuple[Rule, ...] = (
     _out_of_truncated_range,
     _reset_beyond,
     _retention,
+    _of_old_topic,
     _committed_ahead,
 )

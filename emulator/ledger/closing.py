@@ -38,6 +38,9 @@ class Closing:
 
     partials: tuple[PartialWork, ...]
     log_ends: Mapping[TopicPartition, int]
+    read: Mapping[str, tuple[TopicPartition, ...]]
+    """Group: the partitions of its topics at the last sample of lag."""
+
     processed: int
     reprocessed: int
     duplicates_avoided: int
@@ -207,7 +210,9 @@ def _pieces(
 
 def _never_opened(closing: Closing, ownership: Ownership) -> int:
     """Return the number of records in partitions of a read topic that have had no owner."""
-    reads = sorted({(account.group, account.partition.topic) for account in closing.accounts})
+    opened_topics = {(account.group, account.partition.topic) for account in closing.accounts}
+    sampled = {(group, tp.topic) for group, read in closing.read.items() for tp in read}
+    reads = sorted(opened_topics | sampled)
     opened = {(key.group, key.partition) for key in ownership.accounts}
     waiting = 0
     for group, topic in reads:

@@ -59,6 +59,9 @@ class Committed:
     acknowledged_before: int | None = None
     """The newest earlier committed offset that its sender knows to be accepted."""
 
+    of_old_topic: bool = False
+    """Whether its sender read a topic of the same name that had been deleted before."""
+
     truncation: Link | None = None
     """The truncation that made the log end below the offset, unknown to the sender."""
 
@@ -97,6 +100,7 @@ class Committed:
         elif self.rewound_from is not None and offset >= self.rewound_from:
             self.rewound_from = None
         self.offset, self.truncation, self.dropped, self.dropped_why = offset, None, None, ""
+        self.of_old_topic = False
 
     def acknowledge(self, offset: int, commit: str) -> None:
         """Note that the sender of an earlier *commit* learned that it was accepted."""
@@ -234,6 +238,9 @@ class Committers(Protocol):
     def committer(self, consumer: str, group: str, partition: TopicPartition) -> Epoch | None:
         """Return the open epoch, or the one just closed."""
 
+    def topic_is_newer(self, epoch: Epoch) -> bool:
+        """Return whether the topic was created again after an epoch began."""
+
 
 class CommitOutcomes:
     """Follows each commit; notes failures in the epochs whose progress it reports."""
@@ -273,6 +280,8 @@ class CommitOutcomes:
         for epoch, offset in self._epochs_of(fact):
             if epoch.limit is not None and offset > epoch.limit:
                 self._offsets.of(epoch.group, epoch.partition).truncation = epoch.truncation
+            if self._committers.topic_is_newer(epoch):
+                self._offsets.of(epoch.group, epoch.partition).of_old_topic = True
         if fact.consumer in self._dead:
             self._leave_unacknowledged(fact.consumer)
 

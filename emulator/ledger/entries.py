@@ -43,6 +43,7 @@ class Cause(enum.StrEnum):
     RESET_TO_LATEST = "position reset to latest"
     RESET_BY_DURATION = "position reset by duration"
     RETENTION = "retention overtook the position"
+    OLD_TOPIC = "commit of a deleted topic"
     COMMITTED_AHEAD = "committed before processed"
     TRUNCATED = "truncated after an unclean election"
     LEADER_ALONE = "acknowledged by the leader alone"

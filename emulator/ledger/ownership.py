@@ -77,6 +77,11 @@ class Ownership:
         latest = None if account is None else account.latest
         return latest if latest is not None and latest.consumer == consumer else None
 
+    def topic_is_newer(self, epoch: Epoch) -> bool:
+        """Return whether the topic was created again after an epoch began."""
+        created = self.topics.of(epoch.partition.topic).sizes
+        return bool(created) and created[0][1] > epoch.opened.instant
+
     def _key(self, group: str, consumer: str, partition: TopicPartition) -> AccountKey:
         return AccountKey(group, partition, consumer if group in self._sharing else "")
 

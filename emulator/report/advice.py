@@ -187,6 +187,11 @@ WHY: Mapping[Cause, str] = {
         "it. Older records were skipped."
     ),
     Cause.RETENTION: "Retention deleted records before the group had read them.",
+    Cause.OLD_TOPIC: (
+        "The topic was deleted and created again under the same name. A member that still had the "
+        "old topic's partition committed its old offset, which the coordinator stored for the new "
+        "topic: the next owner started there."
+    ),
     Cause.COMMITTED_AHEAD: (
         "Offsets were committed before their records were processed; the next owner started after "
         "those records."

@@ -271,6 +271,13 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         ),
         Hint("Monitor the age of the next record to read, not only the lag in records."),
     ),
+    Cause.OLD_TOPIC: (
+        Hint(
+            "Stop the group before you delete a topic that will be created again, and start it "
+            "afterwards: no member can then commit an offset of the old topic."
+        ),
+        Hint("Or give the new topic another name, and let the members subscribe to that."),
+    ),
     Cause.COMMITTED_AHEAD: (
         Hint(
             "Give each member that needs every record its own group.id.",

@@ -7,7 +7,7 @@ values at the end of the run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -96,7 +96,7 @@ class GroupEnd:
 
     stuck: tuple[Stuck, ...] = ()
     waiting: int = 0
-    """Records that were produced and not processed, at the last sample of lag."""
+    """Records that were produced and not processed."""
 
 
 class FoundLate(NamedTuple):
@@ -176,12 +176,12 @@ class GroupFacts:
             if many and committed <= offset:
                 yield Stuck(partition, offset, owners, end - offset)
 
-    def waiting(self) -> int:
-        """Return the records that were not processed at the last sample."""
+    def waiting(self, ends: Mapping[TopicPartition, int]) -> int:
+        """Return the records below *ends* that were not processed at the last sample."""
         if self.sampled is None:
             return 0
-        behind = zip(self.sampled.log_ends, self.sampled.processed, strict=True)
-        return sum(max(end - max(processed, 0), 0) for end, processed in behind)
+        reached = zip(self.sampled.partitions, self.sampled.processed, strict=True)
+        return sum(max(ends.get(tp, 0) - max(processed, 0), 0) for tp, processed in reached)
 
 
 class FactsMeter:
@@ -199,6 +199,7 @@ class FactsMeter:
         """Topic: when it was created or got partitions after the start of the run."""
 
         self._found: dict[tuple[str, str], int] = {}
+        self._log_ends: dict[TopicPartition, int] = {}
         self._now_us = 0
         self._handlers: dict[type, Handler] = {
             ev.FaultBegan: self._on_fault_began,
@@ -222,6 +223,7 @@ class FactsMeter:
             ev.LagSampled: self._on_sampled,
             ev.TopicCreated: self._on_created,
             ev.PartitionsAdded: self._on_created,
+            ev.RunEnded: self._on_ended,
         }
 
     def feed(self, event: ev.Event) -> None:
@@ -258,7 +260,7 @@ class FactsMeter:
             failures=tuple(group.failures),
             loops=tuple(Loop(*key, times) for key, times in group.loops.most_common()),
             stuck=tuple(group.stuck()),
-            waiting=group.waiting(),
+            waiting=group.waiting(self._log_ends),
         )
 
     def _group(self, name: str) -> GroupFacts:
@@ -324,6 +326,9 @@ class FactsMeter:
         if topic in self._created_us and what.partition not in group.starts:
             self._found[what.group, topic] = event.at_us - self._created_us[topic]
         group.open(what.partition, what.offset)
+
+    def _on_ended(self, _: ev.Event, what: ev.RunEnded) -> None:
+        self._log_ends = dict(what.log_ends)
 
     def _on_created(self, event: ev.Event, what: ev.TopicCreated | ev.PartitionsAdded) -> None:
         if event.at_us:

@@ -227,7 +227,7 @@ def _nothing_processed(evidence: Evidence) -> Iterator[Verdict]:
     waiting = sum(group.waiting for group in groups)
     yield Verdict(
         id=VerdictId.NOTHING_PROCESSED,
-        sentence=f"nothing was processed; {counted(waiting, 'unread record')} at the end",
+        sentence=f"nothing was processed, and {counted(waiting, 'record')} waited",
         numbers={"waiting": waiting},
         problem=True,
         cut_short=CONSEQUENCES,

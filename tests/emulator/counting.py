@@ -18,6 +18,7 @@ from emulator.events import (
     GroupStabilised,
     NotProcessed,
     OffsetsDropped,
+    LagSampled,
     PartitionsAdded,
     Polled,
     Processed,
@@ -126,6 +127,7 @@ class Count:
         self.readers: dict[tuple[str, TopicPartition], Reader] = {}
         self.stable = False
         self.log_ends: dict[TopicPartition, int] = {}
+        self.sampled: set[str] = set()
         for event in run.events:
             look = getattr(self, f"on_{type(event.what).__name__}", None)
             if look is not None:
@@ -210,6 +212,10 @@ class Count:
     def on_ConsumerStopped(self, what: ConsumerStopped) -> None:  # noqa: N802
         self.stopped = what
 
+    def on_LagSampled(self, what: LagSampled) -> None:  # noqa: N802
+        """Note the topics that the group reads, also those without an owner so far."""
+        self.sampled = {tp.topic for tp in what.partitions}
+
     def on_RunEnded(self, what: RunEnded) -> None:  # noqa: N802
         self.log_ends = dict(what.log_ends)
 
@@ -269,7 +275,7 @@ class Count:
 
     def unread(self, lost: Counter) -> int:
         """Return how many records were neither processed nor lost."""
-        read = {tp.topic for tp, log in self.logs.items() if log.base is not None}
+        read = {tp.topic for tp, log in self.logs.items() if log.base is not None} | self.sampled
         return sum(
             not log.times[record] and (tp, log.incarnation(record), record) not in lost
             for tp, log in self.logs.items()

@@ -25,6 +25,19 @@ def test_records_committed_before_processing_are_lost_in_a_crash():
     only(history, Cause.COMMITTED_AHEAD, 30, EntryKind.LOST)
 
 
+def test_a_commit_of_a_deleted_topic_skips_the_records_of_the_new_one():
+    """Its reader commits what it read of the old topic, after the new one was created."""
+    history = owner_at_work(0, 50)
+    history.delete_topic(topic_id="T1")
+    history.topic(topic_id="T2")
+    history.commit("a", 40, processed=50)
+    history.close("a", 50, "revoked")
+    history.open("b", offset=40)
+    history.work("b", 40, 60)
+
+    only(history, Cause.OLD_TOPIC, 40, EntryKind.LOST)
+
+
 def test_a_zombie_that_finishes_its_batch_fills_the_gap():
     """Records passed over and then processed by their old owner after all are not lost."""
     history = owner_at_work(100, 100)

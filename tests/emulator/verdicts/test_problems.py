@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import emulator
@@ -11,6 +13,8 @@ from emulator.subjects import subject_of
 from emulator.verdicts.findings import Verdict, VerdictId
 
 from ..cli.commands import CRASH, rebalance, written
+
+CAUSES = Path(__file__).parents[1] / "ledger" / "causes"
 
 
 def found(loaded: LoadedScenario):
@@ -57,7 +61,7 @@ def test_a_group_without_offsets_or_reset_dies_and_proves_nothing(tmp_path):
     first = answer.out.split("\n\n")[1]
 
     assert 1 == answer.status
-    assert "nothing was processed; " in first
+    assert "nothing was processed, and " in first
     assert "ended with an error: " in first
     assert "NoOffsetForPartitionException" in first
     assert "INCONCLUSIVE" in first
@@ -107,3 +111,22 @@ def test_partitions_without_owners_have_their_reason(name, verdict, advice):
 def test_a_quiet_run_has_no_verdict():
     """Nothing is said before its totals."""
     assert () == emulator.run(emulator.load("quiet", ["run_for=10s"]), keep_events=False).verdicts
+
+
+def test_unread_records_of_partitions_that_never_had_an_owner_are_backlog():
+    """All members ended at once: every record that was produced is left."""
+    text = CRASH.replace('"earliest"', '"none"').replace('at = "18s"', 'at = "2s"')
+    run = emulator.run(emulator.loads(text), keep_events=False)
+
+    assert 0 == run.ledger.processed
+    assert run.ledger.backlog == pytest.approx(40 * 20 * 4, abs=4)
+
+
+def test_a_group_that_is_stopped_loses_nothing_when_its_topic_is_created_again():
+    """The advice for commits of a deleted topic, tried out."""
+    scenario = (CAUSES / "old_topic.toml").read_text()
+    acts = [f'[[act]]\nclose = "g-{n}"\nat = "15s"\n' for n in (0, 1)]
+    acts += [f'[[act]]\nstart = "g-{n}"\nat = "25s"\n' for n in (0, 1)]
+
+    assert 0 < emulator.run(emulator.loads(scenario), keep_events=False).ledger.lost
+    assert 0 == emulator.run(emulator.loads(scenario + "".join(acts))).ledger.lost

@@ -22,6 +22,7 @@ LOSSES = {
     Cause.RESET_TO_LATEST,
     Cause.RESET_BY_DURATION,
     Cause.RETENTION,
+    Cause.OLD_TOPIC,
     Cause.COMMITTED_AHEAD,
     Cause.TRUNCATED,
     Cause.DISCARDED,
