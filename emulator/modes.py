@@ -156,7 +156,7 @@ def _event_text(scenario: Scenario, seed: int | None, mode: str, number: int) ->
 
 def _first_result(folded: Run, exact: Run) -> str | None:
     """Return the first different result of two runs."""
-    for name in ("digest", "ledger", "metrics", "findings"):
+    for name in ("digest", "ledger", "metrics", "findings", "verdicts"):
         one, other = getattr(folded, name), getattr(exact, name)
         if one != other:
             return f"the {name} differs\n{FOLDED}: {one!r}\n{EXACT}: {other!r}"

@@ -25,6 +25,8 @@ from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
 from emulator.scenario import catalogue
 from emulator.subjects import subject_of
+from emulator.verdicts.facts import FactsMeter
+from emulator.verdicts.findings import verdicts_of
 
 from .late_events import Rewriter
 
@@ -56,11 +58,13 @@ def reported(name: str, run: Run, events: Iterable[ev.Event]) -> dict:
     """Return all that a run prints, computed from other events than its own."""
     shared = shared_assignors(run.scenario)
     measurement, timeline, describer = Measurement(shared), Timeline(), Describer()
-    historian = Historian()
+    historian, facts = Historian(), FactsMeter()
+    followers = (measurement, timeline, describer, historian, facts)
     for event in events:
-        for feed in (measurement.feed, timeline.feed, describer.feed, historian.feed):
-            feed(event)
+        for follower in followers:
+            follower.feed(event)
     measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(run.scenario))
+    verdicts = verdicts_of(measured.ledger, measured.metrics, facts.close())
     report = FinishedRun(
         subject=subject_of(load_named(name, (), allow_large=True, runs=1)),
         seed=run.seed,
@@ -69,6 +73,7 @@ def reported(name: str, run: Run, events: Iterable[ev.Event]) -> dict:
         metrics=measured.metrics,
         findings=measured.findings,
         expectations=check_expectations(bounds_of(run.scenario), (measured.metrics,)),
+        verdicts=verdicts,
         timeline=timeline,
         groups=describer.groups,
     )
@@ -76,6 +81,7 @@ def reported(name: str, run: Run, events: Iterable[ev.Event]) -> dict:
         "ledger": measured.ledger,
         "metrics": measured.metrics,
         "findings": measured.findings,
+        "verdicts": verdicts,
         "screen": list(run_screen(report)),
         "document": run_document({}, report, None),
         "history": historian.close(),

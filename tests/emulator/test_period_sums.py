@@ -56,7 +56,7 @@ def both(document: dict) -> tuple[emulator.Run, emulator.Run, set[type]]:
 def hold_results_equal(document: dict) -> set[type]:
     """Assert that everything is the same but the events; return the kinds of events with sums."""
     each, summed, kinds = both(document)
-    for name in ("digest", "ledger", "metrics", "findings"):
+    for name in ("digest", "ledger", "metrics", "findings", "verdicts"):
         assert getattr(each, name) == getattr(summed, name), name
     return kinds
 
