@@ -52,6 +52,9 @@ class LoadedScenario:
     folder: Path
     """The folder of its file, which may also hold the user's own assignors."""
 
+    notes: tuple[str, ...] = ()
+    """What was translated or ignored of files of real clients."""
+
 
 def load(scenario: Scenario | str | Path, overrides: Sequence[str] = ()) -> Scenario:
     """Return the scenario of a file or of the catalogue, or a copy of one, with some keys changed.
@@ -118,7 +121,10 @@ def load_text(
     scenario = loads(written.text, written.source, overrides, folder=written.folder)
     if not allow_large:
         _refuse_large(scenario, written.source, runs)
-    return LoadedScenario(written.name, tuple(overrides), scenario, written.folder)
+    notes = scenario_files.client_file_notes(
+        written.text, written.source, overrides, written.folder
+    )
+    return LoadedScenario(written.name, tuple(overrides), scenario, written.folder, notes)
 
 
 def load_named(

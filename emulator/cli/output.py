@@ -75,6 +75,12 @@ def say_report(lines: Iterable[str]) -> bool:
     return say_all(map(coloured, lines) if has_colour() else lines)
 
 
+def say_notes(notes: Iterable[str]) -> None:
+    """Print notes about the input on stderr."""
+    for note in notes:
+        sys.stderr.write(f"note: {note}\n")
+
+
 def say_json(document: object) -> bool:
     """Print one line of JSON in ASCII."""
     return say(json.dumps(document))

@@ -24,7 +24,7 @@ from emulator.cli.options import (
     YesOption,
     with_examples,
 )
-from emulator.cli.output import say_json, say_report
+from emulator.cli.output import say_json, say_notes, say_report
 from emulator.cli.progress import Progress, announce
 from emulator.cli.run_files import (
     EventsOption,
@@ -179,6 +179,7 @@ def run(
         files.refuse("--mode check plays two")
     files.check()
     loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
+    say_notes(loaded.notes)
     chosen = Chosen(seed, seeds, jobs, mode.value, junit)
     if mode is ModeName.CHECK:
         from emulator.cli.run_modes import check

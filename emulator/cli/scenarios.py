@@ -95,7 +95,8 @@ def list_all(
 
 def list_again(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="WORD", help="Words of the name or the file, all of them.")
+        list[str] | None,
+        typer.Argument(metavar="WORD", help="Words of the name or the file, all of them."),
     ] = None,
     family: FamilyOption = None,
     protocol: ProtocolOption = None,

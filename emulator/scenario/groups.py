@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from emulator.scenario import short_forms
 from emulator.scenario.distributions import (
@@ -127,6 +127,12 @@ class Member(Part):
     """Passed to ``create()`` of the user's own assignor."""
 
 
+def _only_in_files(path: str | None) -> str | None:
+    if path is not None:
+        raise ValueError("only a scenario file can have it: it is replaced by what its file says")
+    return path
+
+
 class Group(Part):
     """A consumer group."""
 
@@ -148,6 +154,10 @@ class Group(Part):
 
     settings: ConsumerTable = Field(default_factory=dict)
     """Kafka's consumer settings by name, for all members."""
+
+    settings_from: Annotated[str | None, AfterValidator(_only_in_files)] = None
+    """The file of a real client, relative to the scenario's: properties of Java or librdkafka, or
+    Spring's ``application.yml``. The keys of the scenario override it."""
 
     work: Distribution = always(1_000)
     """Processing time of one record; a member processes its records one by one."""

@@ -26,6 +26,9 @@ from emulator.scenario.problems import Problem, ScenarioError
 DEEPEST = 12
 """The maximum depth of nested tables; no key of a scenario is deeper."""
 
+CLIENT_FILE = "settings_from"
+"""The key of a group that names the file of a real client."""
+
 _FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
 _ESSENTIALS = "a scenario has at least a title, a [[topic]] and a [[group]]"
 
@@ -45,16 +48,36 @@ def loads(
     text: str, name: str = "scenario", overrides: Sequence[str] = (), *, folder: Path | None = None
 ) -> Scenario:
     """Read the text of a scenario; *name*: for errors; *folder*: base of relative paths."""
-    document = tidy(read_toml(text, name), text)
-    if overrides:
-        from emulator.scenario.overrides import override  # noqa: PLC0415  most runs have none
+    return scenario_of(_document(text, name, overrides), ScenarioSource(name, folder))
 
-        document = override(document, overrides, name)
-    return scenario_of(document, ScenarioSource(name, folder))
+
+def client_file_notes(
+    text: str, name: str, overrides: Sequence[str], folder: Path | None
+) -> tuple[str, ...]:
+    """Return what to tell the user about files of real clients that a valid scenario names."""
+    if not any(CLIENT_FILE in part for part in (text, *overrides)):
+        return ()
+    from emulator.scenario.client_files import notes_of  # noqa: PLC0415  few have one
+
+    return tuple(notes_of(_document(text, name, overrides), ScenarioSource(name, folder)))
+
+
+def _document(text: str, name: str, overrides: Sequence[str]) -> Document:
+    """Return the tidy document of a text with some keys changed."""
+    document = tidy(read_toml(text, name), text)
+    if not overrides:
+        return document
+    from emulator.scenario.overrides import override  # noqa: PLC0415  most runs have none
+
+    return override(document, overrides, name)
 
 
 def scenario_of(document: Document, source: ScenarioSource) -> Scenario:
     """Return the scenario that a tidy document describes."""
+    if any(isinstance(group, dict) and CLIENT_FILE in group for group in _groups(document)):
+        from emulator.scenario.client_files import with_client_files  # noqa: PLC0415  few have one
+
+        document = with_client_files(document, source)
     try:
         scenario = Scenario.model_validate(document, context=source, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -63,6 +86,10 @@ def scenario_of(document: Document, source: ScenarioSource) -> Scenario:
         raise ScenarioError(source.name, problems_in(error, document)) from None
     check(scenario, source.name, source.folder)
     return scenario
+
+
+def _groups(document: Document) -> tuple[Any, ...]:
+    return document["group"] if isinstance(document.get("group"), tuple) else ()
 
 
 def check(scenario: Scenario, name: str = "scenario", folder: Path | None = None) -> None:

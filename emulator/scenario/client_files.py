@@ -1,0 +1,171 @@
+"""Read the settings of a group from the file of a real client: ``settings_from``.
+
+Three kinds of files: properties of the Java client (``key=value`` lines), which librdkafka's are too;
+properties of Spring Boot (``spring.kafka.…``); Spring's YAML. What has no part in a simulation
+(addresses, security, deserializers) is left out and noted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from emulator.scenario.client_keys import ClientFile
+from emulator.scenario.kafka_settings import CONSUMER, setting_value
+from emulator.scenario.part import Document, ScenarioSource
+from emulator.scenario.problems import Problem, ScenarioError, few_listed, hint
+
+KEY = "settings_from"
+"""As in ``emulator.scenario.load``."""
+
+SPRING = "spring."
+
+_LINE = re.compile(r"[ \t]*((?:[^\\=: \t]|\\.)+)[ \t]*[=: \t]?[ \t]*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_NEAR_ENOUGH = 0.9
+"""From which similarity on an unknown name is taken for a misspelt setting."""
+
+
+def with_client_files(document: Document, source: ScenarioSource) -> Document:
+    """Return a tidy document in which each ``settings_from`` is replaced by what its file says.
+
+    Keys that the scenario has itself are kept. Raise ScenarioError if a file cannot be used.
+    """
+    groups = []
+    for group in document["group"]:
+        if not isinstance(group, dict) or KEY not in group:
+            groups.append(group)
+            continue
+        found = _read(group[KEY], source)
+        rest = {key: value for key, value in group.items() if key != KEY}
+        settings = {**found.settings, **group.get("settings", {})}
+        groups.append({**found.group, **rest, "settings": settings})
+        document = _with_stops(document, group, found.stop)
+    return {**document, "group": tuple(groups)}
+
+
+def notes_of(document: Document, source: ScenarioSource) -> Iterator[str]:
+    """Yield what to tell the user about each ``settings_from`` of a tidy document."""
+    for group in document.get("group", ()):
+        if isinstance(group, dict) and KEY in group:
+            found = _read(group[KEY], source)
+            yield from (f"{group[KEY]}: {note}" for note in found.notes)
+            own = {**found.group, **group}
+            if found.settings.get("enable.auto.commit") is False and "commit" not in own:
+                yield (
+                    f"{group[KEY]}: enable.auto.commit is false, so nothing is committed unless the "
+                    f'group has a "commit" key, such as commit = "sync"'
+                )
+            if found.ignored:
+                yield f"{group[KEY]}: ignored, without a part here: {few_listed(found.ignored)}"
+
+
+def _with_stops(document: Document, group: Document, stop: Document) -> Document:
+    """Return a document whose acts that stop members of a group have the file's keys."""
+    if not stop or not isinstance(document.get("fault"), tuple):
+        return document
+    own = group.get("id")
+    faults = [
+        {**stop, **fault} if isinstance(fault, dict) and _stops(fault, own) else fault
+        for fault in document["fault"]
+    ]
+    return {**document, "fault": tuple(faults)}
+
+
+def _stops(fault: Document, group: object) -> bool:
+    """Return whether an act stops members of a group; a member's name begins with its group's."""
+    return fault.get("rolling_restart") == group or str(fault.get("close", "")).startswith(
+        f"{group}-"
+    )
+
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+def _read(name: object, source: ScenarioSource) -> ClientFile:
+    """Return what a file says; raise ScenarioError if it cannot be read or has a wrong value."""
+    if not isinstance(name, str) or source.folder is None:
+        reason = "wrong type; allowed is the path of a file, relative to the scenario's"
+        raise ScenarioError(source.name, [Problem(KEY, reason, name)])
+    path = source.folder / name
+    try:
+        pairs = dict(_pairs(path, path.read_text(encoding="utf-8-sig")))
+    except (OSError, ValueError) as error:
+        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise ScenarioError(str(path), [Problem("", reason)]) from None
+    found = ClientFile()
+    plain = {key: value for key, value in pairs.items() if not key.startswith(SPRING)}
+    if len(plain) < len(pairs):
+        from emulator.scenario.spring_files import translate  # noqa: PLC0415  few files are Spring's
+
+        plain = {**translate(pairs, found, str(path))}
+    problems = list(_take(found, plain))
+    if problems:
+        raise ScenarioError(str(path), problems)
+    return found
+
+
+def _take(found: ClientFile, pairs: Mapping[str, object]) -> Iterator[Problem]:
+    """Add Kafka's settings to *found*; yield a problem for each that is wrong."""
+    for name, value in pairs.items():
+        if name in CONSUMER:
+            try:
+                found.settings[name] = setting_value(CONSUMER[name], _number(value))
+            except ValueError as error:
+                yield Problem(name, str(error), value)
+        elif misspelt := _misspelt(name):
+            yield Problem(name, f"unknown setting{hint(misspelt, CONSUMER)}")
+        else:
+            found.ignored.append(name)
+
+
+def _number(value: object) -> object:
+    """Return a whole number for its text: in these files it is in Kafka's own unit."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value) else value
+
+
+def _misspelt(name: str) -> str:
+    """Return a name that is almost that of a setting; empty if it is not."""
+    from difflib import get_close_matches  # noqa: PLC0415  only names without a part get here
+
+    return next(iter(get_close_matches(name, CONSUMER, 1, _NEAR_ENOUGH)), "")
+
+
+def _pairs(path: Path, text: str) -> Iterator[tuple[str, object]]:
+    """Yield the names and values of a file by its kind; raise ValueError if it is invalid."""
+    if path.suffix in (".yml", ".yaml"):
+        from emulator.scenario.spring_files import yaml_pairs  # noqa: PLC0415  needs a parser
+
+        yield from yaml_pairs(text)
+    elif path.suffix == ".json":
+        document = json.loads(text)
+        if not isinstance(document, dict):
+            raise ValueError("a JSON object is needed")
+        yield from document.items()
+    else:
+        yield from properties(text)
+
+
+def properties(text: str) -> Iterator[tuple[str, str]]:
+    r"""Yield the names and values of a properties file, as ``java.util.Properties.load`` reads it.
+
+    >>> list(properties("# no\na.b = 1\n c:2 \\\n   3\nd\\ e f"))
+    [('a.b', '1'), ('c', '2 3'), ('d e', 'f')]
+    """
+    joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t]*", r"\1", text)
+    for line in joined.splitlines():
+        found = _LINE.fullmatch(line)
+        if found is not None and line.strip() and line.lstrip()[0] not in "#!":
+            yield _unescaped(found[1]), _unescaped(found[2]).strip()
+
+
+def _unescaped(text: str) -> str:
+    def plain(found: re.Match[str]) -> str:
+        mark = found[1]
+        if len(mark) == 5:
+            return chr(int(mark[1:], 16))
+        return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(mark, mark)
+
+    return _ESCAPE.sub(plain, text)

@@ -1,0 +1,27 @@
+"""What the file of a real client says about a group of a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from emulator.scenario.part import Document
+
+
+@dataclass(slots=True)
+class ClientFile:
+    """What a client's file says about a group."""
+
+    settings: dict[str, object] = field(default_factory=dict)
+    """Kafka's settings by name, valid."""
+
+    group: Document = field(default_factory=dict)
+    """Other keys of the group: ``commit``, ``poll_timeout``."""
+
+    stop: Document = field(default_factory=dict)
+    """Keys of acts that stop members: ``grace``, ``mid_batch``."""
+
+    ignored: list[str] = field(default_factory=list)
+    """Names without a part in a simulation."""
+
+    notes: list[str] = field(default_factory=list)
+    """How something was translated, in sentences."""

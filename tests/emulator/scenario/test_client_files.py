@@ -1,0 +1,177 @@
+"""``settings_from``: settings of real clients, of Java, librdkafka and Spring."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.errors import EmulatorError
+from emulator.loading import load_named
+
+SCENARIO = """
+title = "a deploy"
+run_for = "3min"
+topic = [{{ name = "orders", partitions = 6, rate = "20/s" }}]
+act = [
+    {{ rolling_restart = "billing", at = "60s" }},
+    {{ close = "billing-1", at = "2min", grace = "1s" }},
+    {{ close = "other-0", at = "2min" }},
+]
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 3
+settings_from = "{}"
+settings = {{ "max.poll.records" = 7 }}
+
+[[group]]
+id = "other"
+topics = ["orders"]
+members = 1
+"""
+
+PROPERTIES = r"""
+# of the deployment
+bootstrap.servers=a:9092,\
+                  b:9092
+session.timeout.ms=10000
+max.poll.records : 100
+partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor
+enable.auto.offset.store=false
+"""
+
+SPRING = """
+spring:
+  lifecycle.timeout-per-shutdown-phase: 20s
+  kafka:
+    bootstrap-servers: kafka:9092
+    consumer:
+      autoOffsetReset: earliest
+      fetch-min-size: 1KB
+      heartbeat-interval: PT2S
+      properties:
+        max:
+          poll:
+            interval.ms: ${POLL:60000}
+    listener: {immediate-stop: true, concurrency: 3, poll-timeout: 500}
+---
+spring:
+  config.activate.on-profile: prod
+  kafka.consumer.heartbeat-interval: 1s
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Return a function that loads the scenario with a client's file."""
+
+    def call(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        path = tmp_path / "scenario.toml"
+        path.write_text(SCENARIO.format(name), encoding="utf-8")
+        return load_named(str(path))
+
+    return call
+
+
+def test_properties_of_a_client_are_the_settings_of_the_group(load):
+    """The scenario's own come first; what has no part here is noted."""
+    loaded = load("consumer.properties", PROPERTIES)
+
+    assert dict(loaded.scenario.group[0].settings) == {
+        "session.timeout.ms": 10_000,
+        "max.poll.records": 7,
+        "partition.assignment.strategy": ("cooperative-sticky",),
+    }
+    assert loaded.notes == (
+        (
+            "consumer.properties: ignored, without a part here: "
+            '"bootstrap.servers", "enable.auto.offset.store"'
+        ),
+    )
+
+
+def test_json_of_a_client_is_read_too(load):
+    """As programs with librdkafka have it."""
+    loaded = load("client.json", '{"session.timeout.ms": 6000, "enable.auto.commit": false}')
+
+    assert loaded.scenario.group[0].settings["session.timeout.ms"] == 6_000
+    (note,) = loaded.notes
+    assert "nothing is committed unless the group has" in note
+
+
+def test_a_file_of_spring_sets_commits_and_shutdown_too(load):
+    """Of the default profile; its members stop as Spring stops them, those of others do not."""
+    loaded = load("application.yml", SPRING)
+
+    group, other = loaded.scenario.group
+    assert dict(group.settings) == {
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "fetch.min.bytes": 1_024,
+        "heartbeat.interval.ms": 2_000,
+        "max.poll.interval.ms": 60_000,
+        "max.poll.records": 7,
+    }
+    assert (group.commit.call, group.commit.when, other.commit.call) == ("sync", "batch", "auto")
+    assert group.poll_timeout == 500_000
+    deploy, close, another = loaded.scenario.fault
+    assert (deploy.grace, deploy.mid_batch) == (20_000_000, True)
+    assert (close.grace, close.mid_batch) == (1_000_000, True)
+    assert (another.grace, another.mid_batch) == (None, False)
+    concurrency, ignored = loaded.notes
+    assert "concurrency 3 means 3 members for each process" in concurrency
+    assert '"spring.kafka.bootstrap-servers"' in ignored
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("ack-mode=record", {"call": "sync", "when": "record"}),
+        ("ack-mode=MANUAL_IMMEDIATE", {"call": "sync", "when": "record"}),
+        ("ack-mode=batch", {"call": "sync", "when": "batch"}),
+        ("ack-mode=manual", {"call": "sync", "when": "batch"}),
+        (
+            "ack-mode=count-time\nspring.kafka.listener.ack-count=9",
+            {"when": "every", "records": 9, "every": 5_000_000, "on_revoke": True},
+        ),
+        (
+            "ack-mode=time\nspring.kafka.listener.ack-time=300",
+            {"when": "every", "records": None, "every": 300_000},
+        ),
+    ],
+)
+def test_every_acknowledgement_mode_is_a_commit_policy(load, keys, expected):
+    """Also in Spring's properties."""
+    commit = load("spring.properties", f"spring.kafka.listener.{keys}\n").scenario.group[0].commit
+
+    assert {key: getattr(commit, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "a.properties",
+            "max.poll.records=many",
+            r"a\.properties: max\.poll\.records = \"many\": ",
+        ),
+        ("a.properties", "max.poll.record=9", 'unknown setting; did you mean "max.poll.records"'),
+        ("a.yml", "spring: [", r"a\.yml: cannot be read: not YAML"),
+        ("a.json", "[]", "a JSON object is needed"),
+        ("a.properties", "spring.kafka.listener.ack-mode=often", "unknown mode; allowed are"),
+    ],
+)
+def test_a_file_with_an_error_is_refused(load, name, text, message):
+    """With the file's name."""
+    with pytest.raises(EmulatorError, match=message):
+        load(name, text)
+
+
+def test_only_a_scenario_file_can_name_one(tmp_path):
+    """In Python and in a text without a folder there is nothing that the path is relative to."""
+    with pytest.raises(EmulatorError, match="only a scenario file can have it"):
+        emulator.scenario.model.Group(id="a", topics=["t"], members=[], settings_from="x")
+    with pytest.raises(EmulatorError, match="cannot be read"):
+        emulator.loads(SCENARIO.format("none.properties"), folder=tmp_path)
