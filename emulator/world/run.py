@@ -49,7 +49,7 @@ class Recorder:
         self._hash = hashlib.blake2b(digest_size=16)
         self._next = 0
         self._rows = 0
-        self._taken: list[Event] | None = None
+        self._taken: list[list[Event]] = []
         self.polls = polls
         """Whether each poll is written too."""
 
@@ -79,13 +79,13 @@ class Recorder:
 
     def _pass_on(self, event: Event) -> None:
         self._rows += 1
-        if self._taken is not None:
-            self._taken.append(event)
+        for taken in self._taken:
+            taken.append(event)
         for sink in self._sinks:
             sink(event)
 
-    def watch(self, taken: list[Event] | None) -> None:
-        """Add every event from now on to this list; None: to none."""
+    def watch(self, taken: list[list[Event]]) -> None:
+        """Add every event from now on to each of these lists."""
         self._taken = taken
 
     @property

@@ -105,8 +105,8 @@ class LeaderLog:
         self._awaited: tuple[int, ...] = ()
         """The ISR whose members must have a record before the high watermark passes it."""
 
-        self.watched: list[StoredBatch] | None = None
-        """The batches of the present period; None: they are not collected."""
+        self.watched: list[list[StoredBatch]] = []
+        """The lists to which every batch is added."""
 
         self.log = copy.log
         self.high_watermark = copy.high_watermark
@@ -140,8 +140,8 @@ class LeaderLog:
         self._replicate(batch.first, written_us)
         if batch.opened is not None and self._rolled is not None:
             self._rolled(self, batch)
-        if self.watched is not None:
-            self.watched.append(batch)
+        for watched in self.watched:
+            watched.append(batch)
         return batch
 
     def _replicate(self, address: int, from_us: int) -> None:

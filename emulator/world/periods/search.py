@@ -1,8 +1,8 @@
 """The search for periods of a run, and the skipping of those that are found.
 
-At instants that are one expected period apart the run's state is compared with an earlier one
-(:class:`Mark`), which is renewed at growing distances, as Brent's search for cycles does. Where both
-are the same, the events between them are one period. What does not recur (a fault, an act, the
+At instants that are one expected period apart the run's state is compared with the last one and
+with an earlier one (:class:`Mark`) that is renewed at growing distances, as in Brent's search for
+cycles. Where both are the same, the events between them are one period. What does not recur (a fault, an act, the
 refresh of metadata, the expiry of offsets, the end of the run) limits how many are skipped.
 """
 
@@ -83,12 +83,14 @@ class Periods:
         self._kernel = world.run.kernel
         self._expected_us = expected_us
         self._wait_us = SHORTEST_WAIT_US
-        self._mark: Mark | None = None
+        self._marks: list[Mark] = []
+        """The mark that is renewed at growing distances, and the last look if that is another."""
+
         self._looks = 0
-        """The number of looks since the mark."""
+        """The number of looks since the first mark."""
 
         self._distance = 1
-        """The number of looks after which the mark is renewed."""
+        """The number of looks after which it is renewed."""
 
         self._period: Period | None = None
         self.skipped = 0
@@ -119,32 +121,34 @@ class Periods:
     # -- search ------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Forget the mark."""
-        self._mark = None
+        """Forget the marks."""
+        self._marks = []
         self._distance = 1
-        self._watch(None)
+        self._watch()
 
     def _found(self, state: State) -> Period | None:
         """Return the period that ends in this state; None: none is known, the search goes on."""
-        mark = self._mark
-        if mark is not None and is_same(mark.state, state):
-            period = self._measured(mark, state)
-            if period is not None:
-                self._forget()
-                return period
+        for mark in self._marks:
+            if is_same(mark.state, state):
+                period = self._measured(mark, state)
+                if period is not None:
+                    self._forget()
+                    return period
         self._looks += 1
-        if mark is None or self._looks >= self._distance:
+        if not self._marks or self._looks >= self._distance:
             self._looks = 0
             self._distance = min(2 * self._distance, LONGEST_PERIOD_US // self._expected_us)
-            self._mark = Mark(state=state)
-            self._watch(self._mark)
+            self._marks = [Mark(state=state)]
+        else:
+            self._marks = [self._marks[0], Mark(state=state)]
+        self._watch()
         return None
 
-    def _watch(self, mark: Mark | None) -> None:
-        """Collect events and appends from now on in a mark; None: nowhere."""
-        self._world.run.recorder.watch(None if mark is None else mark.events)
+    def _watch(self) -> None:
+        """Collect events and appends from now on for every mark."""
+        self._world.run.recorder.watch([mark.events for mark in self._marks])
         for shard in self._world.offsets_topic:
-            batches = None if mark is None else mark.appended.setdefault(shard.number, [])
+            batches = [mark.appended.setdefault(shard.number, []) for mark in self._marks]
             for log in shard.led.values():
                 log.watched = batches
 
