@@ -28,6 +28,8 @@ The rooms, from the bottom up:
     Events to the ledger: which messages were reprocessed or lost, and the cause of each.
 ``metrics/``
     Events to metrics, checks of ``[expect]``, laws, distributions over seeds.
+``verdicts/``
+    What is said of a run before its totals: problems, and why it is inconclusive.
 ``report/``
     Everything that a person reads: screens, JSON documents, pages, explanations, advice.
 ``study/``

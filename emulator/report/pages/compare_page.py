@@ -128,7 +128,10 @@ def _timelines(
             figures=list(_figures(column, run, window, prefix, 1 / len(runs))),
             has_key=place == len(runs) - 1,
             tables=[table_of_entries(entries, run.moment, prefix)] if entries else [],
-            entries=[entry_details(each, None, run.moment, prefix) for each in entries],
+            entries=[
+                entry_details(each, None, run.moment, run.history.groups[each.group].term, prefix)
+                for each in entries
+            ],
         )
 
 

@@ -35,7 +35,7 @@ class ExplainedEntry:
 def explain_page(shown: ExplainedEntry) -> str:
     """Return the page of an entry as HTML; the same entry gives the same bytes."""
     entry, moment = shown.entry, shown.moment
-    details = entry_details(entry, shown.lines, moment)
+    details = entry_details(entry, shown.lines, moment, shown.history.groups[entry.group].term)
     name = f"Timeline of group {entry.group} around {entry.id}"
     drawing = draw_timeline(
         shown.history.groups[entry.group],

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.report.event_wording import EPOCH, GENERATION
 from emulator.report.timeline import LASTING
 
 
@@ -58,6 +59,13 @@ class GroupHistory:
     """Each from its start until the group is stable, with its reason."""
 
     samples: list[Sample] = field(default_factory=list)
+    epochs: list[tuple[int, bool]] = field(default_factory=list)
+    """Whether the group counts epochs, instead of generations, from a time on."""
+
+    def term(self, at_us: int) -> str:
+        """Return what the group counts at a time: generations or epochs."""
+        known = [counts for since_us, counts in self.epochs if since_us <= at_us]
+        return EPOCH if known and known[-1] else GENERATION
 
 
 @dataclass(slots=True)
@@ -99,7 +107,8 @@ class Historian:
             ev.MemberRemoved: self._removed,
             ev.ClientDropped: lambda at, w: self._change(at, w.consumer, MemberState.OUTSIDE),
             ev.RebalanceStarted: lambda at, w: self._disturbed(at, w.group, w.reason),
-            ev.GroupEpochRaised: lambda at, w: self._disturbed(at, w.group, w.reason),
+            ev.GroupEpochRaised: self._raised,
+            ev.GroupConverted: lambda at, w: self._count(at, w.group, w.protocol == "consumer"),
             ev.GroupStabilised: lambda at, w: self._settled(at, w.group),
             ev.GroupEmptied: lambda at, w: self._settled(at, w.group),
             ev.FaultBegan: self._fault_began,
@@ -197,6 +206,15 @@ class Historian:
             self._states[consumer] = (group, at_us, state)
 
     # -- the group ---------------------------------------------------------------------------
+
+    def _raised(self, at_us: int, what: ev.GroupEpochRaised) -> None:
+        self._count(at_us, what.group, True)
+        self._disturbed(at_us, what.group, what.reason)
+
+    def _count(self, at_us: int, group: str, epochs: bool) -> None:
+        counted = self._group(group).epochs
+        if epochs != (counted[-1][1] if counted else False):
+            counted.append((at_us, epochs))
 
     def _disturbed(self, at_us: int, group: str, reason: str) -> None:
         self._unstable.setdefault(group, (at_us, reason))

@@ -9,7 +9,7 @@ from typing import Final
 from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.report.advice import WHY
 from emulator.report.entry_screen import Line
-from emulator.report.event_wording import link_text
+from emulator.report.event_wording import GENERATION, link_text
 from emulator.report.pages.history import GroupHistory, History
 from emulator.report.pages.marks import NAMES, anchor_of, entry_words, marks_of
 from emulator.report.pages.page import (
@@ -67,7 +67,9 @@ def run_page(run: FinishedRun, content: RunContent) -> str:
             numbers=numbers_of(run),
             parts=[
                 timeline_part(run.ledger, content.history, subject.moment),
-                *entry_parts(run.ledger.entries, content.sequences, subject.moment),
+                *entry_parts(
+                    run.ledger.entries, content.sequences, subject.moment, content.history
+                ),
                 *_hints(run),
             ],
             text="\n".join(screen),
@@ -179,7 +181,7 @@ def close_up(
 
 
 def entry_parts(
-    entries: Sequence[Entry], sequences: Sequences, moment: Moment, prefix: str = ""
+    entries: Sequence[Entry], sequences: Sequences, moment: Moment, history: History
 ) -> Iterator[Part]:
     """Yield the ledger: a table of its largest entries, and each with its sequence of events."""
     if not entries:
@@ -188,10 +190,13 @@ def entry_parts(
     facts = f"The {len(shown)} largest of {len(entries):,} entries." if left_out else ""
     yield Part(
         title="Ledger",
-        anchor=f"{prefix}ledger",
+        anchor="ledger",
         facts=facts,
-        tables=[table_of_entries(shown, moment, prefix)],
-        entries=[entry_details(each, sequences.get(each.id), moment, prefix) for each in shown],
+        tables=[table_of_entries(shown, moment)],
+        entries=[
+            entry_details(each, sequences.get(each.id), moment, history.groups[each.group].term)
+            for each in shown
+        ],
     )
 
 
@@ -229,9 +234,16 @@ def _at(entry: Entry, moment: Moment) -> str:
 
 
 def entry_details(
-    entry: Entry, lines: Sequence[Line] | None, moment: Moment, prefix: str = ""
+    entry: Entry,
+    lines: Sequence[Line] | None,
+    moment: Moment,
+    terms: Moment = lambda _: GENERATION,
+    prefix: str = "",
 ) -> EntryDetails:
-    """Return an entry with its facts and its sequence of events; without *lines*, with its chain."""
+    """Return an entry with its facts and its sequence of events; without *lines*, with its chain.
+
+    *terms*: what the group counts at a time, generations or epochs.
+    """
     facts = [("offsets", _offsets(entry))]
     if entry.cause is not None:
         detail = f" ({entry.detail})" if entry.detail else ""
@@ -240,7 +252,7 @@ def entry_details(
         root = f"{entry.root.verb} {entry.root.target} at {moment(entry.root.at_us)}"
         facts.append(("root", root))
     facts += [
-        (name, f"{owner.consumer}, generation {owner.generation}, {moment(owner.at_us)}")
+        (name, f"{owner.consumer}, {terms(owner.at_us)} {owner.generation}, {moment(owner.at_us)}")
         for name, owner in (("first", entry.first_owner), ("then", entry.second_owner))
         if owner is not None
     ]

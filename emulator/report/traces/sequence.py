@@ -116,13 +116,14 @@ def mermaid(diagram: Diagram, title: str, moment: Callable[[int], str]) -> Itera
     parties = list(dict.fromkeys(name for step in diagram.steps for name in step.parties))
     members = [name for name in parties if not name.startswith("broker-")]
     parties = sorted(members) + sorted(set(parties) - set(members))
+    parties = parties or ["group"]
     for name in parties:
         yield f"  participant {_id(name)} as {_escaped(name)}"
     everyone = ",".join(dict.fromkeys(_id(name) for name in (*parties[:1], *parties[-1:])))
     for step in diagram.steps:
         text = step.text.replace("{at}", moment(step.at_us)).replace("{all}", everyone)
         yield f"  {text}"
-    if diagram.left_out and everyone:
+    if diagram.left_out:
         yield f"  Note over {everyone}: {diagram.left_out} more steps until {end} are left out"
 
 

@@ -85,7 +85,12 @@ def test_faults_are_read_with_the_first_scenario_that_has_one(loaded, room):
 @pytest.mark.parametrize(
     "room",
     [
+        "emulator.report.pages",
+        "emulator.report.traces",
+        "emulator.run_pages",
+        "emulator.tracing",
         "emulator.world.administrator",
+        "jinja2",
         "emulator.world.cluster.compaction",
         "protocols.consumer.administration",
         "protocols.groups.classic.invariants",
@@ -94,7 +99,7 @@ def test_faults_are_read_with_the_first_scenario_that_has_one(loaded, room):
     ],
 )
 def test_a_plain_run_does_not_read_what_it_does_not_use(loaded, room):
-    """The admin client, compaction, the bytes of batches, and the checks of invariants."""
+    """Pages, traces, the admin client, compaction, the bytes of batches, checks of invariants."""
     for modules in loaded:
         assert room not in modules
 

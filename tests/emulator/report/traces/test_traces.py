@@ -9,6 +9,7 @@ from collections import defaultdict
 import pytest
 
 import emulator
+from emulator.events import Event, FaultBegan
 from emulator.events.messages import MessageCarried
 from emulator.ledger.entries import EntryKind
 from emulator.report.traces.sequence import MOST_STEPS, Window, diagram_of, mermaid
@@ -147,6 +148,15 @@ def test_lost_messages_end_in_a_cross():
     lines = list(mermaid(diagram_of([], [lost], Window(0, 9)), "one", str))
 
     assert "  p_broker_1-xp_billing_0: 5 OffsetCommit response (lost)" in lines
+
+
+def test_a_diagram_without_members_is_valid_too():
+    """Every note stands over somebody."""
+    fault = Event(0, 5, None, FaultBegan(fault="cut-1", verb="cut", target="broker-1"), 0)
+    lines = list(mermaid(diagram_of([fault], [], Window(0, 9)), "one", str))
+
+    assert ["  participant p_group as group"] == [line for line in lines if "participant" in line]
+    assert any(line.startswith("  Note over p_group: 5 fault cut-1") for line in lines)
 
 
 # -- the command -------------------------------------------------------------------------------
