@@ -150,25 +150,42 @@ def test_what_is_drawn_does_not_repeat(drawn, skipped):
     assert not skipped
 
 
-def test_a_long_quiet_run_plays_few_batches(monkeypatch):
-    """The number of batches that are played grows with the disturbances, not with the records."""
-    played = {}
-    for rate in ("10/s", "100/s"):
-        counted = [0]
-        skip = Cycles.skip
+@pytest.fixture
+def batches(monkeypatch):
+    """Count the batches that calm consumers play."""
+    counted = [0]
+    skip = Cycles.skip
 
-        def count(self, calm, batch, until_us, skip=skip, counted=counted):
-            counted[0] += 1
-            return skip(self, calm, batch, until_us)
+    def count(self, calm, batch, until_us):
+        counted[0] += 1
+        return skip(self, calm, batch, until_us)
 
-        monkeypatch.setattr(Cycles, "skip", count)
-        document = regular(rate=rate, run_for="2min", work="100us")
+    monkeypatch.setattr(Cycles, "skip", count)
+
+    def played(document: dict) -> int:
+        counted[0] = 0
         play(scenario_of(tidy(document), ScenarioSource("long", None)), 0, ())
-        monkeypatch.setattr(Cycles, "skip", skip)
-        played[rate] = counted[0]
+        return counted[0]
 
-    assert played["100/s"] < 3 * played["10/s"]
-    assert played["100/s"] < 0.1 * 2 * 60 * 400
+    return played
+
+
+def test_a_long_quiet_run_plays_few_batches(batches):
+    """The number of batches that are played grows with the disturbances, not with the records."""
+    slow, fast = (
+        batches(regular(rate=rate, run_for="2min", work="100us")) for rate in ("10/s", "100/s")
+    )
+
+    assert fast < 3 * slow
+    assert fast < 0.1 * 2 * 60 * 400
+
+
+def test_periods_are_found_again_after_a_broker_has_failed(batches):
+    """Other leaders bring records in other orders, and logs remember that they stood still."""
+    fault = {"crash_broker": "broker-1", "at": "10s", "restart_after": "10s"}
+    once, twice = (batches(regular(run_for=run_for, fault=[fault])) for run_for in ("1min", "2min"))
+
+    assert twice - once < 1_000, "of the 2,300 batches of that minute"
 
 
 GRID_MS = 50

@@ -274,6 +274,10 @@ class Visibility:
         """Whether the high watermark cannot advance."""
         return self._lag_us == NEVER
 
+    def is_steady(self, appended_us: int) -> bool:
+        """Return whether records appended from then on become visible at the present lag."""
+        return not self._spells or (not self.is_stalled and appended_us > self._spells[-1][0])
+
     def as_of(self, now: int) -> int:
         """Return the append time up to which everything is visible at ``now``."""
         for begin, reached, lag in reversed(self._spells):

@@ -119,9 +119,12 @@ class PartitionLog:
 
         Two offsets of one phase are followed by records at the same intervals.
         """
-        if self._history is not WHOLE or self._visibility is not None or offset < self._backlog:
+        if self._history is not WHOLE or offset < self._backlog:
             return None
-        return self._arrivals.phase(offset - self._backlog)
+        index, visibility = offset - self._backlog, self._visibility
+        if visibility is not None and not visibility.is_steady(self._arrival(index)):
+            return None
+        return self._arrivals.phase(index)
 
     def led_by(self, broker: int) -> bool:
         """Return whether a broker believes that it leads this partition."""

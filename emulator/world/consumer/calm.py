@@ -201,6 +201,9 @@ class CalmFetches:
 LONGEST_SEARCH = 1 << 12
 """The most batches between two marks."""
 
+SHORTEST_SEARCH = 16
+"""The least batches, besides two periods, until a period that does not come again is given up."""
+
 
 class Mark(NamedTuple):
     """A state that may come again."""
@@ -258,9 +261,10 @@ class Cycles:
         if mark is None or batch.shape != mark.shape or not self._is_again(mark, calm, batch):
             self._search(calm, batch)
             return None
-        self._batches = 0
         if self._cycle is None:
             self._cycle = self._measured(calm, mark, batch.begin_us)
+            self._distance = max(2 * self._batches, SHORTEST_SEARCH)
+        self._batches = 0
         cycle = self._cycle
         times = (until_us - 1 - batch.begin_us) // cycle.period_us
         if times <= 0 or not self._finished.covers(cycle.records):
@@ -305,7 +309,6 @@ class Cycles:
         """Return the period between the marked state and the same one now."""
         before = mark.positions
         brought = {tp: at - before[tp] for tp, at in self._fetches.positions().items()}
-        self._distance = LONGEST_SEARCH
         return Cycle(
             period_us=now - mark.at_us,
             records={tp: count for tp, count in brought.items() if count},
