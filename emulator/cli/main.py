@@ -40,11 +40,12 @@ COMMANDS: Final = {
     "audit": "Count what real consumers reprocessed or lost.",
     "verify": "Compare captured runs of a real Kafka with the emulator.",
     "scenarios": "List, show and copy the scenarios of the catalogue.",
+    "init": "Write a first scenario of your own group from five answers.",
     "schema": "Print the JSON Schema of scenario files.",
 }
 """Every command with its line in the help, in the order of the help."""
 
-MODULES: Final = {"import": "import_", "ledger": "explain"}
+MODULES: Final = {"import": "import_", "ledger": "explain", "init": "scenarios"}
 """The modules of commands whose module has another name."""
 
 SIGNAL_STATUS = 128

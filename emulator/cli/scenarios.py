@@ -1,13 +1,14 @@
-"""``rebalance scenarios``: list, show and copy the scenarios of the catalogue."""
+"""``rebalance scenarios`` lists, shows and copies the catalogue; ``rebalance init`` writes a first one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from typer.core import TyperGroup
 
 from emulator.cli.options import Examples, catalogue_names, with_examples
 from emulator.cli.output import say, say_all, say_report
+from emulator.errors import RefusedError, reason_of
 from emulator.scenario.families import SUBJECTS, Family
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ Name = Annotated[str, typer.Argument(help="A name from the list.", autocompletio
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command and its two verbs to the application."""
+    """Add both commands to the application."""
     scenarios = typer.Typer(
         name="scenarios",
         cls=Searching,
@@ -37,6 +39,7 @@ def register(app: typer.Typer) -> None:
     scenarios.command("show")(show)
     scenarios.command("copy")(copy)
     app.add_typer(scenarios)
+    app.command("init", help=with_examples(init, INIT_EXAMPLES))(init)
 
 
 EXAMPLES: Examples = (
@@ -144,3 +147,94 @@ def copy(
     from emulator.scenario import catalogue
 
     say(str(catalogue.copy(name, destination, overwrite=force)))
+
+
+# -- a first scenario ------------------------------------------------------------------------
+
+INIT_EXAMPLES: Examples = (
+    (
+        "answer without being asked",
+        "rebalance init mine.toml --members 3 --partitions 6 --rate 60/s --work 4ms --config none",
+    ),
+)
+NO_FILE = "none"
+SETTINGS_HELP = (
+    "The client's settings: .properties, .conf, .json or application.yml; none: without."
+)
+
+
+def _a_duration(text: str) -> str:
+    from emulator.scenario.units import parse_duration
+
+    return _as_given(parse_duration, text)
+
+
+def _a_rate(text: str) -> str:
+    from emulator.scenario.units import parse_rate
+
+    return _as_given(parse_rate, text)
+
+
+def _as_given(parse: Callable[[str], object], text: str) -> str:
+    """Return a text that can be parsed; raise typer.BadParameter, after which it is asked again."""
+    try:
+        parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="The scenario file to write.")] = Path(
+        "scenario.toml"
+    ),
+    members: Annotated[
+        int, typer.Option(min=1, max=1_000, prompt="Members of the group", help="Consumers.")
+    ] = 3,
+    partitions: Annotated[
+        int, typer.Option(min=1, max=10_000, prompt="Partitions of the topic", help="Of the topic.")
+    ] = 6,
+    rate: Annotated[
+        str,
+        typer.Option(
+            prompt="Records of the whole topic",
+            help="Of the whole topic, such as 60/s.",
+            callback=_a_rate,
+        ),
+    ] = "60/s",
+    work: Annotated[
+        str,
+        typer.Option(
+            prompt="Processing time of one record", help="Of one record.", callback=_a_duration
+        ),
+    ] = "4ms",
+    config: Annotated[
+        str,
+        typer.Option(prompt="File with the client's settings", help=SETTINGS_HELP),
+    ] = NO_FILE,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Ask five questions about a group, and write a first scenario: a rolling restart.
+
+    Each answer can also be an option. The file of the client's settings is named relative to the
+    scenario file; the scenario reads it at every run.
+
+    Exit status: 0 success; 2 bad input.
+    """
+    from emulator.loading import loads
+    from emulator.output_files import put
+    from emulator.scenario.first_scenario import Answers, first_scenario
+
+    if file.exists() and not force:
+        raise RefusedError(f"{file}: exists already; use another name, or --force")
+    named = None if config in ("", NO_FILE) else config
+    answers = Answers(
+        members=members, partitions=partitions, rate=rate, work=work, settings_from=named
+    )
+    text = first_scenario(answers)
+    loads(text, str(file), folder=file.parent)
+    try:
+        put(file, text.encode())
+    except OSError as error:
+        raise RefusedError(f"{file}: cannot be written: {reason_of(error)}") from None
+    say(f"{file}: written. Next: rebalance run {quote(str(file))}")

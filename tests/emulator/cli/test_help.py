@@ -19,7 +19,7 @@ from .commands import Answer, rebalance, written
 ROOT = Path(__file__).parents[3]
 COMMANDS = [
     *("", "run", "compare", "study", "explain", "ledger"),
-    *("assign", "log", "import", "audit", "verify", "scenarios", "schema"),
+    *("assign", "log", "import", "audit", "verify", "scenarios", "init", "schema"),
 ]
 ALL = [*COMMANDS, "scenarios show", "scenarios copy", "scenarios list"]
 EXAMPLES = re.compile(r"^  Examples:\n((?:    .*\n)+)", re.MULTILINE)

@@ -1,0 +1,67 @@
+"""Write the first scenario of a group from a few answers: ``rebalance init``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.scenario.toml import toml_value
+from emulator.scenario.units import format_rate, parse_rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What the user says about a group."""
+
+    members: int
+    partitions: int
+    rate: str
+    """Records per time of the whole topic."""
+
+    work: str
+    """Processing time of one record."""
+
+    settings_from: str | None = None
+    """The file of the real client, relative to the scenario; None: Kafka's defaults."""
+
+
+def first_scenario(answers: Answers) -> str:
+    """Return the text of a scenario: a rolling restart, with a crash to try in remarks.
+
+    Raise ValueError if the rate is none.
+    """
+    settings = '# settings_from = "consumer.properties"   # of the real client'
+    if answers.settings_from is not None:
+        settings = f"settings_from = {toml_value(answers.settings_from)}"
+    exact = parse_rate(answers.rate) / answers.partitions
+    each = format_rate(round(exact, 3) or exact)
+    return f"""# A rolling restart of {answers.members} members.
+# How many records are reprocessed, and how long do partitions have no owner?
+title = "my group, rolling restart"
+
+[[topic]]
+name = "orders"
+partitions = {answers.partitions}
+rate = {toml_value(each)}               # in each partition; {answers.rate} in all
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = {answers.members}
+work = {toml_value(answers.work)}               # of one record
+{settings}
+# commit = "sync"            # left out: enable.auto.commit; also "async", "sync per record", …
+
+[[act]]
+rolling_restart = "billing"
+between = ["60s", "70s"]      # at random, by the seed
+down_time = "5s"             # from a member's end to its start
+gap = "10s"                  # from a member's start to the next one's end
+# grace = "10s"              # kill a member that takes longer to close
+
+# [[fault]]                  # or what a crash costs
+# crash = "billing-1"
+# between = ["60s", "70s"]
+
+[expect]
+lost = 0
+"""

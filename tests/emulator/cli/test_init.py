@@ -1,0 +1,64 @@
+"""``rebalance init``: five answers, and a scenario that runs."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+import emulator
+from emulator.cli.main import app
+
+
+@pytest.fixture
+def init(tmp_path, monkeypatch):
+    """Return a function that runs the command with what is typed."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, typed=""):
+        return CliRunner().invoke(app, ["init", *arguments], input=typed)
+
+    return call
+
+
+def test_five_answers_make_a_scenario(init, tmp_path):
+    """A wrong one is asked again; the file is valid and says what to run next."""
+    (tmp_path / "consumer.properties").write_text("max.poll.records=9\n", encoding="utf-8")
+    result = init("mine.toml", typed="2\n4\nfast\n40/s\n7ms\nconsumer.properties\n")
+
+    assert result.exit_code == 0, result.output
+    assert "Error: " in result.output
+    assert result.stdout.endswith("mine.toml: written. Next: rebalance run mine.toml\n")
+    scenario = emulator.load("mine.toml")
+    (group,), (topic,) = scenario.group, scenario.topic
+    assert (len(group.members), topic.partitions, topic.rate) == (2, 4, 10.0)
+    assert group.work.constant == 7_000
+    assert dict(group.settings) == {"max.poll.records": 9}
+    assert emulator.run(scenario).ok
+
+
+def test_options_answer_and_the_rest_has_defaults(init):
+    """Return is enough."""
+    result = init("--members", "1", typed="\n\n\n\n")
+
+    assert result.exit_code == 0, result.output
+    assert len(emulator.load("scenario.toml").group[0].members) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--config", "none.properties"], "none.properties: cannot be read"),
+        (
+            ["there.toml", "--config", "none"],
+            "there.toml: exists already; use another name, or --force",
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_refused(init, tmp_path, arguments, message):
+    """And nothing is written."""
+    (tmp_path / "there.toml").touch()
+    result = init(*arguments, typed="\n\n\n\n")
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["there.toml"]
