@@ -28,12 +28,9 @@ await new Promise((resolve) => (socket.onopen = resolve));
 let number = 0;
 const waiting = new Map();
 const errors = [];
-let loaded;
-const onLoad = new Promise((resolve) => (loaded = resolve));
 socket.onmessage = (event) => {
   const message = JSON.parse(event.data);
   if (message.id) waiting.get(message.id)(message.result ?? message.error);
-  if (message.method === "Page.loadEventFired") loaded();
   if (message.method === "Runtime.exceptionThrown") errors.push(JSON.stringify(message.params));
   if (message.method === "Log.entryAdded" && message.params.entry.level === "error")
     errors.push(message.params.entry.text);
@@ -55,7 +52,9 @@ await send("Emulation.setDeviceMetricsOverride", { width: request.width, ...metr
 const scheme = { name: "prefers-color-scheme", value: request.scheme };
 await send("Emulation.setEmulatedMedia", { features: [scheme] });
 await send("Page.navigate", { url: request.page });
-await onLoad;
+// The load event of the blank page before may come late, so the address decides.
+const ready = "location.protocol === 'file:' && document.readyState === 'complete'";
+while ((await evaluate(ready)) !== true) await new Promise((resolve) => setTimeout(resolve, 20));
 const answers = [];
 for (const expression of request.expressions) answers.push(await evaluate(expression));
 const width = await evaluate("document.documentElement.scrollWidth");
