@@ -9,11 +9,10 @@ The order of the other fields is the order in which events are written.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from assignors.types import TopicPartition
 from protocols.messages import OffsetToCommit
-from protocols.values import unrecorded
+from protocols.values import dataclass, unrecorded
 
 
 class Departure(enum.StrEnum):

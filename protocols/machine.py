@@ -9,8 +9,9 @@ Times are integer microseconds since the run began.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from protocols.values import dataclass
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition

@@ -56,7 +56,7 @@ ARROWS: Mapping[str, set[str]] = {
     "assignors": set(),
     "protocols.java_maps": {"assignors"},
     "protocols.leader_epochs": {"protocols.messages"},
-    "protocols.messages": {"assignors"},
+    "protocols.messages": {"assignors", "protocols.values"},
     "protocols.settings": set(),
     "protocols.values": set(),
     "protocols.offsets_topic": {
@@ -79,6 +79,7 @@ ARROWS: Mapping[str, set[str]] = {
         "protocols.facts",
         "protocols.messages",
         "protocols.offsets_topic.records",
+        "protocols.values",
     },
     "protocols.groups": FLOOR | OFFSETS_TOPIC,
     "protocols.groups.classic": GROUP_SIDE,

@@ -5,9 +5,8 @@ Partitions of the offsets topic are called by the topic ``__consumer_offsets``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from assignors.types import TopicPartition
+from protocols.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

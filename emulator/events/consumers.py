@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assignors.types import TopicPartition
+from protocols.values import dataclass
 
 
 class PositionSource(enum.StrEnum):

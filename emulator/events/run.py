@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from assignors.types import TopicPartition
 from protocols.facts import Offsets
+from protocols.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode
+from protocols.values import dataclass
 
 
 class CloseOperation(enum.Enum):

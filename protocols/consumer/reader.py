@@ -6,7 +6,7 @@ Source: ``Metadata``, ``OffsetFetcher``, ``ExponentialBackoff`` (KIP-580).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol
 
 from assignors.types import TopicPartition
@@ -15,7 +15,7 @@ from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import FetchPosition, Positions
 from protocols.messages import TopicDescription
 from protocols.settings import ConsumerSettings
-from protocols.values import replace
+from protocols.values import dataclass, replace
 
 
 class Reader(Protocol):

@@ -9,7 +9,7 @@ deadline. Requests to other brokers are kept in the client's ``reads``. Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass
+from dataclasses import Field
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -32,7 +32,7 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.values import replace
+from protocols.values import dataclass, replace
 
 LOOKUP = "lookup"
 """Timer: look the coordinator up again."""

@@ -13,7 +13,7 @@ state, effects to carry out at once, records to propose, and steps that wait for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from immutables import Map
@@ -27,6 +27,7 @@ from protocols.messages import OffsetCommitRequest, OffsetFetchRequest, TopicDes
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataValue, OffsetCommitValue, Record
 from protocols.settings import BrokerSettings
+from protocols.values import dataclass
 
 G = TypeVar("G")
 

@@ -7,7 +7,6 @@ Administrators describe and delete groups, and delete offsets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import Subscription, TopicPartition
@@ -19,6 +18,7 @@ from protocols.messages.errors import (
     UNKNOWN_OFFSET,
     ErrorCode,
 )
+from protocols.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

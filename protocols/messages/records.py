@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from protocols.messages.errors import NO_LEADER, UNKNOWN_EPOCH, UNKNOWN_OFFSET, ErrorCode
+from protocols.values import dataclass
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2

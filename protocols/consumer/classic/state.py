@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
@@ -31,6 +31,7 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 from protocols.settings import ConsumerSettings
+from protocols.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ Source: ``ClassicGroup``, ``ClassicGroupMember``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from immutables import Map
@@ -23,7 +22,7 @@ from protocols.groups.classic.states import PREDECESSORS, State
 from protocols.groups.shard import Turn
 from protocols.java_maps import NOTHING
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, Protocol
-from protocols.values import replace
+from protocols.values import dataclass, replace
 
 V = TypeVar("V")
 
