@@ -12,11 +12,12 @@ from emulator.events import Event
 from emulator.ledger.entries import Ledger
 from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.laws import Finding
-from emulator.metrics.metrics import Measurement, Metrics
+from emulator.metrics.metrics import Measured, Measurement, Metrics
 from emulator.scenario.model import CommitPolicy, Scenario
-from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running
+from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running, loads_of
 from emulator.verdicts.facts import FactsMeter
-from emulator.verdicts.findings import Verdict, cut_short, inconclusive, verdicts_of
+from emulator.verdicts.findings import cut_short, inconclusive, verdicts_of
+from emulator.verdicts.verdict import Verdict
 from emulator.world.build import play
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
@@ -186,10 +187,15 @@ def run(  # noqa: PLR0913  one keyword an option
         ledger=measured.ledger,
         metrics=measured.metrics,
         findings=measured.findings,
-        verdicts=verdicts_of(measured.ledger, measured.metrics, facts.close()),
+        verdicts=_verdicts(scenario, measured, facts),
         events=tuple(kept),
         folded=outcome.folded,
     )
+
+
+def _verdicts(scenario: Scenario, measured: Measured, facts: FactsMeter) -> tuple[Verdict, ...]:
+    loads = tuple(loads_of(scenario))
+    return verdicts_of(measured.ledger, measured.metrics, facts.close(), loads)
 
 
 LEAST_UNTIL_SETTLED_US = 60_000_000

@@ -17,7 +17,8 @@ from emulator.playing import FOLDED, bounds_of, run
 from emulator.processes import OnProgress, cores, parallel_map
 from emulator.scenario.model import Scenario
 from emulator.tables import arrow_table, html_table, pandas_frame
-from emulator.verdicts.findings import Verdict, cut_short
+from emulator.verdicts.findings import cut_short
+from emulator.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd

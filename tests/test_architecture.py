@@ -102,7 +102,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.world": {"assignors", "protocols", "emulator.events", "emulator.scenario"},
     "emulator.ledger": {"assignors", "emulator.events"},
     "emulator.metrics": {"assignors", "emulator.events", "emulator.ledger"},
-    "emulator.verdicts": MEASURED,
+    "emulator.verdicts": MEASURED | {"emulator.scenario"},
     "emulator.report": MEASURED,
     "emulator.report.wording": set(),
     "emulator.playing": PLAYED | {"emulator.tables"},

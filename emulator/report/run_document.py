@@ -13,7 +13,8 @@ from emulator.report.group_screen import group_document
 from emulator.report.run_screen import hints_of
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import TimelineEntry
-from emulator.verdicts.findings import Verdict, inconclusive
+from emulator.verdicts.findings import inconclusive
+from emulator.verdicts.verdict import Verdict
 
 Clock = Callable[[int], str] | None
 """Returns a time of the run as clock time; None: the scenario has no start time."""

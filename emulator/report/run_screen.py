@@ -14,10 +14,9 @@ from emulator.report.figures import lag_recovery, takeover
 from emulator.report.group_screen import groups_at_the_end, stable_groups
 from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry
-from emulator.report.verdict_screen import first_lines, outcome
 from emulator.report.wording import counted, duration, figure, joined, paragraph
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
-from emulator.verdicts.findings import Verdict, VerdictId
+from emulator.verdicts.verdict import Verdict, VerdictId
 
 MOST_ENTRIES = 8
 MOST_CAUSES = 3
@@ -43,7 +42,10 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     """Yield the lines of a run's screen, none of them wider than 100 columns."""
     yield from heading(run.subject, f"seed {run.seed}")
     yield ""
-    yield from first_lines(run.verdicts)
+    if run.verdicts:
+        from emulator.report.verdict_screen import first_lines  # noqa: PLC0415  most runs have none
+
+        yield from first_lines(run.verdicts)
     yield from paragraph(totals_sentence(run.ledger))
     yield from _happened(run)
     yield from groups_at_the_end(run)
@@ -241,6 +243,8 @@ def _warnings(run: FinishedRun) -> Iterator[str]:
 def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
     if not expectations:
         return
+    from emulator.report.verdict_screen import outcome  # noqa: PLC0415  as above
+
     yield from ("", "Expectations")
     for expected in expectations:
         yield from paragraph(expected.message, outcome(expected))

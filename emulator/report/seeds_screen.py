@@ -17,7 +17,7 @@ from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
 from emulator.report.subject import Subject, heading
 from emulator.report.verdict_screen import inconclusive_seeds, outcome
 from emulator.report.wording import figure, paragraph
-from emulator.verdicts.findings import Verdict
+from emulator.verdicts.verdict import Verdict
 
 IN_BRACKETS = "In brackets: the 95 % confidence interval; … if there are too few seeds for a bound."
 

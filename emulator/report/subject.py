@@ -14,7 +14,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.group_state import DescribedGroup
 from emulator.report.timeline import Timeline
 from emulator.report.wording import paragraph
-from emulator.verdicts.findings import Verdict
+from emulator.verdicts.verdict import Verdict
 
 SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
 """Consumer settings for which the consumer protocol uses the brokers' settings instead."""

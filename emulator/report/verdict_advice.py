@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import ceil
 
 from emulator.report.subject import GroupFacts, Subject
 from emulator.report.wording import duration
 from emulator.verdicts.facts import POLL_TOO_LATE
-from emulator.verdicts.findings import Verdict, VerdictId
+from emulator.verdicts.verdict import Verdict, VerdictId
 
 NEW_MEMBER_S = 300
 NEW_MEMBER = (
@@ -167,10 +168,29 @@ def _found_late(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) ->
     )
 
 
+def _overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[str]:
+    numbers = verdict.numbers
+    each = numbers["capacity_per_s"] / numbers["members"]
+    needed = ceil(numbers["arrival_per_s"] / each)
+    hot = numbers["hottest_per_s"] > numbers["fastest_per_s"]
+    if needed <= numbers["partitions"] and not hot:
+        yield (
+            f"Run at least {needed} members of {group.id}, and more to catch up after a fault; or make "
+            f"the work on a record shorter ({duration(group.work_us / 1_000_000)} now)."
+        )
+    else:
+        yield (
+            f"More members alone do not help: a partition has one owner at a time. Add partitions or "
+            f"spread the keys, process records of a partition concurrently, or make the work on a "
+            f"record shorter ({duration(group.work_us / 1_000_000)} now)."
+        )
+
+
 ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.MEMBER_LOOP: _loop,
     VerdictId.MEMBERS_DIED: _died,
     VerdictId.GROUP_DEAD: _died,
     VerdictId.LONG_DOWNTIME: _long_downtime,
     VerdictId.FOUND_LATE: _found_late,
+    VerdictId.OVERLOAD: _overload,
 }

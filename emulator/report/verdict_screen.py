@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from emulator.metrics.checks import Expected
 from emulator.report.wording import paragraph
-from emulator.verdicts.findings import Verdict, VerdictId
+from emulator.verdicts.verdict import Verdict, VerdictId
 
 MARK = "  - "
 

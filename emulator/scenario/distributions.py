@@ -7,6 +7,7 @@ the internal unit: microseconds, records a second, bytes.
 from __future__ import annotations
 
 import math
+from math import exp, log
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -149,6 +150,9 @@ Distribution = Annotated[
 line, relative to the scenario) for a trace."""
 
 
+P99_OF_NORMAL = 2.3263478740408408
+
+
 def mean_us(distribution: Distribution) -> float:
     """Return the approximate mean of a distribution in us; a large time if it has no mean."""
     match distribution:
@@ -157,7 +161,8 @@ def mean_us(distribution: Distribution) -> float:
         case Uniform(uniform=(low, high)):
             return (low + high) / 2
         case Lognormal(lognormal=shape):
-            return (shape.median + shape.p99) / 2
+            sigma = log(shape.p99 / shape.median) / P99_OF_NORMAL
+            return shape.median * exp(sigma * sigma / 2)
         case Pareto(pareto=shape):
             return shape.minimum * (shape.alpha / (shape.alpha - 1) if shape.alpha > 1.1 else 10)
         case Trace(trace=times):

@@ -26,11 +26,9 @@ from emulator.scenario.lifetimes import (
     settled_us,
 )
 from emulator.scenario.model import (
-    Bursts,
     CommitPolicy,
     Group,
     Member,
-    Poisson,
     Scenario,
     Topic,
     mean_us,
@@ -41,7 +39,8 @@ from emulator.scenario.resolution import (
     commit_policy,
     consumer_settings,
     poll_timeout_us,
-    subscription_of,
+    rate_of,
+    topics_of,
     work_of,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S
@@ -135,7 +134,7 @@ def counts(scenario: Scenario) -> defaultdict[Source, float]:
     living, changes = lifetimes(scenario), rebalances(scenario)
     samples = scenario.run_for // scenario.lag_every
     for group in scenario.group:
-        partitions = sum(topic.partitions for topic in _topics_of(group, scenario))
+        partitions = sum(topic.partitions for topic in topics_of(group, scenario))
         joins = changes[group.id] * (len(group.members) + partitions / 4)
         found[Source.REBALANCES] += joins
         found[Source.SAMPLES] += samples
@@ -203,7 +202,7 @@ def _of_members(
     group: Group, scenario: Scenario, living: Mapping[str, Lifetime]
 ) -> Iterator[tuple[Source, float]]:
     """Yield what the members of a group do, as if its records were distributed evenly."""
-    topics, blocked = _topics_of(group, scenario), blocked_us(scenario, group)
+    topics, blocked = topics_of(group, scenario), blocked_us(scenario, group)
     backlog = sum(topic.backlog * topic.partitions for topic in topics)
     produced = sum(_produced(topic, scenario.run_for) for topic in topics)
     total_us = sum(living[member.name].living_us for member in group.members)
@@ -303,7 +302,7 @@ def _is_regular(reader: _Reader) -> bool:
     """Return whether the polls of a folded member repeat, so that most of them are skipped."""
     group, member, scenario = reader.group, reader.member, reader.scenario
     times = (work_of(group, member), group.lateness, scenario.network.latency)
-    rates = [topic.rate for topic in _topics_of(group, scenario)]
+    rates = [topic.rate for topic in topics_of(group, scenario)]
     return (
         consumer_settings(group, member).group_protocol == "classic"
         and all(isinstance(each, Constant) for each in times)
@@ -320,25 +319,7 @@ def _spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float
 # -- records -----------------------------------------------------------------------------------
 
 
-def _topics_of(group: Group, scenario: Scenario) -> list[Topic]:
-    """Return the topics that a group may read; a pattern may match every topic."""
-    wanted = {topic for member in group.members for topic in subscription_of(group, member)[0]}
-    everything = any(subscription_of(group, member)[1] for member in group.members)
-    return [topic for topic in scenario.topic if everything or topic.name in wanted]
-
-
 def _produced(topic: Topic, run_for: int) -> float:
     until = run_for if topic.produce_until is None else min(topic.produce_until, run_for)
     factors = topic.partitions - len(topic.skew) + sum(topic.skew)
-    return _rate(topic) * factors * max(until - topic.produce_from, 0) / US_PER_S
-
-
-def _rate(topic: Topic) -> float:
-    match topic.rate:
-        case Poisson(poisson=rate):
-            return rate
-        case Bursts(bursts=shape):
-            share = shape.lasting / shape.every
-            return shape.rate * share + shape.between * (1 - share)
-        case rate:
-            return rate
+    return rate_of(topic) * factors * max(until - topic.produce_from, 0) / US_PER_S

@@ -1,24 +1,31 @@
-"""Resolve the settings and the names of a scenario.
+"""Resolve the settings, the names and the loads of a scenario.
 
-A member's settings override its group's, which override Kafka's defaults; a deploy changes them.
+A member's settings override its group's, which override Kafka's defaults; a deploy changes them. A
+load follows from rates and mean work alone; polls, rebalances and faults come on top.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from emulator.scenario.model import (
+    Bursts,
     Cluster,
     CommitPolicy,
     Distribution,
     Group,
     Member,
+    Poisson,
     RollingRestart,
     Scenario,
     Start,
+    Topic,
+    mean_us,
 )
+from emulator.scenario.units import US_PER_S
 from protocols.settings import (
     BrokerSettings,
     ConsumerSettings,
@@ -238,3 +245,79 @@ class Names(NamedTuple):
 
     def _sends_requests(self, party: str) -> bool:
         return party in (CLIENTS, ADMIN) or party in self.member
+
+
+# -- loads -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What arrives for one group, and what it can process; in records per second."""
+
+    group: str
+    members: int
+    partitions: int
+    arrival: float
+    capacity: float
+    """Of all members together."""
+
+    hottest: str
+    """The partition that gets the most."""
+
+    hottest_arrival: float
+    fastest: float
+    """Of the fastest member."""
+
+    @property
+    def is_overload(self) -> bool:
+        """Whether more arrives than the members, or the owner of one partition, can process."""
+        return self.arrival > self.capacity or self.hottest_arrival > self.fastest
+
+
+def loads_of(scenario: Scenario) -> Iterator[Load]:
+    """Yield the load of each group to whose topics records are produced until the end."""
+    for group in scenario.group:
+        rates = {
+            f"{topic.name}-{number}": rate
+            for topic in topics_of(group, scenario)
+            if topic.produce_until is None or topic.produce_until >= scenario.run_for
+            for number, rate in enumerate(_rates(topic))
+        }
+        speeds = [US_PER_S / max(mean_us(work_of(group, member)), 1.0) for member in group.members]
+        if rates and speeds:
+            hottest = max(rates, key=lambda name: rates[name])
+            yield Load(
+                group=group.id,
+                members=len(speeds),
+                partitions=len(rates),
+                arrival=sum(rates.values()),
+                capacity=sum(speeds),
+                hottest=hottest,
+                hottest_arrival=rates[hottest],
+                fastest=max(speeds),
+            )
+
+
+def _rates(topic: Topic) -> list[float]:
+    factors = [*topic.skew[: topic.partitions], *[1.0] * (topic.partitions - len(topic.skew))]
+    mean = rate_of(topic)
+    return [mean * factor for factor in factors]
+
+
+def topics_of(group: Group, scenario: Scenario) -> list[Topic]:
+    """Return the topics that a group may read; a pattern may match every topic."""
+    wanted = {topic for member in group.members for topic in subscription_of(group, member)[0]}
+    everything = any(subscription_of(group, member)[1] for member in group.members)
+    return [topic for topic in scenario.topic if everything or topic.name in wanted]
+
+
+def rate_of(topic: Topic) -> float:
+    """Return the mean rate of a partition, in records per second."""
+    match topic.rate:
+        case Poisson(poisson=rate):
+            return rate
+        case Bursts(bursts=shape):
+            share = shape.lasting / shape.every
+            return shape.rate * share + shape.between * (1 - share)
+        case rate:
+            return rate

@@ -13,7 +13,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.metrics.readings import seconds
 from emulator.playing import run
 from emulator.scenario.model import Scenario
-from emulator.verdicts.findings import Verdict
+from emulator.verdicts.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

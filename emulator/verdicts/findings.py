@@ -7,72 +7,21 @@ in ``cut_short`` are then lower bounds, or without evidence.
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 
 from emulator.ledger.entries import Ledger
-from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
-from emulator.report.wording import counted, duration, joined
+from emulator.report.wording import counted, duration, figure
+from emulator.scenario.resolution import Load
 from emulator.verdicts.facts import Facts
-
-MOST_NAMED = 3
-"""Partitions, faults or consumers named in a sentence; the others are counted."""
-
-
-class VerdictId(enum.StrEnum):
-    """The id of a verdict, as in JSON."""
-
-    FAULT_MISSED = "fault-missed"
-    FAULT_LASTING = "fault-lasting"
-    WITHOUT_OWNER = "without-owner"
-    REBALANCING = "rebalancing"
-    SESSION_RUNNING = "session-running"
-    IN_FLIGHT = "in-flight"
-    REPROCESSING = "reprocessing"
-    NOTHING_PROCESSED = "nothing-processed"
-    MEMBERS_DIED = "members-died"
-    GROUP_DEAD = "group-dead"
-    MEMBER_LOOP = "member-loop"
-    PARTITION_STUCK = "partition-stuck"
-    LONG_DOWNTIME = "long-downtime"
-    FOUND_LATE = "found-late"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """One conclusion about a run."""
-
-    id: VerdictId
-    sentence: str
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    """The numbers in the sentence, by name."""
-
-    group: str = ""
-    """The group that it is about; empty: the run."""
-
-    reasons: frozenset[str] = frozenset()
-    """Why its members left, were removed, or ended."""
-
-    problem: bool = False
-    """Whether it names a dead, stuck or looping group or member."""
-
-    cut_short: frozenset[str] = frozenset()
-    """The metrics whose values the end of the run cut short; empty: the verdict is conclusive."""
-
-    @property
-    def inconclusive(self) -> bool:
-        """Whether the run was too short, or did not do what the scenario says."""
-        return bool(self.cut_short)
-
-
-_INDEPENDENT = ("requests", "log_", "member_hours", "run_s", "unreadable_", "commit_messages_lost")
-"""Beginnings of the names of metrics that do not follow from a group's recovery."""
-
-EVERYTHING = frozenset(metric.name for metric in VALUES)
-CONSEQUENCES = frozenset(name for name in EVERYTHING if not name.startswith(_INDEPENDENT))
-"""Metrics of a group whose recovery is incomplete."""
+from emulator.verdicts.verdict import (
+    CONSEQUENCES,
+    EVERYTHING,
+    Evidence,
+    Verdict,
+    VerdictId,
+    named,
+)
 
 OF_RECORDS_IN_FLIGHT = frozenset({"lost", "truncated", "processed", "backlog", "in_hand"})
 OF_REPROCESSING = frozenset(
@@ -80,18 +29,14 @@ OF_REPROCESSING = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Everything that verdicts follow from."""
+def verdicts_of(
+    ledger: Ledger, metrics: Metrics, facts: Facts, loads: Sequence[Load] = ()
+) -> tuple[Verdict, ...]:
+    """Return the verdicts of a finished run, problems first, then what it was too short for.
 
-    ledger: Ledger
-    metrics: Metrics
-    facts: Facts
-
-
-def verdicts_of(ledger: Ledger, metrics: Metrics, facts: Facts) -> tuple[Verdict, ...]:
-    """Return the verdicts of a finished run, problems first, then what it was too short for."""
-    evidence = Evidence(ledger, metrics, facts)
+    *loads*: what arrives for each group, and what its members can process.
+    """
+    evidence = Evidence(ledger, metrics, facts, loads)
     found = [verdict for rule in RULES for verdict in rule(evidence)]
     return tuple(sorted(found, key=lambda verdict: not verdict.problem))
 
@@ -108,17 +53,6 @@ def cut_short(verdicts: Sequence[Verdict]) -> dict[str, str]:
         for name in sorted(verdict.cut_short):
             reasons.setdefault(name, verdict.sentence)
     return reasons
-
-
-def named(names: Sequence[str]) -> str:
-    """Return the first names and the number of the others.
-
-    >>> named(["a", "b"]), named(["a", "b", "c", "d", "e"])
-    ('a and b', 'a, b, c and 2 others')
-    """
-    more = len(names) - MOST_NAMED
-    others = [f"{more} other{'s' if more > 1 else ''}"] if more > 0 else []
-    return joined([*names[:MOST_NAMED], *others])
 
 
 # -- inconclusive --------------------------------------------------------------------------------
@@ -342,6 +276,38 @@ def _found_late(evidence: Evidence) -> Iterator[Verdict]:
             )
 
 
+def _overload(evidence: Evidence) -> Iterator[Verdict]:
+    for load in evidence.loads:
+        if not load.is_overload:
+            continue
+        arrival, capacity, who = (
+            load.arrival,
+            load.capacity,
+            f"its {counted(load.members, 'member')}",
+        )
+        what = f"records arrive for {load.group}"
+        if arrival <= capacity:
+            arrival, capacity, who = load.hottest_arrival, load.fastest, "the owner of a partition"
+            what = f"records arrive in {load.hottest}"
+        yield Verdict(
+            id=VerdictId.OVERLOAD,
+            sentence=(
+                f"{figure(arrival)} {what} per second, and {who} can process at most "
+                f"{figure(capacity)}: lag grows without end"
+            ),
+            numbers={
+                "arrival_per_s": load.arrival,
+                "capacity_per_s": load.capacity,
+                "members": load.members,
+                "partitions": load.partitions,
+                "hottest_per_s": load.hottest_arrival,
+                "fastest_per_s": load.fastest,
+            },
+            group=load.group,
+            problem=True,
+        )
+
+
 RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _nothing_processed,
     _dead,
@@ -349,6 +315,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _stuck,
     _long_downtime,
     _found_late,
+    _overload,
     _missed,
     _lasting,
     _without_owner,

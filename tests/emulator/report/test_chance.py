@@ -16,6 +16,13 @@ def test_seeds_are_alike_if_all_their_figures_are():
     assert not all_alike(runs(7, 7, 8))
 
 
+def test_the_size_of_a_log_is_not_a_figure_that_counts():
+    """Member ids are random, and so are the bytes of their records."""
+    one, other = (Metrics(values={"reprocessed": 7, "log_bytes": size}) for size in (900, 901))
+
+    assert all_alike([one, other])
+
+
 def test_one_seed_has_no_spread():
     """There is nothing to compare with."""
     assert not all_alike(runs(7))

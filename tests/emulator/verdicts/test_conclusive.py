@@ -10,7 +10,8 @@ import emulator
 from emulator import events as ev
 from emulator.metrics.metrics import measure
 from emulator.verdicts.facts import facts_of
-from emulator.verdicts.findings import VerdictId, cut_short, named, verdicts_of
+from emulator.verdicts.findings import cut_short, verdicts_of
+from emulator.verdicts.verdict import VerdictId, named
 
 from ..cli.commands import CRASH
 from ..ledger.history import GROUP, P0, P1, History

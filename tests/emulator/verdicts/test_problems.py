@@ -9,8 +9,9 @@ import pytest
 import emulator
 from emulator.loading import LoadedScenario, load_named
 from emulator.report.verdict_advice import verdict_hints
+from emulator.scenario.resolution import loads_of
 from emulator.subjects import subject_of
-from emulator.verdicts.findings import Verdict, VerdictId
+from emulator.verdicts.verdict import Verdict, VerdictId
 
 from ..cli.commands import CRASH, rebalance, written
 
@@ -130,3 +131,29 @@ def test_a_group_that_is_stopped_loses_nothing_when_its_topic_is_created_again()
 
     assert 0 < emulator.run(emulator.loads(scenario), keep_events=False).ledger.lost
     assert 0 == emulator.run(emulator.loads(scenario + "".join(acts))).ledger.lost
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        (["topic[orders].rate=60/s", "group[billing].work=10ms"], "at least 3 members"),
+        (["topic[orders].rate=60/s", "group[billing].work=20ms"], "More members alone"),
+        (["topic[orders].skew=[12]", "group[billing].work=5ms"], "spread the keys"),
+    ],
+)
+def test_overload_is_known_from_the_scenario(changes, advice):
+    """Four partitions and two members: too few members, or too few partitions."""
+    scenario = emulator.loads(CRASH, overrides=["run_for=20s", *changes])
+    problems, hints = found(LoadedScenario("crash", (), scenario, Path()))
+
+    assert "lag grows without end" in problems[VerdictId.OVERLOAD].sentence
+    assert advice in hints
+
+
+def test_a_group_that_keeps_up_is_not_overloaded():
+    """Nor one whose producers stop before the end."""
+    stopped = ["topic[orders].rate=900/s", "topic[orders].produce_until=10s"]
+    (load,) = loads_of(emulator.loads(CRASH))
+
+    assert (80, 400, False) == (load.arrival, load.capacity, load.is_overload)
+    assert [] == list(loads_of(emulator.loads(CRASH, overrides=stopped)))

@@ -1,0 +1,93 @@
+"""A verdict: one conclusion about a run, with its numbers; and the evidence that it follows from."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from emulator.ledger.entries import Ledger
+from emulator.metrics.catalogue import VALUES
+from emulator.metrics.metrics import Metrics
+from emulator.report.wording import joined
+from emulator.scenario.resolution import Load
+from emulator.verdicts.facts import Facts
+
+MOST_NAMED = 3
+"""Partitions, faults or consumers named in a sentence; the others are counted."""
+
+
+class VerdictId(enum.StrEnum):
+    """The id of a verdict, as in JSON."""
+
+    FAULT_MISSED = "fault-missed"
+    FAULT_LASTING = "fault-lasting"
+    WITHOUT_OWNER = "without-owner"
+    REBALANCING = "rebalancing"
+    SESSION_RUNNING = "session-running"
+    IN_FLIGHT = "in-flight"
+    REPROCESSING = "reprocessing"
+    NOTHING_PROCESSED = "nothing-processed"
+    MEMBERS_DIED = "members-died"
+    GROUP_DEAD = "group-dead"
+    MEMBER_LOOP = "member-loop"
+    PARTITION_STUCK = "partition-stuck"
+    LONG_DOWNTIME = "long-downtime"
+    FOUND_LATE = "found-late"
+    OVERLOAD = "overload"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One conclusion about a run."""
+
+    id: VerdictId
+    sentence: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """The numbers in the sentence, by name."""
+
+    group: str = ""
+    """The group that it is about; empty: the run."""
+
+    reasons: frozenset[str] = frozenset()
+    """Why its members left, were removed, or ended."""
+
+    problem: bool = False
+    """Whether it names a dead, stuck or looping group or member."""
+
+    cut_short: frozenset[str] = frozenset()
+    """The metrics whose values the end of the run cut short; empty: the verdict is conclusive."""
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether the run was too short, or did not do what the scenario says."""
+        return bool(self.cut_short)
+
+
+_INDEPENDENT = ("requests", "log_", "member_hours", "run_s", "unreadable_", "commit_messages_lost")
+"""Beginnings of the names of metrics that do not follow from a group's recovery."""
+
+EVERYTHING = frozenset(metric.name for metric in VALUES)
+CONSEQUENCES = frozenset(name for name in EVERYTHING if not name.startswith(_INDEPENDENT))
+"""Metrics of a group whose recovery is incomplete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything that verdicts follow from."""
+
+    ledger: Ledger
+    metrics: Metrics
+    facts: Facts
+    loads: Sequence[Load] = ()
+
+
+def named(names: Sequence[str]) -> str:
+    """Return the first names and the number of the others.
+
+    >>> named(["a", "b"]), named(["a", "b", "c", "d", "e"])
+    ('a and b', 'a, b, c and 2 others')
+    """
+    more = len(names) - MOST_NAMED
+    others = [f"{more} other{'s' if more > 1 else ''}"] if more > 0 else []
+    return joined([*names[:MOST_NAMED], *others])
