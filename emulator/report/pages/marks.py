@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from emulator.ledger.entries import Entry, EntryKind
 from emulator.report.pages.drawing import TimeScale, element, title
-from emulator.report.pages.thinning import largest
 from emulator.report.wording import counted
 
-MOST_MARKS: Final = 300
+MOST_MARKS: Final = 400
+"""Marks of all figures of a page."""
 
 SHAPES: Final[Mapping[EntryKind, str]] = {
     EntryKind.REPROCESSED: "M0 -7L7 6H-7Z",
@@ -69,21 +69,21 @@ def glyphs(
     scale: TimeScale,
     moment: Callable[[int], str],
     prefix: str = "",
-) -> tuple[str, int]:
-    """Return the shapes of the largest entries, and the number of the others.
+) -> str:
+    """Return the shapes of marks, each a link.
 
     *places*: the middle of each row, by partition. *prefix*: of the entries' places on the page.
     """
-    drawable = [mark for mark in marks if mark.partition in places]
-    shown, left_out = largest(drawable, MOST_MARKS, lambda mark: mark.records)
     drawn = []
-    for mark in shown:
+    for mark in marks:
+        if mark.partition not in places:
+            continue
         x = min(max(scale.x(mark.at_us), 8), scale.width - 8)
         words = f"{words_of(*mark[:4], mark.cause)} at {moment(mark.at_us)}"
         shape = glyph(mark.kind, x, places[mark.partition])
         target = f"#{anchor_of(mark.id, prefix)}"
         drawn.append(element("a", title(words) + shape, href=target, aria_label=words))
-    return "".join(drawn), left_out
+    return "".join(drawn)
 
 
 def words_of(entry_id: str, kind: EntryKind, partition: str, count: int, cause: str) -> str:

@@ -18,8 +18,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from emulator.report.pages.drawing import definitions, element, fill_of
+from emulator.report.pages.lanes import LANES
 from emulator.report.pages.marks import NAMES, glyph
-from emulator.report.pages.timeline import LANES, Drawing
+from emulator.report.pages.timeline import Drawing
 
 FOLDER: Final = Path(__file__).parent
 GENERATOR: Final = "rebalance-emulator"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
+from emulator.report.pages.canvas import (
+    BETWEEN,
+    TOP,
+    Canvas,
+    clipped_spans,
+    natural_order,
+    times_of,
+)
 from emulator.report.pages.drawing import (
     FILLS,
     LABELS_WIDTH,
@@ -21,8 +28,9 @@ from emulator.report.pages.drawing import (
     value_axis,
     value_ticks,
 )
-from emulator.report.pages.history import GroupHistory, History, MemberState, Moment, Sample, Span
-from emulator.report.pages.marks import Mark, glyphs
+from emulator.report.pages.history import GroupHistory, History, Moment, Sample, Span
+from emulator.report.pages.lanes import draw_lanes
+from emulator.report.pages.marks import MOST_MARKS, Mark, glyphs
 from emulator.report.pages.thinning import (
     MOST_PIECES,
     Piece,
@@ -43,40 +51,8 @@ MOST_LINES: Final = 60
 MOST_BANDS: Final = 250
 """Rebalances drawn as bands."""
 
-MOST_LANES: Final = 60
-TOP: Final = 30
 CURVES: Final = 110
-"""Heights in pixels: of the part for the names of faults, and of each part with curves."""
-
-BETWEEN: Final = 26
-
-
-@dataclass(slots=True)
-class Canvas:
-    """What has been drawn: the figure, and the labels at its left."""
-
-    scale: TimeScale
-    moment: Callable[[int], str]
-    drawn: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    """What was reduced or left out, in sentences."""
-
-    bottom: float = TOP
-
-    def label(self, y: float, content: str, kind: str = "tick") -> None:
-        """Add a label at the left."""
-        self.labels.append(text(LABELS_WIDTH - 6, y, content, class_=kind, text_anchor="end"))
-
-    def heading(self, content: str) -> None:
-        """Begin a part of the figure with its name."""
-        self.bottom += BETWEEN
-        self.labels.append(text(0, self.bottom - 8, content, class_="part"))
-
-    def rect(self, begin_us: int, end_us: int, y: float, height: float) -> dict[str, float]:
-        """Return the attributes of a rectangle between two times, at least half a pixel wide."""
-        x = self.scale.x(begin_us)
-        return {"x": x, "y": y, "width": max(self.scale.x(end_us) - x, 0.5), "height": height}
+"""Height in pixels of each part with curves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +96,22 @@ def draw_timeline(
     """Return the timeline of a group; *marks*: the entries of the group."""
     begin_us, end_us = view.window or (0, history.end_us)
     canvas = Canvas(TimeScale(begin_us, end_us, WIDTH), moment)
-    clipped = {tp: _clipped(spans, begin_us, end_us) for tp, spans in group.owners.items()}
+    clipped = {tp: clipped_spans(spans, begin_us, end_us) for tp, spans in group.owners.items()}
     rows = rows_of(clipped, begin_us, end_us, round(MOST_PIECES * view.share))
-    owners = sorted({span.name for spans in clipped.values() for span in spans}, key=_natural)
+    owners = sorted({span.name for spans in clipped.values() for span in spans}, key=natural_order)
     canvas.heading("partitions")
-    places = _draw_rows(canvas, rows, {each: at for at, each in enumerate(owners)})
-    _draw_lanes(canvas, group.members)
+    numbers = {each: at for at, each in enumerate(owners)}
+    places = _draw_rows(canvas, rows, numbers, round(MOST_TITLED * view.share))
+    draw_lanes(canvas, group.members, view.share)
     _draw_curves(canvas, [one for one in group.samples if begin_us <= one.at_us <= end_us])
     bands = _bands(canvas, group.rebalances)
     lines, faults = _fault_lines(canvas, history.faults)
     inside = [mark for mark in marks if begin_us <= mark.at_us <= end_us]
-    shapes, left_out = glyphs(inside, places, canvas.scale, moment, view.prefix)
-    if left_out:
-        canvas.notes.append(
-            f"{counted(left_out, 'smaller entry', 'smaller entries')} have no mark."
-        )
+    most = max(round(MOST_MARKS * view.share), 20)
+    shown, smaller = largest(inside, most, lambda mark: mark.records)
+    shapes = glyphs(shown, places, canvas.scale, moment, view.prefix)
+    if smaller:
+        canvas.notes.append(f"{counted(smaller, 'smaller entry', 'smaller entries')} have no mark.")
     axis = _axis(canvas)
     parts = [bands, axis, *canvas.drawn, lines, shapes]
     height = canvas.bottom + BETWEEN
@@ -153,30 +130,17 @@ def _svg(content: str, width: float, height: float, kind: str, name: str | None)
     return element("svg", content, class_=kind, width=width, height=height, viewBox=box, **about)
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key by which ``billing-2`` precedes ``billing-10``."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
-    ]
-
-
-def _clipped(spans: Sequence[Span], begin_us: int, end_us: int) -> list[Span]:
-    return [
-        Span(max(span.begin_us, begin_us), min(span.end_us, end_us), span.name)
-        for span in spans
-        if span.end_us >= begin_us and span.begin_us <= end_us
-    ]
-
-
 # -- partitions --------------------------------------------------------------------------------
 
 
-def _draw_rows(canvas: Canvas, rows: Rows, owners: Mapping[str, int]) -> dict[str, float]:
+def _draw_rows(
+    canvas: Canvas, rows: Rows, owners: Mapping[str, int], most_titled: int
+) -> dict[str, float]:
     """Draw the partitions; return the middle of each row by its partition."""
     height = _row_height(len(rows.rows))
     each_label = max(round(14 / height), 1)
     places: dict[str, float] = {}
-    titled = sum(row.size for row in rows.rows) <= MOST_TITLED
+    titled = sum(row.size for row in rows.rows) <= most_titled
     shapes: dict[str, list[str]] = {}
     top = canvas.bottom
     for place, row in enumerate(rows.rows):
@@ -208,13 +172,13 @@ def _draw_row(canvas: Canvas, row: Row, y: float, height: float, owners: Mapping
     """Draw a partition, each piece with a tool tip."""
     for piece in row.gaps:
         shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
-        tip = title(f"{row.name}: no owner, {_times(canvas, piece)}")
+        tip = title(f"{row.name}: no owner, {times_of(canvas, piece)}")
         canvas.drawn.append(element("rect", tip, class_="gap", **shape))
     for piece in row.pieces:
         canvas.drawn.append(_piece(canvas, row.name, piece, y, height, owners[piece.owner]))
     for piece in row.doubles:
         shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
-        tip = title(f"{row.name}: two owners, {piece.owner}, {_times(canvas, piece)}")
+        tip = title(f"{row.name}: two owners, {piece.owner}, {times_of(canvas, piece)}")
         canvas.drawn.append(element("rect", tip, class_="double", **shape))
 
 
@@ -239,14 +203,9 @@ def _inner(height: float) -> float:
     return height - 2 if height >= 8 else height
 
 
-def _times(canvas: Canvas, piece: Piece) -> str:
-    length = duration((piece.end_us - piece.begin_us) / 1e6)
-    return f"{canvas.moment(piece.begin_us)} to {canvas.moment(piece.end_us)} ({length})"
-
-
 def _piece(canvas: Canvas, row: str, piece: Piece, y: float, height: float, index: int) -> str:
     shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
-    tip = title(f"{row}: {piece.owner}, {_times(canvas, piece)}")
+    tip = title(f"{row}: {piece.owner}, {times_of(canvas, piece)}")
     drawn = element("rect", tip, fill=fill_of(index), class_="piece", **shape)
     if height >= 12 and shape["width"] > 8 * len(piece.owner):
         inside = text(shape["x"] + 4, y + height / 2 + 3.5, piece.owner, class_="owner")
@@ -258,34 +217,6 @@ def _outline(canvas: Canvas, piece: Piece, y: float, height: float) -> str:
     shape = canvas.rect(piece.begin_us, piece.end_us, y, height)
     across, down = number(shape["width"]), number(_inner(height))
     return f"M{number(shape['x'])} {number(y)}h{across}v{down}h-{across}z"
-
-
-# -- members -----------------------------------------------------------------------------------
-
-LANES: Final[Mapping[str, str]] = {
-    MemberState.MEMBER: "lane-member",
-    MemberState.OUTSIDE: "lane-outside",
-    MemberState.PAUSED: "lane-paused",
-}
-
-
-def _draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]]) -> None:
-    if not members:
-        return
-    names = sorted(members, key=_natural)
-    shown, left_out = largest(names, MOST_LANES, lambda name: len(members[name]))
-    canvas.heading("members")
-    height = 14.0 if len(shown) <= 30 else 9.0
-    for place, name in enumerate(shown):
-        if height >= 12 or place % 2 == 0:
-            canvas.label(canvas.bottom + height - 3, name if len(name) < 17 else f"…{name[-15:]}")
-        for span in _clipped(members[name], canvas.scale.begin_us, canvas.scale.end_us):
-            shape = canvas.rect(span.begin_us, span.end_us, canvas.bottom + 1, height - 3)
-            tip = title(f"{name}: {span.name}, {_times(canvas, Piece(*span))}")
-            canvas.drawn.append(element("rect", tip, class_=LANES[span.name], **shape))
-        canvas.bottom += height
-    if left_out:
-        canvas.notes.append(f"{counted(left_out, 'member')} with fewer changes are not drawn.")
 
 
 # -- offsets and lag ---------------------------------------------------------------------------
@@ -353,7 +284,7 @@ def _axis(canvas: Canvas) -> str:
 def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
     """Return a band for each rebalance, the longest ones if there are many."""
     scale = canvas.scale
-    inside = _clipped(rebalances, scale.begin_us, scale.end_us)
+    inside = clipped_spans(rebalances, scale.begin_us, scale.end_us)
     shown, left_out = largest(inside, MOST_BANDS, lambda span: span.end_us - span.begin_us)
     if left_out:
         canvas.notes.append(f"{counted(left_out, 'shorter rebalance')} are not drawn.")
@@ -362,7 +293,7 @@ def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
     for span in shown:
         shape = canvas.rect(span.begin_us, span.end_us, TOP + 8, height)
         shape["width"] = max(shape["width"], 2)
-        tip = title(f"rebalance: {span.name}, {_times(canvas, Piece(*span))}")
+        tip = title(f"rebalance: {span.name}, {times_of(canvas, Piece(*span))}")
         bands.append(element("rect", tip, class_="rebalance", **shape))
     return "".join(bands)
 

@@ -64,9 +64,12 @@ def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
         spans = alternating(1_000, offset=number)
         group.owners[TopicPartition("orders", number)] = spans
     group.rebalances = [Span(at * 100, at * 100 + 30, "a member joined") for at in range(1_000)]
-    group.members = {f"m-{number}": alternating(1, 100_000) for number in range(7)}
-    for spans in group.members.values():
-        spans[0] = spans[0]._replace(name="member")
+    for number in range(60):
+        states = [("member", "not a member")[at % 2] for at in range(1_000)]
+        group.members[f"m-{number}"] = [
+            span._replace(name=state)
+            for span, state in zip(alternating(1_000), states, strict=True)
+        ]
     begun = time.process_time()
     drawing = draw_timeline(group, History(end_us=100_000), [], str, View(name="timeline"))
 
@@ -74,3 +77,4 @@ def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
     assert time.process_time() - begun < 60
     assert any("shorter changes are not visible" in note for note in drawing.notes)
     assert any("rebalance" in note for note in drawing.notes)
+    assert any("of members are not drawn" in note for note in drawing.notes)

@@ -1,0 +1,69 @@
+"""The canvas of a timeline: what has been drawn, and where the next part begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from emulator.report.pages.drawing import LABELS_WIDTH, TimeScale, text
+from emulator.report.pages.history import Span
+from emulator.report.pages.thinning import Piece
+from emulator.report.wording import duration
+
+TOP: Final = 30
+"""Height in pixels of the part for the names of faults."""
+
+BETWEEN: Final = 26
+"""Height in pixels of the heading of a part."""
+
+
+@dataclass(slots=True)
+class Canvas:
+    """What has been drawn: the figure, and the labels at its left."""
+
+    scale: TimeScale
+    moment: Callable[[int], str]
+    drawn: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What was reduced or left out, in sentences."""
+
+    bottom: float = TOP
+
+    def label(self, y: float, content: str, kind: str = "tick") -> None:
+        """Add a label at the left."""
+        self.labels.append(text(LABELS_WIDTH - 6, y, content, class_=kind, text_anchor="end"))
+
+    def heading(self, content: str) -> None:
+        """Begin a part of the figure with its name."""
+        self.bottom += BETWEEN
+        self.labels.append(text(0, self.bottom - 8, content, class_="part"))
+
+    def rect(self, begin_us: int, end_us: int, y: float, height: float) -> dict[str, float]:
+        """Return the attributes of a rectangle between two times, at least half a pixel wide."""
+        x = self.scale.x(begin_us)
+        return {"x": x, "y": y, "width": max(self.scale.x(end_us) - x, 0.5), "height": height}
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """Return a sort key by which ``billing-2`` precedes ``billing-10``."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ]
+
+
+def clipped_spans(spans: Sequence[Span], begin_us: int, end_us: int) -> list[Span]:
+    """Return the parts of spans between two times."""
+    return [
+        Span(max(span.begin_us, begin_us), min(span.end_us, end_us), span.name)
+        for span in spans
+        if span.end_us >= begin_us and span.begin_us <= end_us
+    ]
+
+
+def times_of(canvas: Canvas, piece: Piece) -> str:
+    """Return begin, end and length of a piece."""
+    length = duration((piece.end_us - piece.begin_us) / 1e6)
+    return f"{canvas.moment(piece.begin_us)} to {canvas.moment(piece.end_us)} ({length})"

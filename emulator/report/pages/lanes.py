@@ -1,0 +1,53 @@
+"""Draw a lane for the process of each member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from emulator.report.pages.canvas import Canvas, clipped_spans, natural_order, times_of
+from emulator.report.pages.drawing import element, title
+from emulator.report.pages.history import MemberState, Span
+from emulator.report.pages.thinning import Piece, largest
+from emulator.report.wording import counted
+
+MOST_LANES: Final = 60
+MOST_STATES: Final = 2_000
+"""States of all members of a page; the shorter ones are left out."""
+
+LANES: Final[Mapping[str, str]] = {
+    MemberState.MEMBER: "lane-member",
+    MemberState.OUTSIDE: "lane-outside",
+    MemberState.PAUSED: "lane-paused",
+}
+
+
+def draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]], share: float) -> None:
+    """Draw the states of each process; *share*: of the page's states that the figure may use."""
+    if not members:
+        return
+    names = sorted(members, key=natural_order)
+    shown, left_out = largest(names, MOST_LANES, lambda name: len(members[name]))
+    states = [(name, span) for name in shown for span in _inside(canvas, members[name])]
+    most = max(round(MOST_STATES * share), MOST_LANES)
+    kept, shorter = largest(states, most, lambda one: one[1].end_us - one[1].begin_us)
+    canvas.heading("members")
+    height = 14.0 if len(shown) <= 30 else 9.0
+    for place, name in enumerate(shown):
+        if height >= 12 or place % 2 == 0:
+            y = canvas.bottom + (place + 1) * height - 3
+            canvas.label(y, name if len(name) < 17 else f"…{name[-15:]}")
+    tops = {name: canvas.bottom + place * height for place, name in enumerate(shown)}
+    for name, span in kept:
+        shape = canvas.rect(span.begin_us, span.end_us, tops[name] + 1, height - 3)
+        tip = title(f"{name}: {span.name}, {times_of(canvas, Piece(*span))}")
+        canvas.drawn.append(element("rect", tip, class_=LANES[span.name], **shape))
+    canvas.bottom += len(shown) * height
+    if left_out:
+        canvas.notes.append(f"{counted(left_out, 'member')} with fewer changes are not drawn.")
+    if shorter:
+        canvas.notes.append(f"{counted(shorter, 'shorter state')} of members are not drawn.")
+
+
+def _inside(canvas: Canvas, spans: Sequence[Span]) -> list[Span]:
+    return clipped_spans(spans, canvas.scale.begin_us, canvas.scale.end_us)
