@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from emulator.metrics.distribution import summarise
 from emulator.metrics.laws import Law
 from emulator.processes import OnProgress
 from emulator.scenario.model import Scenario
+from emulator.scenario.problems import ScenarioError, hint
 from emulator.sweeps import SHOWN, SeedRun, Task, play_all, row_of, seeds_from
 from emulator.tables import arrow_table, html_table, pandas_frame
 
@@ -149,9 +150,7 @@ def load_variants(
     found = read_variants(variants, base)
     runs = seeds * len(found)
     return {
-        variant.name: load_text(
-            text, [*overrides, *variant.overrides], allow_large=allow_large, runs=runs
-        )
+        variant.name: _load_variant(text, overrides, variant, allow_large, runs)
         for variant in found
     }
 
@@ -197,6 +196,19 @@ def read_variants(texts: Sequence[str], scenario: Scenario) -> list[Variant]:
     return variants
 
 
+def _load_variant(
+    text: ScenarioText, overrides: Sequence[str], variant: Variant, allow_large: bool, runs: int
+) -> LoadedScenario:
+    """Load a variant; a wrong key in it is reported as one of the variant."""
+    sets = [*overrides, *variant.overrides]
+    try:
+        return load_text(text, sets, allow_large=allow_large, runs=runs)
+    except ScenarioError as error:
+        named = {f"`overrides={each}`": f"`variants={each}`" for each in variant.overrides}
+        problems = [replace(each, path=named.get(each.path, each.path)) for each in error.problems]
+        raise ScenarioError(error.name, problems) from None
+
+
 def _read(text: str, scenario: Scenario) -> Variant:
     """Read ``eager``, ``name: path=value, …`` or ``name: eager, path=value``."""
     name, colon, rest = _cut(text, ":")
@@ -211,7 +223,8 @@ def _read(text: str, scenario: Scenario) -> Variant:
             overrides += NAMED[part](scenario)
         else:
             raise RefusedError(
-                f"`variants={text!r}`: {part!r} is neither one of {', '.join(NAMED)} nor path=value; "
+                f"`variants={text!r}`: {part!r} is neither one of {', '.join(NAMED)} nor "
+                f"path=value{hint(part, NAMED)}; "
                 'write eager, or "short: group[billing].settings[…]=10s, eager"'
             )
     return Variant(name.strip() or text.strip(), tuple(overrides))

@@ -90,6 +90,9 @@ def study(
     if name is None:
         _list_studies()
         return
+    from emulator.study.model import path_of
+
+    path_of(name)
     if output is None:
         raise RefusedError("-o DIR is missing: a folder for the study's rows, such as -o my-study")
     from emulator.engines import EngineRequest

@@ -34,7 +34,7 @@ from emulator.scenario.model import (
     Step,
     Subscribe,
 )
-from emulator.scenario.problems import NOT_GIVEN, Problem
+from emulator.scenario.problems import NOT_GIVEN, Problem, few_listed
 from emulator.scenario.resolution import (
     INSTANCE_ID,
     Deploy,
@@ -82,7 +82,12 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
         case _:
             kind = short_forms.TARGETS[fault.verb]
             known: Collection[str] = getattr(names, kind)
-            yield from unknown(path, getattr(fault, kind), known, kind)
+            name = getattr(fault, kind)
+            if kind == "member" and name in names.group and name not in known:
+                own = [member.name for member in names.group[name].members]
+                yield Problem(path, f"a group; write one of its members: {few_listed(own)}", name)
+            else:
+                yield from unknown(path, name, known, kind)
 
 
 def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator[Problem]:

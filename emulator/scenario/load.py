@@ -23,6 +23,9 @@ from emulator.scenario.model import Scenario
 from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError
 
+LONGEST_LINE = 80
+"""The maximum number of characters of a line in a message."""
+
 DEEPEST = 12
 """The maximum depth of nested tables; no key of a scenario is deeper."""
 
@@ -150,7 +153,9 @@ def read_toml(text: str, name: str) -> Document:
     except ValueError as error:
         last = f"at line {len(text.splitlines())}, the last one"
         reason = str(error).replace("at end of document", last)
-        raise ScenarioError(name, [Problem("", f"not TOML: {reason}")]) from None
+        raise ScenarioError(
+            name, [Problem("", f"not TOML: {reason}{_line_in(text, reason)}")]
+        ) from None
     except RecursionError:
         raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
     if not document:
@@ -158,6 +163,17 @@ def read_toml(text: str, name: str) -> Document:
     if _depth(document) > DEEPEST:
         raise ScenarioError(name, [Problem("", "nested too deeply")])
     return document
+
+
+def _line_in(text: str, reason: str) -> str:
+    """Return the line that a parser's message names, for the end of the message."""
+    found = re.search(r"at line (\d{1,9})", reason)
+    lines = text.splitlines()
+    if found is None or not 0 < int(found[1]) <= len(lines):
+        return ""
+    line = lines[int(found[1]) - 1].strip()
+    shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+    return f": {shown}" if shown.isprintable() and shown else ""
 
 
 def _depth(document: Document) -> int:

@@ -1,0 +1,64 @@
+"""Errors say what was meant: the verb, the member, the line, the option, the study."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.emulator.cli.commands import CRASH, rebalance
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Return a function that runs a changed scenario and returns the message."""
+
+    def call(old, new, *arguments, command="run"):
+        path = tmp_path / "crash.toml"
+        path.write_text(CRASH.replace(old, new), encoding="utf-8")
+        status, out, err = rebalance(command, str(path), *arguments)
+        assert (2, "") == (status, out)
+        return err.removeprefix(str(path))
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("word", "verb"), [("kill", "crash"), ("restart", "rolling_restart"), ("stop", "close")]
+)
+def test_a_word_for_a_verb_is_answered_with_the_verb(refused, word, verb):
+    """Although it is not spelled alike."""
+    assert f'no verb; did you mean "{verb}"?' in refused('crash = "', f'{word} = "')
+
+
+def test_a_group_in_place_of_a_member_lists_its_members(refused):
+    """All of them, if there are few."""
+    message = refused('crash = "billing-1"', 'crash = "billing"')
+
+    assert 'a group; write one of its members: "billing-0", "billing-1"\n' in message
+
+
+def test_a_line_that_is_not_toml_is_shown(refused):
+    """With its number."""
+    message = refused("members = 2", "members = = 2")
+
+    assert "not TOML: Invalid value (at line 13, column 11): members = = 2\n" in message
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("egaer", "--with 'egaer': 'egaer' is neither one of"),
+        ("egaer", 'did you mean "eager"?'),
+        ("x: run_fro=5s", "--with run_fro=5s: no such key"),
+    ],
+)
+def test_a_typing_error_in_with_is_named_so(refused, option, message):
+    """And not as one of ``--set``."""
+    assert message in refused("", "", "--with", option, command="compare")
+
+
+def test_a_study_that_does_not_exist_comes_before_its_folder():
+    """Nobody needs a folder for it."""
+    status, out, err = rebalance("study", "f3-comit-interval")
+
+    assert (2, "") == (status, out)
+    assert 'did you mean "f3-commit-interval"' in err
