@@ -12,13 +12,14 @@ from typing import Any
 Table = dict[str, Any]
 
 EARLIEST, LATEST = "earliest", "latest"
-RUN_FOR_S = (15, 20, 20, 30, 30, 45)
-PERIODS_MS = (600, 600, 800, 1_000, 1_000, 1_200)
+PERIODS_MS = (400, 600, 600, 800, 1_000, 1_200)
 COMMITS: tuple[Any, ...] = (
     *["auto"] * 5,
     "none",
     "sync",
     "sync",
+    "sync",
+    "async",
     "async",
     "sync per record",
     "async per record",
@@ -36,7 +37,7 @@ COMMITS: tuple[Any, ...] = (
 )
 STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 WORK_MS = (0, 1, 1, 2, 7, 10, 17, 40, 50)
-WHILE = ("300ms", "1s", "4s", "9s")
+WHILE = ("300ms", "1s", "2500ms", "4s")
 
 
 def periodic_world(seed: int) -> Table:
@@ -47,8 +48,8 @@ def periodic_world(seed: int) -> Table:
 class _Draw:
     def __init__(self, seed: int) -> None:
         self.random = Random(f"periodic world {seed}")
-        self.run_for_ms = 1_000 * self.pick(RUN_FOR_S)
         self.period_ms = self.pick(PERIODS_MS)
+        self.run_for_ms = 7_000 + self.period_ms * self.pick((9, 12, 15, 25))
         self.grid_ms = self.pick((10, 50, 100))
 
     def pick(self, among: tuple[Any, ...]) -> Any:
@@ -74,7 +75,7 @@ class _Draw:
         }
 
     def _lag_every(self) -> str:
-        lag_ms = self.pick((self.period_ms, self.period_ms // 2, 2 * self.period_ms))
+        lag_ms = self.period_ms * self.pick((1, 1, 1, 2)) // self.pick((1, 1, 2))
         return "4100ms" if self.rarely(20) else f"{lag_ms}ms"
 
     def _divisor(self, least_ms: int, most_ms: int) -> int:
@@ -98,13 +99,13 @@ class _Draw:
         if self.rarely(6):
             topic["backlog"] = self.pick((7, 150, 900))
         if self.rarely(12):
-            topic["produce_from"] = self._time(0, 4)
+            topic["produce_from"] = self._time(0, 3)
         if self.rarely(15):
             topic["produce_until"] = self._time(
                 self.run_for_ms * 7 // 10_000, self.run_for_ms // 1_000
             )
         if self.rarely(20):
-            topic["retention"] = self.pick(("4s", "9s"))
+            topic["retention"] = self.pick(("2s", "4s"))
         return topic
 
     def _group(self, name: str, topics: list[Table]) -> Table:
@@ -134,7 +135,7 @@ class _Draw:
         if self.rarely(40):
             group["poison"] = [{"topic": read[0], "partition": 0, "offset": 60, "work": "2s"}]
         if self.rarely(8):
-            group["members"].append({"name": f"{name}-late", "start": self._time(2, 15)})
+            group["members"].append({"name": f"{name}-late", "start": self._time(2, 7)})
         return group
 
     def _work(self, members: int, topics: list[Table]) -> str:
@@ -147,14 +148,14 @@ class _Draw:
         settings: Table = {
             "auto.offset.reset": self.pick((EARLIEST, EARLIEST, LATEST)),
             "partition.assignment.strategy": self.pick(STRATEGIES),
-            "session.timeout.ms": 6_000,
-            "heartbeat.interval.ms": self._divisor(200, 1_000),
+            "session.timeout.ms": self.pick((2_000, 3_000, 6_000)),
+            "heartbeat.interval.ms": self._divisor(200, 600),
             "auto.commit.interval.ms": self._divisor(300, 2_000),
             "max.poll.records": self.pick((1, 3, 500, 500)),
             "fetch.max.wait.ms": self.pick((50, 500, 500)),
         }
         if self.rarely(4):
-            settings["metadata.max.age.ms"] = self.pick((3_000, 5_000, 10_000))
+            settings["metadata.max.age.ms"] = self.pick((2_000, 3_000, 5_000))
         if self.rarely(30):
             settings["fetch.min.bytes"] = 3_000
         if self.rarely(10):
@@ -177,17 +178,17 @@ class _Draw:
         return network
 
     def _cluster(self) -> Table:
-        settings: Table = {}
-        if not self.rarely(8):
+        settings: Table = {"group.min.session.timeout.ms": 1_000}
+        if not self.rarely(16):
             settings["group.initial.rebalance.delay.ms"] = 0
         if self.rarely(4):
             settings["offsets.topic.num.partitions"] = 1
         if self.rarely(6):
             settings["offsets.topic.replication.factor"] = self.pick((1, 2))
         if self.rarely(8):
-            settings["log.roll.ms"] = self.pick((5_000, 7_300))
+            settings["log.roll.ms"] = self.pick((3_000, 5_300))
         if self.rarely(6):
-            settings["log.cleaner.backoff.ms"] = self.pick((1_000, 5_000))
+            settings["log.cleaner.backoff.ms"] = self.pick((1_000, 2_000))
         cluster: Table = {"settings": settings}
         if self.rarely(4):
             cluster["brokers"] = self.pick((1, 4))
@@ -256,11 +257,11 @@ class _Draw:
             made += [{"create_topic": "t-new"}] * 4
         fault = dict(self.pick(tuple(made)))
         last_s = self.run_for_ms // 1_000 - 3
-        if "reset_offsets" not in fault and self.rarely(10) and "message" not in str(fault):
+        if "reset_offsets" not in fault and self.rarely(16) and "message" not in str(fault):
             step = self.pick(("batch done", "commit sent", "polled", "sent Heartbeat"))
             steps = {"member": member, "step": step, "nth": self.random.randrange(1, 40)}
             return {**fault, "when": {**steps, "after": self._time(last_s // 2, last_s)}}
-        first_s = self.pick((3, last_s // 2, last_s * 3 // 4))
+        first_s = self.pick((3, last_s // 2, last_s // 2, last_s * 3 // 4))
         return {**fault, "at": self._time(first_s, last_s)}
 
     def _on_message(self, member: str) -> Table:
@@ -278,5 +279,5 @@ def how_played(seed: int) -> Table:
     return {
         "files": random.randrange(4) == 0,
         "check": random.randrange(16) == 0,
-        "segment_bytes": random.choice((None, None, 3_000, 20_000)),
+        "segment_bytes": random.choice((None, None, None, 5_000, 20_000, 60_000)),
     }

@@ -323,7 +323,11 @@ def _is_again(period: Period, state: State) -> bool:
     """Return whether the run is where this period ended."""
     if _counts_requests(period.events) and period.end.counts != state.counts:
         return False
-    return is_same(period.end, state) and moves_again(period.end, state, period.moving)
+    return (
+        is_same(period.end, state)
+        and moves_again(period.end, state, period.moving)
+        and commits_moved(period.end, state)
+    )
 
 
 def _shift(mark: Mark, state: State) -> Shift:

@@ -169,21 +169,20 @@ def first_limit_us(state: State, moving: Moving) -> int:
 
 
 def commits_moved(before: State, after: State) -> bool:
-    """Return whether every committed offset has moved as its position did, or has stayed."""
+    """Return whether every committed offset has moved as its position did."""
     return all(
-        _moved_or_stayed(
+        _moved_alike(
             before.committed[group], after.committed[group], before.positions[group], positions
         )
         for group, positions in after.positions.items()
     )
 
 
-def _moved_or_stayed(old: Offsets, new: Offsets, position: Offsets, later: Offsets) -> bool:
+def _moved_alike(old: Offsets, new: Offsets, position: Offsets, later: Offsets) -> bool:
     if old.keys() != new.keys():
         return False
     return all(
-        offset == old[tp] or offset - old[tp] == later.get(tp, 0) - position.get(tp, 0)
-        for tp, offset in new.items()
+        offset - old[tp] == later.get(tp, 0) - position.get(tp, 0) for tp, offset in new.items()
     )
 
 

@@ -1,0 +1,296 @@
+"""Faults that are planted in the skipping of periods, each of which some test has to notice."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any, NamedTuple
+
+PERIODS = "emulator.world.periods"
+WORLD = "emulator.world"
+
+
+class Planted(NamedTuple):
+    """A change of the source of one function."""
+
+    function: str
+    """``module:function`` or ``module:Class.method``."""
+
+    right: str
+    wrong: str
+    noticed_in: str | int
+    """A run in which it shows: its name, or the seed of a periodic world."""
+
+    @property
+    def name(self) -> str:
+        """Its place, and what is missing or changed."""
+        return f"{self.function.rpartition(':')[2]}: {self.right.strip()[:40]}"
+
+
+PLANTED = (
+    Planted(
+        f"{PERIODS}.shift:_processed",
+        "what.began_us + shift.later_us",
+        "what.began_us",
+        "automatic commits",
+    ),
+    Planted(f"{PERIODS}.shift:_processed", "what.first + more", "what.first", "automatic commits"),
+    Planted(
+        f"{PERIODS}.shift:_sent",
+        "_moved_known(what.processed, more)",
+        "what.processed",
+        "automatic commits",
+    ),
+    Planted(f"{PERIODS}.shift:_moved_name", "+ shift.requests[process]", "", "automatic commits"),
+    Planted(
+        f"{PERIODS}.shift:_accepted",
+        "what.high_watermark + appended",
+        "what.high_watermark",
+        "automatic commits",
+    ),
+    Planted(
+        f"{PERIODS}.shift:_appended",
+        "log_records + records",
+        "log_records + offsets",
+        "a compaction between two skipped periods",
+    ),
+    Planted(
+        f"{PERIODS}.shift:_appended", "what.log_size + size", "what.log_size", "automatic commits"
+    ),
+    Planted(
+        f"{PERIODS}.shift:_counted",
+        "what.since_us + shift.later_us",
+        "what.since_us",
+        "automatic commits",
+    ),
+    Planted(
+        f"{PERIODS}.shift:_sampled",
+        "_moved_known(what.committed, more)",
+        "what.committed",
+        "automatic commits",
+    ),
+    Planted(
+        f"{PERIODS}.shift:_sampled",
+        "log_end(tp, at_us)",
+        "log_end(tp, at_us - 1)",
+        "automatic commits",
+    ),
+    Planted(
+        f"{PERIODS}.search:Periods._write",
+        "since.plus(period.adds, number)",
+        "since.plus(period.adds, 1)",
+        "automatic commits",
+    ),
+    Planted(
+        f"{PERIODS}.shift:moved_batch",
+        "max_timestamp + later_ms",
+        "max_timestamp",
+        "automatic commits",
+    ),
+    Planted(
+        f"{PERIODS}.shift:_moved_record",
+        "commit_timestamp + later_ms",
+        "commit_timestamp",
+        "automatic commits",
+    ),
+    Planted(f"{PERIODS}.search:Periods._append", "[times - 1, 1]", "[times]", "automatic commits"),
+    Planted(
+        f"{PERIODS}.search:Periods._append",
+        "is not None",
+        "is Ellipsis",
+        "the bytes of the offsets log",
+    ),
+    Planted(
+        f"{WORLD}.cluster.leader_log:LeaderLog.skip",
+        "known + end - before",
+        "known",
+        "the bytes of segments",
+    ),
+    Planted(
+        f"{WORLD}.cluster.leader_log:LeaderLog.skip",
+        "self.log.settle(self.end - kept)",
+        "",
+        "automatic commits",
+    ),
+    Planted(f"{WORLD}.cluster.leader_log:LeaderLog.skip", "self._forgotten = end", "pass", 27),
+    Planted(
+        f"{WORLD}.cluster.stored_log:StoredLog._count",
+        "self.settle(self.end)",
+        "",
+        "automatic commits",
+    ),
+    Planted(
+        f"{WORLD}.cluster.stored_log:StoredLog._count",
+        "self.settled = self.end",
+        "",
+        "automatic commits",
+    ),
+    Planted(
+        f"{WORLD}.cluster.stored_log:StoredLog._count",
+        "stored.records += skipped.records",
+        "pass",
+        "automatic commits",
+    ),
+    Planted(
+        f"{WORLD}.cluster.hosts:Host.skip",
+        "self.coordinator.skip(entries, self.log.end)",
+        "",
+        "automatic commits",
+    ),
+    Planted(
+        "protocols.coordinator.durability:Durability.skip", "= self.high_watermark =", "=", 114
+    ),
+    Planted(
+        f"{PERIODS}.search:Periods._times",
+        "limit_us - 1 -",
+        "limit_us -",
+        "a crash at the end of a period",
+    ),
+    Planted(
+        f"{PERIODS}.search:Periods._times",
+        "room_for(size, end_ms) - 1",
+        "room_for(size, 0)",
+        "a segment that is old",
+    ),
+    Planted(
+        f"{PERIODS}.search:Periods._times", "not self._repeats(period.adds, times)", "False", 123
+    ),
+    Planted(
+        f"{PERIODS}.state:first_limit_us",
+        "if name not in names",
+        "if False",
+        "a static member that does not return",
+    ),
+    Planted(
+        f"{PERIODS}.state:_of_shard",
+        "(host, found)",
+        "(host,)",
+        "a static member that does not return",
+    ),
+    Planted(f"{PERIODS}.search:_is_again", "period.end.counts != state.counts", "False", 68),
+    Planted(f"{PERIODS}.state:_is_undisturbed", "run.triggers.idle and ", "", "a crash at a step"),
+    Planted(
+        f"{PERIODS}.state:_is_undisturbed",
+        "world.router.is_undisturbed and ",
+        "",
+        "a delayed heartbeat",
+    ),
+    Planted(f"{WORLD}.kernel:Deadlines.move", "(self._due, self._queued)", "(self._queued,)", 123),
+    Planted(f"{WORLD}.kernel:Deadlines.move", "self._next += later_us", "pass", 68),
+    Planted(f"{PERIODS}.search:Periods._move", "timers.move(adds.later_us, names)", "pass", 123),
+    Planted(
+        f"{PERIODS}.search:Periods._move",
+        "adds.requests[process.name]",
+        "0",
+        "a compaction between two skipped periods",
+    ),
+    Planted(f"{PERIODS}.search:Periods._count", "+= later_us", "+= 0", "automatic commits"),
+    Planted(f"{PERIODS}.search:Periods._count", "+= times * count", "+= count", 214),
+    Planted(
+        f"{WORLD}.consumer.policy:PolicyCommits.move", "self._last_us += later_us", "pass", 114
+    ),
+    Planted(
+        f"{WORLD}.consumer.policy:PolicyCommits.move",
+        "+= records.get(tp, 0)",
+        "+= 0",
+        "commits of three records",
+    ),
+    Planted(
+        f"{WORLD}.consumer.handler:Batch.moved", "self.begin_us + later_us", "self.begin_us", 32
+    ),
+    Planted(
+        f"{WORLD}.consumer.progress:Progress.move",
+        "epoch.began_us += later_us",
+        "pass",
+        "automatic commits",
+    ),
+    Planted(
+        f"{WORLD}.consumer.progress:Progress.move",
+        "epoch.written += count",
+        "pass",
+        "automatic commits",
+    ),
+    Planted(
+        f"{WORLD}.consumer.progress:Progress.move", "self._owners.done[tp] += count", "pass", 214
+    ),
+    Planted(
+        f"{WORLD}.consumer.fetch_in_flight:FetchInFlight.move",
+        "want.when_us += later_us",
+        "pass",
+        32,
+    ),
+    Planted(
+        f"{WORLD}.consumer.fetch_in_flight:FetchInFlight.move",
+        "want.offset += records.get(tp, 0)",
+        "pass",
+        "automatic commits",
+    ),
+    Planted(
+        f"{WORLD}.consumer.fetch_in_flight:FetchInFlight.move", "self.asked_us += later_us", "", 260
+    ),
+    Planted(
+        "protocols.consumer.classic.machine:Client.move",
+        "polled_us += later_us",
+        "polled_us += 0",
+        212,
+    ),
+    Planted(
+        "protocols.consumer.classic.calm:moved_state",
+        "beat.due_us + later_us",
+        "beat.due_us",
+        "automatic commits",
+    ),
+    Planted(
+        "protocols.consumer.classic.calm:moved_state",
+        "beat.session_us + later_us",
+        "beat.session_us",
+        "a segment that is full",
+    ),
+    Planted(
+        "protocols.consumer.classic.calm:moved_state",
+        "commit_us += later_us",
+        "pass",
+        "automatic commits",
+    ),
+    Planted(
+        "protocols.consumer.classic.calm:moved_state",
+        "+ requests",
+        "",
+        "a compaction between two skipped periods",
+    ),
+)
+
+
+@contextmanager
+def planted(fault: Planted) -> Iterator[None]:
+    """Replace the code of one function while the block runs."""
+    function = _function(fault.function)
+    right = function.__code__
+    function.__code__ = _changed(function, fault)
+    try:
+        yield
+    finally:
+        function.__code__ = right
+
+
+def _function(name: str) -> FunctionType:
+    module, _, path = name.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    assert isinstance(found, FunctionType)
+    return found
+
+
+def _changed(function: FunctionType, fault: Planted) -> Any:
+    source = textwrap.dedent(inspect.getsource(function))
+    right, wrong = (text.replace("\n        ", "\n    ") for text in (fault.right, fault.wrong))
+    assert source.count(right) == 1, f"{fault.name} stands {source.count(right)} times"
+    made: dict[str, Any] = {}
+    whole = "from __future__ import annotations\n" + source.replace(right, wrong)
+    exec(compile(whole, fault.function, "exec"), function.__globals__, made)
+    return made[function.__name__].__code__
