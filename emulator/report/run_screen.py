@@ -16,7 +16,7 @@ from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry
 from emulator.report.wording import counted, duration, figure, joined, paragraph
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
-from emulator.verdicts.verdict import Verdict, VerdictId
+from emulator.verdicts.verdict import Verdict, VerdictId, named
 
 MOST_ENTRIES = 8
 MOST_CAUSES = 3
@@ -279,6 +279,8 @@ def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
         )
     if stable:
         yield from _figure("group", stable)
+    if idle := _idle(metrics):
+        yield from _figure("idle", idle)
     yield from _figure("lag", _lag(metrics))
     yield from _figure("commits", _commits(metrics))
     if metrics["log_loads"]:
@@ -303,6 +305,20 @@ def _unavailability(metrics: Metrics) -> str:
     if longest := metrics["commits_unavailable_max_s"]:
         parts.append(f"commits unavailable for {duration(longest)} at most")
     return "; ".join(parts)
+
+
+MOSTLY = 0.5
+"""The share of the run after which a member without a partition is idle."""
+
+
+def _idle(metrics: Metrics) -> str:
+    """Return the members that had no partition for most of the run; empty if all had one."""
+    table = metrics.tables["member_idle.by_member"]
+    idle = [name for name, idle_s in table.items() if idle_s > MOSTLY * metrics["run_s"]]
+    if not idle:
+        return ""
+    members = counted(len(table), "member")
+    return f"{len(idle)} of {members} had no partition for most of the run: {named(idle)}"
 
 
 def _figure(name: str, text: str) -> list[str]:

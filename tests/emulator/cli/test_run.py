@@ -299,3 +299,14 @@ def test_an_assignor_that_means_to_share_is_not_warned_of(plugin):
 def test_seeds_of_an_assignor_beside_the_scenario_can_be_shared(plugin):
     """The other processes find it where the first one did."""
     assert 0 == rebalance("run", plugin("fine"), "--seeds", 2, "--jobs", 2).status
+
+
+def test_members_without_partitions_are_named(tmp_path):
+    """Six members for four partitions: one replaces a dead one; with four, nothing is said."""
+    spare = changed(("members = 2", "members = 6"))
+    enough = changed(("members = 2", "members = 4"))
+
+    assert "1 of 6 members had no partition for most of the run: billing-5" in (
+        " ".join(rebalance("run", written(tmp_path, spare, "spare.toml")).out.split())
+    )
+    assert "had no partition" not in rebalance("run", written(tmp_path, enough, "four.toml")).out
