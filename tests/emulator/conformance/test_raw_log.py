@@ -51,7 +51,7 @@ def written(run, folder):
     rebuilt = rebuild(run, None)
     with LogFolder(folder) as log:
         replay = replace(rebuilt.replay(), log_files=log)
-        play(rebuilt.scenario, 0, (), replay=replay, folding=False)
+        play(rebuilt.scenario, 0, (), replay=replay)
     (path,) = folder.rglob("*.log")
     return shown(path)
 

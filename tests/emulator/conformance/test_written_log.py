@@ -48,7 +48,7 @@ def segment(run, tmp_path) -> Path:
     rebuilt = rebuild(run, None)
     with LogFolder(tmp_path / "log") as log:
         replay = replace(rebuilt.replay(), log_files=log)
-        play(rebuilt.scenario, 0, (), replay=replay, folding=False)
+        play(rebuilt.scenario, 0, (), replay=replay)
     (path,) = (tmp_path / "log").rglob("*.log")
     return path
 
