@@ -123,7 +123,7 @@ class Fetcher:
         The same as :meth:`requests`, if all positions are valid and all brokers connected.
         """
         in_flight, leaders = self._in_flight, self.positions.by_leader
-        if len(in_flight) == len(leaders):
+        if in_flight.issuperset(leaders):
             return []
         buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
         free = [b for b in leaders if b not in in_flight and b not in buffered]

@@ -188,6 +188,19 @@ def test_periods_are_found_again_after_a_broker_has_failed(batches):
     assert twice - once < 1_000, "of the 2,300 batches of that minute"
 
 
+def test_readers_of_a_broker_that_does_not_answer_poll_without_events():
+    """A fetch that waits for a paused broker ends by an event of its own."""
+
+    def kernel_events(length: str) -> int:
+        fault = {"pause_broker": "broker-3", "at": "12s", "for": length}
+        document = regular(run_for="40s", rate="40/s", partitions=6, fault=[fault])
+        return play(
+            scenario_of(tidy(document), ScenarioSource("paused", None)), 0, ()
+        ).kernel_events
+
+    assert kernel_events("20s") < 1.5 * kernel_events("5s")
+
+
 GRID_MS = 50
 
 FAULTS = st.sampled_from(

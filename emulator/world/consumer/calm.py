@@ -175,7 +175,7 @@ class CalmFetches:
         Return the time before which none are left, and when the last one arrived, -1 if none did.
         None: delays are not constant, or a broker has no fetch in flight.
         """
-        in_flight = self._in_flight.values()
+        in_flight = [f for f in self._in_flight.values() if f.broker in self._by_broker]
         if not self._fetcher.idle or len(in_flight) < len(self._by_broker):
             return None
         if not all(fetch.is_regular for fetch in in_flight):

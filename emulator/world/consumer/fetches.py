@@ -169,25 +169,27 @@ class Fetches:
     ) -> dict[int, FetchInFlight] | None:
         """Return the fetches of one process by broker, also those that are not in flight.
 
-        None: some broker was not asked for exactly what is read from it, would not answer, or not
-        with records alone.
+        Those that a broker does not answer are left out: they end by an event. None: some broker
+        was not asked for exactly what is read from it, or would not answer with records alone.
         """
         mine = self.of(process)
         sessions = self._sessions.get(process.name, {})
         found: dict[int, FetchInFlight] = {}
         for broker, readings in by_leader.items():
-            session = sessions.get(broker)
+            fetch, session = mine.get(broker), sessions.get(broker)
+            if fetch is not None and fetch.arrives_us >= NEVER:
+                continue
             if session is None or session.cached.keys() != readings.keys():
                 return None
-            fetch = mine.get(broker)
             if fetch is None:
                 fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
-            elif fetch.arrives_us >= NEVER or not _asks_for(fetch, readings):
+            elif not _asks_for(fetch, readings):
                 return None
             if not (self._reachable(fetch) and self._is_readable(fetch, readings, now)):
                 return None
             found[broker] = fetch
-        return found if mine.keys() <= found.keys() else None
+        others = (fetch for broker, fetch in mine.items() if broker not in found)
+        return found if all(fetch.arrives_us >= NEVER for fetch in others) else None
 
     def _is_readable(
         self, fetch: FetchInFlight, readings: Mapping[TopicPartition, Reading], now: int
