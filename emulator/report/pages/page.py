@@ -218,11 +218,13 @@ def mark_legend() -> list[tuple[Markup, str]]:
     def line(kind: str) -> Markup:
         return swatch(element("polyline", points="0,7 28,7", class_=f"curve {kind}"))
 
+    place = {"x": 1, "y": 1, "width": 26, "height": 12}
+    both = element("rect", class_="c0", **place) + element("rect", class_="double", **place)
     fault = element("line", x1=14, x2=14, y1=0, y2=14)
     return [
         *((swatch(glyph(kind, 14, 7, 0.8)), name) for kind, name in NAMES.items()),
         (box("gap"), "no owner"),
-        (box("double"), "two owners"),
+        (swatch(both), "two owners"),
         (swatch(element("g", fault, class_="fault")), "fault or act"),
         (box("rebalance"), "rebalance"),
         *((box(kind), f"process: {state}") for state, kind in LANES.items()),

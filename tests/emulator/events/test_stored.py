@@ -11,6 +11,8 @@ from emulator.errors import RefusedError
 from emulator.events.parquet import EventFile
 from emulator.ledger.builder import LedgerBuilder
 
+from ..cli.commands import CRASH
+
 
 def stored(path, run):
     with EventFile(path, {"seed": "1"}) as file:
@@ -19,10 +21,11 @@ def stored(path, run):
     return path
 
 
-@pytest.mark.parametrize("name", ["kip848-topics-change", "offsets-deleted"])
-def test_events_are_read_back_as_they_were(tmp_path, name):
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_events_are_read_back_as_they_were(tmp_path, protocol):
     """With every field of every kind, so that the ledger can be computed again."""
-    run = emulator.run(emulator.load(name), polls=True)
+    protocol = [f"group[billing].settings[group.protocol]={protocol}"]
+    run = emulator.run(emulator.loads(CRASH, overrides=protocol), polls=True)
     events = emulator.read_events(stored(tmp_path / "events.parquet", run))
 
     assert run.events == events
