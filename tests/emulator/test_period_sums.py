@@ -12,7 +12,7 @@ from emulator.scenario.load import scenario_of
 from emulator.scenario.part import ScenarioSource
 
 from .test_brute_force import tidy, unhurried
-from .test_periods import EARLIEST, regular, regular_worlds
+from .test_periods import EARLIEST, FAULTS, GRID_MS, regular
 
 QUICK = {**EARLIEST, "auto.commit.interval.ms": "1s", "heartbeat.interval.ms": "1s"}
 
@@ -88,20 +88,46 @@ def test_commits_that_a_sum_cannot_stand_for_are_written_one_by_one(name):
 
 @st.composite
 def committing_worlds(draw) -> dict:
-    """Regular worlds with a fault and any policy of commits."""
-    document = draw(regular_worlds())
-    every = {"when": "every", "every": draw(st.sampled_from(["300ms", "1s"]))}
-    commit = draw(
-        st.sampled_from([None, {"call": "sync"}, {"call": "async"}, {"call": "sync", **every}])
+    """Regular worlds with short periods, any policy of commits, and a fault after some periods."""
+    every = {"when": "every", "every": draw(st.sampled_from(["500ms", "1s"]))}
+    policies = [{"call": "sync"}, {"call": "async"}, {"call": "sync", **every}]
+    commit = draw(st.sampled_from([None, *policies]))
+    fault = dict(draw(FAULTS))
+    fault["at"] = f"{draw(st.integers(300, 440)) * GRID_MS}ms"
+    return world(
+        run_for="28s",
+        rate=draw(st.sampled_from(["1/s", "2/s", "10/s", "20/s"])),
+        partitions=draw(st.sampled_from([1, 3, 4])),
+        work=draw(st.sampled_from(["1ms", "5ms"])),
+        poll_timeout=draw(st.sampled_from(["100ms", "500ms", "1s"])),
+        network={"latency": draw(st.sampled_from(["0s", "500us", "5ms"]))},
+        settings={**QUICK, "max.poll.records": draw(st.sampled_from([1, 500]))},
+        fault=[fault],
+        **({} if commit is None else {"commit": commit}),
     )
-    if commit is not None:
-        document["group"][0]["commit"] = commit
-    return document
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=300)
+@settings(unhurried, max_examples=200)
 @given(document=committing_worlds())
 def test_sums_change_no_result_for_long(document):
     """Whatever disturbs the group, and however it commits."""
     hold_results_equal(document)
+
+
+INSTANTS = 40
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["automatic commits", "a commit for each batch"])
+def test_a_crash_at_any_instant_finds_the_same_for_long(name):
+    """When something happens, and one microsecond before and after."""
+    undisturbed = SUMMED[name] | {"fault": []}
+    scenario = scenario_of(tidy(undisturbed), ScenarioSource("regular", None))
+    times = {event.at_us for event in emulator.run(scenario).events}
+    late = sorted(at_us for at_us in times if 17_000_000 <= at_us < 19_000_000)
+
+    for at_us in late[:: max(1, len(late) // INSTANTS)]:
+        for beside_us in (-1, 0, 1):
+            fault = {"crash": "g-0", "at": f"{at_us + beside_us}us", "restart_after": "1s"}
+            hold_results_equal(SUMMED[name] | {"fault": [fault]})
