@@ -17,7 +17,7 @@ from emulator.cli.options import (
     with_examples,
 )
 from emulator.cli.output import say_json, say_report
-from emulator.cli.progress import Progress, announce
+from emulator.cli.progress import Progress, announce, length_us
 from emulator.explanation import explain as explain_run
 from emulator.ledger.entries import EntryKind
 from emulator.loading import load_named
@@ -76,10 +76,10 @@ def explain(
 
         check_page(html)
     loaded = load_named(scenario, overrides or (), allow_large=yes)
-    run_for, expected_s = loaded.scenario.run_for, announce(loaded.scenario)
+    end_us, expected_s = length_us(loaded.scenario), announce(loaded.scenario)
     with Progress("simulated seconds", expected_s=expected_s) as progress:
         explained = explain_run(
-            loaded.scenario, entry, seed, sink=lambda event: progress.watch(event, run_for)
+            loaded.scenario, entry, seed, sink=lambda event: progress.watch(event, end_us)
         )
     if html is not None:
         from emulator.run_pages import write_explain_page

@@ -48,17 +48,20 @@ class Progress:
 
     def show(self, done: float, total: float) -> None:
         """Note how much of the work is done."""
-        self._done, self._total, self._moved_s = done, total, monotonic()
+        self._done, self._total, self._moved_s = done, max(done, total), monotonic()
 
     def begin(self, what: str) -> None:
         """Begin other work in the same block; nothing of it is done."""
         self._what, self._expected_s = what, None
         self._began_s, self._done, self._total = monotonic(), 0.0, 0.0
 
-    def watch(self, event: Event, run_for_us: int) -> None:
-        """Note the simulated time of an event; events of the past do not change it."""
+    def watch(self, event: Event, length_us: int) -> None:
+        """Note the simulated time of an event; events of the past do not change it.
+
+        *length_us*: that of the run, see :func:`length_us`.
+        """
         if event.at_us > self._done * US_PER_S:
-            self.show(event.at_us / US_PER_S, run_for_us / US_PER_S)
+            self.show(event.at_us / US_PER_S, length_us / US_PER_S)
 
     def note(self, text: str) -> None:
         """Print a message above the bar; elsewhere than on a terminal, print nothing."""
@@ -149,6 +152,13 @@ class Progress:
                 total = None if share is None else 1.0
                 bar.update(task, description=self.text(), total=total, completed=share or 0.0)
             self._bar = None
+
+
+def length_us(scenario: Scenario) -> int:
+    """Return the simulated time of a run; about that time if it ends when it has settled."""
+    from emulator.scenario.lifetimes import settled_us
+
+    return settled_us(scenario) if scenario.until_settled else scenario.run_for
 
 
 def announce(scenario: Scenario, runs: int = 1, jobs: int | None = 1) -> float:

@@ -25,7 +25,7 @@ from emulator.cli.options import (
     with_examples,
 )
 from emulator.cli.output import say_json, say_notes, say_report
-from emulator.cli.progress import Progress, announce
+from emulator.cli.progress import Progress, announce, length_us
 from emulator.cli.run_files import (
     EventsOption,
     Files,
@@ -261,7 +261,7 @@ def _play(
             expected_s = announce(scenario)
             progress = stack.enter_context(Progress("simulated seconds", expected_s=expected_s))
             listeners: list[Callable[[Event], object]] = [*sinks]
-            listeners.append(partial(progress.watch, run_for_us=scenario.run_for))
+            listeners.append(partial(progress.watch, length_us=length_us(scenario)))
             used = scenario.seed if seed is None else seed
             listeners += open_events(stack, files, scenario, used)
             log_files = open_log(stack, files)

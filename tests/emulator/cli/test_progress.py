@@ -95,6 +95,8 @@ def test_events_of_the_past_do_not_turn_back_the_time(clock):
         line.watch(Event(number, at_s * 1_000_000, None, emptied, number), 60_000_000)
 
     assert line.text().startswith("simulated seconds: 30 of 60 (50%)")
+    line.watch(Event(3, 90_000_000, None, emptied, 3), 60_000_000)
+    assert "simulated seconds: 90 of 90 (100%)" == line.text()
 
 
 def test_a_terminal_has_a_bar_that_is_removed(stderr, monkeypatch):
