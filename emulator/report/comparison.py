@@ -64,6 +64,20 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
         yield from note_if_alike(*(column.metrics for column in columns))
     yield from missed(columns)
     yield from _causes(columns)
+    yield from _commands(seeds[0], columns)
+
+
+def _commands(seed: int, columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the command that plays each changed column alone, an option a line."""
+    changed = [column for column in columns if column.overrides]
+    if changed:
+        yield from ("", "One column alone")
+    for column in changed:
+        options = [f"--set {quote(change)}" for change in column.overrides]
+        words = [f"rebalance run {column.subject.name}", f"--seed {seed}", *options]
+        yield f"  {column.name}:"
+        yield from (f"    {word} \\" for word in words[:-1])
+        yield f"    {words[-1]}"
 
 
 def missed(columns: Sequence[Column]) -> Iterator[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+
 import pytest
 
 from tests.emulator.cli.commands import CRASH, rebalance
@@ -54,6 +57,21 @@ def test_a_line_that_is_not_toml_is_shown(refused):
 def test_a_typing_error_in_with_is_named_so(refused, option, message):
     """And not as one of ``--set``."""
     assert message in refused("", "", "--with", option, command="compare")
+
+
+def test_a_column_of_a_comparison_can_be_played_alone(tmp_path, monkeypatch):
+    """The command is printed, with everything that the preset sets."""
+    monkeypatch.chdir(tmp_path)
+    text = CRASH.replace("40s", "3s").replace("18s", "2s")
+    (tmp_path / "crash.toml").write_text(text, encoding="utf-8")
+    out = rebalance("compare", "crash.toml", "--with", "eager", "--with", "kip848")[1]
+
+    commands = out.partition("One column alone\n")[2].replace("\\\n", " ").splitlines()
+    name, command = (line.strip() for line in commands[-2:])
+    program, *words = shlex.split(command)
+    document = json.loads(rebalance(*words, "--json")[1])
+    assert (name, program) == ("kip848:", "rebalance")
+    assert document["settings"]["group"]["billing"]["group.protocol"] == "consumer"
 
 
 def test_a_study_that_does_not_exist_comes_before_its_folder():
