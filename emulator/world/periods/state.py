@@ -14,8 +14,9 @@ from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Deadlines
 from emulator.world.world import World
+from protocols.consumer.classic.application import COMMIT_SYNC
 from protocols.consumer.classic.calm import metadata_due_us
-from protocols.consumer.requests import REQUESTS
+from protocols.consumer.requests import LOOKUP, REQUESTS
 from protocols.groups.deletion import EXPIRE_OFFSETS
 
 Offsets = Mapping[TopicPartition, int]
@@ -96,7 +97,8 @@ def _relative(process: Process, now: int) -> object:
     )
     if None in parts:
         return None
-    process.timers.cancel(REQUESTS)
+    for timer in (REQUESTS, LOOKUP, COMMIT_SYNC):
+        process.timers.cancel(timer)
     return process, client.relative(now), *parts
 
 

@@ -273,8 +273,8 @@ class Client:
             if self._poll_until is None:
                 return Step(self.state)
             return Step(self.state, self._turn(now))
-        if timer == requests.REQUESTS and not requests.timed_out_brokers(self.state, now):
-            return Step(self.state, self._become(requests.rearm_request_timer(self.state)))
+        if not turn.is_awaited(self.state, timer, now):
+            return Step(self.state, self._become(turn.rearmed(self.state, timer)))
         return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
 
     # -- the poll loop ---

@@ -30,6 +30,7 @@ from protocols.consumer.classic.state import (
     AwaitingMetadata,
     Calling,
     ClientState,
+    CommittingSync,
     Consumer,
     InFlight,
     JoinFailed,
@@ -49,6 +50,8 @@ from protocols.consumer.requests import (
     on_metadata_timer,
     on_reads,
     on_request_timeout,
+    rearm_request_timer,
+    timed_out_brokers,
     without_request,
 )
 from protocols.machine import Return, Step
@@ -309,6 +312,22 @@ def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Ste
         return Step(state)
     step = pump(state, consumer, now)
     return step.then(lambda s: heartbeat.turn(s, consumer, now))
+
+
+def is_awaited(state: ClientState, timer: str, now: int) -> bool:
+    """Return whether a timer that fires now matters: what set it may have ended in time."""
+    if timer == REQUESTS:
+        return bool(timed_out_brokers(state, now))
+    if timer == LOOKUP:
+        return isinstance(state.coordinator, Unknown)
+    return timer != application.COMMIT_SYNC or isinstance(state.app, CommittingSync)
+
+
+def rearmed(state: ClientState, timer: str) -> Step[ClientState]:
+    """Set a timer that nothing awaited again, if other requests are in flight."""
+    if timer != REQUESTS:
+        return Step(state)
+    return rearm_request_timer(state)
 
 
 def _no_action(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
