@@ -2,8 +2,9 @@
 
 At instants that are one expected period apart the run's state is compared with the last one and
 with an earlier one (:class:`Mark`) that is renewed at growing distances, as in Brent's search for
-cycles. Where both are the same, the events between them are one period. What does not recur (a fault, an act, the
-refresh of metadata, the expiry of offsets, the end of the run) limits how many are skipped.
+cycles. Where both are the same, the events between them are one period. What does not recur (a
+fault, an act, a metadata request, a check for expired offsets, the end of the run) limits how many
+are skipped.
 """
 
 from __future__ import annotations
