@@ -130,7 +130,10 @@ RED, GREEN, YELLOW, BOLD = "\x1b[1;31m", "\x1b[32m", "\x1b[1;33m", "\x1b[1m"
 PLAIN = "\x1b[0m"
 
 COLOURS = (
-    (re.compile(r"^  FAILED(?=  )|^(internal )?error:|^Lost: .*|\b[\d,]+ lost(?=\.)"), RED),
+    (
+        re.compile(r"^  FAILED(?=  )|^PROBLEMS$|^(internal )?error:|^Lost: .*|\b[\d,]+ lost(?=\.)"),
+        RED,
+    ),
     (re.compile(r"^  inconclusive(?=  )|^INCONCLUSIVE:?|^warning:|^Reprocessed: .*"), YELLOW),
     (re.compile(r"^  ok(?=  )"), GREEN),
     (re.compile(r"^(What happened|Hints|Expectations|Figures|Causes, in records.*)$"), BOLD),

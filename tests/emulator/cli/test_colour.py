@@ -55,6 +55,7 @@ def test_a_report_in_colour_has_the_same_words(tmp_path, monkeypatch):
     ("line", "word"),
     [
         ("  FAILED  lost is 3, expected == 0", "  FAILED"),
+        ("PROBLEMS", "PROBLEMS"),
         ("12 records were reprocessed, 1,203 lost. 1 record was", "1,203 lost"),
         ("Lost: 3 records", "Lost: 3 records"),
         ("internal error: totals differ", "internal error:"),
