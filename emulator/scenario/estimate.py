@@ -77,22 +77,22 @@ METADATA_MAX_AGE_US: Final = 300_000_000
 """The default of ``metadata.max.age.ms``."""
 
 COSTS_US: Final[Mapping[Source, float]] = {
-    Source.RUN: 14_600,
-    Source.STARTS: 1_450,
-    Source.REBALANCES: 164,
-    Source.HEARTBEATS: 468,
-    Source.COMMITS: 460,
-    Source.OWN_COMMITS: 426,
-    Source.LIVE_BATCHES: 34.1,
-    Source.LIVE_POLLS: 31.8,
-    Source.REGULAR_POLLS: 9.77,
-    Source.FOLDED_POLLS: 20.3,
-    Source.RECORDS: 15.6,
-    Source.SAMPLES: 13.7,
-    Source.SAMPLED: 31.9,
-    Source.RETENTION: 9.43,
-    Source.BROKERS: 18_800,
-    Source.SKIPPED: 62.4,
+    Source.RUN: 25_700,
+    Source.STARTS: 1_180,
+    Source.REBALANCES: 198,
+    Source.HEARTBEATS: 469,
+    Source.COMMITS: 490,
+    Source.OWN_COMMITS: 386,
+    Source.LIVE_BATCHES: 51.4,
+    Source.LIVE_POLLS: 47.9,
+    Source.REGULAR_POLLS: 7.82,
+    Source.FOLDED_POLLS: 20.1,
+    Source.RECORDS: 25.9,
+    Source.SAMPLES: 15.2,
+    Source.SAMPLED: 28.5,
+    Source.RETENTION: 11.1,
+    Source.BROKERS: 14_700,
+    Source.SKIPPED: 95.6,
 }
 """Microseconds of CPU time for each; ``python -m benchmarks.estimate`` measures and prints them."""
 

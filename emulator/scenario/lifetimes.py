@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from emulator.scenario.acts import (
     AddPartitions,
@@ -23,7 +24,7 @@ from emulator.scenario.acts import (
 from emulator.scenario.cluster import Cluster
 from emulator.scenario.faults import After, Crash, CrashBroker, Cut, Hang, Pause, Step, Timed
 from emulator.scenario.groups import Group
-from emulator.scenario.model import Scenario
+from emulator.scenario.model import Fault, Scenario
 from emulator.scenario.resolution import (
     INSTANCE_ID,
     broker_settings,
@@ -38,6 +39,9 @@ FAILOVER_US = 10_000_000
 
 LAG_RECOVERY_US = 60_000_000
 """About the time until lag is back at its level before a fault."""
+
+SERVERS = ("broker", "controller", "coordinator of")
+"""The beginnings of the names of brokers and of the controller."""
 
 CHAIN_MAX = 100
 """The longest chain of faults that wait for each other."""
@@ -100,8 +104,13 @@ def live_us(scenario: Scenario) -> int:
     member that was cut off still works.
     """
     waits = [fault.when.after for fault in scenario.fault if isinstance(fault.when, Step)]
-    cuts = [fault.lasting for fault in scenario.fault if isinstance(fault, Cut)]
+    cuts = [fault.lasting for fault in scenario.fault if _cuts_off_members(fault)]
     return max(waits, default=0) + sum(cuts) + sum(_without_coordinator_us(scenario))
+
+
+def _cuts_off_members(fault: Fault) -> TypeGuard[Cut]:
+    """Return whether a fault drops messages of members; others are between brokers."""
+    return isinstance(fault, Cut) and not all(party.startswith(SERVERS) for party in fault.parties)
 
 
 def _without_coordinator_us(scenario: Scenario) -> Iterator[int]:
