@@ -233,6 +233,12 @@ PLANTED = (
         f"{WORLD}.consumer.fetch_in_flight:FetchInFlight.move", "self.asked_us += later_us", "", 260
     ),
     Planted(
+        "protocols.consumer.fetching:Fetcher.move",
+        "completed.position += count",
+        "pass",
+        "polls that leave records in the buffer",
+    ),
+    Planted(
         "protocols.consumer.classic.machine:Client.move",
         "polled_us += later_us",
         "polled_us += 0",

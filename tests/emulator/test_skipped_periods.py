@@ -211,6 +211,16 @@ NOTICING = LEFT | {
         steady(rate="5/s", commit={"call": "sync", "when": "every", "records": 3}),
         {},
     ),
+    "polls that leave records in the buffer": (
+        steady(
+            partitions=1,
+            members=1,
+            rate="50/s",
+            work="10ms",
+            **{"max.poll.records": 1, "fetch.min.bytes": 5_000},
+        ),
+        {},
+    ),
     "a crash at the end of a period": (
         steady(**ONE, fault=[{"crash": "g-0", "at": "2901ms", "restart_after": "500ms"}]),
         {},
