@@ -24,7 +24,7 @@ def refused(*arguments: object) -> str:
         (b"\xff\xfe\x00", "not UTF-8"),
         (b"title = ", "not TOML"),
         (b'{"title": 1}', "not TOML"),
-        (b"title = 'no more'", "run_for"),
+        (b"title = 'no more'", "topic: is missing"),
     ],
 )
 def test_a_file_that_is_no_scenario_is_refused(tmp_path, content, said):
