@@ -268,6 +268,26 @@ PLANTED = (
         "",
         "a compaction between two skipped periods",
     ),
+    Planted("protocols.coordinator.durability:Durability.skip", "self.view = durable", "", 156),
+    Planted(
+        f"{PERIODS}.state:_relative", "process.fetches.relative(process, positions, now)", "1", 1013
+    ),
+    Planted(
+        "protocols.consumer.classic.machine:Client.move",
+        "self._poll_until += later_us",
+        "pass",
+        1035,
+    ),
+    Planted(f"{PERIODS}.state:_relative", "process.progress.relative(now, positions)", "1", 700),
+    Planted(
+        f"{PERIODS}.state:_relative", "process.application.relative(now, positions)", "1", 1447
+    ),
+    Planted(
+        "protocols.consumer.classic.machine:Client.move",
+        "moved_responses(self._arrived, later_us, records)",
+        "self._arrived",
+        932,
+    ),
 )
 
 
