@@ -91,7 +91,10 @@ _DAY_MS: Final = 86_400_000
 def _time(at_ms: int, is_long: bool) -> str:
     from datetime import UTC, datetime, timedelta  # noqa: PLC0415  only charts over time
 
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
+    except OverflowError:  # outside the calendar, as times in a log may be
+        return f"{at_ms} ms"
     return f"{moment:%m-%d %H:%M}" if is_long else f"{moment:%H:%M:%S}"
 
 

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 from emulator.events import Appended, AppendFailed
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.leader_log import LeaderLog
-from emulator.world.cluster.stored_segment import sizes_of
 from emulator.world.kernel import Rank
 from emulator.world.run import Run
 from protocols.machine import Append, Step
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.records.codec import sizes_of
 from protocols.offsets_topic.segments.header import HEADER_BYTES, records_size
 
 Records = tuple[Record, ...]

@@ -20,8 +20,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment, sizes_of
+from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment
 from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.records.codec import sizes_of
 from protocols.offsets_topic.segments.header import BatchHeader, batch_size, header_to_be
 from protocols.offsets_topic.segments.segment import (
     LogSettings,

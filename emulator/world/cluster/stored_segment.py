@@ -9,26 +9,16 @@ written from the held ones is, byte for byte, what it would make of all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from protocols.offsets_topic.records import (
-    ZERO_TOPIC_ID,
-    OffsetCommitValue,
-    Record,
-    encode_key,
-    encode_value,
-)
-from protocols.offsets_topic.segments.header import NO_VALUE, BatchHeader
+from protocols.offsets_topic.records import Record
+from protocols.offsets_topic.segments.header import BatchHeader
 from protocols.offsets_topic.segments.segment import Segment
 
 if TYPE_CHECKING:
     from protocols.offsets_topic.segments.batch import Batch
 
 _PIECE_BYTES = 2**20
-_KEYS = 16_384
-_OFFSET_COMMIT = 1
-_SOME_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 class Spool(Protocol):
@@ -100,37 +90,3 @@ class LogFiles(Protocol):
 
     def keep(self, log_partition: int, segments: Iterable[tuple[int, Iterable[bytes]]]) -> None:
         """Store each remaining segment: its base offset and bytes."""
-
-
-@lru_cache(_KEYS)
-def _key_size(key: Any) -> int:
-    return len(encode_key(key))
-
-
-def sizes_of(record: Record) -> tuple[int, int]:
-    """Return the bytes of a record's key and of its value."""
-    key, value = record
-    if value is None:
-        return _key_size(key), NO_VALUE
-    return _key_size(key), _value_size(key.record_type, value)
-
-
-def _value_size(record_type: int, value: Any) -> int:
-    """Return the bytes of a value; an offset commit is not encoded to learn them."""
-    if type(value) is OffsetCommitValue and not (value.unknown_tags or value.trailing):
-        has_topic_id = value.topic_id != ZERO_TOPIC_ID
-        return _commit_size(value.metadata, value.value_version, has_topic_id=has_topic_id)
-    return len(encode_value(record_type, value))
-
-
-@lru_cache(_KEYS)
-def _commit_size(metadata: str, version: int, *, has_topic_id: bool) -> int:
-    """Return the bytes of an offset commit, whose other fields have fixed sizes."""
-    value = OffsetCommitValue(
-        offset=0,
-        commit_timestamp=0,
-        metadata=metadata,
-        topic_id=_SOME_TOPIC_ID if has_topic_id else ZERO_TOPIC_ID,
-        value_version=version,
-    )
-    return len(encode_value(_OFFSET_COMMIT, value))

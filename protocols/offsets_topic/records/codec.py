@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
+from protocols.offsets_topic.records.classic import ZERO_TOPIC_ID, OffsetCommitValue
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
 from protocols.offsets_topic.records.reading import struct_reader
 from protocols.offsets_topic.records.record import (
@@ -195,3 +197,47 @@ class _Writers(dict[tuple[int, type, int | None], Writer]):
 
 
 _writers = _Writers()
+
+
+# -- sizes -----------------------------------------------------------------------------------
+
+_NO_VALUE = -1
+"""The size of a tombstone's value, as in the rules for batches."""
+
+
+def sizes_of(record: Record) -> tuple[int, int]:
+    """Return the bytes of a record's key and of its value; -1 for the value of a tombstone."""
+    key, value = record
+    if value is None:
+        return _key_size(key), _NO_VALUE
+    return _key_size(key), _value_size(key.record_type, value)
+
+
+@functools.lru_cache(_REMEMBERED)
+def _key_size(key: Any) -> int:
+    return len(encode_key(key))
+
+
+def _value_size(record_type: int, value: Any) -> int:
+    """Return the bytes of a value; an offset commit is not encoded to learn them."""
+    if type(value) is OffsetCommitValue and not (value.unknown_tags or value.trailing):
+        has_topic_id = value.topic_id != ZERO_TOPIC_ID
+        return _commit_size(value.metadata, value.value_version, has_topic_id=has_topic_id)
+    return len(encode_value(record_type, value))
+
+
+@functools.lru_cache(_REMEMBERED)
+def _commit_size(metadata: str, version: int, *, has_topic_id: bool) -> int:
+    """Return the bytes of an offset commit, whose other fields have fixed sizes."""
+    value = OffsetCommitValue(
+        offset=0,
+        commit_timestamp=0,
+        metadata=metadata,
+        topic_id=_SOME_TOPIC_ID if has_topic_id else ZERO_TOPIC_ID,
+        value_version=version,
+    )
+    return len(encode_value(_OFFSET_COMMIT, value))
+
+
+_OFFSET_COMMIT = 1
+_SOME_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"

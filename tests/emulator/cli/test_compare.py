@@ -35,7 +35,7 @@ def test_protocols_stand_side_by_side(tmp_path):
     assert ["", *titles] == columns(out)
     assert "cooperative: billing: cooperative-sticky (cooperative)" in out
     assert "static: billing: 2 static members" in out
-    assert max(map(len, out.splitlines())) <= WIDTH
+    assert max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= WIDTH
 
 
 def test_the_table_can_be_pasted_into_a_document(tmp_path):
@@ -135,7 +135,7 @@ def test_many_columns_stand_in_several_tables(tmp_path):
     assert len(heads) > 1
     assert all("| eager |" in head for head in heads)
     assert names == [name for head in heads for name in names if name in head]
-    assert max(map(len, out.splitlines())) <= WIDTH
+    assert max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= WIDTH
 
 
 def test_a_scenario_from_the_input_is_read_once(tmp_path):

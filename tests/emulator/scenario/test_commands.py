@@ -37,7 +37,7 @@ def test_scenarios_for_machines_is_a_json_line_each():
     """Machines get the same as one JSON object a line."""
     _, output, _ = command("scenarios", "--json")
 
-    assert catalogue.names() == [json.loads(line)["name"] for line in output.splitlines()]
+    assert catalogue.names() == sorted(json.loads(line)["name"] for line in output.splitlines())
 
 
 def test_show_prints_the_file():

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
-from emulator.world.cluster.stored_segment import sizes_of
 from protocols.offsets_topic.records import (
     OffsetCommitKey,
     OffsetCommitValue,
@@ -17,6 +16,7 @@ from protocols.offsets_topic.records import (
     encode_value,
     expiring,
 )
+from protocols.offsets_topic.records.codec import sizes_of
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.record import LogRecord
 

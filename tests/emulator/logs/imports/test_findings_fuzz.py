@@ -87,7 +87,7 @@ def test_any_rows_come_to_findings(commits, groups):
         rows = [row for row in about.to_pylist() if row["group"] == found.group]
 
         assert 1 == len(tables[0])
-        assert all(each.figure["data"] for each in pictures_of(found))
+        assert all(each.series for each in pictures_of(found))
         assert len(list(member_lines(found))) != 1
         with suppress(NoScenarioError):
             assert loads(scenario_text(sketch(found, rows))).group
