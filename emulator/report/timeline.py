@@ -58,6 +58,8 @@ LASTING = {
 }
 """The lines for the end of faults that have one."""
 
+_SUSPENDING = frozenset({"pause", "hang"})
+
 CALLS = {
     "assigned": "onPartitionsAssigned()",
     "revoked": "onPartitionsRevoked()",
@@ -97,11 +99,14 @@ class Timeline:
         self.left_out = 0
         self._entries: dict[str, TimelineEntry] = {}
         self._restarted: set[str] = set()
+        self._suspended: set[str] = set()
+        """Consumers whose process is paused, or whose handler hangs."""
+
         self._words: dict[type, Callable[[Any], str]] = {
             ev.FaultBegan: self._began,
-            ev.FaultEnded: _ended,
+            ev.FaultEnded: self._ended,
             ev.ConsumerStarted: self._started,
-            ev.ConsumerStopped: _stopped,
+            ev.ConsumerStopped: self._stopped,
             ev.ClientDropped: _dropped,
             ev.ListenerThrew: lambda w: f"{CALLS[w.call]} throws in {w.consumer}",
             ev.MemberRemoved: _removed,
@@ -139,17 +144,27 @@ class Timeline:
     def _began(self, what: ev.FaultBegan) -> str:
         if what.verb == "restart":
             self._restarted.add(what.target)
+        elif what.verb in _SUSPENDING:
+            self._suspended.add(what.target)
         return VERBS.get(what.verb, f"{what.verb} {{}}").format(_named(what.target))
+
+    def _ended(self, what: ev.FaultEnded) -> str:
+        """Return the line for the end of a fault; a process that died meanwhile does not resume."""
+        if what.verb in _SUSPENDING:
+            if what.target not in self._suspended:
+                return ""
+            self._suspended.discard(what.target)
+        return LASTING.get(what.verb, "").format(_named(what.target))
+
+    def _stopped(self, what: ev.ConsumerStopped) -> str:
+        self._suspended.discard(what.consumer)
+        return _stopped(what)
 
     def _started(self, what: ev.ConsumerStarted) -> str:
         """Return the line for a start, unless a restart shows it already."""
         if what.incarnation == 1 or what.consumer in self._restarted:
             return ""
         return f"{what.consumer} starts again"
-
-
-def _ended(what: ev.FaultEnded) -> str:
-    return LASTING.get(what.verb, "").format(_named(what.target))
 
 
 def _named(target: str) -> str:

@@ -11,7 +11,7 @@ from emulator.verdicts.verdict import Verdict, VerdictId
 
 MARK = "  - "
 
-LONGER = "A longer run_for, or none, lets the run last until its consequences have happened."
+LONGER = "Increase run_for, or remove it: the run then ends when the effects of all faults have."
 
 
 def first_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:

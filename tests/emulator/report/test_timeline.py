@@ -48,3 +48,20 @@ def test_a_broker_that_is_named_by_its_role_is_a_phrase():
         "the process of the coordinator of billing resumes",
         "broker-1 crashes",
     ] == texts_of(ev.FaultBegan(**pause), ev.FaultEnded(**pause), ev.FaultBegan(**crash))
+
+
+@pytest.mark.parametrize("how", ["killed", None])
+def test_a_process_resumes_only_if_it_has_not_ended_meanwhile(how):
+    """Its successor was never paused."""
+    began = ev.FaultBegan(fault="pause-1", verb="pause", target="billing-2")
+    ended = ev.FaultEnded(fault="pause-1", verb="pause", target="billing-2")
+    stops = [] if how is None else [stopped("billing-2", how)]
+
+    resumes = [text for text in texts_of(began, *stops, ended) if "resumes" in text]
+
+    assert resumes == ([] if how else ["the process of billing-2 resumes"])
+
+
+def stopped(consumer, how):
+    """Return the end of a process."""
+    return ev.ConsumerStopped(consumer=consumer, group="billing", how=how, reason="")
