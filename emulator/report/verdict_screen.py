@@ -11,7 +11,10 @@ from emulator.verdicts.verdict import Verdict, VerdictId
 
 MARK = "  - "
 
-LONGER = "Increase run_for, or remove it: the run then ends when the effects of all faults have."
+LONGER = (
+    "Increase run_for, or remove it: the run then continues until the effects of all faults are "
+    "complete."
+)
 
 
 def first_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
