@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from emulator.events import ControlEvent, DataEvent, Event, row_of
+from emulator.events import ControlEvent, DataEvent, Event, LagSampled, RequestsCounted, row_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.stored_segment import LogFiles
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from emulator.events.messages import MessageCarried
 
 Sink = Callable[[Event], None]
+
+_SAMPLES = frozenset({LagSampled, RequestsCounted})
+"""The control events that an undisturbed run has."""
 
 
 class Recorder:
@@ -50,6 +53,9 @@ class Recorder:
         self._next = 0
         self._rows = 0
         self._taken: list[list[Event]] = []
+        self.disturbances = 0
+        """The number of control events so far, without samples."""
+
         self.polls = polls
         """Whether each poll is written too."""
 
@@ -63,6 +69,8 @@ class Recorder:
         """Write a control event at the present time; return its id."""
         number = self._next
         self._next = number + 1
+        if type(what) not in _SAMPLES:
+            self.disturbances += 1
         event = Event(number, self._kernel.now, cause, what, self._rows)
         text = f"{event.at_us}|{cause}|{type(what).__name__}|{row_of(what)!r}\n"
         self._hash.update(text.encode())

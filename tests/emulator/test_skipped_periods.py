@@ -55,7 +55,64 @@ BROKERS = (
     "offsets.topic.num.partitions",
 )
 
+
+def slow(fault: dict) -> dict:
+    """Return a member whose period is longer than an outage of a broker."""
+    found = steady(
+        members=1,
+        partitions=1,
+        rate="1/s",
+        run_for="100s",
+        coordinator=2,
+        fault=[fault],
+        **{
+            "heartbeat.interval.ms": 1_000,
+            "auto.commit.interval.ms": 5_000,
+            "session.timeout.ms": 45_000,
+            "metadata.max.age.ms": 3_600_000,
+            "offsets.topic.num.partitions": 1,
+        },
+    )
+    found["lag_every"] = "1s"
+    found["cluster"] |= {"brokers": 3, "replication": "50ms"}
+    found["cluster"]["settings"] |= {
+        "default.replication.factor": 1,
+        "offsets.topic.replication.factor": 2,
+    }
+    return found
+
+
+def ended_early() -> dict:
+    """Return a member that has records in its buffer when their producer stops."""
+    found = steady(
+        members=1,
+        partitions=1,
+        rate="100/s",
+        work="5ms",
+        run_for="30s",
+        network={"latency": "0s"},
+        **{
+            "max.poll.records": 1,
+            "heartbeat.interval.ms": 1_000,
+            "auto.commit.interval.ms": 1_000,
+        },
+    )
+    found["topic"][0]["produce_until"] = "17350ms"
+    found["lag_every"] = "1s"
+    return found
+
+
 LEFT = {
+    "a slow disk of the coordinator": (
+        slow({"slow_disk": "broker-2", "by": "20ms", "at": "61s", "for": "25s"}),
+        {},
+    ),
+    "a stopped follower": (
+        slow({"stop_broker": "broker-3", "at": "61s", "restart_after": "25s"}),
+        {},
+    ),
+    "a paused follower": (slow({"pause_broker": "broker-3", "at": "61s", "for": "25s"}), {}),
+    "the end of a producer": (ended_early(), {}),
     "automatic commits": (steady(run_for="8s"), {}),
     "a compaction between two skipped periods": (
         steady(run_for="16s", **{"log.cleaner.backoff.ms": 2_000}),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
+from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Reader, Want
 from emulator.world.kernel import Rank
@@ -242,10 +243,23 @@ class Fetches:
         return found
 
     def repeats(
-        self, process: Reader, later_us: int, records: Mapping[TopicPartition, int]
+        self,
+        process: Reader,
+        positions: Mapping[TopicPartition, int],
+        later_us: int,
+        records: Mapping[TopicPartition, int],
     ) -> bool:
-        """Return whether the records that come later by that are further by *records*."""
-        return all(fetch.repeats(later_us, records) for fetch in self.of(process).values())
+        """Return whether the records that come later by that are further by *records*.
+
+        Those in flight, and those behind the positions: a member may have no fetch in flight.
+        """
+        if not all(fetch.repeats(later_us, records) for fetch in self.of(process).values()):
+            return False
+        return all(
+            want.log is None or _comes_again(want.log, positions, want.partition, later_us, records)
+            for fetch in self._all_of(process)
+            for want in fetch.wants.cached.values()
+        )
 
     def move(self, process: Reader, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move the fetches of a process by whole periods; the kernel has moved their arrivals."""
@@ -298,6 +312,21 @@ class Fetches:
     def drop(self, process: Reader, broker: int) -> None:
         """Forget the fetch of one process to one broker."""
         self.of(process).pop(broker, None)
+
+
+def _comes_again(
+    log: ShownLog,
+    positions: Mapping[TopicPartition, int],
+    tp: TopicPartition,
+    later_us: int,
+    records: Mapping[TopicPartition, int],
+) -> bool:
+    """Return whether the next record of a partition comes later by that, too."""
+    position = positions.get(tp)
+    if position is None:
+        return True
+    now, later = log.visible_us(position), log.visible_us(position + records.get(tp, 0))
+    return later == now + later_us if now < NEVER else later >= NEVER
 
 
 def _asks_for(fetch: FetchInFlight, readings: Mapping[TopicPartition, Reading]) -> bool:

@@ -9,6 +9,7 @@ are skipped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,7 +45,7 @@ from emulator.world.world import World
 from protocols.offsets_topic.records import Record
 
 SHORTEST_WAIT_US = 101_000
-LONGEST_WAIT_US = 1_616_161
+LONGEST_WAIT_US = 1_617_000
 """No multiple of a usual interval: each look finds the members at another point of theirs."""
 
 
@@ -94,6 +95,13 @@ class Periods:
         """The number of looks after which it is renewed."""
 
         self._period: Period | None = None
+        self._disturbances = 0
+        """The number of disturbances before the last look."""
+
+        lag_every = world.run.scenario.lag_every
+        self._grid_us = math.lcm(1_000, lag_every if expected_us % lag_every == 0 else 1)
+        """The times of looks differ by multiples of this if samples, and timestamps, fall alike."""
+
         self.skipped = 0
         """The number of periods skipped so far."""
 
@@ -112,12 +120,27 @@ class Periods:
             self._wait_us = min(2 * self._wait_us, LONGEST_WAIT_US)
             return
         self._wait_us = SHORTEST_WAIT_US
-        period = self._period
-        if period is None or not _is_again(period, state):
+        period = self._known_period()
+        if period is None or not self._is_again(period, state):
             period = self._period = self._found(state)
         if period is not None:
             self._skip(period, state)
         self._look_after(self._expected_us)
+
+    def _known_period(self) -> Period | None:
+        """Return the period that is known; a disturbance may have changed what it consists of."""
+        disturbances = self._world.run.recorder.disturbances
+        if disturbances != self._disturbances:
+            self._period, self._disturbances = None, disturbances
+        return self._period
+
+    def _is_again(self, period: Period, state: State) -> bool:
+        """Return whether the run is where this period ended, at the same point between samples."""
+        if (state.at_us - period.end.at_us) % self._grid_us:
+            return False
+        if _counts_requests(period.events) and period.end.counts != state.counts:
+            return False
+        return is_same(period.end, state) and moves_again(period.end, state, period.moving)
 
     # -- search ------------------------------------------------------------------------------------
 
@@ -216,7 +239,10 @@ class Periods:
         moved_by = _nothing_of(adds).plus(adds, times)
         return all(
             process.fetches.repeats(
-                process, moved_by.later_us, moved_by.records[process.blueprint.group.id]
+                process,
+                process.client.consumer.positions.offsets,
+                moved_by.later_us,
+                moved_by.records[process.blueprint.group.id],
             )
             for process in self._world.consumers.everyone()
         )
@@ -318,17 +344,6 @@ class Periods:
                 router.counts[kind] += times * count
         if _counts_requests(period.events):
             router.counted_since_us += later_us
-
-
-def _is_again(period: Period, state: State) -> bool:
-    """Return whether the run is where this period ended."""
-    if _counts_requests(period.events) and period.end.counts != state.counts:
-        return False
-    return (
-        is_same(period.end, state)
-        and moves_again(period.end, state, period.moving)
-        and commits_moved(period.end, state)
-    )
 
 
 def _shift(mark: Mark, state: State) -> Shift:

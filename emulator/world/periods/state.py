@@ -1,4 +1,4 @@
-"""The state of a run at an instant at which nothing is on its way, and its comparison with earlier ones."""
+"""The state of a run at an instant at which nothing is on its way, compared with earlier ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ class State:
 
 
 def state_of(world: World, now: int) -> State | None:
-    """Return the state of a run; None: something is on its way, or is not regular."""
+    """Return the state of a run; None: something is on its way, or is not regular.
+
+    Consumers come to rest for it: they are unfolded, and timeouts that nothing awaits are cancelled.
+    """
     processes = world.consumers.everyone()
     if not _is_undisturbed(world):
         return None
