@@ -21,6 +21,7 @@ from emulator.report.pages.run_page import RunContent, Sequences, run_page
 from emulator.report.pages.thinning import largest
 from emulator.report.subject import FinishedRun
 from emulator.report.traces.sequence import window_of
+from emulator.report.wording import file_width
 from emulator.run_files import check_page, write_text
 from emulator.scenario.model import Scenario
 from emulator.scenario.units import format_moment
@@ -76,6 +77,7 @@ def _variant(scenario: Scenario, seed: int) -> VariantHistory:
     )
 
 
+@file_width()
 def write_explain_page(path: Path, explained: Explanation) -> None:
     """Write the page of one entry."""
     played, entry = explained.run, explained.entry

@@ -46,7 +46,7 @@ from emulator.logs.audit.request import (
 from emulator.logs.audit.run_causes import run_causes
 from emulator.logs.errors import AuditError
 from emulator.logs.remote_files import is_remote, is_uri, needs_java
-from emulator.report.wording import printable
+from emulator.report.wording import file_width, printable
 from emulator.spark.environment import is_decided
 from emulator.tables import pandas_frame
 
@@ -144,6 +144,7 @@ class Audit:
             ),
         )
 
+    @file_width()
     def page(self) -> str:
         """Return the audit as one HTML page, as ``rebalance audit --html`` writes it."""
         from emulator.logs.audit.page import (  # noqa: PLC0415  only if written

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from shutil import get_terminal_size
 from textwrap import wrap
 
@@ -12,11 +15,30 @@ NARROWEST = 40
 """The smallest number of columns of a report, also on a narrower terminal."""
 
 
+_for_file: ContextVar[bool] = ContextVar("_for_file", default=False)
+"""Whether the text that is being made goes into a file."""
+
+
+@contextmanager
+def file_width() -> Iterator[None]:
+    """Make reports as wide as in a file, on any terminal; also a decorator of functions.
+
+    Pages and other files contain the text of a report: the same run gives the same bytes.
+    """
+    token = _for_file.set(True)
+    try:
+        yield
+    finally:
+        _for_file.reset(token)
+
+
 def width() -> int:
     """Return the number of columns of a report: of the terminal or ``COLUMNS``, at most 100.
 
     A file or a pipe has 100.
     """
+    if _for_file.get():
+        return WIDTH
     columns = get_terminal_size((WIDTH, 0)).columns
     return min(max(columns, NARROWEST), WIDTH)
 

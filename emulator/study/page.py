@@ -26,7 +26,7 @@ from emulator.report.pages.charts import (
     value_axis_of,
 )
 from emulator.report.pages.page import Chart, Page, Part, Table, render
-from emulator.report.wording import counted, figure
+from emulator.report.wording import counted, figure, file_width
 from emulator.study.answer_text import answer_table, label_of, sentences
 from emulator.study.findings import Findings
 from emulator.study.plan import Cell, Settings
@@ -42,6 +42,7 @@ LOG_FROM = 12.0
 Picture = Plot | HeatMap
 
 
+@file_width()
 def study_page(findings: Findings) -> str:
     """Return the report of a study as an HTML page; the same findings give the same bytes."""
     study = findings.plan.study

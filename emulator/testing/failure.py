@@ -17,7 +17,7 @@ from emulator.report.group_state import Describer
 from emulator.report.run_screen import run_screen
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
-from emulator.report.wording import counted
+from emulator.report.wording import counted, file_width
 from emulator.run_pages import RunPage
 from emulator.scenario.model import Scenario
 from emulator.scenario.toml import to_toml
@@ -139,6 +139,7 @@ def _sequence(scenario: Scenario, seed: int, entry: Entry, folder: Path) -> Iter
         yield f"  … and {len(lines) - MOST_LINES} more lines in {entry.id}.txt"
 
 
+@file_width()
 def _write_run(results: Results, played: PlayedSeed, folder: Path) -> None:
     """Write what ``rebalance run`` prints for one run, and its page."""
     timeline, describer, page = Timeline(), Describer(), RunPage(folder / "run.html")

@@ -32,7 +32,7 @@ from emulator.report.pages.charts import (
     value_axis_of,
 )
 from emulator.report.pages.page import Page, Part, render
-from emulator.report.wording import counted
+from emulator.report.wording import counted, file_width
 from emulator.versions import KAFKA
 
 MOST_BARS: Final = 120
@@ -210,6 +210,7 @@ MOST_DRAWN: Final = 12
 TITLE: Final = "Consumer groups, according to their offsets log"
 
 
+@file_width()
 def findings_page(shortlist: Shortlist) -> str:
     """Return the page as HTML; the same findings give the same bytes."""
     groups = shortlist.first()[:MOST_DRAWN]

@@ -18,7 +18,7 @@ from emulator.report.pages.run_page import CAPTION, close_up, entry_details, tab
 from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.subject import in_force
-from emulator.report.wording import counted, figure, joined
+from emulator.report.wording import counted, figure, file_width, joined
 
 MOST_ENTRIES: Final = 40
 """Entries of each variant."""
@@ -35,6 +35,7 @@ class VariantHistory:
     moment: Callable[[int], str]
 
 
+@file_width()
 def compare_page(
     seeds: Sequence[int], columns: Sequence[Column], runs: Sequence[VariantHistory], version: str
 ) -> str:

@@ -28,7 +28,7 @@ from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.run_screen import hints_of, run_screen, totals_sentence
 from emulator.report.subject import FinishedRun
 from emulator.report.verdict_screen import outcome
-from emulator.report.wording import counted, duration, figure
+from emulator.report.wording import counted, duration, figure, file_width
 
 Moment = Callable[[int], str]
 Sequences = Mapping[str, Sequence[Line]]
@@ -55,6 +55,7 @@ class RunContent:
     """Of this program."""
 
 
+@file_width()
 def run_page(run: FinishedRun, content: RunContent) -> str:
     """Return the page of a run as HTML; the same run gives the same bytes."""
     subject, screen = run.subject, list(run_screen(run))

@@ -96,10 +96,11 @@ def test_every_mark_links_to_an_entry_with_its_sequence(page, run):
         assert all(line.text.split(" (")[0][:30] in details[0] for line in explained.lines[:3])
 
 
-def test_the_page_loads_nothing_and_is_the_same_every_time(page, tmp_path):
-    """No address, and a policy that permits the page's own script and style only."""
+def test_the_page_loads_nothing_and_is_the_same_every_time(page, tmp_path, monkeypatch):
+    """On any terminal; no address, and a policy that permits the page's own script and style."""
     content = page.read_text(encoding="utf-8")
     again = tmp_path / "again.html"
+    monkeypatch.setenv("COLUMNS", "60")
     rebalance("run", page.with_suffix(".toml"), "--html", again)
 
     assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)=", content)
