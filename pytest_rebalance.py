@@ -91,7 +91,10 @@ def pytest_runtest_makereport(
     report = yield
     stash = sys.modules.get("emulator.testing.stash")
     if stash is not None and report.when == "call" and report.failed:
-        text = stash.report_of(item)
+        try:
+            text = stash.report_of(item)
+        except Exception as error:  # noqa: BLE001  pytest would end, and run no further test
+            text = f"The report of this failure could not be made: {type(error).__name__}: {error}"
         if text:
             report.sections.append(("rebalance-emulator", text))
     return report

@@ -117,9 +117,15 @@ def check(source: Source, runs: Sequence[PlayedSeed], relation: str, expected: f
 def _check_values(
     source: Source, runs: Sequence[PlayedSeed], relation: str, expected: float
 ) -> Checked:
-    """Compare every value of every run with a bound."""
+    """Compare every value of every run with a bound; raise RefusedError if there is none.
+
+    A run has no value of ``rebalances_per("restart")`` if nothing is restarted in it, as in a
+    scenario from which the search for the smallest one has removed the restart.
+    """
     holds = COMPARISONS[relation]
     values = [value for played in runs for value in source.values(played)]
+    if not values:
+        raise RefusedError(f"{source.name} has no value in these runs: nothing can be compared")
     outside = [value for value in values if not holds(value, expected)]
     worst = max(outside, key=lambda value: abs(value - expected), default=None)
     shown = figure(values[0] if worst is None else worst)

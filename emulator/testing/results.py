@@ -17,7 +17,7 @@ from emulator.scenario.problems import few_listed, hint, listed
 from emulator.testing.figures import Claim, Figure, MetricSource, RebalancesSource, Source
 from emulator.testing.ledger_files import UPDATE, LedgerFiles
 from emulator.testing.playing import PlayedSeed
-from emulator.verdicts.findings import cut_short
+from emulator.verdicts.findings import cut_short, inconclusive
 
 ALSO = {Cause.TWO_OWNERS: "overlap_s"}
 """The metric that shows a cause although nothing was reprocessed or lost by it."""
@@ -131,15 +131,31 @@ class Results:
         """Return whether the ledgers are those in a file, relative to the test's folder.
 
         The report of the test says how they differ. ``pytest --rebalance-update`` writes the file.
+        If a run is inconclusive, they are not compared, and nothing is written: a longer run could
+        have another ledger. The report says why.
 
         Raise RefusedError if the file cannot be used.
         """
+        reason = self._inconclusive()
+        if reason:
+            message = f"the ledger is not compared with {file}: {reason}"
+            self.claims.append(Claim(message, holds=lambda _: True, excess=lambda _: 0))
+            return False
         found = self.ledger_files.differences(file, self.runs)
         if found:
             lines = "".join(f"\n    {line}" for line in found)
             message = f"the ledger differs from {file}; {UPDATE} replaces it:{lines}"
             self.claims.append(Claim(message, holds=lambda _: True, excess=lambda _: 0))
         return not found
+
+    def _inconclusive(self) -> str:
+        """Return the first run that is inconclusive, and why; empty: none is."""
+        reasons = (
+            f"the run with seed {played.seed} is inconclusive: {sentence} at the end"
+            for played in self.runs
+            for sentence in inconclusive(played.verdicts)
+        )
+        return next(reasons, "")
 
     def _holds(self, source: Source, relation: str, expected: float) -> bool:
         return Figure(source, self.runs, self.claims).compare(relation, expected)

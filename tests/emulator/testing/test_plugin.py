@@ -62,6 +62,7 @@ def test_a_test_states_bounds_in_the_words_of_the_domain(ran):
     result = ran(
         python="""
         import tomllib
+        from pathlib import Path
         import pytest
 
         def test_a_file(scenario):
@@ -75,7 +76,7 @@ def test_a_test_states_bounds_in_the_words_of_the_domain(ran):
         @pytest.mark.seeds(2)
         def test_tables_from_a_function(scenario):
             def built():
-                return tomllib.loads(open("small.toml").read())
+                return tomllib.loads(Path("small.toml").read_text())
 
             run = scenario(built, {"fault[crash-1].at": "10s", "run_for": "11s"})
             assert run.seeds == (0, 1)
@@ -124,6 +125,23 @@ def test_a_failure_prints_causes_sequence_seed_and_commands_and_keeps_a_folder(r
         path.name for path in kept.iterdir()
     }
     assert 'run_for = "29s"' in (kept / "scenario.toml").read_text()
+
+
+def test_an_error_in_building_the_report_is_a_line_of_it(ran):
+    """The next test still runs."""
+    result = ran(
+        python="""
+        def test_one(scenario, monkeypatch):
+            monkeypatch.setattr("emulator.testing.failure.failure_lines", lambda *_: [][0])
+            assert scenario("small.toml").processed == 0
+
+        def test_two():
+            pass
+        """
+    )
+
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["The report of this failure could not be made: IndexError: *"])
 
 
 def test_a_ledger_is_kept_in_a_file_and_compared(ran, pytester):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,29 @@ def test_rebalances_are_counted_for_each_restart():
     assert run.rebalances_per("restart").values == (2, 2)
     assert run.rebalances_per("rolling_restart").values == (4,)
     assert run.rebalances_per("rolling_restart-1/billing-1") == 2
+
+
+def test_a_run_without_a_restart_is_refused_instead_of_compared():
+    """The search for the smallest scenario removes faults, and counts a refusal as no failure."""
+    restart = "fault=[{rolling_restart='billing', at='10s', down_time='5s', gap='9s'}]"
+    run = results(restart, "run_for=60s")
+    assert not run.rebalances_per("restart") > 99
+    (claim,) = run.claims
+
+    with pytest.raises(RefusedError, match="nothing can be compared"):
+        claim.holds(results("fault=[]", "run_for=5s").runs)
+
+
+@pytest.mark.parametrize("update", [False, True])
+def test_the_ledger_of_an_inconclusive_run_is_neither_written_nor_accepted(
+    too_short, tmp_path, update
+):
+    """A longer run could have another one."""
+    run = replace(too_short, ledger_files=LedgerFiles(tmp_path, update), claims=[])
+    if not update:
+        LedgerFiles(tmp_path, update=True).differences("small.json", run.runs)
+
+    assert not run.matches_ledger("small.json")
+    (claim,) = run.claims
+    assert "with seed 0 is inconclusive: 1 partition of billing had no owner" in claim.message
+    assert (tmp_path / "small.json").exists() is not update
