@@ -53,12 +53,6 @@ PLANTED = (
         "automatic commits",
     ),
     Planted(
-        f"{PERIODS}.shift:_appended",
-        "log_records + records",
-        "log_records + offsets",
-        "a compaction between two skipped periods",
-    ),
-    Planted(
         f"{PERIODS}.shift:_appended", "what.log_size + size", "what.log_size", "automatic commits"
     ),
     Planted(
@@ -166,12 +160,8 @@ PLANTED = (
         "a static member that does not return",
     ),
     Planted(
-        f"{PERIODS}.state:_of_shard",
-        "(host, found)",
-        "(host,)",
-        "a static member that does not return",
+        f"{PERIODS}.search:Periods._is_again", "period.end.counts != state.counts", "False", 68
     ),
-    Planted(f"{PERIODS}.search:_is_again", "period.end.counts != state.counts", "False", 68),
     Planted(f"{PERIODS}.state:_is_undisturbed", "run.triggers.idle and ", "", "a crash at a step"),
     Planted(
         f"{PERIODS}.state:_is_undisturbed",
