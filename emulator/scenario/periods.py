@@ -54,8 +54,8 @@ def period_of_records_us(topic: Topic) -> int | None:
     """Return after which time the arrivals of all partitions repeat to the microsecond; None: never."""
     if not isinstance(topic.rate, float):
         return None
-    rates = [topic.rate * factor for factor in {1.0, *topic.skew}]
-    return math.lcm(*[(1 / per_microsecond(rate)).numerator for rate in rates if rate > 0])
+    rates = [per_microsecond(topic.rate * factor) for factor in {1.0, *topic.skew}]
+    return math.lcm(*[rate.denominator for rate in rates if rate])
 
 
 def per_microsecond(rate_per_second: float) -> Fraction:

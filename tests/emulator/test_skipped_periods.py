@@ -241,8 +241,8 @@ def test_a_fault_at_some_instants_of_a_period(document):
 @pytest.mark.long
 @pytest.mark.parametrize("document", SWEPT.values(), ids=SWEPT)
 def test_a_fault_at_many_instants_of_a_period(document):
-    """At all instants at which something happens, and a microsecond beside them, one in five."""
-    sweep(document, 5)
+    """At all instants at which something happens, and a microsecond beside them, one in eleven."""
+    sweep(document, 11)
 
 
 # -- planted faults ------------------------------------------------------------------------------

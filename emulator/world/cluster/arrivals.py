@@ -235,7 +235,7 @@ def arrivals_of(
             return Independent(rate * factor, key, begin, end)
         case Bursts(bursts=shape) if shape.rate * factor > 0:
             return Alternating(shape, factor, begin, end)
-        case float() as rate if rate * factor > 0:
+        case float() as rate if per_microsecond(rate * factor):
             period = 1 / per_microsecond(rate * factor)
             return Steady(period, begin + int(period * partition / partitions), end)
         case _:

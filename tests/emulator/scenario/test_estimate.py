@@ -126,8 +126,8 @@ def test_many_runs_are_announced_by_the_time_they_take_together():
 
 @pytest.mark.long
 def test_the_estimate_is_right_within_a_factor_of_two_on_the_catalogue():
-    """The speed of this machine is taken out: ratios are compared with their median."""
-    found = {name: load(name) for name in catalogue.names()}
+    """On a third of it; the speed of this machine is taken out: ratios are compared with their median."""
+    found = {name: load(name) for name in (*catalogue.names()[::3], "quiet", "kip848-zombie")}
     measured(found["quiet"], 1)
     measured(found["kip848-zombie"], 1)
     ratios = {name: estimate(s).cpu_s * 1e6 / measured(s, 2) for name, s in found.items()}
