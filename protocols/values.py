@@ -61,7 +61,7 @@ def _is_simple(kind: type, options: Mapping[str, bool]) -> bool:
     if kind.__bases__ != (object,) or _OWN_METHODS & kind.__dict__.keys():
         return False
     declared = [each for each in vars(kind).values() if isinstance(each, dataclasses.Field)]
-    return options["frozen"] and all(
+    return all(options[name] for name in ("frozen", "slots")) and all(
         each.init and each.repr and each.compare and each.default_factory is dataclasses.MISSING
         for each in declared
     )
@@ -147,10 +147,10 @@ def _copier(kind: type[T]) -> Any:
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     if not hasattr(kind, "__slots__") and not hasattr(kind, "__post_init__"):
         return partial(_copy_whole, kind, frozenset(field.name for field in fields))
-    if hasattr(kind, "__post_init__") or not hasattr(kind, "__slots__") or len(fields) < 2:
+    if hasattr(kind, "__post_init__") or not hasattr(kind, "__slots__"):
         return lambda value, changes: dataclasses.replace(value, **changes)
     names = [field.name for field in fields]
-    read = attrgetter(*names)
+    read = _reader(names)
     places = {name: place for place, name in enumerate(names)}
     writers = [getattr(kind, name).__set__ for name in names]
     new = object.__new__
