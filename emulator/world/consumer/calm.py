@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.interfaces import ConsumerProcess
-from protocols.consumer.fetching import Handed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -324,8 +323,4 @@ class Cycles:
             return None
         self._finished.move(records)
         calm.move(later_us, records)
-        ranges = [
-            Handed(tp, first + records[tp], following + records[tp])
-            for tp, first, following in batch.ranges
-        ]
-        return Batch.of(tuple(ranges), batch.begin_us + later_us)
+        return batch.moved(later_us, records)

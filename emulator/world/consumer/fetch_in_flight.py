@@ -182,22 +182,17 @@ class FetchInFlight:
 
         None: irregular.
         """
-        if not self.is_regular or (is_in_flight and self.arrives_us >= NEVER):
+        coming = self.coming(now, is_in_flight=is_in_flight)
+        if coming is None or (is_in_flight and self.arrives_us >= NEVER):
             return None
-        found: list[object] = [self.broker]
-        if is_in_flight:
-            found += (self.asked_us - now, self.ready_us - now, self.arrives_us - now)
+        behind: list[object] = []
         for tp, want in self.wants.cached.items():
             position, log = positions.get(tp, want.offset), want.log
-            phase = None if log is None else log.phase(min(position, want.offset))
-            if log is None or phase is None:
+            if log is None or log.phase(position) is None:
                 return None
             when = log.visible_us(position)
-            found += (tp, log, phase, want.offset - position, want.epoch)
-            found.append(NEVER if when >= NEVER else when - now)
-            if is_in_flight:
-                found.append(NEVER if want.when_us >= NEVER else want.when_us - now)
-        return tuple(found)
+            behind += (want.offset - position, want.epoch, when if when >= NEVER else when - now)
+        return coming, tuple(behind)
 
     def repeats(self, later_us: int, records: Mapping[TopicPartition, int]) -> bool:
         """Return whether the records that come later by that are further by *records*."""
