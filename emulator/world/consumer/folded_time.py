@@ -1,9 +1,9 @@
 """The share of the consumers' time that was computed without events, and why the rest was live.
 
 A consumer is folded between a poll that :mod:`emulator.world.consumer.poll_loop` takes over and the
-next event that ends it, and while whole periods of the run are skipped; otherwise it is live. The reason is determined at each poll that stays live
-(:mod:`emulator.world.consumer.live_polls`) and holds until the next poll. Nothing of this is an
-event: the digest does not depend on it.
+next event that ends it, and while whole periods of the run are skipped; otherwise it is live. The
+poll loop gives the reason at each poll that it does not take over; it holds until the next poll.
+Nothing of this is an event: the digest does not depend on it.
 """
 
 from __future__ import annotations

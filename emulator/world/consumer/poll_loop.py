@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
+from emulator.world.consumer.blueprints import is_stable
 from emulator.world.consumer.calm import CalmFetches, Cycles
 from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.handler import Batch
@@ -80,31 +81,35 @@ class PollLoop:
 
     # -- begin and end -----------------------------------------------------------------------------
 
-    def poll(self, now: int) -> bool:
-        """Poll in the client's place from now on; False if the client has to do it itself."""
+    def poll(self, now: int) -> Live | None:
+        """Poll in the client's place from now on; return why the client has to do it, else None."""
         due_us = self._fold(now)
-        if due_us is None:
-            return False
+        if isinstance(due_us, Live):
+            return due_us if is_stable(self._client) else Live.NOT_STABLE
         self._due_us = due_us
         self._due = self._kernel.push(due_us, self._order, self._is_due)
         self._due.recurs = True
         assert self._calm is not None, "it has taken over"
         self._returned(self._calm.poll(now, self._timeout_us), now)
-        return True
+        return None
 
-    def _fold(self, now: int) -> int | None:
-        """Begin if only records can arrive for a while; return until when, or None."""
-        process = self._process
-        if not (self._app.calm and process.run.triggers.idle and process.at_rest):
-            return None
+    def _fold(self, now: int) -> int | Live:
+        """Begin if only records can arrive for a while; return until when, or why not."""
+        process, blueprint = self._process, self._process.blueprint
+        if not blueprint.plain:
+            return Live.POISON if blueprint.group.poison else Live.COMMITS
+        if not process.run.triggers.idle:
+            return Live.TRIGGER
+        if not self._app.calm:
+            return Live.HANG
         if self._progress.behind or not self._progress.alone:
-            return None
-        found = self._client.calm(now)
-        if found is None:
-            return None
+            return Live.OWNERS
+        found = self._client.calm(now) if process.at_rest else None
+        if found is None or found[1].blocking_timer in process.timers:
+            return Live.REQUEST
         due_us, calm = found
-        if calm.blocking_timer in process.timers or not self._fetches.begin(now, calm.unread_from):
-            return None
+        if not self._fetches.begin(now, calm.unread_from):
+            return Live.FETCH
         for timer in calm.timers:
             process.timers.cancel(timer)
         self._calm = calm

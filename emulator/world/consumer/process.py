@@ -27,8 +27,7 @@ from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.fetches import Fetches
-from emulator.world.consumer.folded_time import MemberTime
-from emulator.world.consumer.live_polls import why_live
+from emulator.world.consumer.folded_time import Live, MemberTime
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
 from emulator.world.consumer.round_wait import RoundWait
@@ -148,9 +147,9 @@ class Process:
 
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""
-        folded = self._loop is not None and self.blueprint.plain and self._loop.poll(now)
-        self.time.go_on(now, None if folded else why_live(self, now))
-        return folded
+        reason = Live.EXACT if self._loop is None else self._loop.poll(now)
+        self.time.go_on(now, reason)
+        return reason is None
 
     def polls_in_vain(self, now: int) -> bool:
         """Poll by arithmetic if the consumer waits for a rebalance; return whether it does."""
