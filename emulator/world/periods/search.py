@@ -178,7 +178,7 @@ class Periods:
 
     def _measured(self, mark: Mark, state: State) -> Period | None:
         """Return the period between the marked state and the same one now; None: it is irregular."""
-        before, adds = mark.state, _shift(mark, state)
+        before = mark.state
         moving = moving_timers(before, state)
         counts = grown(before.counts, state.counts)
         if moving is None or state.metadata_us != before.metadata_us:
@@ -194,7 +194,7 @@ class Periods:
         return Period(
             end=state,
             logs=self._logs(),
-            adds=adds,
+            adds=_added(before, state, _growths(mark.appended)),
             counts=counts,
             moving=moving,
             events=mark.events,
@@ -205,8 +205,7 @@ class Periods:
         found = {}
         for shard in self._world.offsets_topic:
             log, end = shard.leaders_log()
-            amount = log.amount(end)
-            found[shard.number] = LogGrowth(end, amount.records, amount.size)
+            found[shard.number] = LogGrowth(end, log.amount(end).size)
         return found
 
     # -- skipping ----------------------------------------------------------------------------------
@@ -249,19 +248,10 @@ class Periods:
 
     def _since(self, period: Period, state: State) -> Shift:
         """Return what has been added since the end of the period that is known."""
-        end, logs = period.end, self._logs()
-        return Shift(
-            later_us=state.at_us - end.at_us,
-            records={
-                group: grown(end.positions[group], positions)
-                for group, positions in state.positions.items()
-            },
-            requests=grown(end.requests, state.requests),
-            logs={
-                number: now.plus(then, -1)
-                for (number, now), then in zip(logs.items(), period.logs.values(), strict=True)
-            },
-        )
+        logs = {
+            number: growth.plus(period.logs[number], -1) for number, growth in self._logs().items()
+        }
+        return _added(period.end, state, logs)
 
     def _write(self, period: Period, since: Shift, times: int) -> None:
         """Write the events of the skipped periods, each at its time.
@@ -346,16 +336,16 @@ class Periods:
             router.counted_since_us += later_us
 
 
-def _shift(mark: Mark, state: State) -> Shift:
-    before = mark.state
+def _added(before: State, after: State, logs: dict[int, LogGrowth]) -> Shift:
+    """Return what has been added between two states; *logs*: to the offsets log."""
     return Shift(
-        later_us=state.at_us - before.at_us,
+        later_us=after.at_us - before.at_us,
         records={
             group: grown(before.positions[group], positions)
-            for group, positions in state.positions.items()
+            for group, positions in after.positions.items()
         },
-        requests=grown(before.requests, state.requests),
-        logs={number: _growth_of(batches) for number, batches in mark.appended.items()},
+        requests=grown(before.requests, after.requests),
+        logs=logs,
     )
 
 
@@ -363,9 +353,15 @@ def _counts_requests(events: list[Event]) -> bool:
     return any(type(event.what) is RequestsCounted for event in events)
 
 
-def _growth_of(batches: list[StoredBatch]) -> LogGrowth:
-    records = sum(batch.header.record_count for batch in batches)
-    return LogGrowth(records, records, sum(batch.size for batch in batches))
+def _growths(appended: dict[int, list[StoredBatch]]) -> dict[int, LogGrowth]:
+    """Return the growth of each offsets partition by these batches."""
+    return {
+        number: LogGrowth(
+            sum(batch.header.record_count for batch in batches),
+            sum(batch.size for batch in batches),
+        )
+        for number, batches in appended.items()
+    }
 
 
 def _records_of(appended: dict[int, list[StoredBatch]]) -> Iterator[Record]:

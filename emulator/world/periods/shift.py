@@ -31,23 +31,16 @@ Records = Mapping[TopicPartition, int]
 class LogGrowth(NamedTuple):
     """What is appended to a partition of the offsets log."""
 
-    offsets: int
     records: int
-    """What compaction removes is subtracted."""
-
     size: int
-    """Bytes, without what compaction removes."""
+    """Bytes."""
 
     def plus(self, other: LogGrowth, times: int) -> LogGrowth:
         """Return this growth, and then *other* so many times."""
-        return LogGrowth(
-            self.offsets + times * other.offsets,
-            self.records + times * other.records,
-            self.size + times * other.size,
-        )
+        return LogGrowth(self.records + times * other.records, self.size + times * other.size)
 
 
-NO_GROWTH = LogGrowth(0, 0, 0)
+NO_GROWTH = LogGrowth(0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +158,7 @@ def _sent(what: CommitSent, shift: Shift) -> CommitSent:
 
 
 def _accepted(what: CommitAccepted, shift: Shift) -> CommitAccepted:
-    appended = shift.logs[what.log_partition].offsets
+    appended = shift.logs[what.log_partition].records
     return replace(
         what,
         commit=_moved_name(what.commit, shift),
@@ -180,11 +173,11 @@ def _answered(what: CommitAnswered, shift: Shift) -> CommitAnswered:
 
 
 def _appended(what: Appended, shift: Shift) -> Appended:
-    offsets, records, size = shift.logs[what.log_partition]
+    records, size = shift.logs[what.log_partition]
     return replace(
         what,
-        log_offset=what.log_offset + offsets,
-        high_watermark=what.high_watermark + offsets,
+        log_offset=what.log_offset + records,
+        high_watermark=what.high_watermark + records,
         log_size=what.log_size + size,
         log_records=what.log_records + records,
     )
