@@ -67,43 +67,6 @@ def play(  # noqa: PLR0913  one keyword an option
     commits may be late, or in sums (:mod:`emulator.events`). *settled*: called after every sample
     of lag; the run ends when it returns True.
     """
-    world = build(
-        scenario,
-        seed,
-        sinks,
-        polls=polls,
-        replay=replay,
-        folding=folding,
-        each_commit=each_commit,
-    )
-    run = world.run
-    run.recorder.write(events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA))
-    create_topics(world)
-    make_shards(world)
-    write_missed_faults = _begin_faults(world)
-    _start_consumers(world)
-    samples = Samples(world, check=check, settled=settled)
-    samples.begin()
-    if run.folding and settled is None and replay.on_record is None:
-        _skip_periods(world, samples)
-    run.kernel.run(scenario.run_for)
-    write_missed_faults()
-    _end(world)
-    _keep_logs(world)
-    return Outcome(run.recorder.digest, run.kernel.scheduled, run.folded.result())
-
-
-def build(
-    scenario: Scenario,
-    seed: int,
-    sinks: tuple[Sink, ...],
-    *,
-    polls: bool = False,
-    replay: Replay = NOTHING_REPLAYED,
-    folding: bool = True,
-    each_commit: bool = True,
-) -> World:
-    """Return the connected parts of a run; for the arguments see :func:`play`."""
     run = new_run(
         scenario,
         seed,
@@ -113,8 +76,27 @@ def build(
         folding=folding,
         each_commit=each_commit,
     )
+    world = build(run)
+    run.recorder.write(events.RunStarted(scenario=scenario.title, seed=seed, kafka=KAFKA))
+    create_topics(world)
+    make_shards(world)
+    write_missed_faults = _begin_faults(world)
+    _start_consumers(world)
+    samples = Samples(world, check=check, settled=settled)
+    samples.begin()
+    if run.skipping and settled is None:
+        _skip_periods(world, samples)
+    run.kernel.run(scenario.run_for)
+    write_missed_faults()
+    _end(world)
+    _keep_logs(world)
+    return Outcome(run.recorder.digest, run.kernel.scheduled, run.folded.result())
+
+
+def build(run: Run) -> World:
+    """Return the connected parts of a run."""
     offsets_topic = OffsetsTopic()
-    topics, brokers = _topics(run), Brokers(run, scenario.cluster.brokers)
+    topics, brokers = _topics(run), Brokers(run, run.scenario.cluster.brokers)
 
     def peers() -> Iterator[Peer]:
         yield from (log for _, log in topics.partitions())
@@ -137,7 +119,7 @@ def build(
         router=router,
         events=ClientEvents(run, offsets_topic),
     )
-    consumers = Consumers(clients, blueprints(scenario, seed, replay.work))
+    consumers = Consumers(clients, blueprints(run.scenario, run.seed, run.replay.work))
     world = _world(run, brokers, controller, offsets_topic, consumers)
     controller.connect(world.replication, consumers)
     brokers.connect(controller, consumers.plan_again, world.on_broker_died)
@@ -266,9 +248,8 @@ def _start_later(world: World, consumer: str, when: int) -> None:
 
 def _skip_periods(world: World, samples: Samples) -> None:
     """Skip whole periods of the run where it has any."""
-    replay = world.run.replay
     period_us = period_of(world.run.scenario)
-    if period_us is None or replay.appended is not None or replay.carried is not None:
+    if period_us is None:
         return
     from emulator.world.periods.search import Periods  # noqa: PLC0415  short runs have no periods
 

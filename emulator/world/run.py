@@ -236,6 +236,9 @@ class Run:
     folded: FoldedTime = field(default_factory=FoldedTime)
     """How much of the consumers' time was computed that way."""
 
+    skipping: bool = False
+    """Whether whole periods may be skipped (:mod:`emulator.world.periods`)."""
+
     folding_commits: bool = False
     """Whether the commits of calm consumers, too, may be computed on demand and written in sums."""
 
@@ -267,15 +270,16 @@ def new_run(
     seed: int,
     sinks: tuple[Sink, ...],
     *,
-    polls: bool,
-    replay: Replay,
-    folding: bool,
-    each_commit: bool,
+    polls: bool = False,
+    replay: Replay = NOTHING_REPLAYED,
+    folding: bool = True,
+    each_commit: bool = True,
 ) -> Run:
     """Return the shared parts of a new run; for the arguments see ``emulator.world.build.play``."""
     kernel = Kernel()
     folding = folding and not polls and not replay.by_record
     takes_records = replay.appended is not None or replay.log_files is not None
+    watches = (replay.appended, replay.carried, replay.on_record)
     return Run(
         scenario=scenario,
         seed=seed,
@@ -288,6 +292,7 @@ def new_run(
         triggers=Triggers(kernel),
         replay=replay,
         folding=folding,
+        skipping=folding and not any(watch is not None for watch in watches),
         folding_commits=folding and not each_commit and not takes_records,
         appended=[] if replay.appended is None else [replay.appended],
     )

@@ -13,6 +13,7 @@ from emulator.world.cluster.hosts import Host
 from emulator.world.cluster.shards import Shard
 from emulator.world.kernel import Rank
 from emulator.world.network import Party
+from emulator.world.run import new_run
 from protocols.coordinator.machine import Phase
 from protocols.messages import (
     Envelope,
@@ -118,7 +119,7 @@ class Bench:
         self.events: list[Event] = []
         text = TEXT.format(cluster=cluster, settings=settings, more=more)
         sinks = (self.events.append,)
-        self.world = build(loads(text), 0, sinks)
+        self.world = build(new_run(loads(text), 0, sinks))
         self.brokers = self.world.brokers
         create_topics(self.world)
         make_shards(self.world)

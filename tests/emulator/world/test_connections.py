@@ -2,6 +2,7 @@
 
 import emulator
 from emulator.world.build import build, create_topics, make_shards
+from emulator.world.run import new_run
 
 SCENARIO = """
 title = "one member"
@@ -22,7 +23,7 @@ work = "1ms"
 
 def test_an_ended_process_gets_no_responses():
     """Its connections end with it: responses to it are dropped, not lost on the wire."""
-    world = build(emulator.loads(SCENARIO), 0, ())
+    world = build(new_run(emulator.loads(SCENARIO), 0, ()))
     create_topics(world)
     make_shards(world)
     process = world.consumers.start("g-0", None)
