@@ -7,8 +7,7 @@ import pytest
 import emulator
 from emulator import playing
 from emulator.scenario.load import loads
-from emulator.world.build import build
-from emulator.world.run import Replay
+from emulator.world.run import Replay, new_run
 
 SMALL = """
 title = "small"
@@ -71,5 +70,5 @@ def test_commits_are_summed_up_only_if_nobody_needs_each(needed):
     """Nobody reads single events or records: then, and only then."""
     scenario = loads(SMALL, "small.toml")
 
-    assert build(scenario, 0, (), each_commit=False).run.folding_commits
-    assert not build(scenario, 0, (), **{"each_commit": False, **needed}).run.folding_commits
+    assert new_run(scenario, 0, (), each_commit=False).folding_commits
+    assert not new_run(scenario, 0, (), **{"each_commit": False, **needed}).folding_commits
