@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from docs.pages.advice import advice_page
 from docs.pages.causes import causes_page
 from docs.pages.consumer_protocol import consumer_protocol_page
 from docs.pages.coordinator_failures import coordinator_failures_page
@@ -15,6 +16,7 @@ from docs.pages.scenario_files import scenario_files_page
 DOCS = Path(__file__).parents[2] / "docs"
 
 PAGES = {
+    "advice.md": advice_page,
     "causes.md": causes_page,
     "events.md": events_page,
     "metrics.md": metrics_page,

@@ -25,7 +25,8 @@ Every entry of a ledger has exactly one cause: the reason why an owner started b
 end of what had been processed. If several apply, the first in this order is the cause.
 
 `rebalance run` shows only the hints that apply to the scenario, and replaces a setting in braces by
-its name and its present value.
+its name and its present value. The id of a hint leads to its section in
+[advice.md](advice.md).
 """
 
 FIRST_OF_LOSSES = Cause.RESET_TO_LATEST
@@ -42,5 +43,5 @@ def causes_page() -> str:
 
 
 def _cause(cause: Cause) -> str:
-    hints = [f"- {hint.text}\n" for hint in HINTS[cause]]
+    hints = [f"- {hint.text} ([{hint.id}](advice.md#{hint.id}))\n" for hint in HINTS[cause]]
     return f"### {cause}\n\n{WHY[cause]}\n\nHints:\n\n{''.join(hints)}"

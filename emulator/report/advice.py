@@ -9,7 +9,7 @@ from typing import Any
 from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.metrics.metrics import Metrics
-from emulator.report.cases import Case, closed, may_commit_ahead
+from emulator.report.cases import Case, GivenHint, Hint, closed, may_commit_ahead
 from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
 from emulator.report.subject import GroupFacts, Subject
@@ -19,17 +19,19 @@ LONG_DOWNTIME_S = 10
 LEAST_HEARTBEATS = 4
 """No hint asks for a session timeout of fewer heartbeat intervals."""
 
-SHORTER_SESSION = (
+SHORTER_SESSION = Hint(
+    "shorter-session",
     "Downtime: the group detects a dead member after {session.timeout.ms}. A smaller value, at "
     "least three times {heartbeat.interval.ms}, shortens the downtime. Trade-off: shorter pauses "
-    "are enough to remove a running member."
+    "are enough to remove a running member.",
 )
 
-FENCE_SOONER = (
+FENCE_SOONER = Hint(
+    "fence-sooner",
     "No new records: the controller fences a dead broker after {broker.session.timeout.ms}. Until "
     "then the high watermark of every partition with an in-sync replica on it does not advance, "
     "and commits to such offsets partitions time out. A smaller value shortens this. Trade-off: "
-    "shorter pauses are enough to fence a running broker. A controlled shutdown causes no wait."
+    "shorter pauses are enough to fence a running broker. A controlled shutdown causes no wait.",
 )
 
 ASSIGNED_TWICE = "The assignor gave the partition to several members, and all of them processed it."
@@ -77,25 +79,25 @@ def reason_of(case: Case) -> str:
     return WHY[case.cause]
 
 
-def hints_for(case: Case) -> list[str]:
+def hints_for(case: Case) -> list[GivenHint]:
     """Return the hints for a cause, the most useful first, with the settings in force."""
-    hints = [hint.text for hint in HINTS[case.cause] if hint.when(case)]
-    return [_with_values(hint, case.subject, case.group) for hint in hints]
+    hints = [hint for hint in HINTS[case.cause] if hint.when(case)]
+    return [_given(hint, case.subject, case.group) for hint in hints]
 
 
-def downtime_hints(subject: Subject, metrics: Metrics) -> list[str]:
+def downtime_hints(subject: Subject, metrics: Metrics) -> list[GivenHint]:
     """Return hints that shorten a wait for the session timeout of a member or a broker."""
     return [*_for_members(subject, metrics), *_for_brokers(subject, metrics)]
 
 
-def _for_brokers(subject: Subject, metrics: Metrics) -> list[str]:
+def _for_brokers(subject: Subject, metrics: Metrics) -> list[GivenHint]:
     timeout_ms = int(subject.broker_settings["broker.session.timeout.ms"])
     if metrics["unreadable_max_s"] * 1_000 < timeout_ms:
         return []
-    return [_with_values(FENCE_SOONER, subject, subject.groups[0])]
+    return [_given(FENCE_SOONER, subject, subject.groups[0])]
 
 
-def _for_members(subject: Subject, metrics: Metrics) -> list[str]:
+def _for_members(subject: Subject, metrics: Metrics) -> list[GivenHint]:
     short = metrics["downtime_max_s"] < LONG_DOWNTIME_S
     if short or "session expired" not in metrics.tables["evictions.by_reason"]:
         return []
@@ -103,7 +105,11 @@ def _for_members(subject: Subject, metrics: Metrics) -> list[str]:
     least_ms = LEAST_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
     if int(group.value("session.timeout.ms")) <= least_ms:
         return []
-    return [_with_values(SHORTER_SESSION, subject, group)]
+    return [_given(SHORTER_SESSION, subject, group)]
+
+
+def _given(hint: Hint, subject: Subject, group: GroupFacts) -> GivenHint:
+    return GivenHint(hint.id, _with_values(hint.text, subject, group), group.id)
 
 
 def _with_values(text: str, subject: Subject, group: GroupFacts) -> str:
@@ -220,25 +226,32 @@ DOWNGRADE_POLICIES = ("bidirectional", "downgrade")
 POLICY = "group.consumer.migration.policy"
 
 
-def migration_hints(subject: Subject, groups: Sequence[DescribedGroup]) -> Iterator[str]:
+ONE_CLASSIC_JOIN = Hint(
+    "stuck-migration",
+    "Heartbeats of classic members do not compute a new target assignment, only a join does. Restart "
+    "one of them, or start a member with group.protocol=consumer.",
+)
+CONVERT_BACK = Hint(
+    "migration-policy",
+    "Set {group.consumer.migration.policy} to bidirectional or downgrade before you roll members back "
+    "to the classic protocol: the group is then converted with the last of them.",
+)
+
+
+def migration_hints(subject: Subject, groups: Sequence[DescribedGroup]) -> Iterator[GivenHint]:
     """Yield hints for groups of the consumer protocol whose members are all classic."""
     for group in groups:
         if group.unserved_us >= LONG_UNSERVED_S * 1_000_000:
-            yield _stuck(group)
-            policy = subject.broker_settings[POLICY]
-            if policy not in DOWNGRADE_POLICIES:
-                yield (
-                    f"Set {POLICY} (now {policy}) to bidirectional or downgrade before you roll "
-                    f"members back to the classic protocol: the group is then converted with the "
-                    f"last of them."
-                )
+            yield GivenHint(
+                ONE_CLASSIC_JOIN.id, f"{_stuck(group)} {ONE_CLASSIC_JOIN.text}", group.group
+            )
+            if subject.broker_settings[POLICY] not in DOWNGRADE_POLICIES:
+                yield _given(CONVERT_BACK, subject, subject.group(group.group))
 
 
 def _stuck(group: DescribedGroup) -> str:
     waited = duration(group.unserved_us / 1_000_000)
     return (
         f"{group.group} is a group of the consumer protocol with classic members only, and was in "
-        f"Assigning for {waited}: heartbeats of classic members do not compute a new target "
-        f"assignment, only a join does. Restart one of them, or start a member with "
-        f"group.protocol=consumer."
+        f"Assigning for {waited}."
     )

@@ -51,10 +51,27 @@ When = Callable[[Case], bool]
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One hint; ``{a.setting}`` is replaced by the setting's name and present value."""
+    """One hint; ``{a.setting}`` in its text is replaced by the setting's name and present value."""
+
+    id: str
+    """A section of ``docs/advice.md``; hints that recommend the same thing have the same id."""
 
     text: str
     when: When = lambda _case: True
+
+
+@dataclass(frozen=True, slots=True)
+class GivenHint:
+    """A hint for a run, with the values in force."""
+
+    id: str
+    text: str
+    group: str = ""
+    """The group that it is about; empty: the brokers, or several groups."""
+
+    def __str__(self) -> str:
+        """Return the hint as a line of text."""
+        return f"{self.text} [{self.id}]"
 
 
 def auto(case: Case) -> bool:
@@ -106,47 +123,57 @@ def _may_commit_on_revoke(case: Case) -> bool:
 
 
 COMMIT_AT_ALL = Hint(
-    "No member commits: set enable.auto.commit=true, or call commitSync().", never_commits
+    "commit-at-all",
+    "No member commits: set enable.auto.commit=true, or call commitSync().",
+    never_commits,
 )
 COMMIT_MORE_OFTEN = (
     COMMIT_AT_ALL,
     Hint(
+        "commit-more-often",
         "Commit more often: use a smaller {auto.commit.interval.ms}. poll() makes the automatic "
         "commit, so long batches delay it: a smaller {max.poll.records} helps, too.",
         auto,
     ),
     Hint(
+        "commit-more-often",
         "Commit more often: after smaller batches, with a smaller {max.poll.records}, or after "
         "every few records.",
         lambda case: handler(case) and not case.commits(Commits.EACH_RECORD, Commits.BEFORE_WORK),
     ),
 )
 IDEMPOTENT = Hint(
+    "idempotent-processing",
     "No setting prevents this entirely: make processing idempotent, or store offsets together with "
-    "the results."
+    "the results.",
 )
 COMMIT_ON_REVOKE = Hint(
+    "commit-on-revoke",
     "Call commitSync() in onPartitionsRevoked(): the coordinator still accepts it there, but "
     "refuses commits between JoinGroup and SyncGroup.",
     lambda case: _may_commit_on_revoke(case) and not case.group.by_coordinator,
 )
 COMMIT_BEFORE_ACKNOWLEDGING = Hint(
+    "commit-on-revoke",
     "Call commitSync() in onPartitionsRevoked(): no other member is assigned the partition before "
     "it returns.",
     lambda case: _may_commit_on_revoke(case) and case.group.by_coordinator,
 )
 STAY_A_MEMBER = (
     Hint(
+        "session-above-pauses",
         "Set {session.timeout.ms} above the length of the pauses and network failures that members "
         "survive. Trade-off: a real crash is detected later.",
         lambda case: not case.given_twice and evicted(case),
     ),
     Hint(
+        "poll-in-time",
         "Keep the time between two polls below {max.poll.interval.ms}: use a smaller "
         "{max.poll.records}, or do slow work in another thread while poll() continues.",
         too_slow,
     ),
     Hint(
+        "poll-interval-of-four-batches",
         "With group.protocol=consumer the interval must be long enough for four batches: a poll() "
         "that finds buffered fetches does not reset the poll timer, so two batches count as one, "
         "and partitions are revoked one step per batch while the coordinator waits.",
@@ -154,11 +181,13 @@ STAY_A_MEMBER = (
     ),
 )
 STATIC = Hint(
+    "static-membership",
     "Set a group.instance.id for each member (static membership): a member that is back within "
     "{session.timeout.ms} keeps its partitions without a rebalance.",
     lambda case: not case.group.static and not case.verbs.isdisjoint(RESTARTS),
 )
 RESET_EARLIEST = Hint(
+    "reset-to-earliest",
     "Set auto.offset.reset=earliest: a partition without a committed offset is then read from its "
     "beginning.",
     lambda case: case.group.settings["auto.offset.reset"] != "earliest",
@@ -166,6 +195,7 @@ RESET_EARLIEST = Hint(
 
 
 LISTENER_CATCHES = Hint(
+    "catch-in-listener",
     "Catch exceptions inside the rebalance listener: with group.protocol=consumer a member whose "
     "onPartitionsRevoked() throws keeps the partitions that it should revoke, does not read them, "
     "and is removed after {max.poll.interval.ms}.",

@@ -45,12 +45,14 @@ def _alone(case: Case) -> bool:
 
 
 TWO_IN_SYNC = Hint(
+    "two-in-sync",
     "Set {min.insync.replicas} to at least 2: a coordinator without its followers then acknowledges "
     "nothing. Its commits and assignments time out, and members look up the coordinator again.",
     _alone,
 )
 
 THREE_REPLICAS = Hint(
+    "three-replicas",
     "Set {offsets.topic.replication.factor} to 3: without an in-sync replica the group has no "
     "coordinator, and commits fail.",
     lambda case: _few_replicas(case) and not case.verbs.isdisjoint(BROKER_STOPS),
@@ -60,39 +62,46 @@ COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.STALE_COORDINATOR: (
         TWO_IN_SYNC,
         Hint(
+            "session-above-commit-timeout",
             "Members look up the coordinator again only when a commit times out, after "
             "{offsets.commit.timeout.ms}. Set {session.timeout.ms} above the sum of that and "
             "{auto.commit.interval.ms}: they then find the new coordinator before it removes them.",
             lambda case: not case.mentions("acknowledged") and _evicts_early(case),
         ),
         Hint(
+            "clean-elections",
             "Disable {unclean.leader.election.enable}: a replica that is not in sync then never "
             "replaces a coordinator that was alone in the ISR.",
             lambda case: case.mentions("acknowledged") and _unclean(case),
         ),
         Hint(
+            "broker-network",
             "A broker that clients can reach but the controller cannot is a network fault: let "
-            "brokers and controllers share the network paths that clients use."
+            "brokers and controllers share the network paths that clients use.",
         ),
         *COMMIT_MORE_OFTEN,
         IDEMPOTENT,
     ),
     Cause.NOT_REPLICATED: (
         Hint(
+            "three-replicas",
             "Set {offsets.topic.replication.factor} to 3 and {min.insync.replicas} to at least 2.",
             lambda case: case.mentions(UNCLEAN) and _few_replicas(case),
         ),
         Hint(
+            "two-in-sync",
             "Set {min.insync.replicas} to at least 2: a coordinator that is alone in the ISR then "
             "acknowledges nothing.",
             lambda case: case.mentions(UNCLEAN) and _acknowledged_by_one(case),
         ),
         Hint(
+            "clean-elections",
             "Disable {unclean.leader.election.enable}: acknowledged commits then survive. "
             "Trade-off: the group has no coordinator while all in-sync replicas are down.",
             lambda case: case.mentions(UNCLEAN),
         ),
         Hint(
+            "unanswered-commit",
             "No acknowledged commit was lost: the commit was unanswered when the broker failed. Any "
             "crash at that moment causes the same reprocessing.",
             lambda case: case.mentions(NOT_ON_NEXT_LEADER),
@@ -101,18 +110,21 @@ COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.LOADING: (
         Hint(
+            "shorter-load",
             "Shorten the load: it reads everything that has not been compacted. The active segment "
             "is never compacted, so use a smaller {offsets.topic.segment.bytes}; and check that the "
-            "log cleaner runs (log.cleaner.enable and its metrics)."
+            "log cleaner runs (log.cleaner.enable and its metrics).",
         ),
         Hint(
+            "commit-less-often",
             "Commit less often: the next load reads every commit. Use a larger "
             "{auto.commit.interval.ms}, or commit once per batch instead of once per record.",
             lambda case: case.commits(Commits.EACH_RECORD),
         ),
         Hint(
+            "one-broker-at-a-time",
             "Stop brokers by controlled shutdown, one at a time, and do not restart members "
-            "meanwhile: records processed during a load can only be committed after it."
+            "meanwhile: records processed during a load can only be committed after it.",
         ),
         IDEMPOTENT,
     ),

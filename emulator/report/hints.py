@@ -47,16 +47,19 @@ def _without_epoch(case: Case) -> bool:
 
 
 CLEAN = Hint(
+    "clean-elections",
     "Disable unclean.leader.election.enable: a partition then waits for a replica that has all "
     "acknowledged records. Trade-off: it is unavailable until such a broker is back.",
     _unclean,
 )
 NEVER_ALONE = Hint(
+    "two-in-sync",
     "Set {min.insync.replicas} to at least 2, and acks=all for producers: a leader that is alone in "
     "the ISR then acknowledges nothing. Trade-off: producers wait meanwhile.",
     _may_be_alone,
 )
 COMMIT_THE_EPOCH = Hint(
+    "commit-leader-epoch",
     "Commit the leader epoch together with the offset: ConsumerRecords.nextOffsets(), or an "
     "OffsetAndMetadata with ConsumerRecord.leaderEpoch(). The next owner then asks the leader where "
     "the log was truncated, and continues there (KIP-320).",
@@ -69,14 +72,16 @@ TRUNCATION_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         CLEAN,
         NEVER_ALONE,
         Hint(
+            "longer-retention",
             "Keep records longer than the maximum lag of the group (retention.ms of the topic).",
             lambda case: not _unclean(case),
         ),
     ),
     Cause.LEADER_ALONE: (
         Hint(
+            "acks-all",
             "Set acks=all for producers (here: the topic's acks): a record is then acknowledged when "
-            "all in-sync replicas have it. Trade-off: each send waits for replication."
+            "all in-sync replicas have it. Trade-off: each send waits for replication.",
         ),
     ),
     Cause.TRUNCATED: (CLEAN, NEVER_ALONE, COMMIT_THE_EPOCH),
@@ -119,30 +124,36 @@ GROUP_OF_ITS_OWN = (
 
 OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.EXPIRED: (
-        Hint(RAISE_RETENTION),
-        Hint(GROUP_OF_ITS_OWN, _had_members),
-        Hint(SET_BEFORE_THE_START, _was_empty),
+        Hint("longer-offsets-retention", RAISE_RETENTION),
+        Hint("own-group-id-per-topic", GROUP_OF_ITS_OWN, _had_members),
+        Hint("reset-before-start", SET_BEFORE_THE_START, _was_empty),
         Hint(
+            "cost-of-expired-offsets",
             "{auto.offset.reset} decides what expired offsets cost: earliest reprocesses everything "
-            "in the topic, latest loses all unread records."
+            "in the topic, latest loses all unread records.",
         ),
     ),
     Cause.DELETED: (
-        Hint("Do not delete the offsets or topics of a group that will be restarted."),
-        Hint(SET_BEFORE_THE_START, _was_empty),
+        Hint(
+            "keep-offsets", "Do not delete the offsets or topics of a group that will be restarted."
+        ),
+        Hint("reset-before-start", SET_BEFORE_THE_START, _was_empty),
     ),
     Cause.RESET: (
         Hint(
+            "check-reset",
             "Check a --reset-offsets before you run it: without --execute kafka-consumer-groups only "
             "prints the result.",
             _by_admin,
         ),
         Hint(
+            "undo-reset",
             "A reset back causes reprocessing, a reset forward causes loss. To undo it, stop all "
             "members and reset to the previous offsets (--to-offset, --from-file).",
             _by_admin,
         ),
         Hint(
+            "find-removal",
             "Find out what removed the committed offset: expiration or an administrator.",
             lambda case: not _by_admin(case),
         ),
@@ -150,34 +161,42 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.RESET_TO_LATEST: (
         RESET_EARLIEST,
         Hint(
+            "smaller-metadata-age",
             "Use a smaller {metadata.max.age.ms} to discover new partitions and topics earlier; this "
             "reduces the loss but does not prevent it.",
             lambda case: not case.verbs.isdisjoint({"add_partitions", "create_topic"}),
         ),
-        Hint(RAISE_RETENTION, lambda case: case.mentions("expired")),
-        Hint(GROUP_OF_ITS_OWN, _had_members),
-        Hint(SET_BEFORE_THE_START, _removed_while_empty),
+        Hint("longer-offsets-retention", RAISE_RETENTION, lambda case: case.mentions("expired")),
+        Hint("own-group-id-per-topic", GROUP_OF_ITS_OWN, _had_members),
+        Hint("reset-before-start", SET_BEFORE_THE_START, _removed_while_empty),
     ),
     Cause.RESET_BY_DURATION: (
         RESET_EARLIEST,
-        Hint(SET_BEFORE_THE_START, _removed_while_empty),
+        Hint("reset-before-start", SET_BEFORE_THE_START, _removed_while_empty),
     ),
 }
 
 HINTS: Mapping[Cause, tuple[Hint, ...]] = {
-    Cause.SOUGHT: (Hint("Check what the application passes to seek(), and when."),),
+    Cause.SOUGHT: (Hint("check-seek", "Check what the application passes to seek(), and when."),),
     Cause.REWIND: (
         Hint(
+            "no-older-commit",
             "Do not send an older commit after a newer one: do not retry in the callback of "
-            "commitAsync(), or only if no newer commit was sent since."
+            "commitAsync(), or only if no newer commit was sent since.",
         ),
-        Hint("Call commitSync() last: in onPartitionsRevoked() and before close()."),
+        Hint(
+            "commit-sync-last",
+            "Call commitSync() last: in onPartitionsRevoked() and before close().",
+        ),
     ),
-    Cause.OFF_BY_ONE: (Hint("Commit the offset of the last processed record plus one."),),
+    Cause.OFF_BY_ONE: (
+        Hint("commit-next-offset", "Commit the offset of the last processed record plus one."),
+    ),
     Cause.MESSAGE_LOST: (
         THREE_REPLICAS,
         *COMMIT_MORE_OFTEN,
         Hint(
+            "commit-sync-retries",
             "commitAsync() is not retried; commitSync() is, for {default.api.timeout.ms}: use it in "
             "onPartitionsRevoked() and before close().",
             lambda case: case.commits(Commits.ASYNC),
@@ -188,11 +207,13 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.REFUSED: (
         LISTENER_CATCHES,
         Hint(
+            "poll-then-commit",
             "REBALANCE_IN_PROGRESS is retriable: call poll() until the member is in the new "
             "generation, then commit the partitions that it still owns.",
             lambda case: case.mentions("REBALANCE_IN_PROGRESS"),
         ),
         Hint(
+            "own-instance-id",
             "Give each process its own group.instance.id: a second process with the same id fences the "
             "first.",
             lambda case: case.mentions("FENCED_INSTANCE_ID"),
@@ -200,6 +221,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         *STAY_A_MEMBER,
         COMMIT_ON_REVOKE,
         Hint(
+            "cooperative",
             "Set partition.assignment.strategy=cooperative-sticky: fewer partitions move in a "
             "rebalance (switching a running group takes two rolling restarts).",
             lambda case: not case.group.cooperative,
@@ -207,15 +229,21 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.TWO_OWNERS: (
         LISTENER_CATCHES,
-        Hint("Make the assignor give each partition to one member.", lambda case: case.given_twice),
+        Hint(
+            "exclusive-assignor",
+            "Make the assignor give each partition to one member.",
+            lambda case: case.given_twice,
+        ),
         TWO_IN_SYNC,
         *STAY_A_MEMBER,
         Hint(
+            "smaller-batches",
             "The old owner learns of it at its next poll(): a smaller {max.poll.records} makes that "
             "earlier.",
             lambda case: not case.given_twice,
         ),
         Hint(
+            "fence-at-destination",
             "Only the destination of the results can reject the old owner: use idempotent writes, or "
             "transactions with the group's metadata (sendOffsetsToTransaction).",
             lambda case: not case.given_twice,
@@ -224,18 +252,28 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.KEPT_REWOUND: (
         COMMIT_AT_ALL,
         Hint(
+            "cooperative",
             "Set partition.assignment.strategy=cooperative-sticky: a member that keeps a partition "
             "continues at its position (switching a running group takes two rolling restarts).",
             lambda case: not case.group.cooperative and not case.mentions("lost"),
         ),
         COMMIT_ON_REVOKE,
         STATIC,
-        Hint(STAY_A_MEMBER[1].text, lambda case: case.mentions("lost") and too_slow(case)),
-        Hint(STAY_A_MEMBER[0].text, lambda case: case.mentions("lost") and evicted(case)),
+        Hint(
+            "poll-in-time",
+            STAY_A_MEMBER[1].text,
+            lambda case: case.mentions("lost") and too_slow(case),
+        ),
+        Hint(
+            "session-above-pauses",
+            STAY_A_MEMBER[0].text,
+            lambda case: case.mentions("lost") and evicted(case),
+        ),
     ),
     Cause.REVOKED: (
         COMMIT_AT_ALL,
         Hint(
+            "commit-on-revoke",
             "Call commitSync() in onPartitionsRevoked(): the automatic commit is made when a "
             "rebalance begins, but a cooperative member continues to process until it revokes.",
             lambda case: auto(case) and case.group.cooperative and not case.group.by_coordinator,
@@ -243,20 +281,31 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         COMMIT_ON_REVOKE,
         COMMIT_BEFORE_ACKNOWLEDGING,
         Hint(
+            "commit-before-close",
             "Commit before close(): without enable.auto.commit, close() commits nothing.",
             lambda case: case.mentions("closed") and not auto(case),
         ),
         STATIC,
-        Hint(STAY_A_MEMBER[1].text, lambda case: case.mentions("lost") and too_slow(case)),
-        Hint(STAY_A_MEMBER[0].text, lambda case: case.mentions("lost") and evicted(case)),
+        Hint(
+            "poll-in-time",
+            STAY_A_MEMBER[1].text,
+            lambda case: case.mentions("lost") and too_slow(case),
+        ),
+        Hint(
+            "session-above-pauses",
+            STAY_A_MEMBER[0].text,
+            lambda case: case.mentions("lost") and evicted(case),
+        ),
     ),
     Cause.CRASHED: (
         Hint(
+            "longer-grace",
             "Use a longer grace period: the process was killed before it had finished its batch, at "
             "most {max.poll.records} records, and closed its consumer.",
             lambda case: not case.verbs.isdisjoint(RESTARTS),
         ),
         Hint(
+            "catch-in-handler",
             "Catch exceptions of the handler: if one ends the process, everything since the last "
             "commit is reprocessed.",
             lambda case: case.mentions("failed"),
@@ -266,32 +315,44 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.RETENTION: (
         Hint(
+            "longer-retention",
             "Keep records longer than the maximum lag of the group (retention.ms of the topic): the "
-            "longest outage plus the lag recovery after it."
+            "longest outage plus the lag recovery after it.",
         ),
-        Hint("Monitor the age of the next record to read, not only the lag in records."),
+        Hint(
+            "monitor-age",
+            "Monitor the age of the next record to read, not only the lag in records.",
+        ),
     ),
     Cause.OLD_TOPIC: (
         Hint(
+            "stop-before-recreation",
             "Stop the group before you delete a topic that will be created again, and start it "
-            "afterwards: no member can then commit an offset of the old topic."
+            "afterwards: no member can then commit an offset of the old topic.",
         ),
-        Hint("Or give the new topic another name, and let the members subscribe to that."),
+        Hint(
+            "new-topic-name",
+            "Or give the new topic another name, and let the members subscribe to that.",
+        ),
     ),
     Cause.COMMITTED_AHEAD: (
         Hint(
+            "own-group-id",
             "Give each member that needs every record its own group.id.",
             lambda case: case.group.shared,
         ),
         Hint(
+            "commit-after-processing",
             "Commit after processing: committing first turns every crash into a loss.",
             lambda case: case.commits(Commits.BEFORE_WORK),
         ),
         Hint(
+            "pass-offsets",
             "Pass offsets to commitSync(): without them it commits the end of the whole batch.",
             lambda case: case.commits(Commits.NO_OFFSETS),
         ),
         Hint(
+            "finish-before-close",
             "Finish the batch before close(): with enable.auto.commit=true, close() commits "
             "everything that poll() returned, processed or not. Or commit processed offsets yourself.",
             lambda case: (
@@ -301,12 +362,14 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             ),
         ),
         Hint(
+            "commit-sync-per-batch",
             "Set enable.auto.commit=false and call commitSync() after each batch: with "
             "group.protocol=consumer the automatic commit may cover the batch that poll() is about "
             "to return, whatever its settings.",
             may_commit_ahead,
         ),
         Hint(
+            "fewer-commits",
             "Until then, fewer commits and smaller batches reduce it: a larger "
             "{auto.commit.interval.ms}, a smaller {max.poll.records}. With group.protocol=classic "
             "poll() itself commits, before it returns records.",
@@ -315,11 +378,16 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.DISCARDED: (
         Hint(
+            "process-after-refusal",
             "A refused commit does not affect polled records: process them, or seek() back to the "
-            "last committed offset, because poll() continues after the batch."
+            "last committed offset, because poll() continues after the batch.",
         ),
     ),
-    Cause.SKIPPED: (Hint("Write records that could not be processed to a dead letter topic."),),
+    Cause.SKIPPED: (
+        Hint(
+            "dead-letter-topic", "Write records that could not be processed to a dead letter topic."
+        ),
+    ),
     **COORDINATOR_HINTS,
     **OFFSET_HINTS,
     **TRUNCATION_HINTS,

@@ -6,22 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.checks import Expected
-from emulator.metrics.laws import Law, Severity
+from emulator.metrics.laws import Severity
 from emulator.metrics.metrics import Metrics
-from emulator.report.advice import downtime_hints, hints_for, migration_hints, reason_of
-from emulator.report.cases import Case
+from emulator.report.advice import reason_of
 from emulator.report.figures import lag_recovery, takeover
+from emulator.report.given_hints import MOST_CAUSES, case_of, hints_of, ranked, records_of
 from emulator.report.group_screen import groups_at_the_end, stable_groups
 from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry
 from emulator.report.wording import counted, duration, figure, joined, paragraph
-from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
-from emulator.verdicts.verdict import Verdict, VerdictId, named
+from emulator.verdicts.verdict import named
 
 MOST_ENTRIES = 8
-MOST_CAUSES = 3
-MOST_HINTS_A_CAUSE = 3
-MOST_HINTS = 6
 """Number of lines shown of each; the others are counted."""
 
 MOST_REASONS = 2
@@ -116,24 +112,11 @@ def _causes(run: FinishedRun, kind: EntryKind) -> Iterator[str]:
     if not total:
         return
     yield from ("", f"{TITLES[kind]}: {counted(total, 'record')}")
-    ranked = _ranked(run, kind)
-    for entries in ranked[:MOST_CAUSES]:
+    by_cause = ranked(run, kind)
+    for entries in by_cause[:MOST_CAUSES]:
         yield from _cause(run, entries)
-    for entries in ranked[MOST_CAUSES:]:
-        yield f"{_records(entries):>9,}  {_name(run, entries)}"
-
-
-def _ranked(run: FinishedRun, kind: EntryKind) -> list[list[Entry]]:
-    """Return the entries of one kind by cause and group, largest first."""
-    found: dict[tuple[str, str], list[Entry]] = {}
-    for entry in run.ledger.of(kind):
-        found.setdefault((str(entry.cause), entry.group), []).append(entry)
-    ranked = sorted(found.items(), key=lambda item: (-_records(item[1]), item[0]))
-    return [entries for _, entries in ranked]
-
-
-def _records(entries: Sequence[Entry]) -> int:
-    return sum(entry.count for entry in entries)
+    for entries in by_cause[MOST_CAUSES:]:
+        yield f"{records_of(entries):>9,}  {_name(run, entries)}"
 
 
 def _name(run: FinishedRun, entries: Sequence[Entry]) -> str:
@@ -148,35 +131,9 @@ def _name(run: FinishedRun, entries: Sequence[Entry]) -> str:
 
 
 def _cause(run: FinishedRun, entries: Sequence[Entry]) -> Iterator[str]:
-    yield from paragraph(_name(run, entries), f"{_records(entries):>9,}  ", " " * 11)
-    yield from paragraph(reason_of(_case(run, entries)), " " * 11)
+    yield from paragraph(_name(run, entries), f"{records_of(entries):>9,}  ", " " * 11)
+    yield from paragraph(reason_of(case_of(run, entries)), " " * 11)
     yield from paragraph(f"e.g. {_example(run, entries)}", " " * 11, " " * 16)
-
-
-def _case(run: FinishedRun, entries: Sequence[Entry]) -> Case:
-    tables = run.metrics.tables
-    cause, group = entries[0].cause, run.subject.group(entries[0].group)
-    assert cause is not None, "only partial entries have none"
-    evictions = {*tables["evictions.by_reason"], *tables["drop_outs.by_reason"]}
-    if not run.metrics["evictions_living"]:
-        evictions.discard("session expired")
-    evictions -= _advised(run.verdicts)
-    return Case(
-        cause=cause,
-        subject=run.subject,
-        group=group,
-        details=frozenset(entry.detail for entry in entries if entry.detail),
-        verbs=frozenset(entry.root.verb for entry in entries if entry.root),
-        evictions=frozenset(evictions),
-        given_twice=any(finding.law is Law.GIVEN_TWICE for finding in run.findings),
-    )
-
-
-def _advised(verdicts: Sequence[Verdict]) -> set[str]:
-    """Return why members left or were removed where the hint for a verdict says what to do."""
-    loops = [verdict for verdict in verdicts if verdict.id is VerdictId.MEMBER_LOOP]
-    reasons = {reason for verdict in loops for reason in verdict.reasons}
-    return reasons | ({*LEFT_BY_ITSELF} if POLL_TOO_LATE in reasons else set())
 
 
 def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
@@ -199,29 +156,12 @@ def _largest(entries: Sequence[Entry]) -> Entry:
     return max(entries, key=lambda entry: entry.count)
 
 
-def hints_of(run: FinishedRun) -> list[str]:
-    """Return the hints of a run without duplicates, those of the largest causes first.
-
-    Hints for a group that cannot make progress by itself come before them.
-    """
-    hints = dict.fromkeys(migration_hints(run.subject, run.groups))
-    if any(verdict.problem for verdict in run.verdicts):
-        from emulator.report.verdict_advice import verdict_hints  # noqa: PLC0415  only for problems
-
-        hints |= dict.fromkeys(verdict_hints(run.subject, run.verdicts))
-    for kind in TITLES:
-        for entries in _ranked(run, kind)[:MOST_CAUSES]:
-            hints |= dict.fromkeys(hints_for(_case(run, entries))[:MOST_HINTS_A_CAUSE])
-    hints |= dict.fromkeys(downtime_hints(run.subject, run.metrics))
-    return list(hints)[:MOST_HINTS]
-
-
 def _help(run: FinishedRun) -> Iterator[str]:
     hints = hints_of(run)
     if hints:
         yield from ("", "Hints")
     for hint in hints:
-        yield from paragraph(hint, "  - ")
+        yield from paragraph(f"{hint}", "  - ")
 
 
 # -- the rest ----------------------------------------------------------------------------------
@@ -381,6 +321,6 @@ def _where_to_look_next(run: FinishedRun) -> Iterator[str]:
 
 def _first_example(run: FinishedRun) -> Entry:
     """Return the entry that the screen shows first; without one, the first of the ledger."""
-    ranked = [_ranked(run, kind) for kind in TITLES]
-    first = next((causes[0] for causes in ranked if causes), run.ledger.entries[:1])
+    of_kinds = [ranked(run, kind) for kind in TITLES]
+    first = next((causes[0] for causes in of_kinds if causes), run.ledger.entries[:1])
     return _largest(first)

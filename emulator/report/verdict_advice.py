@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from math import ceil
+from typing import NamedTuple
 
+from emulator.report.cases import GivenHint
 from emulator.report.subject import GroupFacts, Subject
 from emulator.report.wording import duration
 from emulator.verdicts.facts import POLL_TOO_LATE
@@ -21,18 +23,27 @@ HEARTBEATS_A_SESSION = 3
 """Kafka's advice: the heartbeat interval is at most a third of the session timeout."""
 
 
-def verdict_hints(subject: Subject, verdicts: tuple[Verdict, ...]) -> list[str]:
+def verdict_hints(subject: Subject, verdicts: tuple[Verdict, ...]) -> list[GivenHint]:
     """Return the hints for the problems of a run, in order of the verdicts."""
-    found: dict[str, None] = {}
+    found: dict[GivenHint, None] = {}
     for verdict in verdicts:
         group = subject.group(verdict.group) if verdict.group else subject.groups[0]
         advise = ADVICE.get(verdict.id)
         if advise is not None:
-            found |= dict.fromkeys(advise(verdict, group, verdicts))
+            for name, text in advise(verdict, group, verdicts):
+                assert name in VERDICT_HINTS[verdict.id], f"{name} is not in VERDICT_HINTS"
+                found[GivenHint(name, text, group.id)] = None
     return list(found)
 
 
-Advise = Callable[[Verdict, GroupFacts, tuple[Verdict, ...]], Iterator[str]]
+class Given(NamedTuple):
+    """The id of a hint, and its text with the numbers of the run."""
+
+    id: str
+    text: str
+
+
+Advise = Callable[[Verdict, GroupFacts, tuple[Verdict, ...]], Iterator[Given]]
 
 
 def now(group: GroupFacts, setting: str) -> str:
@@ -53,7 +64,7 @@ def batch(group: GroupFacts) -> str:
 # -- members that drop out -----------------------------------------------------------------------
 
 
-def _loop(verdict: Verdict, group: GroupFacts, all_of: tuple[Verdict, ...]) -> Iterator[str]:
+def _loop(verdict: Verdict, group: GroupFacts, all_of: tuple[Verdict, ...]) -> Iterator[Given]:
     reasons = verdict.reasons
     if POLL_TOO_LATE in reasons:
         stuck = any(
@@ -62,78 +73,91 @@ def _loop(verdict: Verdict, group: GroupFacts, all_of: tuple[Verdict, ...]) -> I
         yield from _poll_too_late(group, one_record=stuck)
     if "session expired" in reasons:
         waited_s = max(each.numbers.get("rebalance_s", 0) for each in all_of)
-        yield NEW_MEMBER if waited_s >= NEW_MEMBER_S else next(_session_expired(group))
+        if waited_s >= NEW_MEMBER_S:
+            yield Given("shorter-rebalance", NEW_MEMBER)
+        else:
+            yield from _session_expired(group)
     if reasons & {
         "did not rejoin in time",
         "did not sync in time",
         "did not give partitions up in time",
     }:
-        yield (
+        yield Given(
+            "rebalance-timeout",
             f"A rebalance waits for each member up to {now(group, 'max.poll.interval.ms')}, and "
             f"removes those that take longer. Raise it above the longest batch and listener call "
-            f"together, or shorten both. {batch(group)}."
+            f"together, or shorten both. {batch(group)}.",
         )
 
 
-def _poll_too_late(group: GroupFacts, *, one_record: bool) -> Iterator[str]:
+def _poll_too_late(group: GroupFacts, *, one_record: bool) -> Iterator[Given]:
     interval_s = int(group.value("max.poll.interval.ms")) / 1_000
-    yield (
+    yield Given(
+        "poll-in-time",
         f"Set {now(group, 'max.poll.interval.ms')} above the longest time between two calls of "
-        f"poll(). {batch(group)}, and the interval is {duration(interval_s)}."
+        f"poll(). {batch(group)}, and the interval is {duration(interval_s)}.",
     )
     if one_record:
-        yield (
+        yield Given(
+            "slow-record",
             "One record alone takes longer than the interval: a smaller max.poll.records does not "
             "help. Process it in another thread while poll() continues, or write it to a dead letter "
-            "topic."
+            "topic.",
         )
 
 
-def _session_expired(group: GroupFacts) -> Iterator[str]:
+def _session_expired(group: GroupFacts) -> Iterator[Given]:
     heartbeat_ms = int(group.value("heartbeat.interval.ms"))
     session_ms = int(group.value("session.timeout.ms"))
     if heartbeat_ms * HEARTBEATS_A_SESSION > session_ms:
-        yield (
+        yield Given(
+            "heartbeats-per-session",
             f"Set {now(group, 'heartbeat.interval.ms')} to at most a third of "
             f"{now(group, 'session.timeout.ms')}: one late heartbeat is enough to remove a running "
-            f"member."
+            f"member.",
         )
     else:
-        yield (
+        yield Given(
+            "session-above-pauses",
             f"Set {now(group, 'session.timeout.ms')} above the pauses and network failures that a "
-            f"member survives. Trade-off: a real crash is detected later."
+            f"member survives. Trade-off: a real crash is detected later.",
         )
 
 
 # -- members that died ---------------------------------------------------------------------------
 
-BY_REASON: Mapping[str, str] = {
-    "INSTANCE_ID": (
+BY_REASON: Mapping[str, Given] = {
+    "INSTANCE_ID": Given(
+        "own-instance-id",
         "Give each process its own group.instance.id: a second process with the same id fences the "
         "first, or is refused. Ids per pod of a Deployment or per host repeat during a deploy; use "
-        "the ordinals of a StatefulSet, or no ids."
+        "the ordinals of a StatefulSet, or no ids.",
     ),
-    "INCONSISTENT_GROUP_PROTOCOL": (
+    "INCONSISTENT_GROUP_PROTOCOL": Given(
+        "assignor-in-two-steps",
         "Change partition.assignment.strategy in two rolling restarts: first add the new assignor "
         "beside the old one on every member, then remove the old one. With one, a new member has no "
-        "assignor in common with the others and ends."
+        "assignor in common with the others and ends.",
     ),
-    "NoOffsetForPartition": (
+    "NoOffsetForPartition": Given(
+        "offset-reset-none",
         "With auto.offset.reset=none a partition without a committed offset ends its consumer: set "
         "earliest or latest, or commit offsets before the start (kafka-consumer-groups "
-        "--reset-offsets)."
+        "--reset-offsets).",
     ),
-    "onPartitions": (
-        "Catch exceptions inside the rebalance listener: poll() throws them, and the process ends."
+    "onPartitions": Given(
+        "catch-in-listener",
+        "Catch exceptions inside the rebalance listener: poll() throws them, and the process ends.",
     ),
-    "GROUP_MAX_SIZE_REACHED": (
-        "The group is full: raise group.max.size (group.consumer.max.size), or start fewer members."
+    "GROUP_MAX_SIZE_REACHED": Given(
+        "group-max-size",
+        "The group is full: raise group.max.size (group.consumer.max.size), or start fewer members.",
     ),
 }
 """A part of the reason of an error, and the hint for it."""
 
 
-def _died(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[str]:
+def _died(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
     for part, hint in BY_REASON.items():
         if any(part in reason for reason in verdict.reasons):
             yield hint
@@ -142,7 +166,7 @@ def _died(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterato
 # -- partitions without owners ---------------------------------------------------------------------
 
 
-def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[str]:
+def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
     rebalance_s = verdict.numbers.get("rebalance_s", 0)
     if rebalance_s < verdict.numbers["longest_s"] / 2:
         return
@@ -151,38 +175,45 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
         f"most {now(group, 'max.poll.interval.ms')}."
     )
     if group.cooperative:
-        yield f"{waited} A smaller interval, or shorter batches and listener calls, bound the wait."
+        yield Given(
+            "rebalance-timeout",
+            f"{waited} A smaller interval, or shorter batches and listener calls, bound the wait.",
+        )
     else:
-        yield (
+        yield Given(
+            "cooperative",
             f"{waited} With the eager protocol all partitions stop meanwhile: with "
             f"partition.assignment.strategy=cooperative-sticky or group.protocol=consumer the other "
-            f"members continue. A smaller interval bounds the wait."
+            f"members continue. A smaller interval bounds the wait.",
         )
 
 
-def _found_late(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[str]:
-    yield (
+def _found_late(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield Given(
+        "smaller-metadata-age",
         f"New partitions and topics are found by the next metadata refresh, after at most "
         f"{now(group, 'metadata.max.age.ms')}: a smaller value finds them sooner. With "
-        f"auto.offset.reset=latest the records until then are lost."
+        f"auto.offset.reset=latest the records until then are lost.",
     )
 
 
-def _overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[str]:
+def _overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
     numbers = verdict.numbers
     each = numbers["capacity_per_s"] / numbers["members"]
     needed = ceil(numbers["arrival_per_s"] / each)
     hot = numbers["hottest_per_s"] > numbers["fastest_per_s"]
     if needed <= numbers["partitions"] and not hot:
-        yield (
+        yield Given(
+            "more-members",
             f"Run at least {needed} members of {group.id}, and more to catch up after a fault; or make "
-            f"the work on a record shorter ({duration(group.work_us / 1_000_000)} now)."
+            f"the work on a record shorter ({duration(group.work_us / 1_000_000)} now).",
         )
     else:
-        yield (
+        yield Given(
+            "more-partitions",
             f"More members alone do not help: a partition has one owner at a time. Add partitions or "
             f"spread the keys, process records of a partition concurrently, or make the work on a "
-            f"record shorter ({duration(group.work_us / 1_000_000)} now)."
+            f"record shorter ({duration(group.work_us / 1_000_000)} now).",
         )
 
 
@@ -194,3 +225,59 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.FOUND_LATE: _found_late,
     VerdictId.OVERLOAD: _overload,
 }
+
+_BY_REASON = {
+    "own-instance-id": "Give each process its own group.instance.id.",
+    "assignor-in-two-steps": "Change partition.assignment.strategy in two rolling restarts.",
+    "offset-reset-none": "With auto.offset.reset=none, commit offsets before the start.",
+    "catch-in-listener": "Catch exceptions inside the rebalance listener.",
+    "group-max-size": "The group is full: raise group.max.size, or start fewer members.",
+}
+
+VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
+    VerdictId.MEMBER_LOOP: {
+        "poll-in-time": "Keep the time between two polls below max.poll.interval.ms.",
+        "slow-record": (
+            "One record takes longer than the interval: process it in another thread while poll() "
+            "continues, or write it to a dead letter topic."
+        ),
+        "shorter-rebalance": NEW_MEMBER,
+        "heartbeats-per-session": (
+            "Set heartbeat.interval.ms to at most a third of session.timeout.ms."
+        ),
+        "session-above-pauses": (
+            "Set session.timeout.ms above the pauses and network failures that a member survives."
+        ),
+        "rebalance-timeout": (
+            "A rebalance waits for each member up to max.poll.interval.ms, and removes those that "
+            "take longer."
+        ),
+    },
+    VerdictId.MEMBERS_DIED: _BY_REASON,
+    VerdictId.GROUP_DEAD: _BY_REASON,
+    VerdictId.LONG_DOWNTIME: {
+        "cooperative": (
+            "With the eager protocol all partitions stop during a rebalance; with "
+            "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer the other "
+            "members continue."
+        ),
+        "rebalance-timeout": (
+            "A rebalance waits for each member up to max.poll.interval.ms: a smaller interval, or "
+            "shorter batches and listener calls, bound the wait."
+        ),
+    },
+    VerdictId.FOUND_LATE: {
+        "smaller-metadata-age": (
+            "New partitions and topics are found by the next metadata refresh, after at most "
+            "metadata.max.age.ms."
+        ),
+    },
+    VerdictId.OVERLOAD: {
+        "more-members": "Run more members, or make the work on a record shorter.",
+        "more-partitions": (
+            "Add partitions or spread the keys, process records of a partition concurrently, or make "
+            "the work on a record shorter."
+        ),
+    },
+}
+"""The hints that each verdict may have, in general words; ``docs/advice.md`` shows them."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
+from pathlib import Path
 
 import pytest
 
 import emulator
 from docs.pages.__main__ import DOCS, PAGES, PLAYED
+from docs.pages.advice import advice_page, hint_ids
 from docs.pages.causes import causes_page
 from docs.pages.scenario_files import scenario_files_page
 from emulator.ledger.entries import Cause
@@ -54,3 +57,23 @@ def test_the_smallest_scenario_of_the_page_can_be_played():
     (written,) = re.findall(r"```toml\n(.*?)```", scenario_files_page(), re.DOTALL)
 
     assert emulator.run(emulator.loads(written)).ledger.reprocessed > 0
+
+
+def test_every_hint_of_the_code_has_its_section_and_every_section_its_hint():
+    """Their ids are found in the source, so that a hint outside the tables is noticed, too."""
+    sources = (Path(emulator.__file__).parent / "report").glob("*.py")
+    made = [
+        re.findall(r'\b(?:Hint|Given)\(\s*"([a-z0-9-]+)"', path.read_text()) for path in sources
+    ]
+    sections = re.findall(r"^## (.+)$", advice_page(), re.MULTILINE)
+
+    assert {*chain(*made)} == {*sections}
+    assert len({*sections}) == len(sections) > 50
+
+
+def test_the_hints_of_causes_lead_to_their_sections():
+    """By their ids."""
+    linked = re.findall(r"\]\(advice\.md#([^)]+)\)", causes_page())
+
+    assert linked
+    assert {*linked} <= hint_ids()

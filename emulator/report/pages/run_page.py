@@ -10,6 +10,7 @@ from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.report.advice import WHY
 from emulator.report.entry_screen import Line
 from emulator.report.event_wording import GENERATION, link_text
+from emulator.report.given_hints import hints_of
 from emulator.report.pages.history import GroupHistory, History
 from emulator.report.pages.marks import NAMES, anchor_of, entry_words, marks_of
 from emulator.report.pages.page import (
@@ -25,7 +26,7 @@ from emulator.report.pages.page import (
 )
 from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
-from emulator.report.run_screen import hints_of, run_screen, totals_sentence
+from emulator.report.run_screen import run_screen, totals_sentence
 from emulator.report.subject import FinishedRun
 from emulator.report.verdict_screen import outcome
 from emulator.report.wording import counted, duration, figure, file_width
@@ -283,7 +284,7 @@ def _most_important(lines: Sequence[Line]) -> list[Line]:
 def _hints(run: FinishedRun) -> Iterator[Part]:
     hints = hints_of(run)
     if hints:
-        yield Part(title="Hints", anchor="hints", items=hints)
+        yield Part(title="Hints", anchor="hints", items=[f"{hint}" for hint in hints])
     if run.expectations:
         texts = [f"{outcome(one).strip()}: {one.message}" for one in run.expectations]
         yield Part(title="Expectations", anchor="expectations", items=texts)

@@ -19,6 +19,11 @@ from emulator.report.subject import in_force
 from emulator.subjects import subject_of
 
 
+def texts(case: Case) -> list[str]:
+    """Return the hints for a case."""
+    return [hint.text for hint in hints_for(case)]
+
+
 def case_of(cause: Cause, *changes: str, verbs: tuple[str, ...] = ("crash",)) -> Case:
     """Return a cause in the group of the race, with some keys changed."""
     subject = subject_of(load_named("kip848-commit-ahead", changes))
@@ -39,7 +44,7 @@ CLASSIC = "group[billing].settings[group.protocol]=classic"
 def test_the_race_is_named_and_its_way_out():
     """The advice for a loss names the thread, and the setting that rules it out."""
     case = case_of(Cause.COMMITTED_AHEAD)
-    hints = hints_for(case)
+    hints = texts(case)
 
     assert "The background thread" in reason_of(case)
     assert hints[0].startswith(
@@ -58,7 +63,7 @@ def test_the_race_is_named_and_its_way_out():
 def test_the_race_is_not_blamed_where_it_cannot_be(case: Callable[[], Case]):
     """Not under the classic protocol, and not with own commits."""
     assert "The background thread" not in reason_of(case())
-    assert not any("commitSync() after each batch" in hint for hint in hints_for(case()))
+    assert not any("commitSync() after each batch" in hint for hint in texts(case()))
 
 
 def test_a_close_in_mid_batch_may_be_what_was_ahead():
@@ -66,7 +71,7 @@ def test_a_close_in_mid_batch_may_be_what_was_ahead():
     case = case_of(Cause.COMMITTED_AHEAD, verbs=("close",))
 
     assert "The background thread" not in reason_of(case)
-    assert hints_for(case)[0].startswith("Finish the batch before close()")
+    assert texts(case)[0].startswith("Finish the batch before close()")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +80,7 @@ def test_a_close_in_mid_batch_may_be_what_was_ahead():
 def test_the_advice_for_slow_members_leaves_room_for_several_batches(reason):
     """The consumer and the coordinator count several batches; a classic group counts one."""
     ours, classic = (
-        hints_for(replace(case_of(Cause.TWO_OWNERS, *changes), evictions=frozenset({reason})))
+        texts(replace(case_of(Cause.TWO_OWNERS, *changes), evictions=frozenset({reason})))
         for changes in ((), (CLASSIC,))
     )
 
@@ -96,8 +101,8 @@ def test_settings_of_brokers_are_named_as_theirs():
 def test_a_commit_on_revoke_is_advised_without_words_of_the_other_protocol():
     """There is no JoinGroup to wait for: the partition is held until the member acknowledges."""
     own = "group[billing].commit=sync"
-    ours = hints_for(case_of(Cause.REVOKED, own))
-    classic = hints_for(case_of(Cause.REVOKED, own, CLASSIC))
+    ours = texts(case_of(Cause.REVOKED, own))
+    classic = texts(case_of(Cause.REVOKED, own, CLASSIC))
 
     assert any("no other member is assigned the partition" in hint for hint in ours)
     assert not any("JoinGroup" in hint for hint in ours)
@@ -120,7 +125,7 @@ def test_an_entry_is_described_with_epochs():
 def test_a_listener_that_threw_is_to_catch_what_it_meets():
     """First of all where it kept partitions from others; the classic consumer gives them up."""
     ours, classic = (
-        hints_for(case_of(Cause.TWO_OWNERS, *changes, verbs=("fail_listener",)))
+        texts(case_of(Cause.TWO_OWNERS, *changes, verbs=("fail_listener",)))
         for changes in ((), (CLASSIC,))
     )
 

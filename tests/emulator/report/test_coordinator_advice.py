@@ -127,7 +127,7 @@ def test_enough_copies_of_which_one_acknowledges_alone_ask_for_two_in_sync():
         evictions=frozenset(),
         given_twice=False,
     )
-    advice = hints_for(case)
+    advice = [hint.text for hint in hints_for(case)]
 
     assert advice[0].startswith("Set min.insync.replicas (now 1) to at least 2")
     assert [] == [each for each in advice if "offsets.topic.replication.factor" in each]

@@ -22,7 +22,7 @@ def found(loaded: LoadedScenario):
     """Return the problems of a run by id, and its hints."""
     run = emulator.run(loaded.scenario, keep_events=False)
     problems = {verdict.id: verdict for verdict in run.verdicts if verdict.problem}
-    return problems, " ".join(verdict_hints(subject_of(loaded), run.verdicts))
+    return problems, " ".join(hint.text for hint in verdict_hints(subject_of(loaded), run.verdicts))
 
 
 def test_a_record_that_takes_longer_than_the_interval_is_named():
@@ -79,7 +79,7 @@ def test_heartbeats_as_rare_as_the_session_are_advised_against():
     hints = verdict_hints(subject_of(loaded), (looping("billing", "session expired"),))
 
     assert ["Set heartbeat.interval.ms (now 9999) to at most a third of"] == [
-        hint.partition(" session")[0] for hint in hints
+        hint.text.partition(" session")[0] for hint in hints
     ]
 
 

@@ -1,0 +1,85 @@
+"""The hints of a run: those of its causes, its verdicts, its downtime and its groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from emulator.ledger.entries import Entry, EntryKind
+from emulator.metrics.laws import Law
+from emulator.report.advice import downtime_hints, hints_for, migration_hints
+from emulator.report.cases import Case, GivenHint
+from emulator.report.subject import FinishedRun
+from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
+from emulator.verdicts.verdict import Verdict, VerdictId
+
+MOST_CAUSES = 3
+MOST_HINTS_A_CAUSE = 3
+MOST_HINTS = 6
+"""Number of each that reports show."""
+
+WITH_CAUSES = (EntryKind.LOST, EntryKind.REPROCESSED, EntryKind.TRUNCATED)
+"""The kinds of entries that have a cause, in the order of reports."""
+
+
+def hints_of(run: FinishedRun) -> list[GivenHint]:
+    """Return the hints of a run without duplicates, those of the largest causes first.
+
+    Hints for a group that cannot make progress by itself come before them.
+    """
+    found = dict[str, GivenHint]()
+    for hint in _all_hints(run):
+        found.setdefault(hint.text, hint)
+    return list(found.values())[:MOST_HINTS]
+
+
+def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
+    yield from migration_hints(run.subject, run.groups)
+    if any(verdict.problem for verdict in run.verdicts):
+        from emulator.report.verdict_advice import verdict_hints  # noqa: PLC0415  only for problems
+
+        yield from verdict_hints(run.subject, run.verdicts)
+    for kind in WITH_CAUSES:
+        for entries in ranked(run, kind)[:MOST_CAUSES]:
+            yield from hints_for(case_of(run, entries))[:MOST_HINTS_A_CAUSE]
+    yield from downtime_hints(run.subject, run.metrics)
+
+
+def ranked(run: FinishedRun, kind: EntryKind) -> list[list[Entry]]:
+    """Return the entries of one kind by cause and group, largest first."""
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for entry in run.ledger.of(kind):
+        found.setdefault((str(entry.cause), entry.group), []).append(entry)
+    ranked = sorted(found.items(), key=lambda item: (-records_of(item[1]), item[0]))
+    return [entries for _, entries in ranked]
+
+
+def records_of(entries: Sequence[Entry]) -> int:
+    """Return the number of records of some entries."""
+    return sum(entry.count for entry in entries)
+
+
+def case_of(run: FinishedRun, entries: Sequence[Entry]) -> Case:
+    """Return the case of entries of one cause and group."""
+    tables = run.metrics.tables
+    cause, group = entries[0].cause, run.subject.group(entries[0].group)
+    assert cause is not None, "only partial entries have none"
+    evictions = {*tables["evictions.by_reason"], *tables["drop_outs.by_reason"]}
+    if not run.metrics["evictions_living"]:
+        evictions.discard("session expired")
+    evictions -= _advised(run.verdicts)
+    return Case(
+        cause=cause,
+        subject=run.subject,
+        group=group,
+        details=frozenset(entry.detail for entry in entries if entry.detail),
+        verbs=frozenset(entry.root.verb for entry in entries if entry.root),
+        evictions=frozenset(evictions),
+        given_twice=any(finding.law is Law.GIVEN_TWICE for finding in run.findings),
+    )
+
+
+def _advised(verdicts: Sequence[Verdict]) -> set[str]:
+    """Return why members left or were removed where the hint for a verdict says what to do."""
+    loops = [verdict for verdict in verdicts if verdict.id is VerdictId.MEMBER_LOOP]
+    reasons = {reason for verdict in loops for reason in verdict.reasons}
+    return reasons | ({*LEFT_BY_ITSELF} if POLL_TOO_LATE in reasons else set())
