@@ -17,13 +17,13 @@ from emulator.cli.main import app
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 CONSOLE = re.compile(r"^```console\n\$ rebalance (.*)\n((?s:.*?))^```$", re.MULTILINE)
 
 SHOWN = [
     shown
-    for name in ("README.md", "docs/tour.md")
+    for name in ("README.md", "docs/start/tour.md")
     for shown in CONSOLE.findall((ROOT / name).read_text(encoding="utf-8"))
 ]
 """Commands, and what they print."""

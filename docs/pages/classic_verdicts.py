@@ -1,18 +1,14 @@
-"""Print ``docs/classic-verdicts.md`` from the tables: ``python -m docs.pages.classic_verdicts``."""
+"""The page of what a classic group answers, printed from its tables."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from protocols.groups.classic.states import TABLES, Act, Request, State, Table, Verdict
 from protocols.messages.errors import ErrorCode
 
-PAGE = Path(__file__).parents[2] / "docs" / "classic-verdicts.md"
-
 _OPENING = """\
 # What a classic group answers
 
-Printed from `protocols/groups/classic/states.py` by `python -m docs.pages.classic_verdicts`; change
+Printed from `protocols/groups/classic/states.py` by `python -m docs.pages`; change
 the tables, not this page. Rows: the sender, the first that applies. Columns: the state of the
 group. A code is the error of the answer; a sentence is the action. A dash: not possible.
 """
@@ -24,7 +20,7 @@ _NOTES = {
 }
 
 
-def page() -> str:
+def classic_verdicts_page() -> str:
     """Return the page as text."""
     parts = [_OPENING]
     for request, table in TABLES.items():
@@ -50,8 +46,3 @@ def _cell(verdict: Verdict | None) -> str:
             return verdict.value
         case None:
             return "-"
-
-
-if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")

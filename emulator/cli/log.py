@@ -100,7 +100,7 @@ def log(
     fail. --state-only prints one line per group: group, and the same fields.
 
     --columns prints no records: it writes a row for each committed offset or tombstone, in log
-    order, with the types of docs/offsets-log.md, and reports the number of omitted records.
+    order, with the types that the documentation lists, and reports the number of omitted records.
 
     Exit status: 0 success; 1 not everything could be read: gaps, records that cannot be decoded or
     that 4.4.0 does not know, a log that no coordinator could load; 2 bad input: a file that is

@@ -54,7 +54,7 @@ class Hint:
     """One hint; ``{a.setting}`` in its text is replaced by the setting's name and present value."""
 
     id: str
-    """A section of ``docs/advice.md``; hints that recommend the same thing have the same id."""
+    """A section of ``docs/reference/advice.md``; hints that recommend the same thing have the same id."""
 
     text: str
     when: When = lambda _case: True

@@ -280,4 +280,4 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
         ),
     },
 }
-"""The hints that each verdict may have, in general words; ``docs/advice.md`` shows them."""
+"""The hints that each verdict may have, in general words; ``docs/reference/advice.md`` shows them."""

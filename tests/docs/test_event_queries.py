@@ -1,4 +1,4 @@
-"""The queries of ``docs/events.md`` run on the events of a run, and answer what the page says."""
+"""The queries of ``docs/reference/events.md`` run on the events of a run, and answer what the page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of ``docs/pytest.md`` are tests that pass."""
+"""The examples of ``docs/how-to/pytest.md`` are tests that pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PRELOADED = emulator.testing.files
 """pytester forgets modules that were first imported in its runs."""
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "pytest.md").read_text(encoding="utf-8")
 PLUGIN = ROOT / "pytest_rebalance.py"
 
 

@@ -3,7 +3,7 @@
 A group has five states; a sixth column is for a group that does not exist. Each request has a
 table: its rows are senders (:class:`Sender`), its columns states. A cell is the error to answer
 with or the :class:`Act` to perform. Handlers take their verdict from these tables only;
-``docs/classic-verdicts.md`` is generated from them; a test covers every cell.
+``docs/reference/classic-verdicts.md`` is generated from them; a test covers every cell.
 
 State changes: JoinGroup, LeaveGroup and timers begin a join phase
 (``rebalance.py``); its end begins the sync phase; the sync phase ends when the record of the

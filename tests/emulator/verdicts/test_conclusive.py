@@ -149,7 +149,7 @@ def test_many_names_are_counted():
 
 
 def test_every_verdict_is_documented():
-    """By its id, in docs/verdicts.md."""
-    page = (Path(__file__).parents[3] / "docs" / "verdicts.md").read_text()
+    """By its id, in docs/reference/verdicts.md."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "verdicts.md").read_text()
 
     assert [] == [each for each in VerdictId if f"| `{each.value}` |" not in page]

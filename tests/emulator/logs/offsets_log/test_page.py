@@ -22,7 +22,7 @@ from protocols.offsets_topic.segments.resync import GapKind
 from .segments import KEPT, PRODUCER, batch, commit, followed, marker, raw_batch, shown, written
 
 ROOT = Path(__file__).parents[4]
-PAGE = (ROOT / "docs" / "offsets-log.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "offsets-log.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "__consumer_offsets-4" / "00000000000000000000.log.gz"
 NAMED = set(re.findall(r"`(\w+)`", PAGE))
 INSIDE = {"key", "payload", "offsets", "topicIds", "regularExpressions", "assigned", "target"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from docs.pages.classic_verdicts import PAGE, page
 from protocols.groups.classic.group import Group, transition
 from protocols.groups.classic.states import QUIET, TABLES, Request, Sender, State
 from protocols.messages.errors import ErrorCode
@@ -79,13 +78,6 @@ def test_every_error_of_a_dead_group_sends_the_client_away():
     dead = {row[State.DEAD] for table in TABLES.values() for row in table.values()}
 
     assert {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_ID_NOT_FOUND} == dead
-
-
-def test_the_page_of_verdicts_is_current():
-    """The page in docs is what the tables print."""
-    written = PAGE.read_text(encoding="utf-8")
-
-    assert page() == written, "run python -m docs.pages.classic_verdicts"
 
 
 LEGAL = {
