@@ -14,7 +14,9 @@ import pytest
 from docs.pages.site import on_page_markdown
 
 ROOT = Path(__file__).parents[2]
-LOADED = re.compile(r"""<(?:script|img|iframe)[^>]*\ssrc="?(?://|https?:)|@import\s+url\(["']?http""")
+LOADED = re.compile(
+    r"""<(?:script|img|iframe)[^>]*\ssrc="?(?://|https?:)|@import\s+url\(["']?http"""
+)
 STYLES = re.compile(r"""<link[^>]*rel="?(?:stylesheet|preconnect)"?[^>]*href="?(?://|https?:)""")
 
 

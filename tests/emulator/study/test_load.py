@@ -84,7 +84,9 @@ def test_a_misspelt_name_gets_the_closest_one():
 
 def test_the_study_that_the_documentation_shows_can_be_read():
     """With everything in it that a study can say."""
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "studies.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "studies.md").read_text(
+        encoding="utf-8"
+    )
     (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
 
     study = loads(shown)
