@@ -44,6 +44,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Write the ledger files that tests compare with, instead of comparing.",
     )
+    group.addoption(
+        "--rebalance-plugin",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="Let scenarios name assignors of this module; repeatable.",
+    )
+    _add_ini(parser)
+
+
+def _add_ini(parser: pytest.Parser) -> None:
+    parser.addini(
+        "rebalance_plugins", "Modules whose assignors scenarios may name.", type="args", default=[]
+    )
     parser.addini("rebalance_seeds", "Seeds of each test without the marker seeds.", default="1")
     parser.addini(
         "rebalance_artefacts",
@@ -58,11 +72,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker, and allow the plugins that the configuration names."""
     config.addinivalue_line(
         "markers",
         "seeds(n): play the scenarios of the test under n seeds, or under a list of seeds",
     )
+    modules = [*config.getini("rebalance_plugins"), *config.getoption("rebalance_plugin")]
+    if modules:
+        from emulator.testing.own_code import allow  # noqa: PLC0415  few configurations have some
+
+        allow(modules)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

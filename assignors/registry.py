@@ -6,14 +6,10 @@ of the user, ``"module:function"``, that creates one. Each consumer gets a separ
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from assignors.errors import AssignorNotFoundError, did_you_mean
@@ -56,17 +52,18 @@ _METHODS = ("subscription_user_data", "assign", "on_assignment")
 
 
 def load_assignor(
-    spec: str, config: Mapping[str, Any] | None = None, *, folders: Iterable[str | Path] = (".",)
+    spec: str, config: Mapping[str, Any] | None = None, *, folders: Iterable[str | Path] = ()
 ) -> Assignor:
     """Create one consumer's assignor.
 
     *spec*: ``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``, the name of Kafka's
     Java class, or ``"module:function"`` for a function of the user that returns an object like
     :class:`assignors.types.Assignor`. It is called with *config* if it takes an argument.
-    *folders*: searched for modules before Python's own path.
+    *folders*: those of scenarios, whose modules may be named; any other module must be allowed,
+    see :mod:`assignors.own_code`.
 
-    Raises :class:`AssignorNotFoundError` if *spec* names no assignor, :class:`PluginError` if the
-    user's module or function raises.
+    Raises :class:`AssignorNotFoundError` if *spec* names no assignor or its module is not allowed,
+    :class:`PluginError` if the user's module or function raises.
 
     >>> load_assignor("sticky").name
     'sticky'
@@ -76,8 +73,9 @@ def load_assignor(
         return BUILT_IN[name]()
     if ":" not in spec:
         raise AssignorNotFoundError(_unknown(spec, [*BUILT_IN, *_JAVA_CLASSES]))
-    module, _, function = spec.partition(":")
-    make = _find_function(spec, _import_module(spec, module, folders), function)
+    from assignors.own_code import find_function  # noqa: PLC0415  few runs have one
+
+    make = find_function(spec, folders)
     with user_code(spec, "be made"):
         made = make(dict(config or {})) if inspect.signature(make).parameters else make()
     return _checked(spec, made)
@@ -102,48 +100,6 @@ def _unknown(spec: str, names: list[str]) -> str:
     return (
         f"There is no assignor {spec!r}.{did_you_mean(spec, names)} "
         f'Use {short}, one of Kafka\'s class names, or "module:function" for your own.'
-    )
-
-
-def _import_module(spec: str, name: str, folders: Iterable[str | Path]) -> ModuleType:
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise AssignorNotFoundError(
-            f"The assignor {spec!r} cannot be imported: {name!r} is not a module name. "
-            "Write it with dots, without slashes and without .py."
-        )
-    with user_code(spec, "be imported"), _searched_first(folders):
-        try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            where = ", ".join(str(Path(folder).resolve()) for folder in folders)
-            raise AssignorNotFoundError(
-                f"The assignor {spec!r} cannot be imported: there is no module {error.name!r}, "
-                f"neither in {where} nor on Python's path. "
-                "Check the spelling, or run from the folder it is in."
-            ) from error
-
-
-@contextmanager
-def _searched_first(folders: Iterable[str | Path]) -> Iterator[None]:
-    before = list(sys.path)
-    sys.path[:0] = [str(Path(folder).resolve()) for folder in folders]
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        sys.path[:] = before
-
-
-def _find_function(spec: str, module: ModuleType, name: str) -> Callable[..., object]:
-    found: object = getattr(module, name, None)
-    if callable(found):
-        return found
-    functions = [one for one, value in vars(module).items() if callable(value) and one[0] != "_"]
-    what = "is no function" if found is not None else "does not exist"
-    raise AssignorNotFoundError(
-        f"The assignor {spec!r} cannot be made: {name!r} {what} in {module.__name__}."
-        f"{did_you_mean(name, functions)} "
-        "Name a function of that module that returns an assignor."
     )
 
 

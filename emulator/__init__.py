@@ -71,6 +71,7 @@ from typing import TYPE_CHECKING
 from assignors.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from assignors.own_code import allow_plugins
     from emulator.assignment import assign
     from emulator.comparison import Comparison, compare
     from emulator.conformance.verifying import Verification, verify
@@ -105,6 +106,7 @@ __all__ = [
     "StudyResult",
     "Sweep",
     "Verification",
+    "allow_plugins",
     "assign",
     "audit",
     "check_modes",
@@ -139,6 +141,7 @@ _PLACES = {
     "StudyResult": "emulator.study.running",
     "Sweep": "emulator.sweeps",
     "Verification": "emulator.conformance.verifying",
+    "allow_plugins": "assignors.own_code",
     "assign": "emulator.assignment",
     "check_modes": "emulator.modes",
     "compare": "emulator.comparison",

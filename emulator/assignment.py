@@ -18,7 +18,8 @@ def assign(
     """Return the partitions that an assignor gives to each member.
 
     *assignor*: ``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``, ``server-range``,
-    ``server-uniform``, or ``module:function`` for the user's own. *partitions*: their number by
+    ``server-uniform``, or ``module:function`` for the user's own, if
+    the module was allowed with :func:`emulator.allow_plugins`. *partitions*: their number by
     topic. *members*: the topics of each member by its id, or one mapping per member with ``id`` and
     ``topics``, and optionally ``ownedPartitions``, ``generation``, ``rack``, ``groupInstanceId``.
 

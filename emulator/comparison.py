@@ -146,7 +146,7 @@ def load_variants(
     Raises ``ScenarioError`` and ``RefusedError``, the latter also if all runs together are too
     large, unless *allow_large*.
     """
-    base = loads(text.text, text.source, overrides, folder=text.folder)
+    base = loads(text.text, text.source, overrides, folder=text.folder, is_file=text.is_file)
     found = read_variants(variants, base)
     runs = seeds * len(found)
     return {

@@ -41,6 +41,9 @@ class ScenarioText:
     folder: Path
     """The base of relative paths in the text."""
 
+    is_file: bool = True
+    """Whether *folder* is that of the scenario's file."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedScenario:
@@ -72,16 +75,23 @@ def load(scenario: Scenario | str | Path, overrides: Sequence[str] = ()) -> Scen
 
 
 def loads(
-    text: str, name: str = "scenario", overrides: Sequence[str] = (), *, folder: Path | None = None
+    text: str,
+    name: str = "scenario",
+    overrides: Sequence[str] = (),
+    *,
+    folder: Path | None = None,
+    is_file: bool = True,
 ) -> Scenario:
     """Return the scenario that a TOML text describes, with some keys changed.
 
-    *name*: used in error messages. *folder*: the base of relative paths in the text.
+    *name*: used in error messages. *folder*: the base of relative paths in the text. The text may
+    name functions of modules in it, unless *is_file* is false; any other module must have been
+    allowed with :func:`allow_plugins`.
 
     Raises ``ScenarioError``, which lists all problems, including metrics in ``[expect]`` that do
     not exist.
     """
-    scenario = scenario_files.loads(text, name, overrides, folder=folder)
+    scenario = scenario_files.loads(text, name, overrides, folder=folder, is_file=is_file)
     _refuse_unknown_metrics(scenario, name)
     return scenario
 
@@ -92,7 +102,7 @@ def text_of_scenario(scenario: Scenario | str | Path) -> ScenarioText:
         return read_text(str(scenario))
     from emulator.scenario.toml import to_toml  # noqa: PLC0415  most scenarios are files
 
-    return ScenarioText(scenario.title, "scenario", to_toml(scenario), Path.cwd())
+    return ScenarioText(scenario.title, "scenario", to_toml(scenario), Path.cwd(), is_file=False)
 
 
 def read_text(name: str) -> ScenarioText:
@@ -100,7 +110,7 @@ def read_text(name: str) -> ScenarioText:
     if name == STDIN:
         content = sys.stdin.buffer.read()
         text = scenario_files.decoded(content, STDIN_IN_ERRORS)
-        return ScenarioText(name, STDIN_IN_ERRORS, text, Path.cwd())
+        return ScenarioText(name, STDIN_IN_ERRORS, text, Path.cwd(), is_file=False)
     path = _path_of(name)
     text = scenario_files.text_of(str(path))
     return ScenarioText(name, str(path), text, path.parent.resolve())
@@ -118,7 +128,13 @@ def load_text(
     Raises ``ScenarioError`` if it is invalid or, unless *allow_large*, if one run would take more than
     two hours of CPU time, and ``RefusedError`` if *runs* of them would.
     """
-    scenario = loads(written.text, written.source, overrides, folder=written.folder)
+    scenario = loads(
+        written.text,
+        written.source,
+        overrides,
+        folder=written.folder,
+        is_file=written.is_file,
+    )
     if not allow_large:
         _refuse_large(scenario, written.source, runs)
     notes = scenario_files.client_file_notes(

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from assignors.own_code import Permissions, allow, allowed
 from emulator.errors import ProcessKilledError
 
 TASKS_PER_PROCESS = 4
@@ -38,7 +39,7 @@ def parallel_map(
     """Yield ``work(task)`` for each task, in the order of the tasks.
 
     *work* must be a module's function, and tasks and results must be picklable. An exception of
-    one task ends the iteration. *folders*: searched first for modules in the worker processes.
+    one task ends the iteration. *folders*: of scenarios, which may hold the user's own assignors.
     *isolated*: use a worker process even for one job.
 
     Raises ``ProcessKilledError`` if a worker process was killed.
@@ -65,7 +66,7 @@ def _results(
         jobs,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_initialise,
-        initargs=([*map(str, folders), *sys.path],),
+        initargs=(sys.path, allowed(folders)),
     )
     try:
         yield from _submit(executor, work, tasks, jobs * TASKS_PER_PROCESS)
@@ -113,7 +114,8 @@ def _terminate(executor: ProcessPoolExecutor) -> None:
     executor.shutdown()
 
 
-def _initialise(path: list[str]) -> None:
-    """Use the module path of the first process, which alone handles Ctrl-C."""
+def _initialise(path: list[str], permissions: Permissions) -> None:
+    """Use the module path and the plugins of the first process, which alone handles Ctrl-C."""
     sys.path[:] = path
+    allow(permissions)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -92,7 +92,7 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.consumer.classic": FLOOR | {"protocols.consumer"},
     "protocols.consumer.kip848": FLOOR | {"protocols.consumer"},
     "emulator.errors": {"assignors"},
-    "emulator.processes": set(),
+    "emulator.processes": {"assignors"},
     "emulator.versions": set(),
     "emulator.output_files": set(),
     "emulator.parquet_file": {"emulator.output_files"},
@@ -150,7 +150,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.__main__": {"emulator.cli"},
     "emulator.testing": PLAYED
     | {"emulator.explanation", "emulator.loading", "emulator.report", "emulator.subjects"}
-    | {"emulator.run_pages", "emulator.sweeps"},
+    | {"assignors", "emulator.run_pages", "emulator.sweeps"},
     "emulator.strategies": {"emulator.scenario"},
     "pytest_rebalance": {"emulator.testing"},
     "emulator": {

@@ -35,7 +35,7 @@ def assign(
     A question is one line of JSON: assignor and input. input has partitionsPerTopic, and members,
     each with id and topics, and optionally ownedPartitions, generation, rack, groupInstanceId.
     topicIds and partitionRacks are optional. The assignors are range, roundrobin, sticky,
-    cooperative-sticky, server-range, server-uniform, or "module:function" for your own.
+    cooperative-sticky, server-range, server-uniform, or "module:function" for your own, with --plugin module.
 
     An answer is one line of JSON, in the order of the questions: {"assignment": …} or {"error": …}.
     A line that cannot be read is answered with an error that names it; the other lines are still

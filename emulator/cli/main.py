@@ -24,7 +24,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emulator import __version__
-from emulator.cli.options import Examples, with_examples
+from emulator.cli.options import Examples, plugin_option, with_examples
 from emulator.cli.output import BAD_INPUT, DISK_FULL, flush, message_of, open_streams, say
 from emulator.errors import RefusedError
 
@@ -47,6 +47,9 @@ COMMANDS: Final = {
 
 MODULES: Final = {"import": "import_", "ledger": "explain", "init": "scenarios"}
 """The modules of commands whose module has another name."""
+
+WITH_PLUGINS: Final = ("run", "compare", "study", "explain", "ledger", "assign", "verify")
+"""The commands that may run code of the user: each has the option ``--plugin``."""
 
 SIGNAL_STATUS = 128
 """Added to the number of the signal that ends the process, as shells do."""
@@ -77,7 +80,10 @@ class Commands(TyperGroup):
         module = import_module(f"emulator.cli.{MODULES.get(cmd_name, cmd_name)}")
         one = typer.Typer(rich_markup_mode=None, add_completion=False)
         module.register(one)
-        return typer.main.get_group(one).commands[cmd_name]
+        command = typer.main.get_group(one).commands[cmd_name]
+        if cmd_name in WITH_PLUGINS:
+            command.params.append(plugin_option())
+        return command
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Return the names that complete a command, without importing the commands."""

@@ -82,6 +82,37 @@ MasterOption = Annotated[
 ]
 
 
+def _allow_plugins(modules: list[str] | None) -> None:
+    if modules:
+        from assignors.own_code import allow_plugins
+
+        allow_plugins(*modules)
+
+
+def _with_plugins(
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--plugin",
+            metavar="MODULE",
+            callback=_allow_plugins,
+            expose_value=False,
+            help="Let the scenario name assignors of this module; repeatable. Modules beside the "
+            "scenario file need no option; other code is not run.",
+        ),
+    ] = None,
+) -> None:
+    """Declare the option ``--plugin``, whose callback does all of its work."""
+    del plugins
+
+
+def plugin_option() -> Any:
+    """Return the option that allows a module of the user, for a command's parameters."""
+    declaring = typer.Typer(add_completion=False)
+    declaring.command()(_with_plugins)
+    return typer.main.get_command(declaring).params[0]
+
+
 VERBATIM = "\b"
 """Begins a paragraph that is not wrapped."""
 

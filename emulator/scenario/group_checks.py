@@ -283,7 +283,7 @@ def _problems(
 
     mine = f"group[{group.id}].member[{member.name}]"
     path = f"{mine if STRATEGY in member.settings else f'group[{group.id}]'}.settings[{STRATEGY}]"
-    folders = (folder, Path()) if folder else (Path(),)
+    folders = (folder,) if folder else ()
     made = []
     for name in names:
         try:

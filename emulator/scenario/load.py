@@ -48,10 +48,19 @@ def load_with(path: str | Path, overrides: Sequence[str]) -> Scenario:
 
 
 def loads(
-    text: str, name: str = "scenario", overrides: Sequence[str] = (), *, folder: Path | None = None
+    text: str,
+    name: str = "scenario",
+    overrides: Sequence[str] = (),
+    *,
+    folder: Path | None = None,
+    is_file: bool = True,
 ) -> Scenario:
-    """Read the text of a scenario; *name*: for errors; *folder*: base of relative paths."""
-    return scenario_of(_document(text, name, overrides), ScenarioSource(name, folder))
+    """Read the text of a scenario.
+
+    *name*: for errors. *folder*: base of relative paths. *is_file*: the scenario may name modules
+    in *folder*, which is that of its file.
+    """
+    return scenario_of(_document(text, name, overrides), ScenarioSource(name, folder, is_file))
 
 
 def client_file_notes(
@@ -87,7 +96,7 @@ def scenario_of(document: Document, source: ScenarioSource) -> Scenario:
         from emulator.scenario.validation_errors import problems_in  # noqa: PLC0415  most files are right
 
         raise ScenarioError(source.name, problems_in(error, document)) from None
-    check(scenario, source.name, source.folder)
+    check(scenario, source.name, source.folder if source.is_file else None)
     return scenario
 
 
@@ -108,7 +117,7 @@ def check(scenario: Scenario, name: str = "scenario", folder: Path | None = None
 def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]:
     """Return the problems of a scenario; none if it can be run.
 
-    *folder*: searched first for modules with the user's own assignors.
+    *folder*: that of its file, which may hold modules with the user's own assignors.
     """
     found = [
         *cluster_problems(scenario),

@@ -57,6 +57,9 @@ class ScenarioSource(NamedTuple):
     folder: Path | None = None
     """The base of relative paths; None: paths are rejected."""
 
+    is_file: bool = True
+    """Whether *folder* is that of the scenario's file, whose modules the scenario may name."""
+
 
 class Part(BaseModel):
     """Any table of a scenario file: immutable, and unknown keys are rejected.

@@ -11,7 +11,6 @@ machine. If a job's process is killed, the job is divided until the run that kil
 from __future__ import annotations
 
 import pickle
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from assignors.own_code import Permissions, allow, allowed
 from emulator.spark.errors import WorkerDiedError, translated_errors
 from emulator.study.attempts import KillsItsProcessError, attempts_at
 from emulator.study.plan import Chunk
@@ -70,14 +70,14 @@ def play_on_spark(
 ) -> Iterator[Chunk]:
     """Run chunks and write them to *folder*, which only the driver needs; yield each complete one.
 
-    *folders*: where executors look for the user's own assignors. *output*: where Spark writes all
+    *folders*: of the scenario, which may hold the user's own assignors. *output*: where Spark writes all
     rows; *folder* gets the runs only. Raise SparkError if a task fails,
     WorkerDiedError if a run kills its process (the seed in progress is then in the folder), OSError
     if the folder cannot be written.
     """
     suspects = [task for task in tasks if seed_in_progress(folder, task.chunk) is not None]
     others = [task for task in tasks if task not in suspects]
-    player = _Player(session, folder, tuple(map(str, folders)), output)
+    player = _Player(session, folder, allowed(folders), output)
     try:
         for task in suspects:
             yield player.play_by_seed(task)
@@ -107,8 +107,8 @@ class _Player:
 
     session: Session
     folder: Path
-    paths: tuple[str, ...]
-    """Where executors look for modules."""
+    permissions: Permissions
+    """The modules with the user's own assignors."""
 
     output: StudyOutput | None
 
@@ -203,7 +203,7 @@ class _Player:
 
     def _frame(self, job: list[Task]) -> DataFrame:
         """Return a data frame that runs the chunks of a job."""
-        given = pickle.dumps((job, self.paths), protocol=pickle.HIGHEST_PROTOCOL)
+        given = pickle.dumps((job, self.permissions), protocol=pickle.HIGHEST_PROTOCOL)
         tasks = min(self.session.tasks, len(job))
         places = self.session.spark.range(0, len(job), 1, tasks)
         return places.mapInArrow(partial(play_chunks, given), ROWS)
@@ -228,8 +228,8 @@ def decoded(stream: bytes) -> pa.Table:
 
 def play_chunks(given: bytes, places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run the chunks of a job at some places of its list, and yield their rows."""
-    job, paths = pickle.loads(given)  # noqa: S301  the driver made it, above
-    sys.path.extend(path for path in paths if path not in sys.path)
+    job, permissions = pickle.loads(given)  # noqa: S301  the driver made it, above
+    allow(permissions)
     for batch in places:
         for place in batch.column(0).to_pylist():
             for name, stream in _streams(job[place]):

@@ -13,6 +13,8 @@ until a test needs it.
     What is printed and kept when a test fails.
 ``shrinking.py``
     The smallest scenario that still fails.
+``own_code.py``
+    The modules that the configuration allows scenarios to name.
 ``ledger_files.py``
     Ledgers that are kept in a file and compared.
 """

@@ -2,7 +2,7 @@
 
 Use it for a cache that each instance must fill completely. In a scenario:
 
-    "partition.assignment.strategy" = "examples.assignors.broadcast:create"
+    "partition.assignment.strategy" = "broadcast:create"
 
 Kafka accepts it: nothing checks that a partition has only one owner. All members commit to the
 same offsets, however, and overwrite each other. ``exclusive = False`` declares that several owners

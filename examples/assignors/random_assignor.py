@@ -2,7 +2,7 @@
 
 In a scenario, in a member's or a group's settings:
 
-    "partition.assignment.strategy" = "examples.assignors.random_assignor:create"
+    "partition.assignment.strategy" = "random_assignor:create"
     assignor_config = { seed = 7 }
 
 It neither balances nor is sticky: compare it with the built-in assignors.

@@ -3,7 +3,7 @@
 Each member sends its weight as user data; the leader reads all weights and gives each partition to
 the reader with the lowest load relative to its weight. In a scenario, for the large machine:
 
-    "partition.assignment.strategy" = "examples.assignors.weighted:create"
+    "partition.assignment.strategy" = "weighted:create"
     assignor_config = { weight = 4 }
 """
 

@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from assignors.own_code import allow_plugins
 from assignors.question import Outcome, outcomes
 from assignors.types import TopicPartition
 from emulator.assignment import as_json
@@ -77,6 +78,7 @@ def test_a_partition_assigned_twice_is_reported(
         "    return FunctionAssignor('own', lambda topics, members: {m: [('t', 0)] for m in members})\n"
     )
     monkeypatch.chdir(tmp_path)
+    allow_plugins("generous")
 
     line = as_json(asked(question("generous:create")))
 
@@ -130,7 +132,7 @@ def test_an_assignor_that_ends_the_process_is_an_error_of_its_line(app: typer.Ty
     """The lines behind it are answered all the same."""
     lines = f"{question('sys:exit')}\n{question('range')}\n"
 
-    result = CliRunner().invoke(app, ["assign"], input=lines)
+    result = CliRunner().invoke(app, ["assign", "--plugin", "sys"], input=lines)
 
     assert result.exit_code == 2
     ended, answered = map(json.loads, result.stdout.splitlines())

@@ -53,7 +53,7 @@ def test_a_wrong_setting_is_refused(given, said):
         ('["range", 5]', "unknown assignor"),
         ('"uniform"', "unknown assignor"),
         ('"no_such_module:make"', "there is no module 'no_such_module'"),
-        ('"json:loads_all"', "does not exist in json"),
+        ('"json:loads_all"', "allow it: --plugin json on the command line"),
         ('"builtins:dict"', '[partition.assignment.strategy] = "builtins:dict"'),
     ],
 )

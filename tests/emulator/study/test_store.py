@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import emulator
+from assignors.own_code import allow_plugins
 from emulator.ledger.entries import EntryKind
 from emulator.study import rows, store
 from emulator.study.store import study_manifest
@@ -180,9 +182,11 @@ def test_another_goal_is_the_same_study():
 
 def test_an_assignor_of_the_users_own_belongs_to_the_study(tmp_path, monkeypatch):
     """A folder begun with its earlier form is not gone on with."""
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "assignor_of_this_study", raising=False)
     source = tmp_path / "assignor_of_this_study.py"
     source.write_text(OWN_ASSIGNOR)
+    allow_plugins("assignor_of_this_study")
     set_it = 'seeds = 6\nset = "group[billing].settings[partition.assignment.strategy]={}"'
     study = study_of(("seeds = 6", set_it.format("assignor_of_this_study:make")))
     before = study_manifest(plan_of(study))

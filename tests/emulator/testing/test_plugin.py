@@ -247,3 +247,11 @@ def test_it_works_under_xdist(ran):
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["replay:  rebalance run small.toml --set run_for=29s --seed 0"])
+
+
+def test_modules_elsewhere_are_allowed_by_the_configuration_alone(ran):
+    """One that does not exist is refused before any test."""
+    result = ran("-o", "rebalance_plugins=absent_module")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines("*rebalance_plugins: *there is no module 'absent_module'*")
