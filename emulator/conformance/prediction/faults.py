@@ -108,7 +108,11 @@ def _delay(
 
 
 def _last_contact(capture: Capture) -> Iterator[model.Fault]:
-    """Delay the silenced member's last heartbeat before the fault to its real time."""
+    """Delay the silenced member's last heartbeat before the fault to its real time.
+
+    The heartbeats that it had not sent before the fault are lost. A paused member of the consumer
+    protocol sends its next heartbeat when it continues, so that one arrives at that time.
+    """
     first = capture.actions[0] if capture.actions else None
     if first is None or first.do not in SILENCED or first.member is None:
         return
@@ -122,9 +126,13 @@ def _last_contact(capture: Capture) -> Iterator[model.Fault]:
     match = {"kind": contact.by, "part": "request", "member": first.member}
     held = model.MessageMatch.model_validate({**match, "before": contact.at_us})
     yield model.DelayMessage(id="last-heartbeat", at=earliest, message=held, until=contact.at_us)
+    later = model.MessageMatch.model_validate({**match, "before": first.at_us})
+    if contact.by == CONSUMER_HEARTBEAT and first.do == "sigstop":
+        resumed = _until(capture, "sigcont", first)
+        yield model.DelayMessage(id="next", at=contact.at_us, message=later, until=resumed)
+        return
     for number in (1, 2):
-        gone = model.MessageMatch.model_validate({**match, "before": first.at_us})
-        yield model.LoseMessage(id=f"no-heartbeat-{number}", at=contact.at_us, message=gone)
+        yield model.LoseMessage(id=f"no-heartbeat-{number}", at=contact.at_us, message=later)
 
 
 def _settings(capture: Capture, member: str) -> MemberSettings:

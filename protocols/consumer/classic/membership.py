@@ -217,11 +217,16 @@ def rejoin_if_changed(state: ClientState) -> ClientState:
 def snapshot(topics: Iterable[str], known: Metadata, consumer: Consumer) -> Snapshot:
     """Return the partition counts, and the racks if the client has one, for the leader to compare.
 
-    Racks are in the order of the replicas, so an offline replica does not change the snapshot.
+    Each partition has the set of racks of its replicas: a replica that moves within its rack
+    changes nothing (``PartitionRackInfo.equivalentTo``). The metadata name the rack of a replica
+    whether it is online or not, so an offline replica does not change the snapshot.
     """
     found = (known.topics[name] for name in sorted(topics) if name in known.topics)
     racked = bool(consumer.settings.client_rack)
-    return tuple((topic.name, len(topic.leaders), topic.racks if racked else ()) for topic in found)
+    return tuple(
+        (topic.name, len(topic.leaders), tuple(map(frozenset, topic.racks)) if racked else ())
+        for topic in found
+    )
 
 
 def invalid_assignor(consumer: Consumer, name: str | None) -> Failed:

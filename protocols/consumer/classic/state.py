@@ -248,8 +248,8 @@ class OffsetsFailure(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
-Snapshot = tuple[tuple[str, int, tuple[tuple[str, ...], ...]], ...]
-"""Topic, partition count and racks, as compared by the leader (``MetadataSnapshot``)."""
+Snapshot = tuple[tuple[str, int, tuple[frozenset[str], ...]], ...]
+"""Topic, partition count and racks of each partition, as compared by the leader (``MetadataSnapshot``)."""
 
 
 class Reconnect(NamedTuple):

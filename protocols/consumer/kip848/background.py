@@ -238,6 +238,8 @@ def _from_coordinator(
     match envelope.body:
         case ConsumerGroupHeartbeatResponse() as body if flight.asked is Asked.HEARTBEAT:
             return heartbeat.on_response(state, consumer, number, body, now)
+        case ConsumerGroupHeartbeatResponse() as body if flight.asked is Asked.LEAVE:
+            return heartbeat.on_leave_response(state, consumer, body, now)
         case OffsetCommitResponse() as body if flight.commit is not None:
             error = first_error(body)
             return commits.on_commit_response(state, consumer, number, flight.commit, error, now)
@@ -309,7 +311,7 @@ def _lose_one(
             return commits.on_commit_response(state, consumer, number, flight.commit, error, now)
         case Asked.OFFSETS:
             return positions.on_fetch_failed(state, consumer, number, error, now)
-        case Asked.LEAVE:
+        case Asked.LEAVE | Asked.LEAVE_UNANSWERED:
             return Step(state)
 
 

@@ -81,7 +81,7 @@ def _reads_all(state: ClientState, consumer: Consumer) -> bool:
     """Return whether every position is valid and every leader known."""
     reads, positions = state.reads, consumer.positions
     return (
-        state.offsets_asked is None
+        not state.offsets_asked
         and not reads.listing
         and not reads.out_of_range
         and reads.validation_failure is None

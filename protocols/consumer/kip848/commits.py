@@ -187,11 +187,13 @@ def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> 
 def _end(
     state: ClientState, consumer: Consumer, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
-    """Continue after the end of a commit with the reconciliation or call that waits for it."""
+    """Continue after the end of a commit with the reconciliation or call that waits for it.
+
+    Nothing waits for an interval commit: after an error the next one is made when the interval has
+    passed. ``CommitRequestManager.maybeResetTimerWithBackoff`` reacts to a
+    ``RetriableCommitFailedException`` only, which ``requestAutoCommit`` never raises.
+    """
     match commit.kind:
-        case CommitKind.AUTO if error in RETRIED or error.retriable:
-            retry = now + consumer.settings.retry_backoff_ms * MS
-            return Step(replace(state, autocommit_us=retry))
         case CommitKind.PREPARE:
             return reconciliation.on_committed(state, consumer, now)
         case CommitKind.ASYNC:

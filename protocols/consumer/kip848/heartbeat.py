@@ -10,6 +10,7 @@ from protocols.consumer.kip848.membership import release_assignment
 from protocols.consumer.kip848.requests import ask, mark_unknown
 from protocols.consumer.kip848.state import (
     NOTHING_SAID,
+    TRANSITIONS,
     Asked,
     Beat,
     ClientState,
@@ -35,6 +36,12 @@ HEARTBEAT = "heartbeat"
 
 _AT_ONCE = frozenset({MemberState.JOINING, MemberState.ACKNOWLEDGING})
 _FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
+_LEFT = _FENCED | {
+    ErrorCode.NONE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.GROUP_ID_NOT_FOUND,
+}
+"""Responses to a leaving heartbeat that complete the leave."""
 
 
 def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -74,7 +81,8 @@ def _leave(
 ) -> Step[ClientState]:
     """Send the leaving heartbeat, even if another one is in flight; it is never retried."""
     if state.member.epoch in (LEAVE_EPOCH, TEMPORARY_LEAVE_EPOCH):
-        step = _send(state, consumer, Asked.LEAVE, now)
+        asked = Asked.LEAVE_UNANSWERED if after is MemberState.STALE else Asked.LEAVE
+        step = _send(state, consumer, asked, now)
     else:
         step = Step(state)
     return step.then(lambda s: membership.on_left(forgotten(s), after))
@@ -144,6 +152,23 @@ def on_response(
     if interval != beat.interval_us:
         beat = beat._replace(interval_us=interval, due_us=now + interval)
     return membership.on_heartbeat_success(replace(state, beat=beat), response)
+
+
+def on_leave_response(
+    state: ClientState, consumer: Consumer, response: ConsumerGroupHeartbeatResponse, now: int
+) -> Step[ClientState]:
+    """Handle the response to a leaving heartbeat: the member has left, unless the error is fatal.
+
+    GROUP_ID_NOT_FOUND shows that there is nothing to leave.
+    """
+    error = response.error
+    if error in _LEFT or MemberState.FATAL not in TRANSITIONS[state.member.state]:
+        return Step(state)
+    if error in LOSES_COORDINATOR:
+        return mark_unknown(state, f"heartbeat answered {error.name}", now)
+    if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return Step(membership.throw_once(state, error))
+    return membership.on_fatal(state, consumer, error, response.error_message or "", now)
 
 
 def on_failure(state: ClientState, consumer: Consumer, number: int, now: int) -> Step[ClientState]:

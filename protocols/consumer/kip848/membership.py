@@ -111,7 +111,7 @@ def on_released(state: ClientState) -> Step[ClientState]:
     then = state.member.release
     member = state.member._replace(current=NO_ASSIGNMENT, release=ReleaseStage.DONE)
     state = replace(
-        state, member=member, assignment=(), awaiting=(), pending=frozenset(), offsets_asked=None
+        state, member=member, assignment=(), awaiting=(), pending=frozenset(), offsets_asked=()
     )
     rejoins = member.state in (MemberState.FENCED, MemberState.STALE)
     return join(state) if then is ReleaseStage.THEN_JOIN and rejoins else Step(state)
@@ -222,7 +222,7 @@ def begin_leaving(state: ClientState, epoch: int | None) -> Step[ClientState]:
 
 
 def _owning_nothing(state: ClientState) -> ClientState:
-    return replace(state, assignment=(), awaiting=(), pending=frozenset(), offsets_asked=None)
+    return replace(state, assignment=(), awaiting=(), pending=frozenset(), offsets_asked=())
 
 
 def discard_assignment(state: ClientState) -> Step[ClientState]:

@@ -5,6 +5,8 @@ Source: ``OffsetsRequestManager.updateFetchPositions``, ``OffsetFetchRequestStat
 
 from __future__ import annotations
 
+from functools import partial
+
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import ExceptionName, Failed
@@ -31,13 +33,28 @@ def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[C
     if consumer.positions.all_reading():
         return step
     missing = initializing(state, consumer)
-    asked = state.offsets_asked
-    if missing and (asked is None or asked.partitions != missing):
-        step = Step(replace(step.state, offsets_asked=OffsetsAsked(missing)), step.effects)
-        step = step.then(lambda s: send_due_fetch(s, consumer, now))
+    if missing:
+        step = step.then(lambda s: _request_committed(s, consumer, missing, now))
     return step.then(
         lambda s: on_reads(s, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
     )
+
+
+def _request_committed(
+    state: ClientState, consumer: Consumer, missing: tuple[TopicPartition, ...], now: int
+) -> Step[ClientState]:
+    """Let the poll event wait for the committed offsets of *missing*.
+
+    An unanswered OffsetFetch for the same partitions is reused. One for other partitions goes on
+    beside the new one: its offsets are applied to the partitions that still wait for one
+    (``OffsetsRequestManager.initWithCommittedOffsetsIfNeeded``).
+    """
+    assert state.slot is not None, "a poll event requests committed offsets"
+    state = replace(state, slot=state.slot._replace(awaits=missing))
+    if any(asked.partitions == missing for asked in state.offsets_asked):
+        return Step(state)
+    state = replace(state, offsets_asked=(*state.offsets_asked, OffsetsAsked(missing)))
+    return send_due_fetch(state, consumer, now)
 
 
 def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition, ...]:
@@ -47,15 +64,27 @@ def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition
 
 
 def is_settled(state: ClientState) -> bool:
-    """Return whether no OffsetFetch or ListOffsets is outstanding."""
-    return state.offsets_asked is None and not state.reads.listing
+    """Return whether the poll event waits for no OffsetFetch and no ListOffsets."""
+    awaits = state.slot.awaits if state.slot is not None else ()
+    unanswered = any(asked.partitions == awaits for asked in state.offsets_asked)
+    return not unanswered and not state.reads.listing
 
 
 def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the pending OffsetFetch with the current member epoch, if it may be sent now."""
-    asked = state.offsets_asked
-    if asked is None or asked.number is not None or not isinstance(state.coordinator, Known):
-        return Step(state)
+    """Send each pending OffsetFetch that may be sent now."""
+    step = Step(state)
+    if not isinstance(state.coordinator, Known):
+        return step
+    for asked in state.offsets_asked:
+        if asked.number is None:
+            step = step.then(partial(_send_or_wait, consumer=consumer, asked=asked, now=now))
+    return step
+
+
+def _send_or_wait(
+    state: ClientState, consumer: Consumer, asked: OffsetsAsked, now: int
+) -> Step[ClientState]:
+    """Send an OffsetFetch with the current member epoch, or wait for the end of its back-off."""
     if now < asked.retry_us:
         return Step(state, (SetTimer(OFFSETS, asked.retry_us),))
     member = state.member.epoch > 0
@@ -67,19 +96,33 @@ def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
         version=BY_TOPIC_ID,
     )
     sent = asked._replace(number=state.reads.next_correlation_id)
-    return ask(replace(state, offsets_asked=sent), consumer, Asked.OFFSETS, request, now)
+    return ask(_exchanged(state, asked, sent), consumer, Asked.OFFSETS, request, now)
+
+
+def _exchanged(
+    state: ClientState, asked: OffsetsAsked, after: OffsetsAsked | None
+) -> ClientState:
+    """Return the state with one OffsetFetch changed; with None: without it."""
+    kept = (after if each is asked else each for each in state.offsets_asked)
+    return replace(state, offsets_asked=tuple(each for each in kept if each is not None))
+
+
+def _in_flight(state: ClientState, number: int) -> OffsetsAsked | None:
+    """Return the OffsetFetch sent with correlation id *number*, if it is still wanted."""
+    return next((asked for asked in state.offsets_asked if asked.number == number), None)
 
 
 def on_fetch_response(
     state: ClientState, consumer: Consumer, number: int, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
     """Set positions to committed offsets; reset the positions that have none."""
-    if state.offsets_asked is None or state.offsets_asked.number != number:
+    asked = _in_flight(state, number)
+    if asked is None:
         return Step(state)
     error = offset_fetcher.fetch_error(response)
     if error is not ErrorCode.NONE:
         return on_fetch_failed(state, consumer, number, error, now)
-    state = replace(state, offsets_asked=None)
+    state = _exchanged(state, asked, None)
     step = on_reads(
         state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)
     )
@@ -106,18 +149,18 @@ def on_fetch_failed(
 
     A member with a stale epoch retries with its current one.
     """
-    asked = state.offsets_asked
-    if asked is None or asked.number != number:
+    asked = _in_flight(state, number)
+    if asked is None:
         return Step(state)
     stale = error is ErrorCode.STALE_MEMBER_EPOCH and state.member.epoch > 0
     if not stale and not error.retriable:
-        ended = replace(state, offsets_asked=None)
+        ended = _exchanged(state, asked, None)
         if not set(asked.partitions).intersection(initializing(state, consumer)):
             return Step(ended)
         return Step(_fail(ended, Failed(ExceptionName.KAFKA, error)))
     retry = now + backoff_us(consumer, "offsets", asked.attempt, now)
     again = OffsetsAsked(asked.partitions, None, asked.attempt + 1, retry)
-    state = replace(state, offsets_asked=again)
+    state = _exchanged(state, asked, again)
     if error in LOSES_COORDINATOR:
         return mark_unknown(state, f"OffsetFetch answered {error.name}", now)
     return Step(state)

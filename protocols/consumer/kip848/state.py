@@ -192,6 +192,9 @@ class Slot(NamedTuple):
     failed: Failed | None = None
     """The exception that the next poll throws for it."""
 
+    awaits: tuple[TopicPartition, ...] = ()
+    """The partitions for whose committed offsets it waits."""
+
 
 # -- the heartbeat ---------------------------------------------------------------------------------
 
@@ -234,6 +237,7 @@ class Asked(enum.Enum):
 
     HEARTBEAT = "ConsumerGroupHeartbeat"
     LEAVE = "ConsumerGroupHeartbeat of a member that leaves"
+    LEAVE_UNANSWERED = "the same after max.poll.interval.ms; its response is ignored"
     COMMIT = "OffsetCommit"
     OFFSETS = "OffsetFetch"
 
@@ -314,7 +318,9 @@ class ClientState:
     needed: tuple[Needed, ...] = ()
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     request_timer_us: int | None = None
-    offsets_asked: OffsetsAsked | None = None
+    offsets_asked: tuple[OffsetsAsked, ...] = ()
+    """The unanswered OffsetFetches, in the order in which they were requested."""
+
     reads: Reads = NOTHING_ASKED
     died: Failed | None = None
     """The fatal error that every poll throws."""

@@ -8,6 +8,8 @@ from emulator.conformance.prediction.contacts import (
     heartbeats,
     last_contact,
 )
+from emulator.conformance.prediction.faults import acts_of
+from emulator.conformance.prediction.noise import noise_of
 
 MOST_LATE_US = 20_000
 
@@ -48,3 +50,13 @@ def test_the_coordinator_says_how_often(capture):
 
     assert 1_000_000 == heartbeat_interval_us(answered, answered.traces[0])
     assert 1_000_000 == heartbeat_interval_us(own, own.traces[0])
+
+
+def test_the_next_heartbeat_of_a_paused_member_arrives_when_it_continues(capture):
+    """A killed member sends none; a paused one sends it late, and learns that it was removed."""
+    run = capture("pause-zombie-kip848/run-22")
+    stopped, continued = run.actions
+    held = next(act for act in acts_of(run, noise_of(run), None) if act.id == "next")
+
+    assert "ConsumerGroupHeartbeat" == held.message.kind
+    assert (continued.at_us, stopped.at_us) == (held.until, held.message.before)

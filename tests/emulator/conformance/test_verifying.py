@@ -30,6 +30,7 @@ CALM = [
     "coordinator-pause/run-3",
     "kip848-crash/run-1",
     "kip848-join/run-21",
+    "pause-zombie-kip848/run-22",
     "pause-zombie-range/run-21",
     "latest-increase-range/run-1",
     "nocommit-eager-join/run-1",

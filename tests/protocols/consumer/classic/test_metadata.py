@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
+
 from assignors.types import Subscription
 from protocols.messages import (
     JoinGroupRequest,
@@ -171,6 +173,25 @@ def test_racks_count_only_for_a_client_that_has_one():
         driver.racks = {"t": (("r1", "r2"),)}
 
         assert reason == rejoins(driver, AGE + 1_000)
+
+
+@pytest.mark.parametrize(
+    ("racks", "reason"),
+    [
+        (("r2", "r1", "r1"), None),
+        (("r1",), "cached metadata has changed"),
+        (("r1", "r2", "r3"), "cached metadata has changed"),
+    ],
+)
+def test_racks_of_a_partition_are_compared_as_a_set(racks, reason):
+    """The order of the replicas does not count, nor how many are in a rack."""
+    driver = leader({"t": 1}, client_rack="r1")
+    driver.racks = {"t": (("r1", "r2"),)}
+    rejoins(driver, AGE + 1_000)
+    lead(driver, 2)
+    driver.racks = {"t": (racks,)}
+
+    assert reason == rejoins(driver, AGE + 1_000)
 
 
 def test_a_restarted_static_leader_watches_although_it_assigns_nothing():

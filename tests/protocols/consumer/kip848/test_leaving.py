@@ -112,6 +112,55 @@ def test_a_fenced_member_that_unsubscribes_is_out(driver):
     assert [] == driver.pending(Beat)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [ErrorCode.INVALID_REQUEST, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.GROUP_MAX_SIZE_REACHED],
+)
+def test_a_fatal_error_for_the_leaving_heartbeat_is_fatal(error):
+    """The leave completes and no listener is called again, but the member can never rejoin."""
+    driver = manual()
+    driver.unsubscribe()
+    driver.refused(error)
+
+    assert Outside() == driver.returned[-1]
+    assert MemberState.FATAL is driver.member
+    assert [("revoked", (0, 1))] == driver.calls
+    assert error is driver.state.died.error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ],
+)
+def test_other_errors_for_the_leaving_heartbeat_complete_the_leave(error):
+    """The heartbeat is not sent again."""
+    driver = manual()
+    driver.unsubscribe()
+    driver.refused(error)
+
+    assert Outside() == driver.returned[-1]
+    assert MemberState.UNSUBSCRIBED is driver.member
+    driver.advance(60_000)
+    assert [] == driver.pending(Beat)
+
+
+def test_the_response_after_max_poll_interval_is_ignored():
+    """A member that left because the application did not poll joins again whatever it was sent."""
+    driver = manual(max_poll_interval_ms=1_000)
+    driver.advance(1_000)
+    assert MemberState.STALE is driver.member
+    driver.refused(ErrorCode.INVALID_REQUEST)
+
+    assert MemberState.STALE is driver.member
+
+
 # -- close -------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from protocols.facts import EpochOpened
 from protocols.messages import (
+    FetchedOffset,
     FetchRequest,
     ListedOffset,
     ListOffsetsRequest,
@@ -144,3 +145,52 @@ def test_retained_partitions_go_on_being_read_meanwhile():
     driver.records({0: 3})
 
     assert 3 == driver.poll(100)[0].next_offset
+
+
+# -- several requests ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def twice() -> ClientDriver:
+    """A member that is assigned partition 1 while it waits for the offset of partition 0."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.joining()
+    driver.reconcile(2, 0)
+    driver.beaten()
+    driver.poll()
+    driver.beat_due()
+    driver.beaten(3, 0, 1)
+    driver.poll()
+    driver.poll()
+    driver.poll()
+    return driver
+
+
+def fetches(driver: ClientDriver) -> list[list[int]]:
+    """Return the partitions of each unanswered OffsetFetch."""
+    sent = (each.message for each in driver.pending(OffsetFetchRequest))
+    return [[tp.partition for tp in request.partitions] for request in sent]
+
+
+def respond(driver: ClientDriver, committed: dict[int, int]) -> None:
+    """Answer the oldest OffsetFetch."""
+    request = driver.pending(OffsetFetchRequest)[0].message
+    found = tuple(FetchedOffset(tp, committed[tp.partition]) for tp in request.partitions)
+    driver.answer(OffsetFetchRequest, OffsetFetchResponse(offsets=found))
+
+
+def test_a_changed_set_of_partitions_is_requested_beside_the_first(twice):
+    """The earlier request goes on; polls with the same set reuse the later one."""
+    twice.poll()
+
+    assert [[0], [0, 1]] == fetches(twice)
+
+
+def test_the_earlier_response_still_gives_positions(twice):
+    """Its offsets are applied to the partitions that wait for one."""
+    respond(twice, {0: 5})
+
+    assert {0: 5} == twice.positions()
+    assert [[0, 1]] == fetches(twice)
+    respond(twice, {0: 7, 1: 6})
+    assert {0: 5, 1: 6} == twice.positions()
