@@ -99,9 +99,7 @@ def _send_or_wait(
     return ask(_exchanged(state, asked, sent), consumer, Asked.OFFSETS, request, now)
 
 
-def _exchanged(
-    state: ClientState, asked: OffsetsAsked, after: OffsetsAsked | None
-) -> ClientState:
+def _exchanged(state: ClientState, asked: OffsetsAsked, after: OffsetsAsked | None) -> ClientState:
     """Return the state with one OffsetFetch changed; with None: without it."""
     kept = (after if each is asked else each for each in state.offsets_asked)
     return replace(state, offsets_asked=tuple(each for each in kept if each is not None))
