@@ -199,9 +199,13 @@ class Positions:
             and tp.topic not in recreated
         }
         self._leaders = {**leaders, **newer} if newer else leaders
+        moved = False
         for tp, reading in self.readings.items():
-            reading.leader = self.leader(tp).leader
-        self._group_by_leader()
+            leader = self.leader(tp).leader
+            moved = moved or reading.leader != leader
+            reading.leader = leader
+        if moved:
+            self._group_by_leader()
         self.behind = True
 
     def follow_leaders(self) -> None:

@@ -10,7 +10,10 @@ import pytest
 
 from emulator.world.build import play
 from emulator.world.kernel import Kernel
+from emulator.world.periods import search
+from emulator.world.periods.state import state_of
 from emulator.world.run import Replay
+from protocols.consumer.classic.rejoin import RETRY
 
 from .both_ways import Played, hold_both_ways, play_whole, scenario_from
 from .periodic_worlds import how_played, periodic_world
@@ -54,6 +57,15 @@ BROKERS = (
     "log.roll.ms",
     "offsets.topic.num.partitions",
 )
+
+
+def test_a_client_that_reads_all_its_partitions_retries_nothing():
+    """The timer of its first requests would make one period differ from the next."""
+    with patch.object(search, "state_of", wraps=search.state_of) as looks:
+        hold_both_ways(steady(run_for="4s"))
+        states = [state_of(*call.args) for call in looks.call_args_list[-1:]]
+
+    assert [] == [timers for state in states for timers in state.timers if RETRY in timers]
 
 
 def slow(fault: dict) -> dict:

@@ -42,7 +42,7 @@ from protocols.consumer.classic.state import (
 from protocols.consumer.fetching import Handed
 from protocols.consumer.reader import MS, NEVER
 from protocols.facts import CommitKind
-from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
+from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
 
@@ -374,7 +374,10 @@ class Client:
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
-        """Store the state of a step; update the data plane if the assignment changed."""
+        """Store the state of a step; update the data plane if the assignment changed.
+
+        A client that has become calm retries nothing.
+        """
         before, after = self.state, step.state
         if after is before:
             return step.effects
@@ -384,8 +387,10 @@ class Client:
             fetcher.assign(after.assignment)
             fetcher.pending = frozenset()
         fetcher.revoking = after.revoking
-        self._calm = duties.calm(after, self.consumer)
+        was_calm, self._calm = self._calm, duties.calm(after, self.consumer)
         self._awaits_round = duties.awaits_round(after, self.consumer)
+        if self._calm and not was_calm:
+            return (*step.effects, CancelTimer(rejoin.RETRY))
         return step.effects
 
     def check(self) -> None:

@@ -127,6 +127,21 @@ def test_a_leader_without_an_epoch_is_followed_unasked():
     assert positions.all_reading()
 
 
+def test_metadata_without_news_keep_the_order_of_fetches():
+    """Brokers are asked in the order in which they were first, until a leader changes."""
+    leaders = {tp(0): led(1), tp(1): led(2), tp(2): led(1)}
+    positions = Positions()
+    positions.update_leaders(leaders)
+    positions.assign(map(tp, (0, 1, 2)))
+    positions.move_to_end(positions.readings[tp(0)])
+
+    positions.update_leaders(dict(leaders))
+    assert [1, 2] == list(positions.by_leader)
+
+    positions.update_leaders({**leaders, tp(2): led(2, 1)})
+    assert [2, 1] == list(positions.by_leader)
+
+
 def test_positions_are_compared_with_metadata_only_when_poll_looks():
     """Until then they are valid, and committed."""
     positions = reading({0: 8}, epoch=0)
