@@ -84,8 +84,12 @@ def idle_until_us(state: ClientState, consumer: Consumer) -> int:
     return wait_until_us(state, consumer, round_due_us(state, consumer))
 
 
-def wait_until_us(state: ClientState, consumer: Consumer, until: int) -> int:
-    """Return when (us) the poll loop of a client that is not calm runs next, at most *until*."""
+def wait_until_us(
+    state: ClientState, consumer: Consumer, until: int, *, is_calm: bool = False
+) -> int:
+    """Return when (us) the poll loop runs next, at most *until*."""
+    if is_calm:
+        return min(until, due_us(state, consumer))
     if state.beat is not None:
         until = min(until, state.beat.due_us)
     commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
@@ -107,3 +111,12 @@ def may_collect(state: ClientState, consumer: Consumer) -> bool:
 def without_subscription(state: ClientState) -> bool:
     """Return whether nothing is subscribed (after unsubscribe)."""
     return state.rejoin is None and state.membership is Membership.UNJOINED
+
+
+def check(state: ClientState, consumer: Consumer, *, is_in_poll: bool) -> None:
+    """Assert the invariants of a client; *is_in_poll*: whether a poll waits."""
+    assert set(consumer.positions.assigned) == set(state.assignment)
+    assert not is_in_poll or isinstance(state.app, Outside)
+    assert len(set(state.assignment)) == len(state.assignment)
+    for number in state.in_flight:
+        assert number < state.reads.next_correlation_id

@@ -40,7 +40,7 @@ from protocols.consumer.classic.state import (
     Resume,
 )
 from protocols.consumer.fetching import Handed
-from protocols.consumer.reader import MS, NEVER
+from protocols.consumer.reader import MS, NEVER, Reads
 from protocols.facts import CommitKind
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -323,7 +323,7 @@ class Client:
                 return effects + self._again(now)
             handed = fetcher.collect(self.consumer.settings.max_poll_records)
         if not handed and self.state.reads.out_of_range:
-            thrown = self._become(self._off_its_log())
+            thrown = self._become(requests.on_reads(self.state, self._throw_out_of_range))
             if thrown:
                 self._poll_until = None
                 return effects + thrown
@@ -339,23 +339,17 @@ class Client:
         ready_us = fetcher.next_ready_us(now)
         if ready_us is not None:
             until = min(until, ready_us)
-        return (*sends, SetTimer(POLL, self._wait_until(until)))
+        until = duties.wait_until_us(self.state, self.consumer, until, is_calm=self._calm)
+        return (*sends, SetTimer(POLL, until))
 
-    def _off_its_log(self) -> Step[ClientState]:
-        return requests.on_reads(
-            self.state, lambda reads: offset_fetcher.throw_out_of_range(reads, self.consumer)
-        )
+    def _throw_out_of_range(self, reads: Reads) -> Step[Reads]:
+        return offset_fetcher.throw_out_of_range(reads, self.consumer)
 
     def _again(self, now: int) -> tuple[Effect, ...]:
         """Run the poll loop once more, because a response changed the state."""
         if self._poll_until is None:
             return ()
         return self._turn(now)
-
-    def _wait_until(self, until: int) -> int:
-        if self._calm:
-            return min(until, duties.due_us(self.state, self.consumer))
-        return duties.wait_until_us(self.state, self.consumer, until)
 
     # -- applying a step -------------------------------------------------------------------------
 
@@ -395,10 +389,5 @@ class Client:
 
     def check(self) -> None:
         """Assert the invariants (in tests, and in debug runs of the world)."""
-        state = self.state
         self.consumer.fetcher.check()
-        assert set(self.consumer.positions.assigned) == set(state.assignment)
-        assert self._poll_until is None or isinstance(state.app, Outside)
-        assert len(set(state.assignment)) == len(state.assignment)
-        for number in state.in_flight:
-            assert number < state.reads.next_correlation_id
+        duties.check(self.state, self.consumer, is_in_poll=self._poll_until is not None)
