@@ -31,7 +31,7 @@ from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.folded_time import FoldedShare
 from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
-from emulator.world.kernel import Moment, Rank
+from emulator.world.kernel import MOST_BY_A_PARTY, Moment, Rank
 from emulator.world.router import Router
 from emulator.world.run import NOTHING_REPLAYED, Replay, Run, Sink, new_run
 from emulator.world.world import World
@@ -86,11 +86,20 @@ def play(  # noqa: PLR0913  one keyword an option
     samples.begin()
     if run.skipping and settled is None:
         _skip_periods(world, samples)
+    _know_parties(run)
     run.kernel.run(scenario.run_for)
     write_missed_faults()
     _end(world)
     _keep_logs(world)
     return Outcome(run.recorder.digest, run.kernel.scheduled, run.folded.result())
+
+
+def _know_parties(run: Run) -> None:
+    """Name the consumers to the kernel, which stops a run whose clock stands still."""
+    names = [member.name for group in run.scenario.group for member in group.members]
+    parties = len(names) + sum(topic.partitions for topic in run.scenario.topic)
+    run.kernel.names = names
+    run.kernel.most_at_an_instant += MOST_BY_A_PARTY * parties
 
 
 def build(run: Run) -> World:

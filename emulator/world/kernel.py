@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import gc
 import heapq
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -32,6 +32,18 @@ class Rank(enum.IntEnum):
     APPLICATION = 7 * _WHO_LIMIT
     SAMPLE = 8 * _WHO_LIMIT
 
+
+CHECKED_EVERY = 1 << 14
+"""Events between two checks that the clock advances."""
+
+MOST_AT_AN_INSTANT = 1 << 15
+"""Events at one instant after which a run is stopped, besides those that each party may make."""
+
+MOST_BY_A_PARTY = 200
+"""The same for each consumer and each partition: all of them may be disturbed at one instant."""
+
+NAMED_AFTER = 2_000
+"""Events that are counted by party when the clock stands still."""
 
 ALLOCATIONS_BETWEEN_COLLECTIONS = 50_000
 
@@ -60,6 +72,13 @@ class Kernel:
     def __init__(self) -> None:
         self.env = simpy.Environment(initial_time=0)
         self.scheduled = 0
+        self.most_at_an_instant = MOST_AT_AN_INSTANT
+        self.names: Sequence[str] = ()
+        """The consumers by index, for the error of a clock that stands still."""
+
+        self._checked_us = -1
+        self._since = 0
+        """The number of events scheduled when the clock was first seen at that instant."""
 
     @property
     def now(self) -> int:
@@ -75,9 +94,34 @@ class Kernel:
         """Schedule as :meth:`at` does, with an order that :func:`order_of` returned before."""
         env: Any = self.env
         self.scheduled += 1
+        if not self.scheduled % CHECKED_EVERY:
+            self._check_advance()
         moment = Moment(action)
         heapq.heappush(env._queue, (when_us, order, next(env._eid), moment))  # noqa: SLF001 (as Environment.schedule)
         return moment
+
+    def _check_advance(self) -> None:
+        """Begin to count who makes events if there are too many at one instant."""
+        if self.now != self._checked_us:
+            self._checked_us, self._since = self.now, self.scheduled
+        elif self.scheduled - self._since > self.most_at_an_instant:
+            from emulator.world.stalled_clock import Made  # noqa: PLC0415  hardly any run needs it
+
+            self._made = Made()
+            self.push = self._count_push  # type: ignore[method-assign]
+
+    def _count_push(self, when_us: int, order: Any, action: Callable[[Any], None]) -> Moment:
+        """Schedule as :meth:`push` does; raise StalledClockError after some events at one instant."""
+        if self.now != self._checked_us:
+            del self.push  # the clock advances: schedule without counting again
+            return self.push(when_us, order, action)
+        self._made[Rank(order // _WHO_LIMIT * _WHO_LIMIT).name, order % _WHO_LIMIT] += 1
+        if self._made.total() > NAMED_AFTER:
+            from emulator.world.stalled_clock import StalledClockError  # noqa: PLC0415
+
+            events = self.scheduled - self._since
+            raise StalledClockError(self.now, events, self._made, self.names)
+        return type(self).push(self, when_us, order, action)
 
     # -- skipping periods --------------------------------------------------------------------------
 
