@@ -1,32 +1,27 @@
-"""The README and the tour show what the commands print."""
+"""The README and the pages of ``docs/`` show what the commands print."""
 
 from __future__ import annotations
 
 import doctest
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
-
 import emulator
-from emulator.cli.main import app
+from docs.pages.shown import examples, excerpt, output, shown_pages
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-CONSOLE = re.compile(r"^```console\n\$ rebalance (.*)\n((?s:.*?))^```$", re.MULTILINE)
-
 SHOWN = [
-    shown
-    for name in ("README.md", "docs/start/tour.md")
-    for shown in CONSOLE.findall((ROOT / name).read_text(encoding="utf-8"))
+    (page.relative_to(ROOT), command, printed)
+    for page in shown_pages()
+    for command, printed in examples(page.read_text(encoding="utf-8"))
 ]
-"""Commands, and what they print."""
+"""Commands of each page, and what they print."""
 
 LINKS = [
     (page.relative_to(ROOT), link)
@@ -35,26 +30,22 @@ LINKS = [
 ]
 
 
-def in_its_time(command: str, printed: str) -> Any:
-    """Leave a command that plays many runs to the long tests."""
-    marks = [pytest.mark.long] if "--seeds" in command else []
-    return pytest.param(command, printed, id=command, marks=marks)
+def in_its_time(page: Path, command: str, printed: str) -> Any:
+    """Leave commands that play many runs, and the pages with many commands, to the long tests."""
+    often = "--seeds" in command or page.parent.name in {"incidents", "explanation"}
+    return pytest.param(command, printed, id=command, marks=[pytest.mark.long] if often else [])
 
 
 @pytest.mark.parametrize(("command", "printed"), [in_its_time(*shown) for shown in SHOWN])
-def test_a_command_prints_what_is_shown(command, printed, monkeypatch):
+def test_a_command_prints_what_is_shown(command, printed):
     """Line by line, and ends well."""
-    monkeypatch.chdir(ROOT)
-    answer = CliRunner().invoke(app, shlex.split(command))
-
-    assert answer.exit_code == 0
-    assert printed.splitlines() == answer.stdout.rstrip().splitlines()
+    assert printed.splitlines() == excerpt(output(command), printed).splitlines()
 
 
 def test_commands_are_shown():
-    """The first one runs the main job's scenario."""
-    assert len(SHOWN) >= 4
-    assert SHOWN[0][0] == "run deploy-kills-in-mid-batch"
+    """The first one runs the main job's scenario; each family of incidents shows two or more."""
+    assert SHOWN[0][1] == "run deploy-kills-in-mid-batch"
+    assert sum(page.parent.name == "incidents" for page, *_ in SHOWN) >= 35
 
 
 def test_the_scenario_shown_keeps_its_expectations():

@@ -1,8 +1,12 @@
-"""Print the pages into ``docs/``: ``python -m docs.pages``."""
+"""Print the pages into ``docs/``, and refresh the examples of the others.
+
+``python -m docs.pages`` does it for all, ``python -m docs.pages NAME…`` for pages with these names.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
+from collections.abc import Sequence
 
 from docs.pages.advice import advice_page
 from docs.pages.causes import causes_page
@@ -13,8 +17,9 @@ from docs.pages.events import events_page
 from docs.pages.metrics import metrics_page
 from docs.pages.published import published_page
 from docs.pages.scenario_files import scenario_files_page
+from docs.pages.shown import ROOT, refreshed, shown_pages
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 PAGES = {
     "reference/advice.md": advice_page,
@@ -32,6 +37,20 @@ PLAYED = {
 }
 """Pages with tables that are played for them: some dozen runs each."""
 
-if __name__ == "__main__":
+
+def print_pages(names: Sequence[str]) -> None:
+    """Write the pages whose path contains one of the names; without names all."""
+
+    def wanted(path: str) -> bool:
+        return not names or any(name in path for name in names)
+
     for name, page in (PAGES | PLAYED).items():
-        (DOCS / name).write_text(page(), encoding="utf-8")
+        if wanted(name):
+            (DOCS / name).write_text(page(), encoding="utf-8")
+    for path in shown_pages():
+        if wanted(str(path.relative_to(ROOT))):
+            path.write_text(refreshed(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    print_pages(sys.argv[1:])

@@ -36,7 +36,8 @@ SUBJECTS: Mapping[Family, str] = {
 
 _NAMES: Mapping[Family, str] = {
     Family.MEMBERS: """
-        heartbeats-stop k1-instance-id-reused kip848-join-answer-lost kip848-member-crashes
+        g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused kip848-join-answer-lost
+        kip848-member-crashes q2-members-start-one-by-one
         kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
         m1-session-timeout member-crashes member-joins
     """,
@@ -57,7 +58,7 @@ _NAMES: Mapping[Family, str] = {
     """,
     Family.REBALANCES: """
         eager-repeats-kept kip848-assign-listener-throws kip848-revoke-listener-throws
-        kip848-slow-handover
+        kip848-slow-handover r3-many-small-topics
     """,
     Family.OFFSETS: """
         i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch

@@ -1,0 +1,77 @@
+"""Commands that pages show, and what they print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from contextlib import chdir
+from itertools import groupby
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from emulator.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+
+SHOWN_IN = ("README.md", "docs/start/*.md", "docs/incidents/*.md", "docs/explanation/trust.md")
+"""Pages whose examples show what their commands print."""
+
+LEFT_OUT = "[...]"
+"""Stands for paragraphs of the output that a page leaves out."""
+
+_CONSOLE = re.compile(r"^(```console\n\$ rebalance )(.*)\n((?s:.*?))^```$", re.MULTILINE)
+_SECTION = re.compile(r"What happened|Reprocessed|Lost|Hints|Expectations|Figures|Causes|\|")
+
+
+def shown_pages() -> list[Path]:
+    """Return the pages that show what commands print."""
+    return [page for pattern in SHOWN_IN for page in sorted(ROOT.glob(pattern))]
+
+
+def examples(text: str) -> list[tuple[str, str]]:
+    """Return the commands of a page, without ``rebalance``, each with its output as shown."""
+    return [(command, printed.rstrip("\n")) for _, command, printed in _CONSOLE.findall(text)]
+
+
+def refreshed(text: str) -> str:
+    """Return a page with what its commands print now."""
+
+    def example(match: re.Match[str]) -> str:
+        begin, command, shown = match.groups()
+        return f"{begin}{command}\n{excerpt(output(command), shown)}\n```"
+
+    return _CONSOLE.sub(example, text)
+
+
+def output(command: str) -> str:
+    """Run a command and return its standard output; raises if its exit status is not 0."""
+    with chdir(ROOT):
+        done = CliRunner(env={"COLUMNS": "100"}).invoke(app, shlex.split(command))
+    if done.exit_code:
+        raise RuntimeError(f"rebalance {command}: status {done.exit_code}\n{done.output}")
+    return "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines())
+
+
+def excerpt(printed: str, shown: str) -> str:
+    """Return the paragraphs of an output that an example shows.
+
+    All of them, unless the example has ``[...]``: then those before the first section, and the
+    sections that it names.
+    """
+    if LEFT_OUT not in shown.split("\n"):
+        return printed
+    wanted = {_name(paragraph) for paragraph in shown.split("\n\n")} - {""}
+    paragraphs = printed.split("\n\n")
+    begin = next((i for i, each in enumerate(paragraphs) if _name(each)), len(paragraphs))
+    kept = [
+        each if i < begin or _name(each) in wanted else LEFT_OUT
+        for i, each in enumerate(paragraphs)
+    ]
+    return "\n\n".join(each for each, _ in groupby(kept))
+
+
+def _name(paragraph: str) -> str:
+    """Return the name of a section; empty: it is not the begin of a section."""
+    match = _SECTION.match(paragraph)
+    return match[0] if match else ""
