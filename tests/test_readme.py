@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import emulator
 from docs.pages.shown import examples, excerpt, output, shown_pages
 

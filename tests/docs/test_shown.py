@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from docs.pages.shown import examples, excerpt
 
-PRINTED = "a crash | seed 0\n\n5 records\n\nWhat happened\n  crash\n\nHints\n  - none\n\nFigures\n  lag 3"
+PRINTED = (
+    "a crash | seed 0\n\n5 records\n\nWhat happened\n  crash\n\nHints\n  - none\n\nFigures\n  lag 3"
+)
 
 
 def test_an_example_shows_everything():
