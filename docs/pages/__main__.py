@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from docs.pages.advice import advice_page
 from docs.pages.causes import causes_page
 from docs.pages.classic_verdicts import classic_verdicts_page
+from docs.pages.conformance import conformance_page
 from docs.pages.consumer_protocol import consumer_protocol_page
 from docs.pages.coordinator_failures import coordinator_failures_page
 from docs.pages.events import events_page
@@ -25,6 +26,7 @@ PAGES = {
     "reference/advice.md": advice_page,
     "reference/causes.md": causes_page,
     "reference/classic-verdicts.md": classic_verdicts_page,
+    "reference/conformance.md": conformance_page,
     "reference/events.md": events_page,
     "reference/metrics.md": metrics_page,
     "reference/scenario-files.md": scenario_files_page,

@@ -42,7 +42,8 @@ class Migration(ConsumerGroupDriver):
     def join_classic(self, client: str, *numbers: int, **more: Any) -> Call:
         """Join with an id if the client has one; it says it owns *numbers*."""
         names = more.pop("names", ("cooperative-sticky",))
-        asked = Subscription(topics=("t",), owned_partitions=some(*numbers))
+        topics = more.pop("topics", ("t",))
+        asked = Subscription(topics=topics, owned_partitions=some(*numbers))
         request = JoinGroupRequest(
             group_id=GROUP,
             session_timeout_ms=10_000,

@@ -99,6 +99,20 @@ def test_with_a_target_that_is_behind_the_group_rebalances():
     assert epoch + 1 == second.answer.generation_id
 
 
+def test_a_member_without_a_target_has_no_assignment():
+    """It joined within the assignment interval; the classic group rebalances."""
+    it = Migration(group_consumer_assignment_interval_ms=60_000)
+    it.join(OLD, instance="i")
+    it.enter("x")
+    assert it.ids["x"] not in it.group.targets
+    it.beat(OLD, TEMPORARY_LEAVE_EPOCH, instance="i")
+
+    it.join_classic(NEW, group_instance_id="i")
+
+    assert (True, State.PREPARING_REBALANCE) == (it.is_classic, it.classic.state)
+    assert {it.ids["x"], it.ids[NEW]} == set(it.classic.members)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
