@@ -15,9 +15,11 @@ from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import CommitPolicy, Group, Scenario, mean_us
 from emulator.scenario.resolution import (
+    Load,
     broker_settings,
     commit_policy,
     consumer_settings,
+    loads_of,
     settings_in_force,
     work_of,
 )
@@ -35,13 +37,14 @@ def subject_of(loaded: LoadedScenario) -> Subject:
     """Return the description of a scenario."""
     scenario = loaded.scenario
     brokers = broker_settings(scenario.cluster)
+    loads = {load.group: load for load in loads_of(scenario)}
     return Subject(
         name=quote(loaded.name),
         options="".join(f" --set {quote(override)}" for override in loaded.overrides),
         title=scenario.title,
         kafka=KAFKA,
         run_for=_length(scenario),
-        groups=tuple(_facts(group, brokers) for group in scenario.group),
+        groups=tuple(_facts(group, brokers, loads.get(group.id)) for group in scenario.group),
         broker_settings=settings_in_force(brokers),
         retentions={
             topic.name: format_duration(topic.retention)
@@ -83,7 +86,8 @@ def clock_of(scenario: Scenario) -> Callable[[int], str] | None:
     return lambda at_us: (start + timedelta(microseconds=at_us)).isoformat()
 
 
-def _facts(group: Group, brokers: BrokerSettings) -> GroupFacts:
+def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFacts:
+    work = {member.name: mean_us(work_of(group, member)) for member in group.members}
     first = group.members[0]
     settings = consumer_settings(group, first)
     assignors = make_assignors(settings, first)
@@ -102,7 +106,10 @@ def _facts(group: Group, brokers: BrokerSettings) -> GroupFacts:
         shared=not all(map(is_exclusive, assignors)),
         commits=_describe_commits(policy, settings.auto_commit_interval_ms),
         commit_kinds=frozenset(_commit_kinds(policy)),
-        work_us=max(mean_us(work_of(group, member)) for member in group.members),
+        work_us=max(work.values()),
+        work_by_member=work,
+        arrival_per_s=0.0 if load is None else load.arrival,
+        capacity_per_s=0.0 if load is None else load.capacity,
         settings=_in_force(settings, brokers),
     )
 

@@ -18,8 +18,7 @@ sentences in `docs/pages/consumer_protocol.py`, not this page. Each table is tha
 processed more than once, *lost* records that were committed or skipped but never processed,
 *dropped out* consumers that lost their membership, *removed* members that the coordinator removed;
 *downtime* is the longest time in which one partition had no active owner, *peak lag* the maximum of
-unprocessed records. In rows of the consumer protocol *downtime* includes the time in which the group
-forms, up to two heartbeat intervals.
+unprocessed records. The start-up of a group is not included.
 
 The Java consumer of this protocol (KIP-848) has two threads. The *background thread* owns the network
 and the membership; the *application thread* is in `poll()`, in the handler or in the listener. The

@@ -25,7 +25,7 @@ given number of seeds, with minimum and maximum in brackets where seeds differ.
 | set-up | published | emulated | why they differ |
 |---|---|---|---|
 | 900 partitions added, classic | 103 s | {published-partitions-added|classic, range|downtime_max_s} s | the age of the leader's metadata, 0 to 5 min |
-| 900 partitions added, KIP-848 | 5 s | {published-partitions-added|consumer|downtime_max_s} s | no difference: one heartbeat interval of the brokers |
+| 900 partitions added, KIP-848 | 5 s | {published-partitions-added|consumer|downtime_max_s} s | no difference: up to one heartbeat interval of the brokers |
 | closed without LeaveGroup | 45 to 48 s | {published-leave-on-close|no LeaveGroup|downtime_max_s} s | no difference: the session timeout |
 | closed with LeaveGroup | 100 ms | {published-leave-on-close|LeaveGroup|downtime_max_s} s | members notice a rebalance at their next heartbeat, every 3 s |
 | a pod killed, session of 10 s | 10 s | {b2-stop-without-leaving|killed|downtime_max_s} s | no difference |
@@ -40,7 +40,7 @@ the client and its settings are not given. `published-partitions-added`, 3 seeds
 
 {published-partitions-added}
 
-- The 5 s are reproduced. The coordinator finds new partitions at the next heartbeat of any member,
+- The 5 s are the longest wait that is possible. The coordinator finds new partitions at the next heartbeat of any member,
   and each member gets its assignment at its own next heartbeat: `group.consumer.heartbeat.interval.ms`, 5 s.
 - The 103 s are one sample of a wide range. The leader of a classic group finds partitions when it
   refreshes its metadata, every `metadata.max.age.ms`, and triggers the rebalance only then, which
@@ -64,8 +64,7 @@ static members represent a `close()` that does not leave:
   Heartbeats every 100 ms reproduce the published figure. It therefore fits an application with such
   a heartbeat interval, or a measurement that starts when the others have noticed the rebalance.
 - Under the consumer protocol brokers set the heartbeat interval, by default 5 s, and a partition
-  waits for the next heartbeat of its new owner. (The idle time of a member is here, and in the
-  tables below, from the start of the group: a joining member waits for the others' heartbeats.)
+  waits for the next heartbeat of its new owner.
 
 ## Pods that are killed
 

@@ -80,6 +80,18 @@ VALUES = (
         "time without an owner that processes, summed over partitions",
     ),
     Metric("downtime_max_s", "s", "the longest such time of one partition"),
+    Metric(
+        "start_up_max_s",
+        "s",
+        "from the start of a group's first consumer until each partition had an owner; not part of "
+        "downtime; the slowest group",
+    ),
+    Metric(
+        "first_record_max_s",
+        "s",
+        "from the start of a group's first consumer to the first record that the group begins; the "
+        "slowest group; if nothing was processed it has no value",
+    ),
     Metric("member_idle_total_s", "member-s", "time of running consumers without a partition"),
     Metric("member_idle_max_s", "s", "the longest such time of one member"),
     Metric(
@@ -105,8 +117,8 @@ VALUES = (
     Metric(
         "takeover_last_s",
         "s",
-        "from a fault to the last partition taken over; the slowest fault; without a takeover it "
-        "has no value",
+        "from a fault until the next owner of its last partition processes a record, or loses the "
+        "partition before that; the slowest fault; without a takeover it has no value",
     ),
     Metric("overlap_s", "partition-s", "time with two or more owners that process"),
     Metric("overlap_records", "records", "processed meanwhile by owners other than the newest"),
@@ -139,6 +151,12 @@ VALUES = (
     Metric(
         "lag_unrecovered", "count", "faults whose lag was still above its previous level at the end"
     ),
+    Metric(
+        "lag_drain_max_s",
+        "s",
+        "from the highest processed lag of a group to a tenth of it, with or without a fault; the "
+        "slowest group; if lag was not drained it has no value",
+    ),
     Metric("requests", "count", "received by brokers"),
     Metric("requests_per_s", "1/s", "average over the run"),
     Metric("log_records", "count", "appended to the offsets log"),
@@ -162,7 +180,12 @@ VALUES = (
     Metric("member_hours", "h", "running time of processes"),
 )
 
-WITHOUT_VALUE = dict.fromkeys(("takeover_first_s", "takeover_last_s"), "nothing was taken over")
+WITHOUT_VALUE = {
+    "takeover_first_s": "nothing was taken over",
+    "takeover_last_s": "nothing was taken over",
+    "first_record_max_s": "nothing was processed",
+    "lag_drain_max_s": "lag was not drained",
+}
 """Metrics that may have no value, and what that means."""
 
 TABLES = (
@@ -184,6 +207,7 @@ TABLES = (
     Metric("rebalances.by_reason", "count", "by the coordinator's reason, without ids"),
     Metric("downtime.by_partition", "s", "time without an owner that processes"),
     Metric("member_idle.by_member", "s", "time of a running consumer without a partition"),
+    Metric("processed.by_member", "records", "completed processings, reprocessing included"),
     Metric("unreadable.by_partition", "s", "time without new readable records, because of brokers"),
     Metric(
         "commits_unavailable.by_group",
@@ -208,6 +232,16 @@ LISTINGS = (
         "without_owner",
         "rows",
         "each partition that had no owner that processes at the end: since when",
+    ),
+    Metric(
+        "hot_partitions",
+        "rows",
+        "each partition that gets more than twice the records of an average other one of its group",
+    ),
+    Metric(
+        "backlogs",
+        "rows",
+        "each group with lag: its highest processed lag, and when it was drained",
     ),
     Metric("log_sizes", "rows", "each offsets partition over time: bytes, records, segments"),
     Metric("lag_recoveries", "rows", "each fault after which lag rose: time until lag recovery"),

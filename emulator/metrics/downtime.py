@@ -1,31 +1,29 @@
-"""Measure downtime, overlap, idle members, and unavailability because of brokers.
+"""Measure downtime, overlap, start-up, and idle members.
 
 *Downtime* is time without a working owner, *overlap* is time with two or more. A working owner is a
-consumer with an open epoch whose process runs and is not paused. Measurement begins when the group
-first became stable (for a partition that came later: when it was created, or its topic was first
-subscribed to) and ends with the run, or when no member of the group subscribes to its topic any
-more.
+consumer with an open epoch whose process runs and is not paused. Measurement ends with the run, or
+when no member of the group subscribes to the partition's topic any more.
 
-A partition is *unreadable* while its high watermark cannot advance: its leader is down, or an
-in-sync replica is down that the leader has not removed from the ISR yet. *Commits are unavailable*
-to a group while that holds for its offsets partition, or while no coordinator has loaded it. Owners
-keep their partitions meanwhile, so this is not downtime; the time that consumers need to recover
-afterwards is not included either.
+The *start-up* of a group is not downtime. It lasts until the group is first stable with the consumers
+that were started by then (:class:`StartUp`), and for each partition until its first owner after that;
+it ends with the first fault. So the downtime of a partition that never has an owner begins when the
+group is first stable. The downtime of a partition that came later begins when it was created, or
+when its topic was first subscribed to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.metrics.readings import (
     Handler,
     Key,
     Reading,
     Row,
+    Stopwatch,
     in_seconds,
     longest,
     named,
@@ -34,35 +32,14 @@ from emulator.metrics.readings import (
 
 
 @dataclass(slots=True)
-class Stopwatch:
-    """The total and longest duration of a recurring condition."""
-
-    since_us: int | None = None
-    """Start of the current occurrence; None: the condition does not hold."""
-
-    total_us: int = 0
-    longest_us: int = 0
-
-    def begin(self, at_us: int) -> None:
-        """Begin the condition, unless it holds already."""
-        if self.since_us is None:
-            self.since_us = at_us
-
-    def end(self, at_us: int) -> None:
-        """End the condition, if it holds."""
-        if self.since_us is not None:
-            lasted = at_us - self.since_us
-            self.since_us = None
-            self.total_us += lasted
-            self.longest_us = max(self.longest_us, lasted)
-
-
-@dataclass(slots=True)
 class PartitionState:
     """One partition: its owners in the order of their epochs, and how many of them work."""
 
     owners: list[str] = field(default_factory=list)
     working: int = 0
+    starting: bool = False
+    """Whether its start-up lasts: it existed when its group started, and had no owner since."""
+
     unowned: Stopwatch = field(default_factory=Stopwatch)
     overlap: Stopwatch = field(default_factory=Stopwatch)
 
@@ -93,8 +70,43 @@ class Process:
     idle: Stopwatch = field(default_factory=Stopwatch)
 
 
+@dataclass(slots=True)
+class StartUp:
+    """The start-up of one group.
+
+    Under the consumer protocol the first member is a stable group by itself, with all partitions:
+    the joins of consumers that had been started by then still belong to the start-up.
+    """
+
+    began_us: int = 0
+    """The start of its first consumer."""
+
+    expected: set[str] = field(default_factory=set)
+    """Consumers that were started before the group was first stable, and have not joined."""
+
+    measured_from_us: int | None = None
+    """When the group first had an owner or was first stable; then when its start-up was complete."""
+
+    stable: bool = False
+    forming: bool = False
+    """Whether its present rebalance (consumer protocol) admits such consumers."""
+
+    ended: bool = False
+    """Whether a fault has ended the start-up."""
+
+    complete_us: int = 0
+    """When a partition last had its first owner."""
+
+    def on_stable(self, members: Iterable[str]) -> bool:
+        """Note that the group is stable; return whether its start-up was part of that rebalance."""
+        again = not self.ended and (self.forming or not self.stable)
+        self.stable, self.forming = True, False
+        self.expected.difference_update(members)
+        return again
+
+
 class DowntimeMeter:
-    """Measures partitions without a working owner or with several, and idle members."""
+    """Measures partitions without a working owner or with several, start-up, and idle members."""
 
     def __init__(self) -> None:
         self._created: dict[str, list[tuple[int, int]]] = {}
@@ -104,7 +116,7 @@ class DowntimeMeter:
 
         self._overlap_records = 0
         self._processes: dict[str, Process] = {}
-        self._stable: dict[str, int] = {}
+        self._starts: dict[str, StartUp] = {}
         self._subscribed_us: dict[tuple[str, str], int] = {}
         """The time at which a group first subscribed to a topic that it had not read before."""
 
@@ -119,7 +131,9 @@ class DowntimeMeter:
             ev.ConsumerPaused: self._on_paused,
             ev.ConsumerResumed: self._on_resumed,
             ev.SubscriptionChanged: self._on_subscribed,
+            ev.GroupEpochRaised: self._on_epoch_raised,
             ev.GroupStabilised: self._on_stabilised,
+            ev.FaultBegan: self._on_fault_began,
             ev.EpochOpened: self._on_opened,
             ev.EpochClosed: self._on_closed,
             ev.Processed: self._on_processed,
@@ -138,8 +152,10 @@ class DowntimeMeter:
         unowned = {key: state.unowned.total_us for key, state in states.items()}
         idle = {name: p.idle.total_us for name, p in sorted(self._processes.items())}
         idles = [process.idle for process in self._processes.values()]
+        start_ups = (max(start.complete_us - start.began_us, 0) for start in self._starts.values())
         return Reading(
             values={
+                "start_up_max_s": longest(start_ups),
                 "downtime_total_s": seconds(sum(unowned.values())),
                 "downtime_max_s": longest(state.unowned.longest_us for state in states.values()),
                 "member_idle_total_s": seconds(sum(idle.values())),
@@ -210,21 +226,45 @@ class DowntimeMeter:
 
     # -- groups and processes ----------------------------------------------------------------
 
+    def _start_of(self, group: str) -> StartUp:
+        return self._starts.setdefault(group, StartUp())
+
+    def _on_epoch_raised(self, _: ev.Event, what: ev.GroupEpochRaised) -> None:
+        start = self._start_of(what.group)
+        start.forming |= start.stable and what.consumer in start.expected
+
+    def _on_fault_began(self, _: ev.Event, _what: ev.FaultBegan) -> None:
+        for start in self._starts.values():
+            start.ended |= start.stable
+
     def _on_stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
-        self._first_stable(what.group, event.at_us)
+        start = self._start_of(what.group)
+        if start.on_stable(name for name, _ in what.assignment):
+            self._begin_again(what.group, start, event.at_us)
         unsubscribed = self._unsubscribed(what.group)
         for _, partitions in what.assignment:
             for partition in partitions:
                 if partition.topic not in unsubscribed:
                     self._state_of((what.group, partition))
 
-    def _first_stable(self, group: str, at_us: int) -> None:
-        if group in self._stable:
-            return
-        self._stable[group] = at_us
+    def _begin_again(self, group: str, start: StartUp, at_us: int) -> None:
+        """Measure a group from now on: until here it started up."""
+        start.measured_from_us = start.complete_us = at_us
+        for key, state in self._states.items():
+            if key[0] == group:
+                state.unowned.begin_again(at_us)
+                state.starting = state.working == 0
         for process in self._processes.values():
             if process.group == group:
+                process.idle.begin_again(at_us)
                 self._update_idle(process, at_us)
+
+    def _measure(self, group: str, at_us: int) -> StartUp:
+        """Begin to measure a group, unless it is measured already."""
+        start = self._start_of(group)
+        if start.measured_from_us is None:
+            self._begin_again(group, start, at_us)
+        return start
 
     def _state_of(self, key: Key) -> PartitionState:
         state = self._states.get(key)
@@ -232,8 +272,13 @@ class DowntimeMeter:
             state = self._states[key] = self._ended.pop(key, PartitionState())
             state.owners.clear()
             state.working = 0
-            subscribed_us = self._subscribed_us.get((key[0], key[1].topic), 0)
-            state.unowned.begin(max(self._stable[key[0]], self._created_us(key[1]), subscribed_us))
+            start = self._starts[key[0]]
+            assert start.measured_from_us is not None, "the group is stable, or has an owner"
+            came_us = max(
+                self._created_us(key[1]), self._subscribed_us.get((key[0], key[1].topic), 0)
+            )
+            state.unowned.begin(max(start.measured_from_us, came_us))
+            state.starting = came_us <= start.measured_from_us
         return state
 
     def _process(self, name: str, group: str) -> Process:
@@ -245,17 +290,24 @@ class DowntimeMeter:
     def _update_idle(self, process: Process, at_us: int) -> None:
         """Begin or end a member's idle time according to the partitions that it owns now."""
         idle = process.running and (process.paused or not process.owned)
-        if idle and process.group in self._stable:
+        measured = self._start_of(process.group).measured_from_us is not None
+        if idle and measured:
             process.idle.begin(at_us)
         else:
             process.idle.end(at_us)
 
     def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
+        if what.group not in self._starts:
+            self._starts[what.group] = StartUp(event.at_us)
+        start = self._starts[what.group]
+        if not start.stable:
+            start.expected.add(what.consumer)
         process = self._process(what.consumer, what.group)
         process.running, process.paused = True, False
         self._update_idle(process, event.at_us)
 
     def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
+        self._start_of(what.group).expected.discard(what.consumer)
         process = self._process(what.consumer, what.group)
         for key in list(process.owned):
             self._release(what.consumer, process, key, event.at_us)
@@ -280,9 +332,14 @@ class DowntimeMeter:
     # -- epochs ------------------------------------------------------------------------------
 
     def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
-        self._first_stable(what.group, event.at_us)
+        start = self._measure(what.group, event.at_us)
         key = (what.group, what.partition)
         state, process = self._state_of(key), self._process(what.consumer, what.group)
+        if state.starting:
+            state.starting = False
+            if not start.ended:
+                state.unowned.begin_again(event.at_us)
+                start.complete_us = event.at_us
         if what.consumer in state.owners:
             state.owners.remove(what.consumer)
         elif not process.paused:
@@ -312,69 +369,3 @@ class DowntimeMeter:
         state = self._states.get((what.group, what.partition))
         if state is not None and state.working > 1 and state.owners[-1] != what.consumer:
             self._overlap_records += what.next_offset - what.first
-
-
-class AvailabilityMeter:
-    """Measures when partitions were unreadable and when commits were unavailable."""
-
-    def __init__(self) -> None:
-        self._stopwatches: dict[TopicPartition, Stopwatch] = {}
-        self._groups: dict[str, TopicPartition] = {}
-        """Group: its partition of the offsets topic."""
-
-    def handlers(self) -> Mapping[type, Handler]:
-        """Return the handler of each event type."""
-        return {
-            ev.Appended: self._on_appended,
-            ev.PartitionStalled: self._on_stalled,
-            ev.PartitionResumed: self._on_resumed,
-            ev.TopicDeleted: self._on_topic_deleted,
-        }
-
-    def read(self, ended_us: int) -> Reading:
-        """Return the unavailability of partitions and groups in a run that ended at *ended_us*."""
-        for stopwatch in self._stopwatches.values():
-            stopwatch.end(ended_us)
-        read = {
-            str(tp): stopwatch
-            for tp, stopwatch in sorted(self._stopwatches.items())
-            if tp.topic != OFFSETS_TOPIC
-        }
-        committed = {
-            group: self._stopwatches.get(tp, Stopwatch())
-            for group, tp in sorted(self._groups.items())
-        }
-        return Reading(
-            values={**_values("unreadable", read), **_values("commits_unavailable", committed)},
-            tables={
-                "unreadable.by_partition": _table(read),
-                "commits_unavailable.by_group": _table(committed),
-            },
-        )
-
-    def _on_appended(self, _: ev.Event, what: ev.Appended) -> None:
-        self._groups[what.group] = TopicPartition(OFFSETS_TOPIC, what.log_partition)
-
-    def _on_stalled(self, event: ev.Event, what: ev.PartitionStalled) -> None:
-        self._stopwatches.setdefault(what.partition, Stopwatch()).begin(event.at_us)
-
-    def _on_resumed(self, event: ev.Event, what: ev.PartitionResumed) -> None:
-        self._stopwatches.setdefault(what.partition, Stopwatch()).end(event.at_us)
-
-    def _on_topic_deleted(self, event: ev.Event, what: ev.TopicDeleted) -> None:
-        for tp, stopwatch in self._stopwatches.items():
-            if tp.topic == what.topic:
-                stopwatch.end(event.at_us)
-
-
-def _values(name: str, stopwatches: Mapping[str, Stopwatch]) -> dict[str, int | float]:
-    return {
-        f"{name}_total_s": seconds(sum(stopwatch.total_us for stopwatch in stopwatches.values())),
-        f"{name}_max_s": longest(stopwatch.longest_us for stopwatch in stopwatches.values()),
-    }
-
-
-def _table(stopwatches: Mapping[str, Stopwatch]) -> dict[str, int | float]:
-    return in_seconds(
-        {name: stopwatch.total_us for name, stopwatch in stopwatches.items() if stopwatch.total_us}
-    )

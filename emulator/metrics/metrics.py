@@ -14,14 +14,15 @@ from typing import Any
 from emulator.events import Event
 from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Entry, EntryKind, Ledger
+from emulator.metrics.availability import AvailabilityMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
-from emulator.metrics.downtime import AvailabilityMeter, DowntimeMeter
+from emulator.metrics.downtime import DowntimeMeter
 from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.log_size import LogMeter
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
 from emulator.metrics.recovery import LagMeter, TakeoverMeter
-from emulator.metrics.traffic import CommitMeter, MemberMeter, TrafficMeter
+from emulator.metrics.traffic import CapacityMeter, CommitMeter, MemberMeter, TrafficMeter
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class MetricsMeter:
             TakeoverMeter(),
             CommitMeter(),
             LagMeter(),
+            CapacityMeter(),
             TrafficMeter(),
             LogMeter(),
             MemberMeter(),

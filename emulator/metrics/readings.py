@@ -1,4 +1,4 @@
-"""Types and helpers that meters share: their interface, and the readings they return at the end."""
+"""Types that meters share: their interface, the readings they return at the end, and a stopwatch."""
 
 from __future__ import annotations
 
@@ -29,6 +29,36 @@ class Reading:
     listings: dict[str, tuple[Row, ...]] = field(default_factory=dict)
     without_value: frozenset[str] = frozenset()
     """Names in ``values`` that have no value, such as the time of a takeover without one."""
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """The total and longest duration of a recurring condition."""
+
+    since_us: int | None = None
+    """Start of the current occurrence; None: the condition does not hold."""
+
+    total_us: int = 0
+    longest_us: int = 0
+
+    def begin(self, at_us: int) -> None:
+        """Begin the condition, unless it holds already."""
+        if self.since_us is None:
+            self.since_us = at_us
+
+    def end(self, at_us: int) -> None:
+        """End the condition, if it holds."""
+        if self.since_us is not None:
+            lasted = at_us - self.since_us
+            self.since_us = None
+            self.total_us += lasted
+            self.longest_us = max(self.longest_us, lasted)
+
+    def begin_again(self, at_us: int) -> None:
+        """Discard what was measured; a condition that holds begins at *at_us*."""
+        self.total_us = self.longest_us = 0
+        if self.since_us is not None:
+            self.since_us = at_us
 
 
 class Meter(Protocol):

@@ -1,4 +1,4 @@
-"""Measure lag, and how fast groups recover from faults: takeover and lag recovery.
+"""Measure lag, how long it lasts, and how fast groups recover from faults.
 
 *Committed* lag is the end of the log minus the committed offset, as monitors see it; *processed*
 lag is the end minus the offset up to which the current or last owner has processed. Both are sums
@@ -9,25 +9,30 @@ position is beyond the end of a truncated log has no lag.
 A *takeover* is measured for each partition that a faulted member owned when the fault began: the
 time until another incarnation (of any consumer) began the first record it processed of that
 partition. If the action starts a member, all owned partitions are observed, and those that move
-count. A later fault replaces an earlier one for the same partition. A partition is no longer
-observed once its owner has survived the fault and committed again.
+count. The next owner ends the observation: if it loses the partition before its first record, in a
+rebalance or with its process, the takeover ends when it became owner. A later fault replaces an
+earlier one for the same partition. A partition is no longer observed once its owner has survived the
+fault and committed again.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import sub
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.metrics.catalogue import WITHOUT_VALUE
 from emulator.metrics.readings import Handler, Key, Number, Reading, Row, longest, seconds
 
 BASELINE_SAMPLES = 10
 """The level before a fault is the maximum of this many samples, plus one record per partition."""
+
+
+DRAINED = 10
+"""A backlog is drained when lag is its peak divided by this."""
 
 
 @dataclass(slots=True)
@@ -37,7 +42,11 @@ class Curve:
     now: int = 0
     at_us: int | None = None
     peak: int = 0
+    peak_us: int = 0
     peak_partition: int = 0
+    drained_us: int | None = None
+    """When it was a tenth of its peak again, or a record per partition; None: not since the peak."""
+
     area: int = 0
     """Unit: record-microseconds."""
 
@@ -45,7 +54,10 @@ class Curve:
         """Add a sample: the lag of each partition at *at_us*."""
         self.close(at_us)
         self.now = sum(lags)
-        self.peak = max(self.peak, self.now)
+        if self.now > self.peak:
+            self.peak, self.peak_us, self.drained_us = self.now, at_us, None
+        elif self.drained_us is None and self.now <= max(self.peak // DRAINED, len(lags)):
+            self.drained_us = at_us
         self.peak_partition = max(self.peak_partition, max(lags, default=0))
 
     def close(self, at_us: int) -> None:
@@ -120,7 +132,15 @@ class LagMeter:
         values["lag_recovery_max_s"] = longest(recovery.lasted_us(ended_us) for recovery in rose)
         values["lag_unrecovered"] = sum(recovery.recovered_us is None for recovery in rose)
         rows = tuple(_recovery_row(recovery, ended_us) for recovery in rose)
-        return Reading(values, tables, {"lag_recoveries": rows})
+        backlogs = tuple(_backlogs(self._groups))
+        drained_s = [row["drained_s"] for row in backlogs]
+        values["lag_drain_max_s"] = max((each for each in drained_s if each is not None), default=0)
+        return Reading(
+            values,
+            tables,
+            {"lag_recoveries": rows, "backlogs": backlogs},
+            frozenset({"lag_drain_max_s"} if None in drained_s else ()),
+        )
 
     def _on_topic_created(self, _: ev.Event, what: ev.TopicCreated) -> None:
         self._log_starts[what.topic] = what.log_starts
@@ -164,6 +184,20 @@ class LagMeter:
                 self._pending.remove(recovery)
 
 
+def _backlogs(groups: Mapping[str, GroupLag]) -> Iterator[Row]:
+    """Yield the highest processed lag of each group that had any, and how long it lasted."""
+    for name, lag in sorted(groups.items()):
+        curve = lag.processed
+        if curve.peak:
+            drained = curve.drained_us
+            yield {
+                "group": name,
+                "peak": curve.peak,
+                "peak_s": seconds(curve.peak_us),
+                "drained_s": None if drained is None else seconds(drained - curve.peak_us),
+            }
+
+
 def _recovery_row(recovery: LagRecovery, ended_us: int) -> Row:
     return {
         "fault": recovery.fault,
@@ -173,6 +207,9 @@ def _recovery_row(recovery: LagRecovery, ended_us: int) -> Row:
         "recovered": recovery.recovered_us is not None,
     }
 
+
+WITHOUT_TAKEOVER = frozenset({"takeover_first_s", "takeover_last_s"})
+"""The metrics that have no value if nothing was taken over."""
 
 _WORDS = re.compile(r"[^\s,|<>()\[\]]+")
 
@@ -196,6 +233,10 @@ class PendingPartition:
 
     takeover: FaultTakeover
     owner: Incarnation
+    next_owner: Incarnation | None = None
+    owned_us: int = 0
+    """When the next owner became that."""
+
     previous: PendingPartition | None = None
     """That of the fault before, if its new owner has not shown its first record yet."""
 
@@ -204,6 +245,12 @@ class PendingPartition:
         if at_us >= self.takeover.at_us or self.previous is None:
             return self if at_us >= self.takeover.at_us else None
         return self.previous.at(at_us)
+
+    def owned_by(self, owner: Incarnation, at_us: int) -> None:
+        """Note the next owner, and when it became that."""
+        for each in (self, self.previous):
+            if each is not None and each.next_owner is None and each.owner != owner:
+                each.next_owner, each.owned_us = owner, at_us
 
 
 class TakeoverMeter:
@@ -238,7 +285,7 @@ class TakeoverMeter:
                 "takeover_last_s": longest(max(takeover.taken_us) for takeover in takeovers),
             },
             listings={"takeovers": tuple(_takeover_row(takeover) for takeover in takeovers)},
-            without_value=frozenset() if takeovers else frozenset(WITHOUT_VALUE),
+            without_value=frozenset() if takeovers else WITHOUT_TAKEOVER,
         )
 
     def _on_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
@@ -246,20 +293,42 @@ class TakeoverMeter:
         self._owned.setdefault(what.consumer, {}).clear()
 
     def _on_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
-        self._owned.setdefault(what.consumer, {}).clear()
+        for key in list(self._owned.setdefault(what.consumer, {})):
+            self._lose(what.consumer, key)
 
-    def _on_opened(self, _: ev.Event, what: ev.EpochOpened) -> None:
-        self._owned.setdefault(what.consumer, {})[what.group, what.partition] = None
+    def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+        key = (what.group, what.partition)
+        self._owned.setdefault(what.consumer, {})[key] = None
+        pending = self._pending.get(key)
+        if pending is not None:
+            pending.owned_by(self._incarnation(what.consumer), event.at_us)
 
     def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
-        self._owned.setdefault(what.consumer, {}).pop((what.group, what.partition), None)
+        self._lose(what.consumer, (what.group, what.partition))
+
+    def _incarnation(self, consumer: str) -> Incarnation:
+        return consumer, self._incarnations.get(consumer, 0)
+
+    def _lose(self, consumer: str, key: Key) -> None:
+        """End an owner; the takeovers whose next owner it was, without a record so far, end too."""
+        self._owned.setdefault(consumer, {}).pop(key, None)
+        newest, owner = self._pending.get(key), self._incarnation(consumer)
+        if newest is None:
+            return
+        older = newest.previous
+        if older is not None and older.next_owner == owner:
+            older.takeover.taken_us.append(older.owned_us - older.takeover.at_us)
+            newest.previous = None
+        if newest.next_owner == owner:
+            newest.takeover.taken_us.append(newest.owned_us - newest.takeover.at_us)
+            del self._pending[key]
 
     def _on_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
         targets = [word for word in _WORDS.findall(what.target) if word in self._owned]
         affected = list(self._owned) if what.verb == "start" else targets
         takeover = FaultTakeover(what.fault, event.at_us, 0)
         for name in affected:
-            owner = (name, self._incarnations.get(name, 0))
+            owner = self._incarnation(name)
             for key in self._owned[name]:
                 self._observe(key, PendingPartition(takeover, owner))
                 takeover.partitions += 1
@@ -288,7 +357,7 @@ class TakeoverMeter:
         pending = None if newest is None else newest.at(what.began_us)
         if newest is None or pending is None:
             return
-        if pending.owner != (what.consumer, self._incarnations.get(what.consumer, 0)):
+        if pending.owner != self._incarnation(what.consumer):
             pending.takeover.taken_us.append(what.began_us - pending.takeover.at_us)
             newest.previous = None
             if pending is newest:
@@ -297,7 +366,7 @@ class TakeoverMeter:
     def _on_accepted(self, event: ev.Event, what: ev.CommitAccepted) -> None:
         if not self._pending:
             return
-        sender = (what.consumer, self._incarnations.get(what.consumer, 0))
+        sender = self._incarnation(what.consumer)
         for partition, _offset in what.offsets:
             pending = self._pending.get((what.group, partition))
             if pending is None or pending.owner != sender:

@@ -1,14 +1,20 @@
-"""Measure the traffic of brokers and members: requests, commits, the offsets log, evictions."""
+"""Measure the traffic of brokers and members: requests, commits, the offsets log, evictions, records.
+
+The *first record* of a group counts from the start of its first consumer. A partition is *hot* if it
+gets more than twice the records of an average other partition of its group.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import sqrt
 from typing import Final
 
 from emulator import events as ev
 from emulator.ledger.commits import BY_ADMIN
-from emulator.metrics.readings import Handler, Key, Reading, seconds
+from emulator.metrics.readings import Handler, Key, Reading, Row, longest, seconds
 
 EVICTIONS = (
     ev.Departure.EXPIRED,
@@ -245,3 +251,82 @@ class CommitMeter:
     def _on_dropped(self, _: ev.Event, what: ev.OffsetsDropped) -> None:
         for partition in what.partitions:
             self._committed.pop((what.group, partition), None)
+
+
+HOT = 2.0
+"""A partition with more than so many times the records of an average other one is hot."""
+
+NOISE = 5.0
+"""So many standard deviations of a random number of arrivals are not by chance."""
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """The first and the last ends of the logs that a group reads."""
+
+    first: ev.LagSampled
+    last: ev.LagSampled
+
+    def hot_partitions(self) -> Iterator[Row]:
+        """Yield the hot partitions, with their records and their share of all."""
+        before = dict(zip(self.first.partitions, self.first.log_ends, strict=True))
+        ends = zip(self.last.partitions, self.last.log_ends, strict=True)
+        arrived = {tp: end - before.get(tp, 0) for tp, end in ends}
+        total, others = sum(arrived.values()), len(arrived) - 1
+        for partition, records in sorted(arrived.items(), key=lambda item: (-item[1], item[0])):
+            mean = (total - records) / others if others else records
+            if records > max(HOT * mean, mean + NOISE * sqrt(mean), NOISE):
+                yield {
+                    "group": self.last.group,
+                    "partition": str(partition),
+                    "records": records,
+                    "share": round(records / total, 4),
+                }
+
+
+class CapacityMeter:
+    """Counts what each member processes, and what arrives for each group."""
+
+    def __init__(self) -> None:
+        self._started_us: dict[str, int] = {}
+        self._first_us: dict[str, int] = {}
+        """Group: when the first record was begun."""
+
+        self._processed = Counter[str]()
+        self._arrivals: dict[str, Arrivals] = {}
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {
+            ev.ConsumerStarted: self._on_started,
+            ev.Processed: self._on_processed,
+            ev.ProgressCounted: self._on_processed,
+            ev.LagSampled: self._on_sampled,
+        }
+
+    def read(self, _ended_us: int) -> Reading:
+        """Return records by member, hot partitions, and the time to the first record."""
+        firsts = [at - self._started_us.get(group, 0) for group, at in self._first_us.items()]
+        hot = [row for _, each in sorted(self._arrivals.items()) for row in each.hot_partitions()]
+        return Reading(
+            values={"first_record_max_s": longest(firsts)},
+            tables={"processed.by_member": dict(sorted(self._processed.items()))},
+            listings={"hot_partitions": tuple(hot)},
+            without_value=frozenset() if firsts else frozenset({"first_record_max_s"}),
+        )
+
+    def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
+        self._started_us.setdefault(what.group, event.at_us)
+        self._processed[what.consumer] += 0
+
+    def _on_processed(self, _: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:
+        self._processed[what.consumer] += what.next_offset - what.first
+        first_us = self._first_us.get(what.group)
+        if first_us is None or what.began_us < first_us:
+            self._first_us[what.group] = what.began_us
+
+    def _on_sampled(self, _: ev.Event, what: ev.LagSampled) -> None:
+        arrivals = self._arrivals.get(what.group)
+        if arrivals is None:
+            arrivals = self._arrivals[what.group] = Arrivals(what, what)
+        arrivals.last = what

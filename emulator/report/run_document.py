@@ -8,6 +8,7 @@ from typing import Any
 
 from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.metrics.laws import Finding
+from emulator.report.capacity import capacity_document
 from emulator.report.event_wording import link_text
 from emulator.report.given_hints import hints_of
 from emulator.report.group_screen import group_document
@@ -31,6 +32,7 @@ def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dic
         **conclusions(run.verdicts),
         "timeline": [_entry(each, clock) for each in run.timeline.entries],
         "groups": [group_document(group) for group in run.groups],
+        "capacity": capacity_document(run),
         "hints": [hint.text for hint in hints_of(run)],
         "ledger": [entry_document(entry, clock) for entry in run.ledger.entries],
         "metrics": run.metrics.as_dict(),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.checks import Expected
 from emulator.metrics.laws import Severity
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import reason_of
+from emulator.report.capacity import capacity_lines, drained
 from emulator.report.figures import lag_recovery, takeover
 from emulator.report.given_hints import MOST_CAUSES, case_of, hints_of, ranked, records_of
 from emulator.report.group_screen import groups_at_the_end, stable_groups
@@ -50,7 +51,7 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     yield from _help(run)
     yield from _warnings(run)
     yield from _expectations(run.expectations)
-    yield from _key_figures(run.metrics, stable_groups(run.groups))
+    yield from _key_figures(run.metrics, stable_groups(run.groups), capacity_lines(run))
     yield from _figure("folded", folded_text(run.folded, run.live))
     yield from _where_to_look_next(run)
 
@@ -196,7 +197,9 @@ def _without_downtime(metrics: Metrics) -> str:
     return "none: every partition always had an owner"
 
 
-def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
+def _key_figures(
+    metrics: Metrics, stable: str, capacity: Iterable[tuple[str, str]]
+) -> Iterator[str]:
     """Yield the main figures in sentences; *stable*: a description of the stable groups."""
     yield from ("", "Figures")
     total, longest = metrics["downtime_total_s"], metrics["downtime_max_s"]
@@ -221,6 +224,8 @@ def _key_figures(metrics: Metrics, stable: str) -> Iterator[str]:
         yield from _figure("group", stable)
     if idle := _idle(metrics):
         yield from _figure("idle", idle)
+    for name, text in capacity:
+        yield from _figure(name, text)
     yield from _figure("lag", _lag(metrics))
     yield from _figure("commits", _commits(metrics))
     if metrics["log_loads"]:
@@ -266,8 +271,8 @@ def _figure(name: str, text: str) -> list[str]:
 
 
 def _lag(metrics: Metrics) -> str:
-    text = f"{figure(metrics['lag_processed_peak'])} records at most"
-    recovery = lag_recovery(metrics)
+    text = f"{counted(int(metrics['lag_processed_peak']), 'record')} at most"
+    recovery = lag_recovery(metrics) or drained(metrics)
     return f"{text}, {recovery}" if recovery else text
 
 

@@ -70,6 +70,15 @@ class GroupFacts:
     work_us: float = 0.0
     """The mean work on a record, of the member with the most."""
 
+    work_by_member: Mapping[str, float] = field(default_factory=dict)
+    """The mean work of each member on a record, in microseconds."""
+
+    arrival_per_s: float = 0.0
+    """Records per second that arrive for it until the end of the run."""
+
+    capacity_per_s: float = 0.0
+    """Records per second that all its members together can process."""
+
     settings: Mapping[str, Any]
     """Kafka's consumer settings of its first member, by name; with the consumer protocol, the
     brokers' own settings in place of those that brokers determine.

@@ -39,13 +39,13 @@ def test_a_place_of_the_page_names_what_there_is(place):
 
 
 def test_added_partitions_wait_for_metadata_or_for_a_heartbeat():
-    """103 s lie within one age of the metadata, 5 s are a heartbeat interval of the brokers."""
+    """103 s lie within one age of the metadata, 5 s are the heartbeat interval of the brokers."""
     classic = row("published-partitions-added", "classic, range").metrics
     ours = row("published-partitions-added", "consumer").metrics
 
     assert HEARTBEAT_S < classic["downtime_max_s"] < METADATA_AGE_S + HEARTBEAT_S + 1
     assert HEARTBEAT_S >= int(classic["time_to_stable_max_s"])
-    assert BROKERS_HEARTBEAT_S == pytest.approx(ours["downtime_max_s"], abs=0.5)
+    assert BROKERS_HEARTBEAT_S / 4 < ours["downtime_max_s"] < BROKERS_HEARTBEAT_S + 0.5
 
 
 @pytest.mark.long

@@ -141,3 +141,49 @@ def test_a_newly_subscribed_partition_is_down_from_then_on():
     still = read(DowntimeMeter(), history).tables["downtime.by_partition"]
 
     assert 1.001 == still["refunds-0"]
+
+
+def test_the_start_up_of_a_group_is_no_downtime():
+    """Consumer protocol: the first member has everything, until the others have joined."""
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    history.stable(1, (("a", (P0, P1)),))
+    history.open("a", P0)
+    history.open("a", P1)
+    history.say(ev.GroupEpochRaised(group=GROUP, epoch=2, reason="a member joined", consumer="b"))
+    history.close("a", 0, "revoked", partition=P1)
+    history.wait(5)
+    history.stable(2, (("a", (P0,)), ("b", (P1,))))
+    history.wait(1)
+    history.open("b", P1)
+    values = read(DowntimeMeter(), history).values
+
+    assert 0 == values["downtime_total_s"]
+    assert values["member_idle_total_s"] < 1.1
+    assert 6 < values["start_up_max_s"] < 6.1
+
+
+def test_a_fault_ends_the_start_up():
+    """The member that was started before the group was stable joins only afterwards."""
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    history.stable(1, (("a", (P0, P1)),))
+    history.open("a", P0)
+    history.fault("f1", "cut", "a")
+    history.wait(9)
+    history.say(ev.GroupEpochRaised(group=GROUP, epoch=2, reason="a member joined", consumer="b"))
+    history.stable(2, (("a", (P0,)), ("b", (P1,))))
+    history.open("b", P1)
+
+    assert 9 < read(DowntimeMeter(), history).tables["downtime.by_partition"]["orders-1"]
+
+
+def test_a_partition_that_never_has_an_owner_is_down_from_the_first_assignment():
+    """Its member never opens it."""
+    history = running()
+    history.stable(2, (("a", (P0,)), ("b", (P1,))))
+    history.wait(7)
+
+    assert 7 < read(DowntimeMeter(), history).tables["downtime.by_partition"]["orders-1"]

@@ -177,3 +177,43 @@ def test_without_a_takeover_there_is_no_time():
     assert not quiet.has("takeover_first_s")
     assert quiet.as_dict()["takeover_last_s"] is None
     assert quiet.has("lost")
+
+
+def test_the_next_owner_ends_a_takeover_also_if_it_is_restarted_before_its_first_record():
+    """The restart of another member in a deploy does not add to the takeover of the first one."""
+    history = owners()
+    history.fault("restart a", "restart", "a")
+    history.stop("a")
+    history.wait(2)
+    history.start("b")
+    history.open("b", P0)
+    history.wait(20)
+    history.stop("b")
+    history.start("c")
+    history.open("c", P0)
+    history.work("c", 0, 10)
+    (row,) = read(TakeoverMeter(), history).listings["takeovers"]
+
+    assert (1, 2.0) == (row["taken_over"], round(row["last_s"], 1))
+
+
+def test_each_restart_of_a_deploy_has_its_own_takeovers():
+    """A partition that moves on with the second restart counts once for each, until its next owner."""
+    history = owners()
+    history.fault("restart a", "restart", "a")
+    history.stop("a")
+    history.wait(2)
+    history.start("b")
+    history.open("b", P0)
+    history.wait(20)
+    history.fault("restart b", "restart", "b")
+    history.stop("b")
+    history.wait(3)
+    history.start("c")
+    history.open("c", P0)
+    history.work("c", 0, 10)
+    rows = read(TakeoverMeter(), history).listings["takeovers"]
+
+    assert [("restart a", 2.0), ("restart b", 3.0)] == [
+        (row["fault"], round(row["last_s"], 1)) for row in rows
+    ]
