@@ -23,6 +23,8 @@ CHEAPER: Final[Mapping[Source, str]] = {
     Source.SAMPLES: "a longer lag_every",
     Source.SAMPLED: "a longer lag_every or fewer partitions",
     Source.RETENTION: "topics without retention",
+    Source.EXPIRY: "a longer offsets.retention.check.interval.ms",
+    Source.REFUSED: "a larger max.message.bytes",
     Source.BROKERS: "fewer faults on brokers",
     Source.SKIPPED: "a longer lag_every",
 }

@@ -63,6 +63,8 @@ class Source(enum.StrEnum):
     SAMPLES = "lag samples"
     SAMPLED = "partitions in lag samples"
     RETENTION = "retention checks"
+    EXPIRY = "checks for expired offsets"
+    REFUSED = "joins that cannot be stored"
     BROKERS = "starts and ends of brokers"
     SKIPPED = "lag samples in skipped periods"
 
@@ -91,10 +93,15 @@ COSTS_US: Final[Mapping[Source, float]] = {
     Source.SAMPLES: 15.2,
     Source.SAMPLED: 28.5,
     Source.RETENTION: 11.1,
+    Source.EXPIRY: 12.0,
+    Source.REFUSED: 900,
     Source.BROKERS: 14_700,
     Source.SKIPPED: 95.6,
 }
 """Microseconds of CPU time for each; ``python -m benchmarks.estimate`` measures and prints them."""
+
+SMALLEST_STORED: Final = 200
+"""About the size of the smallest record of a group, in bytes, with the header of its batch."""
 
 MOST_S: Final = 7_200.0
 """The maximum for one run, or for all runs of a command, unless the user allows more."""
@@ -144,9 +151,25 @@ def counts(scenario: Scenario) -> defaultdict[Source, float]:
     found[Source.BROKERS] = broker_changes(scenario)
     if any(topic.retention for topic in scenario.topic):
         found[Source.RETENTION] = scenario.run_for // US_PER_S
+    found[Source.EXPIRY], found[Source.REFUSED] = _expiry_checks(scenario), _refused_joins(scenario)
     recurring = (*RECURRING, *(() if live_us(scenario) else LIVE))
     _skip_periods(found, _played_share(scenario, sum(changes.values())), recurring)
     return found
+
+
+def _expiry_checks(scenario: Scenario) -> float:
+    """Return how often coordinators look for expired offsets, in each partition of their log."""
+    settings = broker_settings(scenario.cluster)
+    each_us = settings.offsets_retention_check_interval_ms * US_PER_MS
+    return settings.offsets_topic_num_partitions * (scenario.run_for / each_us)
+
+
+def _refused_joins(scenario: Scenario) -> float:
+    """Return how often members join again at once because no record of theirs can be stored."""
+    if broker_settings(scenario.cluster).max_message_bytes >= SMALLEST_STORED:
+        return 0.0
+    members = sum(len(group.members) for group in scenario.group)
+    return members * scenario.run_for / max(4 * mean_us(scenario.network.latency), 1.0)
 
 
 RECURRING: Final = (

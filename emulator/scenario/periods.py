@@ -44,7 +44,7 @@ def _intervals(group: Group) -> list[int]:
         settings, policy = consumer_settings(group, member), commit_policy(group, member)
         found.append(settings.heartbeat_interval_ms * 1_000)
         if settings.enable_auto_commit:
-            found.append(settings.auto_commit_interval_ms * 1_000)
+            found.append(max(settings.auto_commit_interval_ms, 1) * 1_000)
         if policy.every:
             found.append(policy.every)
     return found

@@ -117,11 +117,15 @@ def local_error(exception: ExceptionName) -> ErrorCode:
 
 
 def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the periodic commit if it is due (``maybeAutoCommitOffsetsAsync``)."""
+    """Send the periodic commit if it is due (``maybeAutoCommitOffsetsAsync``).
+
+    With an interval of 0 Kafka's poll loop never waits and commits in every pass. Passes take no
+    time here, so there is one commit for each millisecond, the step of Kafka's clock.
+    """
     settings = consumer.settings
     if not settings.enable_auto_commit or now < state.autocommit_us:
         return Step(state)
-    interval = settings.auto_commit_interval_ms * MS
+    interval = max(settings.auto_commit_interval_ms, 1) * MS
     return commit_automatically(
         replace(state, autocommit_us=now + interval), consumer, CommitKind.AUTO, now
     )

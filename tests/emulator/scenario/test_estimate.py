@@ -136,3 +136,21 @@ def test_the_estimate_is_right_within_a_factor_of_two_on_the_catalogue():
 
     assert {} == {name: factor for name, factor in off.items() if factor > 3}
     assert sum(factor <= 2 for factor in off.values()) >= 0.9 * len(off)
+
+
+@pytest.mark.parametrize(
+    ("setting", "source"),
+    [
+        ("offsets.retention.check.interval.ms=1", Source.EXPIRY),
+        ("max.message.bytes=0", Source.REFUSED),
+    ],
+)
+def test_a_setting_that_makes_a_loop_is_part_of_the_estimate(setting, source):
+    """Kafka accepts it, and a day of it would take long: the message says what to change."""
+    name, _, value = setting.partition("=")
+    scenario = read(
+        ('"10min"', '"1d"'), ("[[topic]]", f'[cluster]\nsettings."{name}" = {value}\n[[topic]]')
+    )
+
+    with pytest.raises(ScenarioError, match=CHEAPER[source]):
+        refuse_large(scenario, "slow")

@@ -107,3 +107,23 @@ def test_a_broker_is_named_by_its_number():
 
     with pytest.raises(StalledClockError, match=r"beyond 0\.000007 s.* work of broker-2\. "):
         kernel.run(1_000)
+
+
+@pytest.mark.parametrize("mode", ["folded", "exact"])
+def test_automatic_commits_without_an_interval_take_time(mode):
+    """Kafka commits in every pass of its poll loop; here at most once in each of its milliseconds."""
+    text = """
+    title = "commits all the time"
+    run_for = "300ms"
+    topic = [{ name = "orders", partitions = 1, rate = "100/s" }]
+    cluster = { settings = { "group.initial.rebalance.delay.ms" = 0 } }
+    [[group]]
+    id = "billing"
+    topics = ["orders"]
+    members = 1
+    settings = { "auto.commit.interval.ms" = 0 }
+    """
+
+    run = emulator.run(emulator.loads(text), mode=mode)
+
+    assert 100 < run.metrics.plain_values()["commits_accepted"] <= 300
