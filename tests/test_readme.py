@@ -5,23 +5,21 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import emulator
-from docs.pages.shown import examples, excerpt, output, shown_pages
+from docs.pages.shown import example_folder, examples, excerpt, output, shown_pages
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-SHOWN = [
-    (page.relative_to(ROOT), command, printed)
+SHOWN = {
+    str(page.relative_to(ROOT)): examples(page.read_text(encoding="utf-8"))
     for page in shown_pages()
-    for command, printed in examples(page.read_text(encoding="utf-8"))
-]
+}
 """Commands of each page, and what they print."""
 
 LINKS = [
@@ -31,22 +29,35 @@ LINKS = [
 ]
 
 
-def in_its_time(page: Path, command: str, printed: str) -> Any:
-    """Leave commands that play many runs, and the pages with many commands, to the long tests."""
-    often = "--seeds" in command or page.parent.name in {"incidents", "explanation"}
-    return pytest.param(command, printed, id=command, marks=[pytest.mark.long] if often else [])
+AT_ONCE = [
+    pytest.param(command, printed, id=command)
+    for command, printed in SHOWN["README.md"] + SHOWN["docs/start/tour.md"]
+    if "--seeds" not in command
+]
+"""The others play many runs."""
 
 
-@pytest.mark.parametrize(("command", "printed"), [in_its_time(*shown) for shown in SHOWN])
+@pytest.mark.parametrize(("command", "printed"), AT_ONCE)
 def test_a_command_prints_what_is_shown(command, printed):
     """Line by line, and ends well."""
-    assert printed.splitlines() == excerpt(output(command), printed).splitlines()
+    with example_folder():
+        assert printed.splitlines() == excerpt(output(command), printed).splitlines()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", SHOWN)
+def test_the_commands_of_a_page_print_what_is_shown(page):
+    """One after the other: an example may read what an earlier one wrote."""
+    with example_folder():
+        for command, printed in SHOWN[page]:
+            shown = excerpt(output(command), printed)
+            assert printed.splitlines() == shown.splitlines(), command
 
 
 def test_commands_are_shown():
-    """The first one runs the main job's scenario; each family of incidents shows two or more."""
-    assert SHOWN[0][1] == "run deploy-kills-in-mid-batch"
-    assert sum(page.parent.name == "incidents" for page, *_ in SHOWN) >= 35
+    """The first one runs the main job's scenario; each family of incidents shows some."""
+    assert SHOWN["README.md"][0][0] == "run deploy-kills-in-mid-batch"
+    assert sum(len(shown) for page, shown in SHOWN.items() if "incidents" in page) >= 35
 
 
 def test_the_scenario_shown_keeps_its_expectations():

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from docs.pages.advice import advice_page
 from docs.pages.causes import causes_page
 from docs.pages.classic_verdicts import classic_verdicts_page
+from docs.pages.commands import commands_page
 from docs.pages.conformance import conformance_page
 from docs.pages.consumer_protocol import consumer_protocol_page
 from docs.pages.coordinator_failures import coordinator_failures_page
 from docs.pages.events import events_page
 from docs.pages.metrics import metrics_page
 from docs.pages.published import published_page
+from docs.pages.python_api import python_api_page
 from docs.pages.scenario_files import scenario_files_page
 from docs.pages.shown import ROOT, refreshed, shown_pages
 
@@ -27,8 +29,10 @@ PAGES = {
     "reference/causes.md": causes_page,
     "reference/classic-verdicts.md": classic_verdicts_page,
     "reference/conformance.md": conformance_page,
+    "reference/commands.md": commands_page,
     "reference/events.md": events_page,
     "reference/metrics.md": metrics_page,
+    "reference/python.md": python_api_page,
     "reference/scenario-files.md": scenario_files_page,
 }
 

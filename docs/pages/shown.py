@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from contextlib import chdir
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from typer.testing import CliRunner
 
@@ -14,7 +16,13 @@ from emulator.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 
-SHOWN_IN = ("README.md", "docs/start/*.md", "docs/incidents/*.md", "docs/explanation/trust.md")
+SHOWN_IN = (
+    "README.md",
+    "docs/start/*.md",
+    "docs/incidents/*.md",
+    "docs/explanation/trust.md",
+    "docs/explanation/measuring.md",
+)
 """Pages whose examples show what their commands print."""
 
 LEFT_OUT = "[...]"
@@ -34,21 +42,33 @@ def examples(text: str) -> list[tuple[str, str]]:
     return [(command, printed.rstrip("\n")) for _, command, printed in _CONSOLE.findall(text)]
 
 
+@contextmanager
+def example_folder() -> Iterator[None]:
+    """Make a temporary folder the current one: with the repository's examples, for what they write."""
+    with TemporaryDirectory() as folder, chdir(folder):
+        for name in ("examples", "tests"):
+            Path(name).symlink_to(ROOT / name)
+        yield
+
+
 def refreshed(text: str) -> str:
-    """Return a page with what its commands print now."""
+    """Return a page with what its commands print now; they run one after the other."""
 
     def example(match: re.Match[str]) -> str:
         begin, command, shown = match.groups()
         return f"{begin}{command}\n{excerpt(output(command), shown)}\n```"
 
-    return _CONSOLE.sub(example, text)
+    with example_folder():
+        return _CONSOLE.sub(example, text)
 
 
 def output(command: str) -> str:
-    """Run a command and return its standard output; raises if its exit status is not 0."""
-    with chdir(ROOT):
-        done = CliRunner(env={"COLUMNS": "100"}).invoke(app, shlex.split(command))
-    if done.exit_code:
+    """Run a command in the current folder and return its standard output.
+
+    Raises RuntimeError if it refuses its input; a failed expectation is an answer.
+    """
+    done = CliRunner(env={"COLUMNS": "100"}).invoke(app, shlex.split(command))
+    if done.exit_code not in {0, 1} or not isinstance(done.exception, SystemExit | None):
         raise RuntimeError(f"rebalance {command}: status {done.exit_code}\n{done.output}")
     return "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines())
 
