@@ -31,10 +31,19 @@ from protocols.settings import by_duration_ms
 from protocols.values import replace
 
 
-def fetch_error(response: OffsetFetchResponse) -> ErrorCode:
-    """Return the error of an OffsetFetch: its own, or the first of its partitions."""
+def fetch_error(response: OffsetFetchResponse, retried: frozenset[ErrorCode]) -> ErrorCode:
+    """Return the error of an OffsetFetch: its own, or the most severe of its partitions.
+
+    *retried*: the errors of a partition for which the client retries the request. Any other error
+    of a partition is fatal; a retriable one is returned as UNKNOWN_SERVER_ERROR, which is not.
+    """
+    if response.error is not ErrorCode.NONE:
+        return response.error
     errors = [entry.error for entry in response.offsets if entry.error is not ErrorCode.NONE]
-    return response.error or (errors[0] if errors else ErrorCode.NONE)
+    for error in errors:
+        if error not in retried:
+            return ErrorCode.UNKNOWN_SERVER_ERROR if error.retriable else error
+    return errors[0] if errors else ErrorCode.NONE
 
 
 def take_committed(

@@ -84,6 +84,10 @@ def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[C
     return ask(replace(state, offsets_asked=asking), consumer, Asked.OFFSETS, request, now)
 
 
+_RETRIED_PARTITION_ERRORS = frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT})
+"""Errors of a partition for which the request is retried (``OffsetFetchResponseHandler``)."""
+
+
 def on_fetch_response(
     state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
@@ -91,7 +95,7 @@ def on_fetch_response(
 
     A leader epoch newer than in the metadata shows that the metadata are out of date.
     """
-    error = offset_fetcher.fetch_error(response)
+    error = offset_fetcher.fetch_error(response, _RETRIED_PARTITION_ERRORS)
     if error is not ErrorCode.NONE:
         return on_fetch_failed(state, consumer, error, now)
     state = replace(state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0)

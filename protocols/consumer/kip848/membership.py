@@ -110,9 +110,7 @@ def on_released(state: ClientState) -> Step[ClientState]:
     """Drop all partitions; rejoin if the release was requested for that."""
     then = state.member.release
     member = state.member._replace(current=NO_ASSIGNMENT, release=ReleaseStage.DONE)
-    state = replace(
-        state, member=member, assignment=(), awaiting=(), pending=frozenset(), offsets_asked=()
-    )
+    state = replace(state, member=member, assignment=(), awaiting=(), pending=frozenset())
     rejoins = member.state in (MemberState.FENCED, MemberState.STALE)
     return join(state) if then is ReleaseStage.THEN_JOIN and rejoins else Step(state)
 
@@ -222,7 +220,7 @@ def begin_leaving(state: ClientState, epoch: int | None) -> Step[ClientState]:
 
 
 def _owning_nothing(state: ClientState) -> ClientState:
-    return replace(state, assignment=(), awaiting=(), pending=frozenset(), offsets_asked=())
+    return replace(state, assignment=(), awaiting=(), pending=frozenset())
 
 
 def discard_assignment(state: ClientState) -> Step[ClientState]:

@@ -13,7 +13,7 @@ from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
 from protocols.consumer.kip848.state import Asked, ClientState, Consumer, OffsetsAsked
 from protocols.consumer.positions import Phase
-from protocols.consumer.reader import backoff_us
+from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads
 from protocols.machine import SetTimer, Step
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
@@ -50,10 +50,12 @@ def _request_committed(
     (``OffsetsRequestManager.initWithCommittedOffsetsIfNeeded``).
     """
     assert state.slot is not None, "a poll event requests committed offsets"
+    deadline_us = max(state.slot.deadline_us, now + consumer.settings.default_api_timeout_ms * MS)
     state = replace(state, slot=state.slot._replace(awaits=missing))
     if any(asked.partitions == missing for asked in state.offsets_asked):
         return Step(state)
-    state = replace(state, offsets_asked=(*state.offsets_asked, OffsetsAsked(missing)))
+    asked = OffsetsAsked(missing, deadline_us)
+    state = replace(state, offsets_asked=(*state.offsets_asked, asked))
     return send_due_fetch(state, consumer, now)
 
 
@@ -77,16 +79,22 @@ def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
         return step
     for asked in state.offsets_asked:
         if asked.number is None:
-            step = step.then(partial(_send_or_wait, consumer=consumer, asked=asked, now=now))
-    return step
+            step = step.then(partial(_send_if_due, consumer=consumer, asked=asked, now=now))
+    waiting = [asked for asked in step.state.offsets_asked if asked.number is None]
+    if not waiting:
+        return step
+    next_us = min(min(asked.retry_us, asked.deadline_us) for asked in waiting)
+    return step.also(SetTimer(OFFSETS, next_us))
 
 
-def _send_or_wait(
+def _send_if_due(
     state: ClientState, consumer: Consumer, asked: OffsetsAsked, now: int
 ) -> Step[ClientState]:
-    """Send an OffsetFetch with the current member epoch, or wait for the end of its back-off."""
+    """Send an OffsetFetch with the current member epoch; give it up after its deadline."""
+    if now >= asked.deadline_us:
+        return Step(_exchanged(state, asked, None))
     if now < asked.retry_us:
-        return Step(state, (SetTimer(OFFSETS, asked.retry_us),))
+        return Step(state)
     member = state.member.epoch > 0
     request = OffsetFetchRequest(
         group_id=consumer.group_id,
@@ -117,14 +125,39 @@ def on_fetch_response(
     asked = _in_flight(state, number)
     if asked is None:
         return Step(state)
-    error = offset_fetcher.fetch_error(response)
-    if error is not ErrorCode.NONE:
+    error = offset_fetcher.fetch_error(response, _RETRIED_PARTITION_ERRORS)
+    if error is not ErrorCode.NONE and not _is_partial(response, asked, consumer, now):
         return on_fetch_failed(state, consumer, number, error, now)
     state = _exchanged(state, asked, None)
     step = on_reads(
         state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)
     )
     return step.then(lambda s: _without_offset(s, consumer, response, now))
+
+
+_RETRIED_PARTITION_ERRORS = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    }
+)
+"""Errors of a partition for which the request is retried."""
+
+
+def _is_partial(
+    response: OffsetFetchResponse, asked: OffsetsAsked, consumer: Consumer, now: int
+) -> bool:
+    """Return whether to apply a response in which the topics of some partitions are unknown.
+
+    There is no time for another request: the unknown partitions then count as without an offset
+    (``CommitRequestManager.handleRetriablePartitionErrors``).
+    """
+    errors = {response.error, *(entry.error for entry in response.offsets)} - {ErrorCode.NONE}
+    if errors - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}:
+        return False
+    retry_us = now + backoff_us(consumer, "offsets", asked.attempt, now)
+    return response.error is ErrorCode.NONE and asked.deadline_us <= retry_us
 
 
 def _without_offset(
@@ -153,11 +186,9 @@ def on_fetch_failed(
     stale = error is ErrorCode.STALE_MEMBER_EPOCH and state.member.epoch > 0
     if not stale and not error.retriable:
         ended = _exchanged(state, asked, None)
-        if not set(asked.partitions).intersection(initializing(state, consumer)):
-            return Step(ended)
         return Step(_fail(ended, Failed(ExceptionName.KAFKA, error)))
     retry = now + backoff_us(consumer, "offsets", asked.attempt, now)
-    again = OffsetsAsked(asked.partitions, None, asked.attempt + 1, retry)
+    again = OffsetsAsked(asked.partitions, asked.deadline_us, None, asked.attempt + 1, retry)
     state = _exchanged(state, asked, again)
     if error in LOSES_COORDINATOR:
         return mark_unknown(state, f"OffsetFetch answered {error.name}", now)

@@ -267,6 +267,9 @@ class OffsetsAsked(NamedTuple):
     """An OffsetFetch that is wanted or in flight (``OffsetFetchRequestState``)."""
 
     partitions: tuple[TopicPartition, ...]
+    deadline_us: int
+    """Until when it is retried; after that a poll event has to request the offsets anew."""
+
     number: int | None = None
     attempt: int = 0
     retry_us: int = 0

@@ -260,6 +260,34 @@ def test_a_refusal_of_an_older_generation_only_says_that_a_rebalance_is_on(error
     assert driver.state.poisoned is None
 
 
+def test_a_fencing_of_an_older_generation_leaves_the_new_one_alone():
+    """The member is stable again: it keeps its generation, and later calls do not throw."""
+    driver = member()
+    driver.commit_async({0: 5})
+    driver.learn()
+    driver.poll()
+    driver.joined(2)
+    driver.poll()
+    driver.synced(0, 1)
+    driver.committed(E.FENCED_INSTANCE_ID)
+    driver.poll()
+
+    assert (2, None) == (driver.state.generation.id, driver.state.poisoned)
+
+
+@pytest.mark.parametrize("error", [E.ILLEGAL_GENERATION, E.UNKNOWN_MEMBER_ID])
+def test_a_refusal_after_the_generation_was_reset_resets_nothing_more(error):
+    """A heartbeat was answered first; the member has no generation."""
+    driver = member()
+    driver.commit_async({0: 5})
+    driver.learn(E.UNKNOWN_MEMBER_ID)
+    before = driver.state.generation
+    driver.committed(error)
+    driver.tick()
+
+    assert Generation() == before == driver.state.generation
+
+
 # -- refused without being sent ------------------------------------------------------------------
 
 

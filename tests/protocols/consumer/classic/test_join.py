@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.messages import (
     HeartbeatRequest,
@@ -158,3 +160,13 @@ def test_the_state_follows_the_answers():
         Membership.COMPLETING_REBALANCE,
         Membership.STABLE,
     ] == seen
+
+
+@pytest.mark.parametrize(("rack", "sent"), [("r1", "r1"), ("", None)])
+def test_the_subscription_has_the_rack_of_the_client(rack, sent):
+    """The leader's assignor gets it; without client.rack there is none."""
+    driver = ClientDriver(client_rack=rack)
+    driver.look_up()
+
+    subscriptions = [each.metadata for each in driver.one(JoinGroupRequest).protocols]
+    assert {sent} == {each.rack_id for each in subscriptions}

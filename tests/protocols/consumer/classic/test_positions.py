@@ -222,6 +222,16 @@ def test_a_partition_with_unstable_offsets_holds_up_the_others():
     assert parts(0, 1) == driver.one(OffsetFetchRequest).partitions
 
 
+@pytest.mark.parametrize("error", [E.UNKNOWN_TOPIC_OR_PARTITION, E.NOT_LEADER_OR_FOLLOWER])
+def test_any_other_error_of_a_partition_is_thrown_even_if_it_is_retriable(error):
+    """Only unstable offsets have the request retried."""
+    driver = assigned()
+    found = (FetchedOffset(parts(0)[0], 5), FetchedOffset(parts(1)[0], -1, error=error))
+    driver.answer(OffsetFetchRequest, OffsetFetchResponse(offsets=found))
+
+    assert "KafkaException" == driver.returned[-1].exception
+
+
 def test_a_lost_connection_asks_again_at_the_next_coordinator():
     """After the back-off and the lookup."""
     driver = assigned()

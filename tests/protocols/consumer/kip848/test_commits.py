@@ -252,6 +252,22 @@ def test_positions_are_committed_moved_or_not():
     assert [offsets({0: 3})] * 2 == [r.offsets for r in driver.ever(OffsetCommitRequest)]
 
 
+def test_an_interval_without_positions_holds_no_later_commit_back():
+    """Nothing is sent and nothing is in flight; the next interval commits what there is then."""
+    driver = ClientDriver(auto_commit_interval_ms=1_000)
+    driver.joining()
+    driver.reconcile(2, 0)
+    driver.beaten()
+    driver.advance(1_000)
+    driver.poll()
+    assert [] == driver.ever(OffsetCommitRequest)
+    driver.fetched({0: 5})
+    driver.advance(1_000)
+    driver.poll()
+
+    assert offsets({0: 5}) == driver.one(OffsetCommitRequest).offsets
+
+
 def test_one_interval_commit_is_under_way_at_a_time():
     """A due commit is left out until the one before has ended."""
     driver = auto()

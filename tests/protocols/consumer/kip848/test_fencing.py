@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.calls import Failed
 from protocols.consumer.kip848.state import MemberState
 from protocols.messages import FetchRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
@@ -110,3 +111,18 @@ def test_a_fenced_member_comes_back_from_where_the_group_committed(driver):
     driver.fetched({0: 2})
 
     assert {0: 2} == driver.positions()
+
+
+def test_a_listener_that_throws_at_a_loss_does_not_keep_the_member_out():
+    """Its partitions are dropped and it joins again all the same; the poll throws."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable()
+    driver.hold_calls = True
+    driver.beat_due()
+    driver.refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    driver.poll()
+    driver.end_call(Failed("Oops"))
+
+    assert Failed("Oops") == driver.returned[-1]
+    assert ([], MemberState.JOINING) == (driver.owned(), driver.member)
+    assert 0 == driver.one(Beat).member_epoch

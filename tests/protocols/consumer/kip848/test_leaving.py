@@ -112,6 +112,43 @@ def test_a_fenced_member_that_unsubscribes_is_out(driver):
     assert [] == driver.pending(Beat)
 
 
+def test_an_assignment_does_not_matter_to_a_member_that_prepares_to_leave():
+    """It keeps its heartbeats up while the listener runs, and ignores new targets."""
+    driver = manual()
+    driver.hold_calls = True
+    driver.unsubscribe()
+    driver.beat_due()
+    driver.beaten(3, 0, 1, 2)
+
+    assert MemberState.PREPARE_LEAVING is driver.member
+    assert [0, 1] == driver.owned()
+    driver.end_call()
+    assert -1 == driver.one(Beat).member_epoch
+
+
+def test_unsubscribing_again_sends_nothing():
+    """There is no group to leave any more."""
+    driver = manual()
+    driver.unsubscribe()
+    driver.beaten(-1)
+    driver.quiet()
+    driver.unsubscribe()
+
+    assert ([], []) == (driver.calls, driver.pending(Beat))
+    assert Outside() == driver.returned[-1]
+
+
+def test_unsubscribing_a_stale_member_drops_its_partitions():
+    """It has left already, and joins again only after the next subscribe and poll."""
+    driver = manual(max_poll_interval_ms=1_000)
+    driver.advance(1_000)
+    driver.quiet()
+    driver.unsubscribe()
+
+    assert ([], []) == (driver.owned(), driver.ever(Beat))
+    assert MemberState.STALE is driver.member
+
+
 @pytest.mark.parametrize(
     "error",
     [ErrorCode.INVALID_REQUEST, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.GROUP_MAX_SIZE_REACHED],

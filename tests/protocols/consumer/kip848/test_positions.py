@@ -100,14 +100,16 @@ def test_an_error_that_stays_is_thrown():
     assert ErrorCode.GROUP_AUTHORIZATION_FAILED is thrown.error
 
 
-def test_an_error_about_what_is_lost_anyway_is_not_thrown():
-    """A member that was put out meanwhile does not die of the answer to its old question."""
+@pytest.mark.parametrize("error", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.STALE_MEMBER_EPOCH])
+def test_a_member_that_was_removed_meanwhile_throws(error):
+    """The request cannot be retried, and its poll event fails, although the member joins again."""
     driver = assigned()
     driver.beat_due()
     driver.refused(ErrorCode.UNKNOWN_MEMBER_ID)
-    refuse(driver, ErrorCode.UNKNOWN_MEMBER_ID)
+    refuse(driver, error)
 
-    assert () == driver.poll()
+    assert error is driver.poll().error
+    driver.poll()
     assert [("lost", (0, 1))] == driver.calls[-1:]
 
 
@@ -145,6 +147,70 @@ def test_retained_partitions_go_on_being_read_meanwhile():
     driver.records({0: 3})
 
     assert 3 == driver.poll(100)[0].next_offset
+
+
+# -- errors of partitions --------------------------------------------------------------------------
+
+
+def refuse_partition(driver: ClientDriver, error: ErrorCode) -> None:
+    """Answer the OffsetFetch: partition 0 is at 5, partition 1 has an error."""
+    first, second = driver.one(OffsetFetchRequest).partitions
+    found = (FetchedOffset(first, 5), FetchedOffset(second, -1, error=error))
+    driver.answer(OffsetFetchRequest, OffsetFetchResponse(offsets=found))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    ],
+)
+def test_an_error_of_one_partition_is_retried_for_all(error):
+    """No position is set before all are known."""
+    driver = assigned()
+    refuse_partition(driver, error)
+
+    assert {} == driver.positions()
+    driver.advance_until(OffsetFetchRequest)
+    assert [[0, 1]] == fetches(driver)
+
+
+def test_an_unexpected_error_of_a_partition_is_thrown_even_if_it_is_retriable():
+    """Only a response as a whole may have other retriable errors."""
+    driver = assigned()
+    refuse_partition(driver, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    assert "KafkaException" == driver.poll().exception
+
+
+def test_a_topic_that_stays_unknown_counts_as_without_an_offset():
+    """After default.api.timeout.ms the other offsets are applied; the policy decides for this."""
+    driver = assigned(default_api_timeout_ms=1_000)
+    while not driver.pending(ListOffsetsRequest):
+        refuse_partition(driver, ErrorCode.UNKNOWN_TOPIC_ID)
+        if not driver.pending(ListOffsetsRequest):
+            driver.advance_until(OffsetFetchRequest)
+
+    assert {0: 5} == driver.positions()
+    assert 500_000 <= driver.now_us <= 1_000_000
+    assert [1] == [tp.partition for tp, _ in driver.one(ListOffsetsRequest).partitions]
+
+
+def test_after_its_time_the_request_is_given_up_and_the_next_poll_makes_another():
+    """The back-off starts again."""
+    driver = assigned(default_api_timeout_ms=1_000)
+    for _ in range(3):
+        refuse(driver, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        driver.advance_until(OffsetFetchRequest)
+    refuse(driver, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.advance(1_000)
+    assert [] == fetches(driver)
+    driver.poll()
+    refuse(driver, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+    assert 100 == driver.advance_until(OffsetFetchRequest)
 
 
 # -- several requests ------------------------------------------------------------------------------
@@ -194,3 +260,15 @@ def test_the_earlier_response_still_gives_positions(twice):
     assert [[0, 1]] == fetches(twice)
     respond(twice, {0: 7, 1: 6})
     assert {0: 5, 1: 6} == twice.positions()
+
+
+def test_what_is_about_to_be_revoked_needs_no_position():
+    """The next request is for the remaining partitions only."""
+    driver = assigned()
+    driver.beat_due()
+    driver.beaten(3, 0)
+    driver.hold_calls = True
+    driver.poll()
+    driver.poll()
+
+    assert [[0, 1], [0]] == fetches(driver)

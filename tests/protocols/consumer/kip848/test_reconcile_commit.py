@@ -152,3 +152,15 @@ def test_a_finished_reconciliation_restarts_the_commit_interval():
     driver.poll()
 
     assert driver.now_us + 10_000_000 == driver.state.autocommit_us
+
+
+def test_the_commit_before_a_reconciliation_does_not_wait_for_an_interval_commit():
+    """It covers the newest positions, so both are in flight."""
+    driver = ClientDriver(auto_commit_interval_ms=1_000)
+    driver.stable({0: 3, 1: 4})
+    driver.advance(1_000)
+    driver.poll()
+    driver.to_own(0)
+    driver.poll()
+
+    assert 2 == len(driver.pending(OffsetCommitRequest))
