@@ -30,6 +30,8 @@ The rooms, from the bottom up:
     Events to metrics, checks of ``[expect]``, laws, distributions over seeds.
 ``verdicts/``
     What is said of a run before its totals: problems, and why it is inconclusive.
+``advice/``
+    The changes that hints recommend, with values for a scenario, and trials of them.
 ``report/``
     Everything that a person reads: screens, JSON documents, pages, explanations, advice.
 ``study/``
@@ -47,7 +49,7 @@ The rooms, from the bottom up:
     One file a command: reads options, calls the library, prints.
 
 The functions that users call are modules beside the rooms: ``loading.py``, ``playing.py``,
-``sweeps.py``, ``comparison.py``, ``explanation.py``, ``assignment.py``, ``strategies.py``, ``modes.py``.
+``sweeps.py``, ``comparison.py``, ``advising.py``, ``explanation.py``, ``assignment.py``, ``strategies.py``, ``modes.py``.
 
 One JoinGroup through a run: ``emulator/world/consumer/process.py`` polls its client, whose request
 ``emulator/world/router.py`` puts on the wire (``emulator/world/network.py`` draws the delay);
@@ -72,6 +74,7 @@ from assignors.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from assignors.own_code import allow_plugins
+    from emulator.advising import Advice, advise
     from emulator.assignment import assign
     from emulator.comparison import Comparison, compare
     from emulator.conformance.verifying import Verification, verify
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "Audit",
     "Comparison",
     "EmulatorError",
@@ -106,6 +110,7 @@ __all__ = [
     "StudyResult",
     "Sweep",
     "Verification",
+    "advise",
     "allow_plugins",
     "assign",
     "audit",
@@ -125,6 +130,8 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Advice": "emulator.advising",
+    "advise": "emulator.advising",
     "Audit": "emulator.logs.auditing",
     "GroupScenario": "emulator.logs.group_scenario",
     "Import": "emulator.logs.importing",

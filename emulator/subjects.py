@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
 from emulator.loading import LoadedScenario
-from emulator.report.subject import SET_BY_BROKERS, Commits, GroupFacts, Subject
+from emulator.playing import Run
+from emulator.report.group_state import DescribedGroup
+from emulator.report.subject import SET_BY_BROKERS, Commits, FinishedRun, GroupFacts, Subject
+from emulator.report.timeline import Timeline
 from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import CommitPolicy, Group, Scenario, mean_us
@@ -31,6 +35,7 @@ from protocols.settings import BrokerSettings, ConsumerSettings
 if TYPE_CHECKING:
     from emulator.comparison import Comparison
     from emulator.report.comparison import Column
+    from emulator.report.proposals import Proposal
 
 
 def subject_of(loaded: LoadedScenario) -> Subject:
@@ -53,6 +58,46 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         },
         moment=lambda at_us: format_moment(at_us, scenario.start),
     )
+
+
+def finished_run(
+    loaded: LoadedScenario,
+    run: Run,
+    timeline: Timeline,
+    groups: tuple[DescribedGroup, ...],
+    *,
+    propose_changes: bool = True,
+) -> FinishedRun:
+    """Return a run as reports show it; *timeline* and *groups* come of its events.
+
+    *propose_changes*: whether the changes that its hints recommend come with it.
+    """
+    report = FinishedRun(
+        subject=subject_of(loaded),
+        seed=run.seed,
+        digest=run.digest,
+        ledger=run.ledger,
+        metrics=run.metrics,
+        findings=run.findings,
+        expectations=run.expectations(),
+        verdicts=run.verdicts,
+        timeline=timeline,
+        groups=groups,
+        folded=run.folded.share,
+        live=run.folded.live_shares(),
+    )
+    return replace(report, proposals=_proposals(loaded, report)) if propose_changes else report
+
+
+def _proposals(loaded: LoadedScenario, report: FinishedRun) -> tuple[Proposal, ...]:
+    from emulator.report.given_hints import hints_of  # noqa: PLC0415  read with the first report
+
+    hints = hints_of(report)
+    if not hints:
+        return ()
+    from emulator.advice.proposing import propose  # noqa: PLC0415  only for runs with hints
+
+    return propose(loaded, report, hints)
 
 
 def _length(scenario: Scenario) -> str:

@@ -43,14 +43,14 @@ GROUP_SIDE = FLOOR | OFFSETS_TOPIC | {"protocols.groups"}
 
 MEASURED = {"assignors", *(f"emulator.{x}" for x in ("events", "ledger", "metrics", "verdicts"))}
 PLAYED = MEASURED | {"protocols", "emulator.scenario", "emulator.world", "emulator.playing"}
-LIBRARY = {"emulator.comparison", "emulator.explanation", "emulator.loading", "emulator.modes"}
-LIBRARY |= {"emulator.sweeps"}
+LIBRARY = {f"emulator.{x}" for x in ("advice", "advising", "comparison", "explanation")}
+LIBRARY |= {"emulator.loading", "emulator.modes", "emulator.sweeps"}
+ADVICE = PLAYED | {f"emulator.{x}" for x in ("loading", "processes", "report", "sweeps")}
 FILES = {"emulator.output_files", "emulator.parquet_file", "emulator.versions"}
-LOGS = FILES | {"emulator.metrics", "emulator.tables", "emulator.engines", "emulator.logs"}
-LOGS |= {"emulator.spark", "emulator.processes", "emulator.report"}
+LOGS = FILES | {f"emulator.{x}" for x in ("metrics", "tables", "engines", "logs", "spark")}
+LOGS |= {"emulator.processes", "emulator.report"}
 WRITTEN = {"emulator.run_files", "emulator.run_pages", "emulator.tracing"}
 """What a run writes besides its report."""
-
 
 ARROWS: Mapping[str, set[str]] = {
     "assignors": set(),
@@ -108,12 +108,14 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.playing": PLAYED | {"emulator.tables"},
     "emulator.loading": {"emulator.ledger", "emulator.metrics", "emulator.scenario"},
     "emulator.tables": set(),
+    "emulator.advice": ADVICE,
+    "emulator.advising": ADVICE | {"emulator.advice", "emulator.subjects", "emulator.tables"},
     "emulator.assignment": {"assignors"},
     "emulator.sweeps": PLAYED | {"emulator.loading", "emulator.processes", "emulator.tables"},
     "emulator.modes": PLAYED | {"emulator.logs", "emulator.processes", "emulator.sweeps"},
-    "emulator.comparison": PLAYED
-    | {"emulator.loading", "emulator.processes", "emulator.sweeps", "emulator.tables"},
-    "emulator.subjects": PLAYED | {"emulator.comparison", "emulator.loading", "emulator.report"},
+    "emulator.comparison": ADVICE - {"emulator.report"} | {"emulator.tables"},
+    "emulator.subjects": PLAYED
+    | {"emulator.advice", "emulator.comparison", "emulator.loading", "emulator.report"},
     "emulator.explanation": PLAYED | {"emulator.loading", "emulator.report", "emulator.subjects"},
     "emulator.run_files": {"emulator.events", "emulator.output_files", "emulator.scenario"},
     "emulator.run_pages": PLAYED

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from emulator.advice.changes import CHANGES
 from emulator.ledger.entries import Cause
-from emulator.report.advice import CONVERT_BACK, FENCE_SOONER, ONE_CLASSIC_JOIN, SHORTER_SESSION
+from emulator.report.advice import (
+    CONVERT_BACK,
+    FENCE_SOONER,
+    KEPT_BY_ID,
+    ONE_CLASSIC_JOIN,
+    ONLY_MOVED_STOP,
+    SHORTER_SESSION,
+)
 from emulator.report.hints import HINTS
 from emulator.report.verdict_advice import VERDICT_HINTS
 
@@ -19,11 +27,30 @@ brackets, which does not change, and a section here. This page is printed from `
 
 A run shows only the hints that apply to its scenario, with the settings in force in place of the
 braces. [causes.md](causes.md) has the hints of each cause, [verdicts.md](verdicts.md) the problems.
+
+Many hints recommend a change that a scenario can have, with a value that follows from its numbers:
+a grace period from the time of a full batch, a session from heartbeats and pauses. With a margin of
+a quarter, no value is at the edge of what works. `rebalance run --advise` plays the first three
+changes under the same seeds as the run, and shows what each does: also if it does nothing, or makes
+something worse. It takes one seed to five, as many as a few seconds of CPU time allow; with
+`--seeds N`, those N seeds and the hints of the worst of them.
+
+Without the option, changes are tried on a terminal if about a second is enough, and only named in a
+pipe, a file and `--json`; `--no-advise` names none. In `--json` they are `advice.changes`; from
+Python, `emulator.advise("scenario.toml", seeds=10)` returns them with their trials.
+
+A change is *better* or *worse* if a main figure (records reprocessed, lost and truncated, takeover,
+downtime, rebalances) falls or rises in some seeds and does the opposite in none, or if the 95 %
+confidence interval of the mean difference does not contain 0; *mixed* if one figure falls and another
+rises; *unclear* if seeds disagree. Main figures are not all: a smaller session timeout also removes
+members that pause, which shows only in a scenario with pauses.
 """
 
 OTHERS = {
     SHORTER_SESSION: "downtime of 10 s or more after a member that died",
     FENCE_SOONER: "partitions without new records after a broker that died",
+    KEPT_BY_ID: "a group that members left and joined again",
+    ONLY_MOVED_STOP: "a group that members left and joined again",
     ONE_CLASSIC_JOIN: "a group in migration that is not served",
     CONVERT_BACK: "a group in migration that is not served",
 }
@@ -36,8 +63,8 @@ def advice_page() -> str:
 
 
 def hint_ids() -> set[str]:
-    """Return the ids of all hints."""
-    return {name for name, _, _ in _hints()}
+    """Return the ids of all hints, and of the changes that they recommend."""
+    return {name for name, _, _ in _hints()} | {name for name, _, _ in _changes()}
 
 
 def _hints() -> Iterator[tuple[str, str, str]]:
@@ -53,10 +80,27 @@ def _hints() -> Iterator[tuple[str, str, str]]:
         yield hint.id, hint.text, reason
 
 
+def _changes() -> Iterator[tuple[str, str, str]]:
+    """Yield each change: its id, what it does, and the hint that recommends it."""
+    for hint, changes in CHANGES.items():
+        for name, make in changes:
+            yield name, (make.__doc__ or "").replace("``", "`"), hint
+
+
 def _section(name: str) -> str:
     reasons = defaultdict[str, list[str]](list)
     for other, text, reason in _hints():
         if other == name:
             reasons[text].append(reason)
     texts = [f"{text}\n\nGiven for: {', '.join(for_)}.\n" for text, for_ in reasons.items()]
-    return "\n".join([f"## {name}\n", *texts])
+    return "\n".join([f"## {name}\n", *texts, *_change_texts(name)])
+
+
+def _change_texts(name: str) -> Iterator[str]:
+    hints = defaultdict[str, list[str]](list)
+    for other, text, hint in _changes():
+        if other == name:
+            hints[text].append(hint)
+    for text, names in hints.items():
+        from_ = ", ".join(f"[{hint}](#{hint})" for hint in dict.fromkeys(names))
+        yield f"Change tried: {text[:1].lower()}{text[1:]} Recommended by: {from_}.\n"

@@ -26,6 +26,7 @@ from emulator.cli.options import (
 )
 from emulator.cli.output import say_json, say_notes, say_report
 from emulator.cli.progress import Progress, announce, length_us
+from emulator.cli.run_advice import AdviseOption, advice_lines, with_trials
 from emulator.cli.run_files import (
     EventsOption,
     Files,
@@ -46,10 +47,10 @@ from emulator.playing import run as play
 from emulator.report.group_state import Describer
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
-from emulator.subjects import clock_of, subject_of
+from emulator.subjects import clock_of, finished_run, subject_of
 
 if TYPE_CHECKING:
-    from emulator.sweeps import Sweep
+    from emulator.sweeps import SeedRun, Sweep
 
 EXPECTATION_FAILED = 1
 
@@ -102,6 +103,7 @@ EXAMPLES: Examples = (
         "rebalance run member-crashes --perfetto trace.json --sequence crash.mmd",
     ),
     ("a file with the expectations for CI", "rebalance run member-crashes --junit result.xml"),
+    ("what helps, tried out", "rebalance run close-in-mid-batch --advise"),
     ("a page with a timeline", "rebalance run member-crashes --html crash.html"),
     ("a scenario from a pipe", "rebalance scenarios show quiet | rebalance run -"),
 )
@@ -127,6 +129,7 @@ def run(
     html: HtmlOption = None,
     mode: ModeOption = ModeName.FOLDED,
     junit: JunitOption = None,
+    advise: AdviseOption = None,
     yes: YesOption = False,
 ) -> None:
     """Play a scenario: what is reprocessed, what is lost, and why, message by message.
@@ -134,9 +137,15 @@ def run(
     --seeds N plays N seeds, from --seed on, and prints the distribution of the figures and the
     worst seed. --jobs does not change the result.
 
+    --advise tries the first three changes that the hints recommend (docs/reference/advice.md), with values that
+    follow from the scenario's numbers, under the same seeds: one to five, or those of --seeds. It
+    prints reprocessed, lost, takeover and downtime before and after each, with the settings to
+    paste. By default changes are tried on a terminal if about a second is enough.
+
     --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, truncated,
     partial, by_cause, rebalances, conclusive, why (it is not), verdicts, timeline (faults, acts and
-    members removed: at_us, what, times, last_us), hints (settings that would help), ledger,
+    members removed: at_us, what, times, last_us), hints (settings that would help), advice
+    (the hints with their ids; changes with why, set, and trial with --advise), ledger,
     metrics, expectations, findings, folded (the share of the members' time that was computed
     without events; live: reasons and shares of the rest). With --seeds: seeds; worst_seed; runs, a
     list of the same for each seed, from seed to metrics, without the ledger; summary, with
@@ -180,7 +189,7 @@ def run(
     files.check()
     loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
     say_notes(loaded.notes)
-    chosen = Chosen(seed, seeds, jobs, mode.value, junit)
+    chosen = Chosen(seed, seeds, jobs, mode.value, junit, advise)
     if mode is ModeName.CHECK:
         from emulator.cli.run_modes import check
 
@@ -205,6 +214,8 @@ class Chosen(NamedTuple):
     jobs: int | None
     mode: str
     junit: Path | None
+    advise: bool | None
+    """Whether changes are tried; None: cheap ones on a terminal."""
 
 
 # -- one run ---------------------------------------------------------------------------------
@@ -217,35 +228,55 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
     sinks = (timeline.feed, describer.feed, *([page.sink] if page else []))
     finished = _play(loaded, chosen, files, sinks)
     files.write_traces(loaded.scenario, finished.seed)
-    report = FinishedRun(
-        subject=subject_of(loaded),
-        seed=finished.seed,
-        digest=finished.digest,
-        ledger=finished.ledger,
-        metrics=finished.metrics,
-        findings=finished.findings,
-        expectations=finished.expectations(),
-        verdicts=finished.verdicts,
-        timeline=timeline,
-        groups=describer.groups,
-        folded=finished.folded.share,
-        live=finished.folded.live_shares(),
-    )
+    wanted = chosen.advise is not False
+    groups = describer.groups
+    report = finished_run(loaded, finished, timeline, groups, propose_changes=wanted)
+    screen = [] if as_json else _say_run(report)
+    report = _advised(loaded, report, [finished], None, chosen, as_json=as_json)
     if page is not None:
         page.write(loaded.scenario, report)
     if as_json:
         from emulator.report.run_document import run_document
         from emulator.scenario.writing import manifest
 
-        screen = []
         say_json(run_document(manifest(loaded.scenario), report, clock_of(loaded.scenario)))
-    else:
-        from emulator.report.run_screen import run_screen
-
-        screen = list(run_screen(report))
-        say_report(screen)
     report_to_ci(loaded, report.expectations, screen, chosen.junit)
     return finished.ok
+
+
+def _say_run(report: FinishedRun) -> list[str]:
+    """Print the screen of a run, and return it."""
+    from emulator.report.run_screen import run_screen
+
+    screen = list(run_screen(report))
+    say_report(screen)
+    return screen
+
+
+def _advised(
+    loaded: LoadedScenario,
+    report: FinishedRun,
+    known: Sequence[Run | SeedRun],
+    seeds: Sequence[int] | None,
+    chosen: Chosen,
+    *,
+    as_json: bool,
+) -> FinishedRun:
+    """Return the report with trials of its proposals if they are wanted, and print them."""
+    if not report.proposals:
+        return report
+    advised = with_trials(
+        loaded,
+        report,
+        known,
+        seeds=seeds,
+        advise=chosen.advise,
+        jobs=chosen.jobs,
+        as_json=as_json,
+    )
+    if not as_json:
+        say_report(advice_lines(loaded, advised))
+    return advised
 
 
 def _play(
@@ -314,12 +345,27 @@ def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: b
         verdicts=[run.verdicts for run in swept.runs],
     )
     screen = [] if as_json else list(seeds_screen(subject_of(loaded), tally))
+    say_report(screen)
+    advice = _advice_over_seeds(loaded, swept, tally.worst_seed, chosen, as_json=as_json)
     if as_json:
-        say_json({**manifest(loaded.scenario), **_document(swept, tally.worst_seed)})
-    else:
-        say_report(screen)
+        document = {**_document(swept, tally.worst_seed), **advice}
+        say_json({**manifest(loaded.scenario), **document})
     report_to_ci(loaded, swept.expectations, screen, chosen.junit)
     return swept.ok
+
+
+def _advice_over_seeds(
+    loaded: LoadedScenario, swept: Sweep, worst_seed: int, chosen: Chosen, *, as_json: bool
+) -> dict[str, object]:
+    """Try the changes for the worst seed with all seeds, if asked for; return them for JSON."""
+    if not chosen.advise:
+        return {}
+    from emulator.advising import reported
+    from emulator.report.proposal_wording import advice_document
+
+    _, report = reported(loaded, worst_seed)
+    advised = _advised(loaded, report, swept.runs, swept.seeds, chosen, as_json=as_json)
+    return {"advice": advice_document(advised)}
 
 
 def _document(swept: Sweep, worst_seed: int) -> dict[str, object]:

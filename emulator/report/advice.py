@@ -34,6 +34,20 @@ FENCE_SOONER = Hint(
     "shorter pauses are enough to fence a running broker. A controlled shutdown causes no wait.",
 )
 
+KEPT_BY_ID = Hint(
+    "static-membership",
+    "Members that left and joined again caused two rebalances each. With a group.instance.id for each "
+    "member (static membership) one that is back within {session.timeout.ms} keeps its partitions. "
+    "Trade-off: one that is not back is missed only after that time.",
+)
+
+ONLY_MOVED_STOP = Hint(
+    "cooperative",
+    "Each rebalance of the eager protocol stops all partitions. With "
+    "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer only those that move "
+    "stop (switching a running group takes two rolling restarts).",
+)
+
 ASSIGNED_TWICE = "The assignor gave the partition to several members, and all of them processed it."
 TWO_COORDINATORS = (
     "Two brokers acted as coordinator of the group, and each assigned the partition to a different "
@@ -86,8 +100,23 @@ def hints_for(case: Case) -> list[GivenHint]:
 
 
 def downtime_hints(subject: Subject, metrics: Metrics) -> list[GivenHint]:
-    """Return hints that shorten a wait for the session timeout of a member or a broker."""
-    return [*_for_members(subject, metrics), *_for_brokers(subject, metrics)]
+    """Return hints that shorten waits for session timeouts, or avoid rebalances of restarts."""
+    return [
+        *_for_members(subject, metrics),
+        *_for_brokers(subject, metrics),
+        *_for_restarts(subject, metrics),
+    ]
+
+
+def _for_restarts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
+    """Yield hints for groups that members left and joined again."""
+    if not {"member left", "member added"} <= metrics.tables["rebalances.by_reason"].keys():
+        return
+    for group in subject.groups[:1]:
+        if not group.static:
+            yield _given(KEPT_BY_ID, subject, group)
+        if not group.cooperative and not group.shared:
+            yield _given(ONLY_MOVED_STOP, subject, group)
 
 
 def _for_brokers(subject: Subject, metrics: Metrics) -> list[GivenHint]:

@@ -69,6 +69,9 @@ class GivenHint:
     group: str = ""
     """The group that it is about; empty: the brokers, or several groups."""
 
+    has_numbers: bool = False
+    """Whether the text has the numbers of the scenario from which it follows."""
+
     def __str__(self) -> str:
         """Return the hint as a line of text."""
         return f"{self.text} [{self.id}]"

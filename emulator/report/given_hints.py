@@ -32,6 +32,20 @@ def hints_of(run: FinishedRun) -> list[GivenHint]:
     return list(found.values())[:MOST_HINTS]
 
 
+def hint_texts(run: FinishedRun) -> list[str]:
+    """Return the hints of a run as reports show them: with the scenario's numbers, and the id."""
+    numbers = {proposal.hint: proposal.why for proposal in reversed(run.proposals)}
+    return [
+        " ".join(
+            filter(
+                None,
+                [hint.text, "" if hint.has_numbers else numbers.get(hint.id), f"[{hint.id}]"],
+            )
+        )
+        for hint in hints_of(run)
+    ]
+
+
 def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
     yield from migration_hints(run.subject, run.groups)
     if any(verdict.problem for verdict in run.verdicts):

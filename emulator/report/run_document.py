@@ -12,6 +12,7 @@ from emulator.report.capacity import capacity_document
 from emulator.report.event_wording import link_text
 from emulator.report.given_hints import hints_of
 from emulator.report.group_screen import group_document
+from emulator.report.proposal_wording import advice_document
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import TimelineEntry
 from emulator.verdicts.findings import inconclusive
@@ -34,6 +35,7 @@ def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dic
         "groups": [group_document(group) for group in run.groups],
         "capacity": capacity_document(run),
         "hints": [hint.text for hint in hints_of(run)],
+        "advice": advice_document(run),
         "ledger": [entry_document(entry, clock) for entry in run.ledger.entries],
         "metrics": run.metrics.as_dict(),
         "expectations": [asdict(expected) for expected in run.expectations],

@@ -11,7 +11,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.advice import reason_of
 from emulator.report.capacity import capacity_lines, drained
 from emulator.report.figures import lag_recovery, takeover
-from emulator.report.given_hints import MOST_CAUSES, case_of, hints_of, ranked, records_of
+from emulator.report.given_hints import MOST_CAUSES, case_of, hint_texts, ranked, records_of
 from emulator.report.group_screen import groups_at_the_end, stable_groups
 from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry
@@ -158,11 +158,11 @@ def _largest(entries: Sequence[Entry]) -> Entry:
 
 
 def _help(run: FinishedRun) -> Iterator[str]:
-    hints = hints_of(run)
+    hints = hint_texts(run)
     if hints:
         yield from ("", "Hints")
     for hint in hints:
-        yield from paragraph(f"{hint}", "  - ")
+        yield from paragraph(hint, "  - ")
 
 
 # -- the rest ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emulator.ledger.entries import Ledger
 from emulator.metrics.checks import Expected
@@ -15,6 +15,9 @@ from emulator.report.group_state import DescribedGroup
 from emulator.report.timeline import Timeline
 from emulator.report.wording import paragraph
 from emulator.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from emulator.report.proposals import Proposal, Trial
 
 SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
 """Consumer settings for which the consumer protocol uses the brokers' settings instead."""
@@ -192,3 +195,9 @@ class FinishedRun:
 
     live: Mapping[str, float] = field(default_factory=dict)
     """The other parts, by reason, the largest first."""
+
+    proposals: tuple[Proposal, ...] = ()
+    """Changes that its hints recommend, with values for its scenario."""
+
+    trials: tuple[Trial, ...] = ()
+    """The changes that were tried, the most useful first."""

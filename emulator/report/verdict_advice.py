@@ -32,7 +32,7 @@ def verdict_hints(subject: Subject, verdicts: tuple[Verdict, ...]) -> list[Given
         if advise is not None:
             for name, text in advise(verdict, group, verdicts):
                 assert name in VERDICT_HINTS[verdict.id], f"{name} is not in VERDICT_HINTS"
-                found[GivenHint(name, text, group.id)] = None
+                found[GivenHint(name, text, group.id, has_numbers=True)] = None
     return list(found)
 
 

@@ -15,13 +15,12 @@ from emulator.loading import LoadedScenario
 from emulator.playing import run
 from emulator.report.group_state import Describer
 from emulator.report.run_screen import run_screen
-from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
 from emulator.report.wording import counted, file_width
 from emulator.run_pages import RunPage
 from emulator.scenario.model import Scenario
 from emulator.scenario.toml import to_toml
-from emulator.subjects import subject_of
+from emulator.subjects import finished_run
 from emulator.testing.figures import Claim
 from emulator.testing.fixture import shown
 from emulator.testing.playing import PlayedSeed, play_seeds
@@ -152,18 +151,8 @@ def _write_run(results: Results, played: PlayedSeed, folder: Path) -> None:
     scenario = results.scenario
     finished = run(scenario, played.seed, keep_events=False, sink=feed, each_commit=False)
     name = results.replay.partition(" --set ")[0] or "scenario.toml"
-    report = FinishedRun(
-        subject=subject_of(LoadedScenario(name, (), results.scenario, Path())),
-        seed=finished.seed,
-        digest=finished.digest,
-        ledger=finished.ledger,
-        metrics=finished.metrics,
-        findings=finished.findings,
-        expectations=finished.expectations(),
-        verdicts=finished.verdicts,
-        timeline=timeline,
-        groups=describer.groups,
-    )
+    loaded = LoadedScenario(name, (), scenario, Path())
+    report = finished_run(loaded, finished, timeline, describer.groups)
     (folder / "run.txt").write_text("\n".join([*run_screen(report), ""]), encoding="utf-8")
     page.write(results.scenario, report)
 

@@ -13,6 +13,7 @@ from docs.pages.__main__ import DOCS, PAGES, PLAYED
 from docs.pages.advice import advice_page, hint_ids
 from docs.pages.causes import causes_page
 from docs.pages.scenario_files import scenario_files_page
+from emulator.advice.changes import CHANGES
 from emulator.ledger.entries import Cause
 from emulator.scenario.short_forms import TARGETS
 
@@ -67,7 +68,10 @@ def test_every_hint_of_the_code_has_its_section_and_every_section_its_hint():
     ]
     sections = re.findall(r"^## (.+)$", advice_page(), re.MULTILINE)
 
-    assert {*chain(*made)} == {*sections}
+    changes = {name for changes in CHANGES.values() for name, _ in changes}
+
+    assert {*chain(*made), *changes} == {*sections}
+    assert CHANGES.keys() <= {*chain(*made)}
     assert len({*sections}) == len(sections) > 50
 
 

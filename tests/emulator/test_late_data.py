@@ -7,6 +7,7 @@ them is compared.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -14,17 +15,15 @@ import pytest
 import emulator
 from emulator import events as ev
 from emulator.loading import load_named
-from emulator.metrics.checks import check_expectations
 from emulator.metrics.metrics import Measurement
-from emulator.playing import Run, bounds_of, is_mistaken, shared_assignors
+from emulator.playing import Run, is_mistaken, shared_assignors
 from emulator.report.group_state import Describer
 from emulator.report.pages.history import Historian
 from emulator.report.run_document import run_document
 from emulator.report.run_screen import run_screen
-from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
 from emulator.scenario import catalogue
-from emulator.subjects import subject_of
+from emulator.subjects import finished_run
 from emulator.verdicts.facts import FactsMeter
 from emulator.verdicts.findings import verdicts_of
 
@@ -65,18 +64,15 @@ def reported(name: str, run: Run, events: Iterable[ev.Event]) -> dict:
             follower.feed(event)
     measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(run.scenario))
     verdicts = verdicts_of(measured.ledger, measured.metrics, facts.close())
-    report = FinishedRun(
-        subject=subject_of(load_named(name, (), allow_large=True, runs=1)),
-        seed=run.seed,
-        digest=run.digest,
+    again = replace(
+        run,
         ledger=measured.ledger,
         metrics=measured.metrics,
         findings=measured.findings,
-        expectations=check_expectations(bounds_of(run.scenario), (measured.metrics,)),
         verdicts=verdicts,
-        timeline=timeline,
-        groups=describer.groups,
     )
+    loaded = load_named(name, (), allow_large=True, runs=1)
+    report = finished_run(loaded, again, timeline, describer.groups)
     return {
         "ledger": measured.ledger,
         "metrics": measured.metrics,

@@ -10,7 +10,7 @@ from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.report.advice import WHY
 from emulator.report.entry_screen import Line
 from emulator.report.event_wording import GENERATION, link_text
-from emulator.report.given_hints import hints_of
+from emulator.report.given_hints import hint_texts
 from emulator.report.pages.history import GroupHistory, History
 from emulator.report.pages.marks import NAMES, anchor_of, entry_words, marks_of
 from emulator.report.pages.page import (
@@ -26,6 +26,14 @@ from emulator.report.pages.page import (
 )
 from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
+from emulator.report.proposal_wording import (
+    cell,
+    columns_of,
+    paste_lines,
+    seeds_text,
+    verdict_of,
+)
+from emulator.report.proposals import Trial
 from emulator.report.run_screen import run_screen, totals_sentence
 from emulator.report.subject import FinishedRun
 from emulator.report.verdict_screen import outcome
@@ -282,9 +290,29 @@ def _most_important(lines: Sequence[Line]) -> list[Line]:
 
 
 def _hints(run: FinishedRun) -> Iterator[Part]:
-    hints = hints_of(run)
+    hints = hint_texts(run)
     if hints:
-        yield Part(title="Hints", anchor="hints", items=[f"{hint}" for hint in hints])
+        yield Part(title="Hints", anchor="hints", items=hints)
+    if run.trials:
+        yield _trials(run.trials)
     if run.expectations:
         texts = [f"{outcome(one).strip()}: {one.message}" for one in run.expectations]
         yield Part(title="Expectations", anchor="expectations", items=texts)
+
+
+def _trials(trials: Sequence[Trial]) -> Part:
+    """Return the changes that were tried: their effects, reasons and settings."""
+    shown = columns_of(trials)
+    rows = [
+        (each.proposal.id, *(cell(each, name) for name in shown), verdict_of(each))
+        for each in trials
+    ]
+    titles = ("change", *shown.values(), "effect")
+    return Part(
+        title="Changes tried",
+        anchor="changes",
+        paragraphs=[f"{seeds_text(trials[0].seeds)} Figures before and after each change alone."],
+        tables=[Table(caption="Times in seconds", rows=[titles, *rows])],
+        items=[f"{each.proposal.id}: {each.proposal.why}" for each in trials],
+        texts=[(each.proposal.id, "\n".join(paste_lines(each.proposal))) for each in trials],
+    )

@@ -310,3 +310,30 @@ def test_members_without_partitions_are_named(tmp_path):
         " ".join(rebalance("run", written(tmp_path, spare, "spare.toml")).out.split())
     )
     assert "had no partition" not in rebalance("run", written(tmp_path, enough, "four.toml")).out
+
+
+def test_advise_tries_changes_and_prints_how_to_make_them(tmp_path):
+    """By default they are named; --no-advise names none."""
+    path = written(tmp_path)
+    tried = rebalance("run", path, "--advise", "--seeds", "2", "--jobs", "1").out
+    named = rebalance("run", path).out
+    without = rebalance("run", path, "--no-advise").out
+
+    assert "Changes tried\n| change" in tried
+    assert "Means of 2 seeds, 0 to 1" in tried
+    assert "      --set 'group[billing].settings[auto.commit.interval.ms]=1000'" in tried
+    assert "To try commit-more-often" in " ".join(named.split())
+    assert "To try" not in without
+
+
+def test_json_has_changes_with_trials_if_they_are_asked_for(tmp_path):
+    """With the options that play them."""
+    path = written(tmp_path)
+    advice = rebalance("run", path, "--json", "--seed", "3").document["advice"]
+    tried = rebalance("run", path, "--json", "--seeds", "1", "--advise").document["advice"]
+
+    (change, *_) = advice["changes"]
+    assert change["trial"] is None
+    assert {"id", "text", "group", "page"} == advice["hints"][0].keys()
+    assert [0] == tried["changes"][0]["trial"]["seeds"]
+    assert ["group[billing].settings[auto.commit.interval.ms]=1000"] == change["set"]

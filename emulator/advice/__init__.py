@@ -1,0 +1,1 @@
+"""Changes of settings that hints recommend, and trials of them with the same seeds."""

@@ -1,0 +1,344 @@
+"""The changes that hints recommend, with values that follow from the scenario's numbers.
+
+Each change is a pure function of a situation. It returns None where it does not apply: the value in
+force is as good, or no value of this setting can help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from emulator.advice.cluster_changes import (
+    acks_all,
+    bidirectional_migration,
+    clean_elections,
+    fence_sooner,
+    longer_offsets_retention,
+    longer_retention,
+    reset_to_earliest,
+    smaller_metadata_age,
+    three_replicas,
+    two_in_sync,
+)
+from emulator.advice.commit_changes import (
+    commit_on_revoke,
+    leader_epoch,
+    longer_commit_interval,
+    next_offset,
+    pass_offsets,
+    process_after_refusal,
+    shorter_commit_interval,
+    sync_per_batch,
+)
+from emulator.advice.drafts import Draft, Make, capital, consumer, of_group
+from emulator.advice.situation import Situation, milliseconds, round_down
+from emulator.report.wording import duration
+from emulator.scenario.kafka_settings import PROTOCOL
+from emulator.scenario.resolution import topics_of
+from emulator.scenario.units import US_PER_S, format_duration
+
+MARGIN: Final = 1.25
+"""A limit is this many times what has to fit into it: no value stands at the edge."""
+
+LEAST_HEARTBEATS: Final = 4
+"""Heartbeats of a session that a change asks for: Kafka recommends at least three."""
+
+POLLS_A_STEP: Final = 4
+"""Batches that have to fit into the interval with the consumer protocol: a poll() that finds buffered
+records does not reset the timer, and partitions are revoked one step a batch."""
+
+STRATEGY: Final = "partition.assignment.strategy"
+INTERVAL: Final = "max.poll.interval.ms"
+SESSION: Final = "session.timeout.ms"
+HEARTBEAT: Final = "heartbeat.interval.ms"
+RECORDS: Final = "max.poll.records"
+
+CLOSING_S: Final = 1.0
+"""Time for the last commit and close() after a batch."""
+
+
+# -- batches, grace periods and polls ------------------------------------------------------------
+
+
+def longer_grace(situation: Situation) -> Draft | None:
+    """A grace period in which a full batch ends, with a margin of a quarter."""
+    needed_s = situation.batch_s * MARGIN + CLOSING_S
+    short = [(name, grace) for name, grace in situation.graces() if grace / US_PER_S < needed_s]
+    if not short:
+        return None
+    value = format_duration(milliseconds(needed_s) * 1_000)
+    least = duration(min(grace for _, grace in short) / US_PER_S)
+    return Draft(
+        f"{capital(situation.batch_text)}, and the grace period is {least}.",
+        (f"grace period (terminationGracePeriodSeconds): {value}",),
+        tuple(f"act[{name}].grace={value}" for name, _ in short),
+    )
+
+
+def batch_within_grace(situation: Situation) -> Draft | None:
+    """Batches that end within the grace period, with a margin."""
+    graces = [grace / US_PER_S for _, grace in situation.graces()]
+    if not graces:
+        return None
+    return _batches_within(situation, min(graces), "the grace period")
+
+
+def batch_within_interval(situation: Situation) -> Draft | None:
+    """Batches after which poll() is called in time, with a margin."""
+    steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
+    within_s = situation.seconds(INTERVAL) / steps
+    name = INTERVAL if steps == 1 else f"{INTERVAL} / {steps}"
+    return _batches_within(situation, within_s, name)
+
+
+def batch_within_commits(situation: Situation) -> Draft | None:
+    """Batches that do not delay the automatic commit: poll() makes it."""
+    if not situation.facts.settings["enable.auto.commit"]:
+        return None
+    within_s = situation.seconds("auto.commit.interval.ms")
+    return _batches_within(situation, within_s, "auto.commit.interval.ms")
+
+
+def _batches_within(situation: Situation, within_s: float, name: str) -> Draft | None:
+    records = round_down(within_s / MARGIN / max(situation.work_s, 1e-9))
+    if not 0 < records <= situation.records / 2:
+        return None
+    why = (
+        f"{capital(situation.batch_text)}, {name} is {duration(within_s)}; {records} records "
+        f"take {duration(records * situation.work_s)}."
+    )
+    return consumer(situation, RECORDS, records, why)
+
+
+def longer_interval(situation: Situation) -> Draft | None:
+    """A poll interval above the longest batch or record, with a margin."""
+    steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
+    batch_s, slow_s = situation.batch_s * steps, situation.slowest_record_s
+    value = milliseconds(max(batch_s, slow_s) * MARGIN)
+    if value <= situation.value(INTERVAL):
+        return None
+    longest = (
+        f"the slowest record takes {duration(slow_s)}"
+        if slow_s > batch_s
+        else situation.batch_text + (f", {steps} of them {duration(batch_s)}" if steps > 1 else "")
+    )
+    now = duration(situation.seconds(INTERVAL))
+    return consumer(situation, INTERVAL, value, f"{capital(longest)}; {INTERVAL} is {now}.")
+
+
+def shorter_interval(situation: Situation) -> Draft | None:
+    """A poll interval that bounds how long a rebalance waits, and still fits a full batch."""
+    steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
+    value = milliseconds(max(situation.batch_s * steps * MARGIN, situation.seconds(SESSION)))
+    longest_s = max(situation.metrics["downtime_max_s"], situation.metrics["time_to_stable_max_s"])
+    if value >= situation.value(INTERVAL) or longest_s * 1_000 <= value:
+        return None
+    why = (
+        f"A rebalance waits up to {INTERVAL} = {duration(situation.seconds(INTERVAL))} for a member "
+        f"that does not poll, and {situation.batch_text}."
+    )
+    return consumer(situation, INTERVAL, value, why)
+
+
+# -- sessions and membership ---------------------------------------------------------------------
+
+
+def shorter_session(situation: Situation) -> Draft | None:
+    """A session of four heartbeats, but longer than pauses and, with instance ids, restarts."""
+    heartbeat_s = situation.seconds(HEARTBEAT)
+    outages = [situation.pause_s, (situation.down_s or 0) if situation.facts.static else 0]
+    value = milliseconds(max(LEAST_HEARTBEATS * heartbeat_s, *(each * MARGIN for each in outages)))
+    if value >= situation.value(SESSION):
+        return None
+    why = (
+        f"A dead member is removed after {duration(situation.seconds(SESSION))}; heartbeats come "
+        f"every {duration(heartbeat_s)}, and {_longest_outage(situation)}."
+    )
+    return consumer(situation, SESSION, value, why)
+
+
+def _longest_outage(situation: Situation) -> str:
+    if not situation.pause_s:
+        return "no running member pauses in this scenario"
+    return f"the longest pause or cut here is {duration(situation.pause_s)}"
+
+
+def longer_session(situation: Situation) -> Draft | None:
+    """A session above the longest pause or cut, with a margin."""
+    value = milliseconds(situation.pause_s * MARGIN)
+    if not situation.pause_s or value <= situation.value(SESSION):
+        return None
+    session = duration(situation.seconds(SESSION))
+    why = (
+        f"The longest pause or cut is {duration(situation.pause_s)}, and the session times out after "
+        f"{session}."
+    )
+    return consumer(situation, SESSION, value, why)
+
+
+def session_above_commits(situation: Situation) -> Draft | None:
+    """A session that outlasts a commit that times out at a coordinator without followers."""
+    commit_s = int(situation.brokers["offsets.commit.timeout.ms"]) / 1_000
+    interval_s = situation.seconds("auto.commit.interval.ms")
+    value = milliseconds((commit_s + interval_s) * MARGIN)
+    if value <= situation.value(SESSION):
+        return None
+    why = (
+        f"A commit times out after {duration(commit_s)}, the next is made {duration(interval_s)} "
+        f"later, and the session times out after {duration(situation.seconds(SESSION))}."
+    )
+    return consumer(situation, SESSION, value, why)
+
+
+def more_heartbeats(situation: Situation) -> Draft | None:
+    """Heartbeats at least three times a session."""
+    value = round_down(situation.value(SESSION) / LEAST_HEARTBEATS)
+    if not 0 < value < situation.value(HEARTBEAT):
+        return None
+    beat, session = situation.seconds(HEARTBEAT), situation.seconds(SESSION)
+    why = f"A heartbeat every {duration(beat)}, and a session of {duration(session)}."
+    return consumer(situation, HEARTBEAT, value, why)
+
+
+def static_membership(situation: Situation) -> Draft | None:
+    """An instance id for each member; where restarts take longer, a session that outlasts them."""
+    down_s, group = situation.down_s, situation.group
+    if situation.facts.static or down_s is None:
+        return None
+    session_s = situation.seconds(SESSION)
+    why = f"Members are back {duration(down_s)} after they end, and a session lasts {duration(session_s)}."
+    ids = Draft(
+        why, ("group.instance.id: one for each process",), (f"group[{group.id}].static=true",)
+    )
+    if down_s * MARGIN <= session_s:
+        return ids
+    longer = consumer(situation, SESSION, milliseconds(down_s * MARGIN), why)
+    if longer is None:
+        return None
+    return Draft(why, ids.settings + longer.settings, ids.overrides + longer.overrides)
+
+
+def cooperative(situation: Situation) -> Draft | None:
+    """The cooperative protocol: only partitions that move stop."""
+    facts = situation.facts
+    if facts.cooperative or facts.shared or facts.mixed:
+        return None
+    load = situation.load
+    partitions = (
+        load.partitions
+        if load
+        else sum(topic.partitions for topic in topics_of(situation.group, situation.scenario))
+    )
+    number = int(situation.metrics["rebalances"])
+    why = (
+        f"{', '.join(facts.assignors)} is eager: each rebalance ({number} in this run) stops "
+        f"all {partitions} partitions, also those that do not move."
+    )
+    return consumer(situation, STRATEGY, "cooperative-sticky", why)
+
+
+def consumer_protocol(situation: Situation) -> Draft | None:
+    """The consumer protocol: no rebalance waits for all members."""
+    facts = situation.facts
+    if facts.by_coordinator or facts.shared or facts.mixed:
+        return None
+    why = (
+        f"A rebalance of {facts.members} classic members waits for the slowest of them; with "
+        f"{PROTOCOL}=consumer each member gives up and takes over partitions by itself."
+    )
+    overrides = of_group(situation.group, PROTOCOL, "consumer")
+    return Draft(why, (f"{PROTOCOL}=consumer",), overrides)
+
+
+# -- members and batches --------------------------------------------------------------------------
+
+
+def more_members(situation: Situation) -> Draft | None:
+    """Members that can process what arrives, with a margin, as far as there are partitions."""
+    load = situation.load
+    if load is None or not load.is_overload or load.hottest_arrival > load.fastest:
+        return None
+    needed = round(load.arrival * MARGIN / (load.capacity / load.members) + 0.5)
+    if load.members >= min(needed, load.partitions):
+        return None
+    value = min(needed, load.partitions)
+    why = (
+        f"{load.arrival:,.0f} records arrive per second, and {load.members} members process "
+        f"{load.capacity:,.0f}."
+    )
+    group = situation.group.id
+    return Draft(why, (f"members of {group}: {value}",), (f"group[{group}].members={value}",))
+
+
+def whole_batches(situation: Situation) -> Draft | None:
+    """Processes end after their batch, not in the middle of it."""
+    acts = [*situation.mid_batch()]
+    if not acts:
+        return None
+    return Draft(
+        f"Members stop in the middle of a batch of up to {situation.records} records.",
+        ("finish the batch before close()",),
+        tuple(f"act[{name}].mid_batch=false" for name in acts),
+    )
+
+
+Changes = Mapping[str, tuple[tuple[str, Make], ...]]
+
+_POLL_IN_TIME = (
+    ("longer-poll-interval", longer_interval),
+    ("smaller-batches", batch_within_interval),
+)
+
+CHANGES: Final[Changes] = {
+    "acks-all": (("acks-all", acks_all),),
+    "clean-elections": (("clean-elections", clean_elections),),
+    "commit-after-processing": (("commit-sync-per-batch", sync_per_batch),),
+    "commit-at-all": (("commit-sync-per-batch", sync_per_batch),),
+    "commit-leader-epoch": (("commit-leader-epoch", leader_epoch),),
+    "commit-less-often": (("commit-sync-per-batch", sync_per_batch),),
+    "commit-more-often": (
+        ("commit-more-often", shorter_commit_interval),
+        ("smaller-batches", batch_within_commits),
+    ),
+    "commit-next-offset": (("commit-next-offset", next_offset),),
+    "commit-on-revoke": (("commit-on-revoke", commit_on_revoke),),
+    "commit-sync-per-batch": (("commit-sync-per-batch", sync_per_batch),),
+    "commit-sync-retries": (("commit-sync-per-batch", sync_per_batch),),
+    "cooperative": (
+        ("cooperative", cooperative),
+        ("shorter-poll-interval", shorter_interval),
+        ("consumer-protocol", consumer_protocol),
+    ),
+    "cost-of-expired-offsets": (("reset-to-earliest", reset_to_earliest),),
+    "fence-sooner": (("fence-sooner", fence_sooner),),
+    "fewer-commits": (("fewer-commits", longer_commit_interval),),
+    "finish-before-close": (
+        ("finish-before-close", whole_batches),
+        ("commit-sync-per-batch", sync_per_batch),
+    ),
+    "heartbeats-per-session": (("heartbeats-per-session", more_heartbeats),),
+    "longer-grace": (("longer-grace", longer_grace), ("smaller-batches", batch_within_grace)),
+    "longer-offsets-retention": (("longer-offsets-retention", longer_offsets_retention),),
+    "longer-retention": (("longer-retention", longer_retention),),
+    "migration-policy": (("migration-policy", bidirectional_migration),),
+    "more-members": (("more-members", more_members),),
+    "no-older-commit": (("commit-sync-per-batch", sync_per_batch),),
+    "offset-reset-none": (("reset-to-earliest", reset_to_earliest),),
+    "pass-offsets": (("pass-offsets", pass_offsets),),
+    "poll-in-time": _POLL_IN_TIME,
+    "poll-interval-of-four-batches": _POLL_IN_TIME,
+    "process-after-refusal": (("process-after-refusal", process_after_refusal),),
+    "rebalance-timeout": (("shorter-poll-interval", shorter_interval), *_POLL_IN_TIME),
+    "reset-to-earliest": (("reset-to-earliest", reset_to_earliest),),
+    "session-above-commit-timeout": (("longer-session", session_above_commits),),
+    "session-above-pauses": (("longer-session", longer_session),),
+    "shorter-session": (("shorter-session", shorter_session),),
+    "slow-record": (("longer-poll-interval", longer_interval),),
+    "smaller-batches": (("smaller-batches", batch_within_interval),),
+    "smaller-metadata-age": (("smaller-metadata-age", smaller_metadata_age),),
+    "static-membership": (("static-membership", static_membership),),
+    "three-replicas": (("three-replicas", three_replicas),),
+    "two-in-sync": (("two-in-sync", two_in_sync),),
+}
+"""For each hint its changes: the id of each, and the function that makes it."""

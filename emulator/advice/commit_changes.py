@@ -1,0 +1,116 @@
+"""Changes of how members commit."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emulator.advice.drafts import Draft, capital, commit, consumer
+from emulator.advice.situation import Situation, round_down, round_up
+from emulator.report.subject import Commits
+from emulator.report.wording import counted, duration
+from emulator.scenario.model import CommitPolicy
+from emulator.scenario.resolution import commit_policy
+
+AUTO_INTERVAL: Final = "auto.commit.interval.ms"
+FACTOR: Final = 5
+"""How much more or less often a change commits."""
+
+LEAST_MS: Final = 100
+OWN_COMMITS: Final = '{ call = "sync", when = "every", every = "1s", between_batches = false }'
+
+
+def _policy(situation: Situation) -> CommitPolicy:
+    return commit_policy(situation.group, situation.group.members[0])
+
+
+def shorter_commit_interval(situation: Situation) -> Draft | None:
+    """Automatic commits five times as often, or the application's commits every second."""
+    if situation.facts.commit_kinds.isdisjoint({Commits.SYNC, Commits.ASYNC}):
+        return _automatic(situation)
+    if _policy(situation).when != "batch" or not situation.batch_s > 1:
+        return None
+    why = f"{capital(situation.batch_text)}, and only then are its offsets committed."
+    how = "commitSync() after the first record of each second"
+    return commit(situation, "", OWN_COMMITS, how, why)
+
+
+def _automatic(situation: Situation) -> Draft | None:
+    if not situation.facts.settings["enable.auto.commit"]:
+        return None
+    value = max(round_down(situation.value(AUTO_INTERVAL) / FACTOR), LEAST_MS)
+    if value >= situation.value(AUTO_INTERVAL):
+        return None
+    return consumer(situation, AUTO_INTERVAL, value, _uncommitted(situation))
+
+
+def _uncommitted(situation: Situation) -> str:
+    """Return how many records of a member are uncommitted at most between two commits."""
+    interval_s, load = situation.seconds(AUTO_INTERVAL), situation.load
+    if load is None:
+        return f"Up to {duration(interval_s)} of work is uncommitted."
+    rate = min(load.arrival, load.capacity) / load.members
+    return (
+        f"Between two commits a member processes about {duration(interval_s)} × {rate:.3g} records/s "  # noqa: RUF001
+        f"= {counted(round(interval_s * rate), 'record')}; a batch that lasts longer delays the commit."
+    )
+
+
+def longer_commit_interval(situation: Situation) -> Draft | None:
+    """Automatic commits five times as rarely."""
+    value = round_up(situation.value(AUTO_INTERVAL) * FACTOR)
+    now = duration(situation.seconds(AUTO_INTERVAL))
+    return consumer(situation, AUTO_INTERVAL, value, f"Automatic commits are made every {now}.")
+
+
+def sync_per_batch(situation: Situation) -> Draft | None:
+    """The application commits after each batch, with commitSync()."""
+    if situation.facts.commits == "commitSync() after each batch":
+        return None
+    now = situation.facts.commits
+    how = "enable.auto.commit=false, and commitSync() after each batch"
+    return commit(situation, "", "sync", how, f"Members commit like this now: {now}.")
+
+
+def commit_on_revoke(situation: Situation) -> Draft | None:
+    """The rebalance listener commits what was processed."""
+    if _policy(situation).on_revoke:
+        return None
+    why = f"Members commit like this now: {situation.facts.commits}."
+    return commit(situation, "on_revoke", "true", "commitSync() in onPartitionsRevoked()", why)
+
+
+def pass_offsets(situation: Situation) -> Draft | None:
+    """Commits name the offsets of processed records."""
+    if _policy(situation).arguments:
+        return None
+    why = (
+        f"commitSync() without offsets commits all of a batch of up to {situation.records} records."
+    )
+    return commit(situation, "arguments", "true", "commitSync(offsets)", why)
+
+
+def next_offset(situation: Situation) -> Draft | None:
+    """Commits name the next offset to read."""
+    if not _policy(situation).off_by_one:
+        return None
+    why = "The committed offset is that of the last processed record."
+    return commit(situation, "off_by_one", "false", "commit the offset plus one", why)
+
+
+def process_after_refusal(situation: Situation) -> Draft | None:
+    """A refused commit does not stop the processing of the batch."""
+    if _policy(situation).on_refusal == "ignore":
+        return None
+    why = f"After a refused commit members {_policy(situation).on_refusal}."
+    return commit(situation, "on_refusal", "ignore", "process the rest of the batch", why)
+
+
+def leader_epoch(situation: Situation) -> Draft | None:
+    """Commits carry the leader epoch of the last record."""
+    if _policy(situation).leader_epoch or situation.facts.commit_kinds.isdisjoint(
+        {Commits.NO_EPOCH}
+    ):
+        return None
+    why = "The committed offsets have no leader epoch."
+    how = "commit ConsumerRecords.nextOffsets()"
+    return commit(situation, "leader_epoch", "true", how, why)

@@ -1,0 +1,90 @@
+"""Drafts of changes: a reason, the settings to change in reality, and the same in the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from emulator.advice.situation import Situation
+from emulator.report.subject import SET_BY_BROKERS
+from emulator.scenario.model import Group
+from emulator.scenario.resolution import deploys_of
+
+
+class Draft(NamedTuple):
+    """A change that applies to a situation."""
+
+    why: str
+    settings: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+
+Make = Callable[[Situation], Draft | None]
+"""Returns the change for a situation; None: it does not apply, or changes nothing."""
+
+
+def consumer(situation: Situation, name: str, value: object, why: str) -> Draft | None:
+    """Return the change of one consumer setting, of the group or, if brokers set it, of theirs.
+
+    None if it has this value, or if a deploy of the scenario sets it.
+    """
+    if situation.facts.value(name) == value or _deployed(situation, name):
+        return None
+    if situation.facts.name_of(name) != name:
+        return _of_brokers(name, value, why)
+    return Draft(why, (f"{name}={value}",), of_group(situation.group, name, value))
+
+
+def _of_brokers(name: str, value: object, why: str) -> Draft:
+    """Return the change of a time that brokers set; their lower limit comes with it."""
+    limit = f"group.consumer.min.{name}"
+    names = (f"group.consumer.{name}", *((limit,) if name in SET_BY_BROKERS else ()))
+    return Draft(
+        why,
+        tuple(f"{each}={value}" for each in names),
+        tuple(f"cluster.settings[{each}]={value}" for each in names),
+    )
+
+
+def of_group(group: Group, name: str, value: object) -> tuple[str, ...]:
+    """Return the overrides that set a consumer setting for a group and for members with their own."""
+    members = [
+        f"group[{group.id}].member[{member.name}].settings[{name}]={value}"
+        for member in group.members
+        if name in member.settings
+    ]
+    return (f"group[{group.id}].settings[{name}]={value}", *members)
+
+
+def _deployed(situation: Situation, name: str) -> bool:
+    return any(
+        name in (act.settings or {}) or name in act.unset for act in deploys_of(situation.scenario)
+    )
+
+
+def broker(situation: Situation, name: str, value: Any, why: str) -> Draft | None:
+    """Return the change of one setting of the brokers; None if it has this value."""
+    if situation.brokers[name] == value:
+        return None
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return Draft(why, (f"{name}={text}",), (f"cluster.settings[{name}]={text}",))
+
+
+def commit(situation: Situation, key: str, value: str, how: str, why: str) -> Draft:
+    """Return the change of a key of the commit policy, or of all of it (an empty key).
+
+    *how*: the change of the application, in words.
+    """
+    path = f".{key}" if key else ""
+    paths = [f"group[{situation.group.id}]"]
+    paths += [
+        f"group[{situation.group.id}].member[{member.name}]"
+        for member in situation.group.members
+        if member.commit is not None
+    ]
+    return Draft(why, (how,), tuple(f"{each}.commit{path}={value}" for each in paths))
+
+
+def capital(sentence: str) -> str:
+    """Return a sentence with a capital at its beginning."""
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,73 @@
+"""Propose changes for a finished run: those of its hints, with values for its scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, zip_longest
+from typing import Final
+
+from emulator.advice.changes import CHANGES
+from emulator.advice.situation import Situation
+from emulator.loading import LoadedScenario, ScenarioText, load_text
+from emulator.report.cases import GivenHint
+from emulator.report.proposals import Proposal
+from emulator.report.subject import FinishedRun
+from emulator.scenario.model import Scenario
+from emulator.scenario.problems import ScenarioError
+from emulator.scenario.toml import to_toml
+
+MOST: Final = 3
+"""Changes that a report shows and tries."""
+
+
+def propose(
+    loaded: LoadedScenario, run: FinishedRun, hints: list[GivenHint], most: int = MOST
+) -> tuple[Proposal, ...]:
+    """Return the first changes that the hints of a run recommend and that the scenario allows.
+
+    The first change of each hint comes before the second ones; *most*: their number.
+    """
+    by_hint = [list(_of_hint(loaded.scenario, run, hint)) for hint in hints]
+    found = dict[str, Proposal]()
+    for proposals in zip_longest(*by_hint):
+        for proposal in filter(None, proposals):
+            found.setdefault(proposal.id, proposal)
+    return tuple(islice((each for each in found.values() if _allowed(loaded, each)), most))
+
+
+def _of_hint(scenario: Scenario, run: FinishedRun, hint: GivenHint) -> Iterator[Proposal]:
+    if hint.id not in CHANGES:
+        return
+    group = next((each for each in scenario.group if each.id == hint.group), scenario.group[0])
+    situation = Situation(
+        scenario=scenario,
+        group=group,
+        facts=run.subject.group(group.id),
+        brokers=run.subject.broker_settings,
+        metrics=run.metrics,
+    )
+    for name, make in CHANGES[hint.id]:
+        draft = make(situation)
+        if draft is not None:
+            yield Proposal(
+                id=name,
+                hint=hint.id,
+                group=group.id,
+                why=draft.why,
+                settings=draft.settings,
+                overrides=draft.overrides,
+            )
+
+
+def _allowed(loaded: LoadedScenario, proposal: Proposal) -> bool:
+    try:
+        changed(loaded, proposal)
+    except ScenarioError:
+        return False
+    return True
+
+
+def changed(loaded: LoadedScenario, proposal: Proposal) -> Scenario:
+    """Return the scenario with a change; raise ScenarioError if it does not allow the change."""
+    text = ScenarioText(loaded.name, "scenario", to_toml(loaded.scenario), loaded.folder)
+    return load_text(text, proposal.overrides, allow_large=True).scenario

@@ -1,0 +1,150 @@
+"""What a change depends on: a group, its settings in force, its work, its restarts and its pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Any, Final
+
+from emulator.metrics.metrics import Metrics
+from emulator.report.subject import GroupFacts
+from emulator.report.wording import duration
+from emulator.scenario.model import Close, Crash, Cut, Group, Hang, Pause, RollingRestart, Scenario
+from emulator.scenario.resolution import CLIENTS, Load, loads_of
+from emulator.scenario.units import US_PER_MS, US_PER_S
+
+STEPS: Final = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+"""Round numbers are these times a power of ten."""
+
+
+def round_up(value: float) -> int:
+    """Return the smallest round number that is not below *value*, at least 1.
+
+    >>> round_up(13.1), round_up(11_200), round_up(1)
+    (15, 12000, 1)
+    """
+    return min(number for number in map(ceil, _round_numbers(max(value, 1))) if number >= value)
+
+
+def round_down(value: float) -> int:
+    """Return the largest round number that is not above *value*; 0 if it is below 1.
+
+    >>> round_down(13.1), round_down(99), round_down(0.4)
+    (12, 80, 0)
+    """
+    if value < 1:
+        return 0
+    return max(number for number in map(floor, _round_numbers(value)) if number <= value)
+
+
+def _round_numbers(value: float) -> list[float]:
+    power = 10 ** floor(log10(value))
+    return [step * power for step in STEPS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A group of a scenario that was played, and what the run measured."""
+
+    scenario: Scenario
+    group: Group
+    facts: GroupFacts
+    brokers: Mapping[str, Any]
+    """The settings of the brokers, by name."""
+
+    metrics: Metrics
+
+    def value(self, setting: str) -> int:
+        """Return a consumer setting in force that is a number."""
+        return int(self.facts.value(setting))
+
+    def seconds(self, setting: str) -> float:
+        """Return a consumer setting in force, given in milliseconds, in seconds."""
+        return self.value(setting) / 1_000
+
+    @property
+    def records(self) -> int:
+        """The largest number of records of a batch."""
+        return self.value("max.poll.records")
+
+    @property
+    def work_s(self) -> float:
+        """The mean time of one record, of the slowest member."""
+        return self.facts.work_us / US_PER_S
+
+    @property
+    def batch_s(self) -> float:
+        """The time of a full batch."""
+        return self.records * self.work_s
+
+    @property
+    def batch_text(self) -> str:
+        """The time of a full batch, with the numbers that it follows from."""
+        work, batch = duration(self.work_s), duration(self.batch_s)
+        return f"a full batch takes {self.records} × {work} = {batch}"  # noqa: RUF001
+
+    @property
+    def load(self) -> Load | None:
+        """What arrives for the group, and what it can process; None: nothing is produced."""
+        return next((one for one in loads_of(self.scenario) if one.group == self.group.id), None)
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the members."""
+        return {member.name for member in self.group.members}
+
+    def graces(self) -> Iterator[tuple[str, int]]:
+        """Yield the id and the grace period (us) of each act that stops members within one."""
+        for act in self._stops():
+            if act.grace is not None:
+                yield act.id, act.grace
+
+    def mid_batch(self) -> Iterator[str]:
+        """Yield the id of each act that stops members in the middle of a batch."""
+        yield from (act.id for act in self._stops() if act.mid_batch)
+
+    def _stops(self) -> Iterator[RollingRestart | Close]:
+        for act in self.scenario.fault:
+            if isinstance(act, RollingRestart) and act.group == self.group.id:
+                yield act
+            if isinstance(act, Close) and act.member in self.names:
+                yield act
+
+    @property
+    def down_s(self) -> float | None:
+        """The longest time from the end of a member to its start; None: none is started again."""
+        found: list[int] = []
+        for act in self.scenario.fault:
+            if isinstance(act, RollingRestart) and act.group == self.group.id:
+                found.append(act.down_time)
+            elif isinstance(act, Close | Crash) and act.member in self.names:
+                found += [] if act.restart_after is None else [act.restart_after]
+        return max(found) / US_PER_S if found else None
+
+    @property
+    def pause_s(self) -> float:
+        """The longest pause of a member, or cut of its connections; 0: there is none."""
+        pauses = [
+            fault.lasting
+            for fault in self.scenario.fault
+            if (isinstance(fault, Pause) and fault.member in self.names)
+            or (isinstance(fault, Cut) and {CLIENTS, *self.names}.intersection(fault.parties))
+        ]
+        return max(pauses, default=0) / US_PER_S
+
+    @property
+    def slowest_record_s(self) -> float:
+        """The longest time of one record: of a slow one, of a handler that hangs, or the mean."""
+        slow = [poison.work for poison in self.group.poison if poison.work is not None]
+        hangs = [
+            fault.lasting
+            for fault in self.scenario.fault
+            if isinstance(fault, Hang) and fault.member in self.names
+        ]
+        return max([self.facts.work_us, *slow, *hangs]) / US_PER_S
+
+
+def milliseconds(seconds: float) -> int:
+    """Return seconds as a round number of milliseconds, rounded up."""
+    return round_up(seconds * US_PER_S / US_PER_MS)

@@ -1,0 +1,84 @@
+"""Try changes: play the scenario with and without each, under the same seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from emulator.advice.cost import cost_s
+from emulator.advice.proposing import changed
+from emulator.loading import LoadedScenario
+from emulator.metrics.laws import Law
+from emulator.playing import Run
+from emulator.processes import OnProgress, cores
+from emulator.report.proposals import Proposal, Trial
+from emulator.sweeps import SeedRun, Task, play_all
+
+Played = Run | SeedRun
+
+WORTH_A_PROCESS_S: Final = 5.0
+"""Work of fewer CPU seconds is done sooner in one process than in several."""
+
+
+def try_out(
+    loaded: LoadedScenario,
+    proposals: Sequence[Proposal],
+    seeds: Sequence[int],
+    *,
+    known: Mapping[int, Played],
+    jobs: int | None = None,
+    progress: OnProgress | None = None,
+) -> tuple[Trial, ...]:
+    """Play each change under each seed, and the scenario as it is; the most useful change first.
+
+    *known*: runs of the scenario as it is that need not be played again, by seed.
+
+    Raises ``assignors.errors.AssignorError`` if the user's own assignor fails.
+    """
+    missing = [seed for seed in seeds if seed not in known]
+    tasks = [Task(loaded.scenario, seed) for seed in missing]
+    for proposal in proposals:
+        scenario = changed(loaded, proposal)
+        tasks += [Task(scenario, seed) for seed in seeds]
+    if jobs is None:
+        jobs = cores() if cost_s(loaded, len(tasks)) > WORTH_A_PROCESS_S else 1
+    runs = play_all(tasks, jobs, loaded.folder, progress)
+    played: dict[int, Played] = {**known, **{seed: next(runs) for seed in missing}}
+    before = [played[seed] for seed in seeds]
+    trials = [_trial(proposal, before, [next(runs) for _ in seeds]) for proposal in proposals]
+    return tuple(sorted(trials, key=lambda trial: trial.rank))
+
+
+def _trial(proposal: Proposal, before: Sequence[Played], after: Sequence[Played]) -> Trial:
+    return Trial(
+        proposal=proposal,
+        seeds=tuple(run.seed for run in before),
+        before=tuple(run.metrics for run in before),
+        after=tuple(run.metrics for run in after),
+        problems=_new_problems(before, after),
+        inconclusive=sum(
+            _is_inconclusive(second) and not _is_inconclusive(first)
+            for first, second in zip(before, after, strict=True)
+        ),
+        missed=_missed(after),
+    )
+
+
+def _new_problems(before: Sequence[Played], after: Sequence[Played]) -> tuple[str, ...]:
+    """Return a sentence for each kind of problem that only runs with the change have."""
+    old = {verdict.id for run in before for verdict in run.verdicts if verdict.problem}
+    found = dict[str, str]()
+    for run in after:
+        for verdict in run.verdicts:
+            if verdict.problem and verdict.id not in old:
+                found.setdefault(verdict.id, verdict.sentence)
+    return tuple(found.values())
+
+
+def _is_inconclusive(run: Played) -> bool:
+    return any(verdict.inconclusive for verdict in run.verdicts)
+
+
+def _missed(runs: Sequence[Played]) -> int:
+    """Return in how many runs a fault did not fire."""
+    return sum(any(each.law is Law.FAULT_MISSED for each in run.findings) for run in runs)

@@ -1,0 +1,87 @@
+"""``rebalance run --advise``: try the changes that the hints of a run recommend."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emulator.cli.progress import Progress, announce
+from emulator.loading import LoadedScenario
+from emulator.report.subject import FinishedRun
+
+if TYPE_CHECKING:
+    from emulator.playing import Run
+    from emulator.sweeps import SeedRun
+
+AdviseOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--advise/--no-advise",
+        help="Try the first three changes that the hints recommend, with the same seeds as the run. "
+        "[default: on a terminal, if about a second is enough]",
+        show_default=False,
+    ),
+]
+
+
+def with_trials(
+    loaded: LoadedScenario,
+    report: FinishedRun,
+    known: Sequence[Run | SeedRun],
+    *,
+    seeds: Sequence[int] | None,
+    advise: bool | None,
+    jobs: int | None,
+    as_json: bool = False,
+) -> FinishedRun:
+    """Return the report with trials of its proposals, if they are wanted.
+
+    *known*: runs of the scenario as it is. *seeds*: None takes as many as a few seconds allow, from the
+    first of *known* on. *advise*: None tries cheap changes on a terminal, with that seed alone.
+    """
+    if not report.proposals or advise is False:
+        return report
+    from emulator.advice.cost import CHEAP_S, cost_s, seeds_within
+
+    changes, first = len(report.proposals), known[0].seed
+    if advise is None:
+        is_cheap = cost_s(loaded, changes) <= CHEAP_S
+        if as_json or not is_cheap or not sys.stdout.isatty():
+            return report
+        seeds = [first]
+    elif seeds is None:
+        from emulator.sweeps import seeds_from
+
+        seeds = seeds_from(loaded.scenario, first, seeds_within(loaded, changes))
+    from emulator.advice.trials import try_out
+
+    expected_s = announce(loaded.scenario, len(seeds) * changes, jobs)
+    with Progress("trials", expected_s=expected_s) as progress:
+        trials = try_out(
+            loaded,
+            report.proposals,
+            seeds,
+            known={run.seed: run for run in known},
+            jobs=jobs,
+            progress=progress.show,
+        )
+    return replace(report, trials=trials)
+
+
+def advice_lines(loaded: LoadedScenario, report: FinishedRun) -> Iterator[str]:
+    """Yield the trials of a run, or the command that makes them."""
+    if report.trials:
+        from emulator.report.trials_screen import trials_screen
+
+        yield from trials_screen(report)
+    elif report.proposals:
+        from emulator.advice.cost import cost_s, seeds_within
+        from emulator.report.proposal_wording import not_tried
+
+        changes = len(report.proposals)
+        runs = (changes + 1) * seeds_within(loaded, changes) - 1
+        yield from not_tried(report, cost_s(loaded, runs))

@@ -1,0 +1,139 @@
+"""Proposals and trials in words, as columns of a table, and as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from shlex import quote
+from typing import Any, Final
+
+from emulator.metrics.metrics import Metrics
+from emulator.report.given_hints import hints_of
+from emulator.report.proposals import HEADLINE, Effect, Proposal, Trial, mean_of
+from emulator.report.subject import FinishedRun
+from emulator.report.wording import counted, difference, figure, joined, paragraph
+
+COLUMNS: Final = {
+    "reprocessed": "reprocessed",
+    "lost": "lost",
+    "truncated": "truncated",
+    "takeover_last_s": "takeover",
+    "downtime_max_s": "downtime",
+    "downtime_total_s": "summed",
+    "rebalances": "rebalances",
+}
+"""The titles of the columns; those without a change are left out, but never the first two.
+
+Times are in seconds; downtime is the longest of one partition, and summed over partitions."""
+
+ARROW: Final = " → "
+ALWAYS: Final = ("reprocessed", "lost")
+RECORDS: Final = ("reprocessed", "lost", "truncated")
+PAGE: Final = "docs/reference/advice.md"
+
+
+def columns_of(trials: Sequence[Trial]) -> dict[str, str]:
+    """Return the metrics that the table of some trials shows, with the titles of their columns."""
+    return {
+        name: title
+        for name, title in COLUMNS.items()
+        if name in ALWAYS or any(ARROW in cell(trial, name) for trial in trials)
+    }
+
+
+def cell(trial: Trial, name: str) -> str:
+    """Return a figure before and after a change; one figure if they are equal."""
+    before, after = _mean(name, trial.before), _mean(name, trial.after)
+    return before if before == after else f"{before}{ARROW}{after}"
+
+
+def _mean(name: str, runs: Sequence[Metrics]) -> str:
+    value = mean_of(name, runs)
+    return "none" if value is None else figure(value)
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Return a sentence about the seeds of trials."""
+    if len(seeds) == 1:
+        return f"Seed {seeds[0]} alone: a small difference may be chance; --advise --seeds 5 plays more."
+    return f"Means of {len(seeds)} seeds, {seeds[0]} to {seeds[-1]}, the same with and without."
+
+
+def paste_lines(proposal: Proposal) -> list[str]:
+    """Return the settings of a change to paste, and the options that make it in the scenario."""
+    return [*proposal.settings, *(f"--set {quote(each)}" for each in proposal.overrides)]
+
+
+def verdict_of(trial: Trial) -> str:
+    """Return what a change does, in words: also if it does nothing, or makes something worse."""
+    differences = trial.differences()
+    less = [HEADLINE[name] for name, value in differences.items() if value < 0]
+    more = [HEADLINE[name] for name, value in differences.items() if value > 0]
+    parts = [f"lower {joined(less)}"] if less else []
+    parts += [f"higher {joined(more)}"] if more else []
+    text = f"{trial.effect}: {'; '.join(parts)}." if parts else f"{trial.effect} in these runs."
+    return " ".join([text, *_unclear(trial), *_remarks(trial)])
+
+
+def _unclear(trial: Trial) -> Iterator[str]:
+    for name, compared in trial.unclear().items():
+        if name not in RECORDS and trial.effect is not Effect.UNCLEAR:
+            continue
+        yield (
+            f"Seeds disagree on {HEADLINE[name]}: lower in {compared.less}, higher in {compared.more} "
+            f"of {compared.runs}, {difference(compared.mean.value)} on average."
+        )
+
+
+def _remarks(trial: Trial) -> Iterator[str]:
+    for problem in trial.problems:
+        yield f"New problem: {problem}."
+    if trial.inconclusive:
+        yield f"{counted(trial.inconclusive, 'run')} with it ended too early to be conclusive."
+    if trial.missed:
+        yield f"A fault did not fire in {counted(trial.missed, 'run')} with it."
+
+
+def not_tried(run: FinishedRun, cost_s: float) -> Iterator[str]:
+    """Yield a line that names the changes that were not tried, and the command that tries them."""
+    names = joined([proposal.id for proposal in run.proposals])
+    rest = f"{run.subject.options} --seed {run.seed} --advise"
+    text = f"To try {names} (about {figure(cost_s)} s): rebalance run {run.subject.name}{rest}"
+    yield from paragraph(text)
+
+
+def advice_document(run: FinishedRun) -> dict[str, Any]:
+    """Return the hints of a run with their ids, and the changes that they recommend."""
+    tried = {trial.proposal.id: trial for trial in run.trials}
+    return {
+        "hints": [
+            {"id": hint.id, "text": hint.text, "group": hint.group, "page": f"{PAGE}#{hint.id}"}
+            for hint in hints_of(run)
+        ],
+        "changes": [_proposal(each, tried.get(each.id)) for each in run.proposals],
+    }
+
+
+def _proposal(proposal: Proposal, trial: Trial | None) -> dict[str, Any]:
+    return {
+        "id": proposal.id,
+        "hint": proposal.hint,
+        "page": f"{PAGE}#{proposal.id}",
+        "group": proposal.group,
+        "why": proposal.why,
+        "settings": list(proposal.settings),
+        "set": list(proposal.overrides),
+        "trial": None if trial is None else _trial_document(trial),
+    }
+
+
+def _trial_document(trial: Trial) -> dict[str, Any]:
+    return {
+        "seeds": list(trial.seeds),
+        "effect": trial.effect.value,
+        "sentence": verdict_of(trial),
+        "before": {name: mean_of(name, trial.before) for name in HEADLINE},
+        "after": {name: mean_of(name, trial.after) for name in HEADLINE},
+        "problems": list(trial.problems),
+        "inconclusive": trial.inconclusive,
+        "missed": trial.missed,
+    }

@@ -1,0 +1,149 @@
+"""Changes that hints recommend, and trials of them, as plain values."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from emulator.metrics.distribution import Comparison, compare
+from emulator.metrics.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A change of a scenario that may reduce what its run showed."""
+
+    id: str
+    """A section of ``docs/reference/advice.md``."""
+
+    hint: str
+    """The id of the hint from which it follows."""
+
+    group: str
+    why: str
+    """One sentence, with the scenario's own numbers."""
+
+    settings: tuple[str, ...]
+    """What to change in reality: ``name=value`` of clients or brokers, or words for what is no
+    setting of Kafka."""
+
+    overrides: tuple[str, ...]
+    """The same in the scenario, as ``path=value``."""
+
+
+HEADLINE: Final = {
+    "reprocessed": "reprocessed",
+    "lost": "lost",
+    "truncated": "truncated",
+    "takeover_last_s": "takeover",
+    "downtime_max_s": "longest downtime",
+    "downtime_total_s": "summed downtime",
+    "rebalances": "rebalances",
+}
+"""The metrics by which a trial is judged; less is better."""
+
+ONLY_FEWER: Final = ("rebalances",)
+"""Main figures of which more is no harm by itself: what it costs is in the others."""
+
+LEAST_SHARE: Final = 0.05
+"""A difference below this share of the value before is no effect."""
+
+
+class Effect(enum.StrEnum):
+    """What a change does to the main figures."""
+
+    BETTER = "better"
+    MIXED = "mixed"
+    UNCLEAR = "unclear"
+    """Some figures fall in some seeds and rise in others; none changes in one direction."""
+
+    NONE = "no effect"
+    WORSE = "worse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A scenario played with and without a change, under the same seeds."""
+
+    proposal: Proposal
+    seeds: tuple[int, ...]
+    before: tuple[Metrics, ...]
+    after: tuple[Metrics, ...]
+    problems: tuple[str, ...] = ()
+    """Sentences of problems that only runs with the change had."""
+
+    inconclusive: int = 0
+    """Runs with the change that were too short, though their pairs were not."""
+
+    missed: int = 0
+    """Runs with the change in which a fault did not fire."""
+
+    @property
+    def effect(self) -> Effect:
+        """What the change does, all main figures together."""
+        differences = self.differences().values()
+        better = any(value < 0 for value in differences)
+        worse = any(value > 0 for value in differences) or bool(self.problems)
+        if better and worse:
+            return Effect.MIXED
+        if better or worse:
+            return Effect.BETTER if better else Effect.WORSE
+        return Effect.UNCLEAR if self.unclear() else Effect.NONE
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The place among other trials: by effect, then by losses, duplicates and downtime."""
+        found = self.differences()
+        places = [found.get(name, 0.0) for name in ("lost", "reprocessed", "downtime_total_s")]
+        return [*Effect].index(self.effect), *places
+
+    def differences(self) -> dict[str, float]:
+        """Return the mean paired difference of each main figure that the change moves."""
+        return {name: each.mean.value for name, each in self._large() if _has_one_sign(each)}
+
+    def unclear(self) -> dict[str, Comparison]:
+        """Return the main figures that fall in some seeds and rise in others."""
+        return {name: each for name, each in self._large() if not _has_one_sign(each)}
+
+    def _large(self) -> Iterator[tuple[str, Comparison]]:
+        for name in HEADLINE:
+            compared = self._compared(name)
+            if compared is None or not _is_large(compared, mean_of(name, self.before)):
+                continue
+            if compared.mean.value < 0 or name not in ONLY_FEWER:
+                yield name, compared
+
+    def _compared(self, name: str) -> Comparison | None:
+        """Return the paired differences of a metric; None: no pair has values."""
+        pairs = [
+            (first[name], second[name])
+            for first, second in zip(self.before, self.after, strict=True)
+            if first.has(name) and second.has(name)
+        ]
+        if not pairs:
+            return None
+        return compare([first for first, _ in pairs], [second for _, second in pairs])
+
+
+def mean_of(name: str, runs: Sequence[Metrics]) -> float | None:
+    """Return the mean of a metric over the runs that have it; None: none has."""
+    values = [run[name] for run in runs if run.has(name)]
+    return sum(values) / len(values) if values else None
+
+
+def _is_large(compared: Comparison, before: float | None) -> bool:
+    return abs(compared.mean.value) > LEAST_SHARE * abs(before or 0.0)
+
+
+def _has_one_sign(compared: Comparison) -> bool:
+    """Return whether the differences cannot be chance: one sign, or an interval without 0.
+
+    With few seeds the interval of a mean is wide, while a figure that falls in some seeds and rises in
+    none tells that the change works: the pairs differ in nothing else.
+    """
+    if not compared.less or not compared.more:
+        return True
+    low, high = compared.mean.low, compared.mean.high
+    return low is not None and high is not None and (low > 0 or high < 0)

@@ -1,0 +1,73 @@
+"""The changes that were tried: a table of their effects, and how to make and to repeat each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
+
+from rich import box
+from rich.table import Table
+
+from emulator.report.figures import as_lines, cells
+from emulator.report.proposal_wording import cell, columns_of, paste_lines, seeds_text, verdict_of
+from emulator.report.proposals import Trial
+from emulator.report.subject import FinishedRun
+from emulator.report.wording import WIDTH, paragraph, width
+
+
+def trials_screen(run: FinishedRun) -> Iterator[str]:
+    """Yield the lines about the trials of a run, none of them wider than the report."""
+    trials = run.trials
+    seeds = trials[0].seeds
+    is_wide = width() == WIDTH
+    yield from ("", "Changes tried")
+    if is_wide:
+        yield from _table(trials)
+    yield from paragraph(f"{seeds_text(seeds)} Before → after each change alone; times in seconds.")
+    for trial in trials:
+        yield ""
+        yield from paragraph(f"{trial.proposal.id}: {verdict_of(trial)}", "  ", "    ")
+        if not is_wide:
+            yield from paragraph(_figures(trial, trials), "    ")
+        yield from paragraph(trial.proposal.why, "    ")
+        yield from (f"      {line}" for line in paste_lines(trial.proposal))
+    yield ""
+    yield from (f"{line}" for line in _repeat(run, seeds))
+
+
+def _figures(trial: Trial, trials: Sequence[Trial]) -> str:
+    """Return a row of the table as text."""
+    parts = [f"{title} {cell(trial, name)}" for name, title in columns_of(trials).items()]
+    return f"{', '.join(parts)}."
+
+
+def _table(trials: Sequence[Trial]) -> list[str]:
+    """Return the table with as many columns as there is room for."""
+    shown = columns_of(trials)
+    while max(map(len, lines := list(as_lines(_columns(trials, shown))))) > WIDTH:
+        shown.popitem()
+    return lines
+
+
+def _columns(trials: Sequence[Trial], shown: Mapping[str, str]) -> Table:
+    table = Table(box=box.MARKDOWN)
+    for title in ("change", *shown.values()):
+        table.add_column(title, justify="left" if title == "change" else "right")
+    for trial in trials:
+        table.add_row(*cells(trial.proposal.id, *(cell(trial, name) for name in shown)))
+    return table
+
+
+def _repeat(run: FinishedRun, seeds: Sequence[int]) -> Iterator[str]:
+    """Yield the command that plays the same runs again, an option a line."""
+    yield "The same runs again"
+    words = [f"rebalance compare {run.subject.name}{run.subject.options}"]
+    words += [f"--seed {seeds[0]} --seeds {len(seeds)}"]
+    words += ["--with as-written"]
+    for trial in run.trials:
+        text = f"{trial.proposal.id}: {', '.join(trial.proposal.overrides)}"
+        words.append(f"--with {quote(text)}")
+    first, *rest = words
+    yield f"  {first} \\"
+    yield from (f"    {word} \\" for word in rest[:-1])
+    yield f"    {rest[-1]}"

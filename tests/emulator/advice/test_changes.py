@@ -1,0 +1,166 @@
+"""Changes that hints recommend: values that follow from the scenario's numbers, with a margin."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.advice.changes import CHANGES
+from emulator.advice.proposing import changed
+from emulator.advice.situation import Situation
+from emulator.loading import LoadedScenario, load_named
+from emulator.metrics.metrics import Metrics
+from emulator.report.proposals import Proposal
+from emulator.scenario import catalogue
+from emulator.subjects import subject_of
+
+NOTHING = Metrics(
+    {"rebalances": 3, "downtime_max_s": 0, "time_to_stable_max_s": 0}, {}, {}, frozenset()
+)
+
+
+def situation(loaded: LoadedScenario, **values: float) -> Situation:
+    """Return the situation of a scenario's first group; *values*: metrics of its run."""
+    subject = subject_of(loaded)
+    return Situation(
+        scenario=loaded.scenario,
+        group=loaded.scenario.group[0],
+        facts=subject.groups[0],
+        brokers=subject.broker_settings,
+        metrics=Metrics({**NOTHING.values, **values}, {}, {}, frozenset()),
+    )
+
+
+def made(hint: str, name: str, changes: tuple[str, ...], **values: float) -> tuple[str, ...]:
+    """Return the overrides of all changes of a hint for a scenario of the catalogue."""
+    found = [
+        draft
+        for _, make in CHANGES[hint]
+        if (draft := make(situation(load_named(name, changes), **values))) is not None
+    ]
+    return tuple(override for draft in found for override in draft.overrides)
+
+
+BILLING = "group[billing].settings"
+WORK = "group[billing].work=40ms"
+
+
+@pytest.mark.parametrize(
+    ("hint", "name", "changes", "expected"),
+    [
+        # 500 x 40 ms = 20 s, a quarter more, a second to close; 20 records are 0.8 s of 1 s
+        (
+            "longer-grace",
+            "deploy-kills-in-mid-batch",
+            (WORK,),
+            ("act[rolling_restart-1].grace=30s", f"{BILLING}[max.poll.records]=20"),
+        ),
+        (
+            "longer-grace",
+            "deploy-kills-in-mid-batch",
+            (WORK, "act[rolling_restart-1].grace=60s"),
+            (),
+        ),
+        # Four heartbeats of 3 s; and a quarter more than a pause of 25 s
+        ("shorter-session", "member-crashes", (), (f"{BILLING}[session.timeout.ms]=12000",)),
+        (
+            "shorter-session",
+            "l1-zombie-after-pause",
+            (f"{BILLING}[session.timeout.ms]=60s",),
+            (f"{BILLING}[session.timeout.ms]=40000",),
+        ),
+        (
+            "session-above-pauses",
+            "l1-zombie-after-pause",
+            (),
+            (f"{BILLING}[session.timeout.ms]=40000",),
+        ),
+        # With the consumer protocol brokers set it, and their lower limit is above it
+        (
+            "shorter-session",
+            "kip848-member-crashes",
+            (),
+            (
+                "cluster.settings[group.consumer.session.timeout.ms]=20000",
+                "cluster.settings[group.consumer.min.session.timeout.ms]=20000",
+            ),
+        ),
+        ("commit-more-often", "member-crashes", (), (f"{BILLING}[auto.commit.interval.ms]=1000",)),
+        (
+            "cooperative",
+            "rolling-restart-cooperative",
+            (),
+            (f"{BILLING}[group.protocol]=consumer",),
+        ),
+        ("static-membership", "rolling-restart-eager", (), ("group[billing].static=true",)),
+        # Ids alone do not help if members are away for longer than a session
+        (
+            "static-membership",
+            "rolling-restart-eager",
+            ("act[rolling_restart-1].down_time=60s",),
+            ("group[billing].static=true", f"{BILLING}[session.timeout.ms]=80000"),
+        ),
+        # No value helps: one record takes longer than the interval with any batch
+        ("slow-record", "c1-slow-record-loop", (), (f"{BILLING}[max.poll.interval.ms]=60000",)),
+        (
+            "finish-before-close",
+            "close-in-mid-batch",
+            (),
+            ("act[close-1].mid_batch=false", "group[billing].commit=sync"),
+        ),
+        ("two-in-sync", "member-crashes", ("cluster.brokers=1",), ()),
+    ],
+)
+def test_a_change_has_the_value_that_follows_from_the_scenario(hint, name, changes, expected):
+    """With a margin; none where the value in force is as good."""
+    assert expected == made(hint, name, changes)
+
+
+def test_a_shorter_interval_is_for_rebalances_that_wait_longer():
+    """Where a rebalance took 270 s, not where none took long."""
+    name = "n1-one-member-stalls-all"
+    shorter = f"{BILLING}[max.poll.interval.ms]=50000"
+
+    assert shorter in made("rebalance-timeout", name, (), downtime_max_s=270)
+    assert shorter not in made("rebalance-timeout", name, (), downtime_max_s=20)
+
+
+def test_members_with_their_own_setting_get_the_change_too():
+    """The group's value does not reach them."""
+    own = "group[billing].member[billing-1].settings[auto.commit.interval.ms]"
+
+    assert f"{own}=1000" in made("commit-more-often", "member-crashes", (f"{own}=4s",))
+
+
+def test_no_change_of_what_a_deploy_sets():
+    """The deploy would undo it."""
+    act = "act[rolling_restart-1].settings={ 'max.poll.records' = 100 }"
+    overrides = made("longer-grace", "deploy-kills-in-mid-batch", (WORK, act))
+
+    assert ("act[rolling_restart-1].grace=30s",) == overrides
+
+
+def test_a_reason_has_the_numbers_it_follows_from():
+    """Not the name of the setting alone."""
+    here = situation(load_named("deploy-kills-in-mid-batch", (WORK,)))
+    draft = CHANGES["longer-grace"][0][1](here)
+
+    assert draft is not None
+    assert "A full batch takes 500 × 40 ms = 20 s, and the grace period is 1 s." == draft.why  # noqa: RUF001
+
+
+@pytest.mark.parametrize(
+    "name", ["member-crashes", "d3-older-commit-wins", "o1-expansion-with-latest"]
+)
+def test_a_change_of_the_file_is_the_change_of_the_loaded_scenario(name):
+    """The options that are printed play what was tried."""
+    assert name in catalogue.names()
+    loaded = load_named(name, (), allow_large=True)
+    for changes in CHANGES.values():
+        for _, make in changes:
+            draft = make(situation(loaded))
+            if draft is not None and not any("group.protocol" in each for each in draft.overrides):
+                proposal = Proposal(
+                    id="", hint="", group="", why="", settings=(), overrides=draft.overrides
+                )
+                assert emulator.load(name, draft.overrides) == changed(loaded, proposal)

@@ -1,0 +1,121 @@
+"""Trials of changes: paired with the run, judged by its main figures, honest where nothing helps."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.metrics.catalogue import VALUES
+from emulator.metrics.metrics import Metrics
+from emulator.report.proposal_wording import verdict_of
+from emulator.report.proposals import Effect, Proposal, Trial
+
+SHORT = """
+title = "a deploy kills"
+run_for = "50s"
+[[topic]]
+name = "orders"
+partitions = 2
+rate = "20/s"
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+work = "20ms"
+settings = { "auto.offset.reset" = "earliest", "session.timeout.ms" = "10s" }
+[[act]]
+rolling_restart = "billing"
+at = "20s"
+grace = "1ms"
+gap = "15s"
+"""
+
+
+@pytest.fixture(scope="module")
+def advice():
+    """Return the advice for a deploy that kills its members."""
+    return emulator.advise(emulator.loads(SHORT), [3, 4], jobs=1)
+
+
+def test_the_run_is_paired_with_runs_of_the_same_seeds(advice):
+    """Played again with the printed options, the same figures come out."""
+    trial = next(each for each in advice.trials if each.proposal.id == "longer-grace")
+    again = [
+        emulator.run(emulator.load(advice.run.scenario, trial.proposal.overrides), seed).metrics
+        for seed in (3, 4)
+    ]
+
+    assert (3, 4) == trial.seeds
+    assert advice.run.metrics == trial.before[0]
+    assert tuple(again) == trial.after
+
+
+def test_the_grace_period_that_fits_a_batch_is_found_to_help(advice):
+    """The most useful change is the first, and says in numbers what it follows from."""
+    first = advice.trials[0]
+
+    assert "longer-grace" == first.proposal.id
+    assert Effect.BETTER == first.effect
+    assert 0 == sum(run["reprocessed"] for run in first.after)
+    assert "500 × 20 ms = 10 s" in first.proposal.why  # noqa: RUF001
+    assert "--set 'act[rolling_restart-1].grace=15s'" in str(advice)
+
+
+def test_advice_is_plain_values_too(advice):
+    """For --json, and a line for people."""
+    document = advice.as_dict()
+
+    assert advice.trials[0].proposal.id in {change["id"] for change in document["changes"]}
+    assert all(change["trial"]["effect"] for change in document["changes"])
+    assert "longer-grace: better" in repr(advice)
+    assert "<table" in advice._repr_html_()
+
+
+PROPOSAL = Proposal(id="x", hint="x", group="g", why="", settings=(), overrides=())
+
+
+def runs(**values: list[float]) -> tuple[Metrics, ...]:
+    """Return the metrics of some runs; those that are not given are 0."""
+    return tuple(
+        Metrics(
+            {metric.name: values.get(metric.name, [0] * 9)[at] for metric in VALUES},
+            {},
+            {},
+            frozenset(),
+        )
+        for at in range(len(next(iter(values.values()))))
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "effect"),
+    [
+        ({"lost": [5, 9]}, {"lost": [0, 9]}, Effect.BETTER),
+        ({"lost": [0, 0]}, {"lost": [0, 1]}, Effect.WORSE),
+        ({"lost": [5, 5]}, {"lost": [5, 5]}, Effect.NONE),
+        ({"lost": [5, 5]}, {"lost": [0, 20]}, Effect.UNCLEAR),
+        ({"reprocessed": [1000]}, {"reprocessed": [960]}, Effect.NONE),
+        ({"rebalances": [2]}, {"rebalances": [3]}, Effect.NONE),
+        ({"rebalances": [3]}, {"rebalances": [2]}, Effect.BETTER),
+        (
+            {"reprocessed": [9], "downtime_total_s": [1]},
+            {"reprocessed": [0], "downtime_total_s": [9]},
+            Effect.MIXED,
+        ),
+    ],
+)
+def test_a_change_is_judged_by_its_pairs(before, after, effect):
+    """More rebalances alone are no harm, and a difference below a twentieth is none."""
+    trial = Trial(proposal=PROPOSAL, seeds=(0, 1), before=runs(**before), after=runs(**after))
+
+    assert effect == trial.effect
+    assert verdict_of(trial).startswith(f"{effect}")
+
+
+def test_a_change_that_brings_a_new_problem_is_worse():
+    """Although no figure rises."""
+    same = runs(lost=[0])
+    trial = Trial(proposal=PROPOSAL, seeds=(0,), before=same, after=same, problems=("a loop",))
+
+    assert Effect.WORSE == trial.effect
+    assert "New problem: a loop." in verdict_of(trial)
