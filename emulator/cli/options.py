@@ -125,3 +125,14 @@ def with_examples(command: Callable[..., Any], examples: Examples) -> str:
     first, _, rest = (getdoc(command) or "").partition("\n\n")
     lines = [indent(f"# {what}\n{call}", "  ") for what, call in examples]
     return "\n\n".join([first, "\n".join([VERBATIM, "Examples:", *lines]), rest]).strip()
+
+
+AdviseOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--advise/--no-advise",
+        help="Try the first three changes that the hints recommend, with the same seeds as the run. "
+        "[default: on a terminal, if about a second is enough]",
+        show_default=False,
+    ),
+]

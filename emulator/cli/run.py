@@ -14,6 +14,7 @@ import typer
 
 from emulator.cli.options import (
     MOST_SEEDS,
+    AdviseOption,
     Examples,
     HtmlOption,
     JobsOption,
@@ -26,7 +27,6 @@ from emulator.cli.options import (
 )
 from emulator.cli.output import say_json, say_notes, say_report
 from emulator.cli.progress import Progress, announce, length_us
-from emulator.cli.run_advice import AdviseOption, advice_lines, with_trials
 from emulator.cli.run_files import (
     EventsOption,
     Files,
@@ -265,6 +265,8 @@ def _advised(
     """Return the report with trials of its proposals if they are wanted, and print them."""
     if not report.proposals:
         return report
+    from emulator.cli.run_advice import advice_lines, with_trials
+
     advised = with_trials(
         loaded,
         report,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from emulator.cli.progress import Progress, announce
 from emulator.loading import LoadedScenario
@@ -16,16 +14,6 @@ from emulator.report.subject import FinishedRun
 if TYPE_CHECKING:
     from emulator.playing import Run
     from emulator.sweeps import SeedRun
-
-AdviseOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--advise/--no-advise",
-        help="Try the first three changes that the hints recommend, with the same seeds as the run. "
-        "[default: on a terminal, if about a second is enough]",
-        show_default=False,
-    ),
-]
 
 
 def with_trials(
