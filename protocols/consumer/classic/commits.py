@@ -120,15 +120,25 @@ def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     """Send the periodic commit if it is due (``maybeAutoCommitOffsetsAsync``).
 
     With an interval of 0 Kafka's poll loop never waits and commits in every pass. Passes take no
-    time here, so there is one commit for each millisecond, the step of Kafka's clock.
+    time here, so a waiting poll() commits once in each millisecond, the step of Kafka's clock.
     """
     settings = consumer.settings
     if not settings.enable_auto_commit or now < state.autocommit_us:
         return Step(state)
-    interval = max(settings.auto_commit_interval_ms, 1) * MS
-    return commit_automatically(
+    interval = settings.auto_commit_interval_ms * MS
+    step = commit_automatically(
         replace(state, autocommit_us=now + interval), consumer, CommitKind.AUTO, now
     )
+    if interval or not step.effects:
+        return step
+    return Step(replace(step.state, autocommit_us=now + MS), step.effects)
+
+
+def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState:
+    """Let each call of poll() commit if the interval is 0."""
+    if consumer.settings.auto_commit_interval_ms or state.autocommit_us > now + MS:
+        return state
+    return replace(state, autocommit_us=now)
 
 
 def commit_automatically(

@@ -11,7 +11,7 @@ from protocols.consumer.classic.state import (
     Membership,
     Outside,
 )
-from protocols.consumer.reader import NEVER
+from protocols.consumer.reader import MS, NEVER
 from protocols.consumer.requests import Known, Unknown
 
 
@@ -59,6 +59,8 @@ def due_us(state: ClientState, consumer: Consumer) -> int:
     assert state.beat is not None, "a stable client has a heartbeat thread"
     if not consumer.settings.enable_auto_commit:
         return state.beat.due_us
+    if not consumer.settings.auto_commit_interval_ms:
+        return 0  # each poll() commits
     return min(state.beat.due_us, state.autocommit_us)
 
 
@@ -88,13 +90,14 @@ def wait_until_us(
     state: ClientState, consumer: Consumer, until: int, *, is_calm: bool = False
 ) -> int:
     """Return when (us) the poll loop runs next, at most *until*."""
-    if is_calm:
+    if is_calm and consumer.settings.auto_commit_interval_ms:
         return min(until, due_us(state, consumer))
     if state.beat is not None:
         until = min(until, state.beat.due_us)
     commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
     if commits_due and isinstance(state.coordinator, Known):
-        until = min(until, state.autocommit_us)
+        pause = 0 if consumer.settings.auto_commit_interval_ms else MS  # or it would never wait
+        until = min(until, state.autocommit_us + pause)
     return until
 
 

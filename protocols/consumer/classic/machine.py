@@ -68,6 +68,7 @@ class Client:
     def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
         """Poll; the step contains ``Return(records)``, or the machine waits and returns later."""
         self._poll_until = now + timeout_us
+        self.state = commits.due_at_poll(self.state, self.consumer, now)
         return Step(self.state, self._turn(now))
 
     def commit_sync(
