@@ -21,6 +21,7 @@ from emulator.scenario.model import CommitPolicy, Group, Scenario, mean_us
 from emulator.scenario.resolution import (
     Load,
     broker_settings,
+    client_of,
     commit_policy,
     consumer_settings,
     loads_of,
@@ -30,6 +31,7 @@ from emulator.scenario.resolution import (
 from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
+from protocols.consumer.clients import profile_of
 from protocols.settings import BrokerSettings, ConsumerSettings
 
 if TYPE_CHECKING:
@@ -138,6 +140,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
     assignors = make_assignors(settings, first)
     by_coordinator = settings.group_protocol == "consumer"
     policy = commit_policy(group, first)
+    profile = profile_of(client_of(group, first))
     names = tuple(assignor.name for assignor in assignors)
     keeps = common_protocol(assignors) is RebalanceProtocol.COOPERATIVE
     return GroupFacts(
@@ -150,7 +153,9 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
         commits=_describe_commits(policy, settings.auto_commit_interval_ms),
-        commit_kinds=frozenset(_commit_kinds(policy)),
+        commit_kinds=frozenset(_commit_kinds(policy, background=profile.in_background)),
+        clients=tuple(dict.fromkeys(client_of(group, member) for member in group.members)),
+        stores=profile.stores,
         work_us=max(work.values()),
         work_by_member=work,
         arrival_per_s=0.0 if load is None else load.arrival,
@@ -174,8 +179,10 @@ def _of_coordinator(settings: ConsumerSettings, brokers: BrokerSettings) -> tupl
     return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
 
 
-def _commit_kinds(policy: CommitPolicy) -> list[Commits]:
+def _commit_kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
     found: list[Commits] = [Commits(policy.call)]
+    if background and policy.call == "auto":
+        found = [Commits.BACKGROUND]
     if policy.call in ("sync", "async"):
         found += [Commits.BEFORE_WORK] if policy.when == "before" else []
         found += [Commits.EACH_RECORD] if policy.when == "record" else []
@@ -191,6 +198,9 @@ def _describe_commits(policy: CommitPolicy, interval_ms: int) -> str:
         words = f"auto commit every {format_duration(interval_ms * US_PER_MS)}"
     elif policy.call == "none":
         words = "no commits"
+    elif policy.call == "store":
+        every = format_duration(interval_ms * US_PER_MS)
+        words = f"offsets stored {_when(policy)}, auto commit every {every}"
     else:
         call = "commitSync()" if policy.call == "sync" else "commitAsync()"
         words = f"{call} {_when(policy)}"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from docs.pages.advice import advice_page
 from docs.pages.causes import causes_page
 from docs.pages.classic_verdicts import classic_verdicts_page
+from docs.pages.clients import clients_page
 from docs.pages.commands import commands_page
 from docs.pages.conformance import conformance_page
 from docs.pages.consumer_protocol import consumer_protocol_page
@@ -28,6 +29,7 @@ PAGES = {
     "reference/advice.md": advice_page,
     "reference/causes.md": causes_page,
     "reference/classic-verdicts.md": classic_verdicts_page,
+    "reference/clients.md": clients_page,
     "reference/conformance.md": conformance_page,
     "reference/commands.md": commands_page,
     "reference/events.md": events_page,

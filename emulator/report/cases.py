@@ -131,6 +131,12 @@ COMMIT_AT_ALL = Hint(
     never_commits,
 )
 COMMIT_MORE_OFTEN = (
+    Hint(
+        "commit-more-often",
+        "Commit more often: use a smaller {auto.commit.interval.ms}. This client commits in the "
+        "background, however long the work on a batch takes.",
+        lambda case: case.commits(Commits.BACKGROUND, Commits.STORE),
+    ),
     COMMIT_AT_ALL,
     Hint(
         "commit-more-often",
@@ -145,6 +151,23 @@ COMMIT_MORE_OFTEN = (
         lambda case: handler(case) and not case.commits(Commits.EACH_RECORD, Commits.BEFORE_WORK),
     ),
 )
+COMMIT_AFTER_WORK = (
+    Hint(
+        "store-after-work",
+        'Store offsets after the work: with commit = "store" automatic commits cover finished '
+        "records only. In the application: store_offsets() and enable.auto.offset.store=false, or "
+        "MarkCommitRecords() and AutoCommitMarks().",
+        lambda case: case.commits(Commits.BACKGROUND) and bool(case.group.stores),
+    ),
+    Hint(
+        "commit-after-work",
+        "Set enable.auto.commit=false and commit after the work: this client commits in the "
+        "background what it has handed out, finished or not. Smaller batches lose less.",
+        lambda case: case.commits(Commits.BACKGROUND) and not case.group.stores,
+    ),
+)
+"""For clients whose automatic commits cover what is in hand."""
+
 IDEMPOTENT = Hint(
     "idempotent-processing",
     "No setting prevents this entirely: make processing idempotent, or store offsets together with "

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from emulator.ledger.entries import Cause
 from emulator.report.cases import (
+    COMMIT_AFTER_WORK,
     COMMIT_AT_ALL,
     COMMIT_BEFORE_ACKNOWLEDGING,
     COMMIT_MORE_OFTEN,
@@ -341,6 +342,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "Give each member that needs every record its own group.id.",
             lambda case: case.group.shared,
         ),
+        *COMMIT_AFTER_WORK,
         Hint(
             "commit-after-processing",
             "Commit after processing: committing first turns every crash into a loss.",

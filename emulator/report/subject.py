@@ -30,6 +30,12 @@ class Commits(enum.StrEnum):
     NONE = "none"
     SYNC = "sync"
     ASYNC = "async"
+    BACKGROUND = "auto, in the background"
+    """Automatic commits of a client that works in the background, while the handler works."""
+
+    STORE = "store"
+    """Automatic commits cover the offsets that the application has stored."""
+
     BEFORE_WORK = "before work"
     EACH_RECORD = "each record"
     NO_OFFSETS = "no offsets"
@@ -69,6 +75,12 @@ class GroupFacts:
 
     commit_kinds: frozenset[Commits]
     """How its members commit."""
+
+    clients: tuple[str, ...] = ("java",)
+    """The clients of its members, in the order of the file."""
+
+    stores: str = ""
+    """The call with which its application stores offsets for automatic commits; empty: none."""
 
     work_us: float = 0.0
     """The mean work on a record, of the member with the most."""
@@ -158,8 +170,10 @@ def _parts(group: GroupFacts) -> list[str]:
     if group.mixed:
         protocol += "; members of both protocols"
     members = f"{group.members} {'static ' if group.static else ''}members"
+    named = [] if group.clients == ("java",) else [f"client {' and '.join(group.clients)}"]
     return [
         members.removesuffix("s") if group.members == 1 else members,
+        *named,
         f"{', '.join(group.assignors)} ({protocol})",
         group.commits,
         *(f"{group.name_of(name)}={group.value(name)}" for name in NAMED),

@@ -53,7 +53,8 @@ _NAMES: Mapping[Family, str] = {
     """,
     Family.COMMITS: """
         commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d3-older-commit-wins
-        f3-commit-every-n kip848-commit-ahead kip848-commit-before-revocation
+        client-aiokafka-getmany client-aiokafka-getone client-franz-go client-librdkafka-crash
+        client-librdkafka-in-hand client-mixed f3-commit-every-n kip848-commit-ahead kip848-commit-before-revocation
         kip848-commit-in-rebalance off-by-one
     """,
     Family.REBALANCES: """

@@ -13,6 +13,7 @@ from emulator.scenario.kafka_settings import (
     ONLY_CONSUMER,
     PROTOCOL,
     REMOTE_ASSIGNOR,
+    STRATEGY,
 )
 from emulator.scenario.model import Cluster, Group, Member, Scenario
 from emulator.scenario.problems import Problem, hint, listed
@@ -150,7 +151,7 @@ def settings_problems(group: Group, member: Member) -> Iterator[Problem]:
         reason = 'contradicts commit = "auto"; change one of them'
         yield Problem(f"{path}[{AUTO_COMMIT}]", reason, given=False)
     call = commit_policy(group, member).call
-    if call != "auto" and settings.enable_auto_commit:
+    if call not in ("auto", "store") and settings.enable_auto_commit:
         path = _settings_path(group, member, AUTO_COMMIT)
         reason = f'contradicts commit = "{call}": both would commit; leave this setting out'
         yield Problem(f"{path}[{AUTO_COMMIT}]", reason, given=True)
@@ -256,9 +257,6 @@ def _bounds(cluster: Cluster, brokers: BrokerSettings) -> Iterator[Problem]:
         reason = f"not below group.consumer.session.timeout.ms, which is {session} (milliseconds)"
         name = "group.consumer.heartbeat.interval.ms"
         yield Problem(f"cluster.settings[{name}]", reason, heartbeat)
-
-
-STRATEGY = "partition.assignment.strategy"
 
 
 def assignor_problems(scenario: Scenario, folder: Path | None) -> Iterator[Problem]:

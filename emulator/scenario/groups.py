@@ -20,8 +20,9 @@ from emulator.scenario.part import NotEmpty, Part
 class CommitPolicy(Part):
     """The commit calls of the members, and their times."""
 
-    call: Literal["auto", "sync", "async", "none"] = "auto"
-    """``auto``: poll() itself; ``sync``, ``async``: the application; ``none``: no commits."""
+    call: Literal["auto", "sync", "async", "none", "store"] = "auto"
+    """``auto``: poll() itself; ``sync``, ``async``: the application; ``none``: no commits; ``store``: the
+    application stores the offsets that automatic commits then cover (librdkafka: ``store_offsets()``)."""
 
     when: Literal["batch", "record", "before", "every"] = "batch"
     """After each batch, after each record, after poll() and before processing, or at an interval."""
@@ -59,6 +60,10 @@ class CommitPolicy(Part):
         spaced = self.every is not None or self.records is not None
         if self.call in ("auto", "none") and (self.when != "batch" or spaced):
             raise ValueError(f'"when", "every" and "records" have no meaning with "{self.call}"')
+        if self.call == "store" and self.when not in ("batch", "record"):
+            raise ValueError(
+                '"store" needs when = "batch" or "record": offsets of finished records'
+            )
         if self.when == "every" and not spaced:
             raise ValueError('when = "every" needs "every" (a time) or "records" (a number)')
         if self.when != "every" and spaced:
@@ -69,15 +74,23 @@ class CommitPolicy(Part):
             raise ValueError(
                 '"leader_epoch" needs a commit with offsets: call = "sync" or "async", or on_revoke'
             )
-        if self.off_by_one and (not self.arguments or self.call in ("auto", "none")):
+        if self.off_by_one and not self._names_offsets:
             raise ValueError('"off_by_one" needs a commit with offsets: call = "sync" or "async"')
         return self
+
+    @property
+    def _names_offsets(self) -> bool:
+        """Whether the application names the offsets that it commits or stores."""
+        return self._has_offsets or self.call == "store"
 
     @property
     def _has_offsets(self) -> bool:
         """Whether the application names the offsets that it commits."""
         return self.arguments and self.call in ("sync", "async")
 
+
+ClientName = Literal["java", "librdkafka", "aiokafka", "kafka-python", "franz-go"]
+"""The consumer library (docs/reference/clients.md)."""
 
 Commit = Annotated[CommitPolicy, BeforeValidator(short_forms.commit)]
 
@@ -116,6 +129,10 @@ class Member(Part):
     topics: tuple[str, ...] | None = None
     """Left out: as in the group, like all following keys."""
 
+    client: ClientName | None = None
+    read_with: str | None = None
+    read_records: int | None = Field(None, ge=1)
+
     pattern: str | None = None
     work: Distribution | None = None
     commit: Commit | None = None
@@ -133,6 +150,17 @@ def _only_in_files(path: str | None) -> str | None:
     return path
 
 
+def _names_a_client(group: Any) -> bool:
+    """Return whether a group, as a file has it, or one of its members names its client."""
+    if not isinstance(group, dict):
+        return False
+    members = group.get("members", ())
+    tables = (
+        [m for m in members if isinstance(m, dict)] if isinstance(members, list | tuple) else []
+    )
+    return any("client" in table for table in [group, *tables])
+
+
 class Group(Part):
     """A consumer group."""
 
@@ -148,6 +176,17 @@ class Group(Part):
 
     members: NotEmpty[Member]
     """A file may give a number; the names are then ``<id>-0``, ``<id>-1``, …"""
+
+    client: ClientName = "java"
+    """The consumer library of the members: when positions are stored, what an automatic commit covers, who
+    joins and heartbeats (docs/reference/clients.md)."""
+
+    read_with: str | None = None
+    """The call that hands records to the application: ``getone`` or ``getmany`` of aiokafka, ``poll`` or
+    ``consume`` of librdkafka, ``PollFetches`` or ``PollRecords`` of franz-go; left out: the first named."""
+
+    read_records: int | None = Field(None, ge=1)
+    """How many records ``consume`` or ``PollRecords`` asks for; left out: 500."""
 
     static: bool = False
     """Give each member its name as ``group.instance.id``."""
@@ -195,4 +234,9 @@ class Group(Part):
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, value: Any) -> Any:
-        return short_forms.group(value)
+        spelled = short_forms.group(value)
+        if not _names_a_client(spelled):
+            return spelled
+        from emulator.scenario.client_names import with_kafkas_names  # noqa: PLC0415  few have them
+
+        return with_kafkas_names(spelled)

@@ -20,6 +20,7 @@ from protocols.settings import (
     BY_DURATION,
     LEFT_OUT,
     BrokerSettings,
+    ClientSettings,
     ConsumerSettings,
     Kind,
     Setting,
@@ -28,6 +29,9 @@ from protocols.settings import (
 )
 
 CONSUMER = {setting.name: setting for setting in settings_of(ConsumerSettings).values()}
+OTHER_CLIENTS = {setting.name: setting for setting in settings_of(ClientSettings).values()}
+"""Settings of consumers other than Java's."""
+
 BROKER = {setting.name: setting for setting in settings_of(BrokerSettings).values()}
 
 JAVA_ASSIGNORS = {
@@ -42,6 +46,7 @@ SERVER_ASSIGNORS = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
 }
+STRATEGY = "partition.assignment.strategy"
 PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
 ONLY_CLASSIC = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
 """Settings that Kafka refuses with the consumer protocol."""
@@ -281,7 +286,11 @@ def _unknown(name: str, known: dict[str, Setting], elsewhere: str) -> str:
 ConsumerTable = Annotated[
     dict[str, object],
     BeforeValidator(
-        partial(_read, CONSUMER, "a setting of brokers; it belongs to [cluster] settings")
+        partial(
+            _read,
+            CONSUMER | OTHER_CLIENTS,
+            "a setting of brokers; it belongs to [cluster] settings",
+        )
     ),
 ]
 """Kafka's consumer settings by name."""

@@ -18,10 +18,11 @@ from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.fault_checks import deploy_problems, fault_problems, timeline_problems
 from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
-from emulator.scenario.kafka_settings import flattened
+from emulator.scenario.kafka_settings import OTHER_CLIENTS, flattened
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError
+from emulator.scenario.resolution import client_of, commit_policy, members_of, read_with
 
 LONGEST_LINE = 80
 """The maximum number of characters of a line in a message."""
@@ -114,6 +115,22 @@ def check(scenario: Scenario, name: str = "scenario", folder: Path | None = None
         raise ScenarioError(name, problems)
 
 
+def _client_problems(scenario: Scenario) -> list[Problem]:
+    """Return the problems of clients; scenarios of Java consumers alone need no such check."""
+    plain = all(
+        client_of(group, member) == "java"
+        and read_with(group, member) == "poll"
+        and commit_policy(group, member).call != "store"
+        and OTHER_CLIENTS.keys().isdisjoint({**group.settings, **member.settings})
+        for group, member in members_of(scenario)
+    )
+    if plain:
+        return []
+    from emulator.scenario.client_checks import client_problems  # noqa: PLC0415  few need it
+
+    return list(client_problems(scenario))
+
+
 def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]:
     """Return the problems of a scenario; none if it can be run.
 
@@ -124,6 +141,7 @@ def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]
         *topic_problems(scenario),
         *group_problems(scenario),
         *protocol_problems(scenario),
+        *_client_problems(scenario),
         *assignor_problems(scenario, folder),
         *fault_problems(scenario),
         *deploy_problems(scenario),

@@ -26,8 +26,11 @@ from emulator.scenario.model import (
     mean_us,
 )
 from emulator.scenario.units import US_PER_S
+from protocols.consumer.clients import Amount, profile_of
 from protocols.settings import (
+    INT_MAX,
     BrokerSettings,
+    ClientSettings,
     ConsumerSettings,
     defaults_of,
     fields_by_name,
@@ -35,6 +38,11 @@ from protocols.settings import (
 )
 
 AUTO_COMMIT = "enable.auto.commit"
+OFFSET_STORE = "enable.auto.offset.store"
+REBALANCE_TIMEOUT = "rebalance.timeout.ms"
+USUAL_RECORDS = 500
+"""Records that ``consume`` and ``PollRecords`` ask for, unless the scenario says how many."""
+
 INSTANCE_ID = "group.instance.id"
 RECONNECT, RECONNECT_MAX = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
 REPLICATION_FACTORS = ("default.replication.factor", "offsets.topic.replication.factor")
@@ -58,14 +66,55 @@ def consumer_settings(group: Group, member: Member) -> ConsumerSettings:
     than ``auto`` switches ``enable.auto.commit`` off, unless the scenario sets it. A reconnect
     back-off that is set alone does not grow (``postProcessReconnectBackoffConfigs``).
     """
-    given = {**group.settings, **member.settings}
+    profile = profile_of(client_of(group, member))
+    given = {**profile.defaults, **group.settings, **member.settings}
     if group.static and INSTANCE_ID not in member.settings:
         given[INSTANCE_ID] = member.name
-    if commit_policy(group, member).call != "auto":
+    if commit_policy(group, member).call not in ("auto", "store"):
         given.setdefault(AUTO_COMMIT, False)
     if RECONNECT in given:
         given.setdefault(RECONNECT_MAX, given[RECONNECT])
     return ConsumerSettings(**_fields(ConsumerSettings, given))
+
+
+def client_settings(group: Group, member: Member) -> ClientSettings:
+    """Return the settings of a member that the Java consumer does not have."""
+    profile = profile_of(client_of(group, member))
+    given = {**profile.defaults, **group.settings, **member.settings}
+    if commit_policy(group, member).call == "store":
+        given.setdefault(OFFSET_STORE, False)
+    if REBALANCE_TIMEOUT in profile.own and profile.rebalances_within in profile.defaults:
+        given.setdefault(REBALANCE_TIMEOUT, given[profile.rebalances_within])
+    return ClientSettings(
+        **_fields(ClientSettings, {name: given[name] for name in given if name in profile.own})
+    )
+
+
+def client_of(group: Group, member: Member) -> str:
+    """Return the name of a member's client."""
+    return group.client if member.client is None else member.client
+
+
+def read_with(group: Group, member: Member) -> str:
+    """Return the call with which a member's application takes records."""
+    mine = member.read_with
+    if mine is None and member.client is None:
+        mine = group.read_with
+    return next(iter(profile_of(client_of(group, member)).reads)) if mine is None else mine
+
+
+def records_at_once(group: Group, member: Member) -> int:
+    """Return how many records one call hands out at most."""
+    match profile_of(client_of(group, member)).reads[read_with(group, member)]:
+        case Amount.ONE:
+            return 1
+        case Amount.GIVEN:
+            given = group.read_records if member.read_records is None else member.read_records
+            return USUAL_RECORDS if given is None else given
+        case Amount.SETTING:
+            return consumer_settings(group, member).max_poll_records
+        case Amount.ALL:
+            return INT_MAX
 
 
 def broker_settings(cluster: Cluster) -> BrokerSettings:
@@ -81,7 +130,7 @@ def broker_settings(cluster: Cluster) -> BrokerSettings:
 
 def _fields(kind: Any, given: dict[str, object]) -> dict[str, Any]:
     fields = fields_by_name(kind)
-    return {fields[name]: value for name, value in given.items()}
+    return {fields[name]: value for name, value in given.items() if name in fields}
 
 
 # -- a member's own values, else its group's -------------------------------------------------

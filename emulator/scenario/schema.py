@@ -18,11 +18,24 @@ from pydantic import BeforeValidator
 
 from emulator.scenario import short_forms
 from emulator.scenario.distributions import SIZE_PATTERN, TIME_PATTERN
-from emulator.scenario.kafka_settings import ASSIGNORS, BROKER, CONSUMER, SERVER_ASSIGNORS
+from emulator.scenario.kafka_settings import (
+    ASSIGNORS,
+    BROKER,
+    CONSUMER,
+    OTHER_CLIENTS,
+    SERVER_ASSIGNORS,
+)
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Document, Part
 from emulator.versions import KAFKA, SCHEMA_VERSION
-from protocols.settings import BrokerSettings, ConsumerSettings, Kind, Setting, defaults_of
+from protocols.settings import (
+    BrokerSettings,
+    ClientSettings,
+    ConsumerSettings,
+    Kind,
+    Setting,
+    defaults_of,
+)
 
 _TIME = {"type": "string", "pattern": TIME_PATTERN, "examples": ["10ms"]}
 
@@ -62,7 +75,9 @@ def file_schema() -> Document:
     _spell_groups(definitions[Group.__name__])
     _spell_faults(definitions)
     _spell_scenario(schema)
-    definitions["ConsumerSettings"] = _settings(CONSUMER, defaults_of(ConsumerSettings))
+    definitions["ConsumerSettings"] = _settings(
+        CONSUMER | OTHER_CLIENTS, defaults_of(ConsumerSettings) | defaults_of(ClientSettings)
+    )
     definitions["BrokerSettings"] = _settings(BROKER, defaults_of(BrokerSettings))
     definitions["Bounds"] = {"type": "object", "additionalProperties": _BOUND}
     head = {
@@ -152,7 +167,7 @@ def _without_null(shape: Document) -> Document:
 def _with_short_form(shape: Document, field: Any) -> Document:
     for reader in _readers((field.annotation, *field.metadata)):
         if isinstance(reader, partial):
-            known = reader.args[0] is CONSUMER
+            known = reader.args[0] is not BROKER
             return {"$ref": f"#/$defs/{'ConsumerSettings' if known else 'BrokerSettings'}"}
         if reader in _SHORT_FORMS:
             return {"anyOf": [_SHORT_FORMS[reader], shape]}

@@ -39,6 +39,8 @@ COMMITS: dict[str, dict[str, str]] = {
     "async per record": {"call": "async", "when": "record"},
     "sync before": {"call": "sync", "when": "before"},
     "async before": {"call": "async", "when": "before"},
+    "store": {"call": "store"},
+    "store per record": {"call": "store", "when": "record"},
 }
 """Short forms of commit policies; all others need a table."""
 

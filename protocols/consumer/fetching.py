@@ -58,10 +58,25 @@ class Broken(NamedTuple):
 class Fetcher:
     """The positions, buffered records and fetches of one consumer."""
 
-    __slots__ = ("_broken", "_buffer", "_in_flight", "_line", "pending", "positions", "revoking")
+    __slots__ = (
+        "_broken",
+        "_buffer",
+        "_in_flight",
+        "_line",
+        "_queue",
+        "pending",
+        "positions",
+        "revoking",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, queue: int | None = None) -> None:
+        """Create the data plane of a new consumer.
+
+        *queue*: records of a partition that are buffered before it is not fetched; None: a broker
+        with buffered records is not asked at all, as in the Java client.
+        """
         self.positions = Positions()
+        self._queue = queue
         self._in_flight: set[int] = set()
         self._broken: dict[int, Broken] = {}
         self._buffer: deque[_Completed] = deque()
@@ -97,7 +112,11 @@ class Fetcher:
             positions.follow_leaders()
         if self.revoking or self._in_flight.issuperset(positions.by_leader):
             return []
-        buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
+        if self._queue is None:
+            queued: dict[TopicPartition, int] = {}
+            buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
+        else:
+            queued, buffered = self._queued_ends(), set()
         pending = self.pending
         found = []
         for leader, readings in positions.by_leader.items():
@@ -107,15 +126,34 @@ class Fetcher:
                 continue
             wanted = tuple(
                 [
-                    FetchPartition(tp, reading.position, reading.current.epoch)
+                    FetchPartition(tp, queued.get(tp, reading.position), reading.current.epoch)
                     for tp, reading in readings.items()
-                    if reading.phase is Phase.READING and not (pending and tp in pending)
+                    if reading.phase is Phase.READING
+                    and not (pending and tp in pending)
+                    and not (queued and self._is_full(reading, queued))
                 ]
             )
             if wanted:
                 self._in_flight.add(leader)
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
+
+    def _queued_ends(self) -> dict[TopicPartition, int]:
+        """Return the end of what is buffered behind the position, by partition."""
+        ends: dict[TopicPartition, int] = {}
+        for completed in self._buffer:
+            reading = completed.reading
+            tp = reading.partition
+            follows = completed.position == ends.get(tp, reading.position)
+            if follows and self.positions.readings.get(tp) is reading:
+                ends[tp] = completed.next_offset
+        return ends
+
+    def _is_full(self, reading: Reading, ends: Mapping[TopicPartition, int]) -> bool:
+        """Return whether as many records of a partition are buffered as the client wants."""
+        assert self._queue is not None, "only clients with a queue ask"
+        end = ends.get(reading.partition)
+        return end is not None and end - reading.position >= self._queue
 
     def take_free(self) -> list[int]:
         """Return the brokers to fetch from now, and mark them as in flight.
@@ -188,8 +226,10 @@ class Fetcher:
 
     # -- returning records -------------------------------------------------------------------
 
-    def collect(self, limit: int) -> tuple[Handed, ...]:
+    def collect(self, limit: int, *, as_arrived: bool = False) -> tuple[Handed, ...]:
         """Return up to ``limit`` records and move the positions past them.
+
+        *as_arrived*: in order of arrival, not in that of the Java client.
 
         The completed fetch at the front is drained before the next one; a fetch whose last record
         is returned exactly at the limit counts as buffered until the next call
@@ -205,7 +245,7 @@ class Fetcher:
                 break
             handed.append(share)
             limit -= share.next_offset - share.first
-        return tuple(handed) if len(handed) < 2 else in_record_order(handed)
+        return tuple(handed) if as_arrived or len(handed) < 2 else in_record_order(handed)
 
     def share(self, limit: int) -> Handed | None:
         """Return up to ``limit`` records of one partition and move its position past them."""

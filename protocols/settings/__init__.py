@@ -7,6 +7,7 @@ from protocols.settings.broker import BrokerSettings
 from protocols.settings.consumer import (
     BY_DURATION,
     DEFAULT_ASSIGNORS,
+    ClientSettings,
     ConsumerSettings,
     by_duration_ms,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "LEFT_OUT",
     "LONG_MAX",
     "BrokerSettings",
+    "ClientSettings",
     "ConsumerSettings",
     "Kind",
     "Setting",

@@ -210,6 +210,51 @@ class ConsumerSettings:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """The settings that only other clients than Java's have.
+
+    Names are those of librdkafka where it has the setting; a client that writes the name otherwise says
+    so in its profile (:mod:`protocols.consumer.clients`).
+    """
+
+    enable_auto_offset_store: bool = declared(
+        True,
+        Setting(
+            "enable.auto.offset.store",
+            Kind.SWITCH,
+            "Whether a record's offset is stored for the next automatic commit when the record is "
+            "handed out; otherwise the application stores it.",
+        ),
+    )
+    queued_min_messages: int = declared(
+        100_000,
+        Setting(
+            "queued.min.messages",
+            Kind.COUNT,
+            "Records of a partition that the client keeps queued; below it fetches more.",
+            minimum=1,
+        ),
+    )
+    rebalance_timeout_ms: int | None = declared(
+        None,
+        Setting(
+            "rebalance.timeout.ms",
+            Kind.TIME_MS,
+            "Time that the coordinator gives a member to join again in a rebalance.",
+            minimum=1,
+        ),
+    )
+    greedy_auto_commit: bool = declared(
+        False,
+        Setting(
+            "greedy.auto.commit",
+            Kind.SWITCH,
+            "Whether automatic commits cover the records of the latest poll, too.",
+        ),
+    )
+
+
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d+)D)?"
     r"(T(?=[-+.\d])(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+)(?:[.,](\d{0,9}))?S)?)?",

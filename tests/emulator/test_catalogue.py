@@ -28,6 +28,12 @@ SHOWS = {
     "b2-stop-without-leaving": {Cause.CRASHED},
     "batch-discarded": {Cause.DISCARDED},
     "c1-slow-record-loop": {Cause.TWO_OWNERS},
+    "client-aiokafka-getmany": {Cause.COMMITTED_AHEAD},
+    "client-aiokafka-getone": {Cause.COMMITTED_AHEAD},
+    "client-franz-go": {Cause.CRASHED},
+    "client-librdkafka-crash": {Cause.CRASHED},
+    "client-librdkafka-in-hand": {Cause.COMMITTED_AHEAD},
+    "client-mixed": {Cause.CRASHED},
     "close-in-mid-batch": {Cause.COMMITTED_AHEAD},
     "commit-answer-lost": set(),
     "commit-before-work": {Cause.COMMITTED_AHEAD},
@@ -109,7 +115,7 @@ SHOWS = {
 }
 """What each is there to show; an empty set: that nothing is repeated or lost."""
 
-UNFOLDED = ("kip848-", "published-", "rolling-restart-kip848")
+UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 """Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
 
 ENDLESS = {"one slow record, again and again"}

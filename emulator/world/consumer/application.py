@@ -275,7 +275,7 @@ class Application:
         policy = self._blueprint.commit
         if self.ending is Ending.AFTER_RECORD:
             self._close()
-        elif policy.when == "batch" and policy.call in ("sync", "async"):
+        elif policy.when == "batch" and policy.call in ("sync", "async", "store"):
             ends = {part.partition: part.next_offset for part in batch.ranges}
             self._commit(ends, self._next_poll)
         elif policy.when == "every" and policy.between_batches and self.commits.due:
@@ -298,11 +298,19 @@ class Application:
 
     def call(self, call: Call) -> None:
         """Run the listener."""
-        self.doing = Doing.LISTENING
+        if not self.busy:
+            self.doing = Doing.LISTENING
         self._listener.call(call)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it works or commits: a client in the background calls the listener beside that."""
+        return self.doing in (Doing.WORKING, Doing.COMMITTING)
 
     def listened(self) -> None:
         """Take the end of a listener call."""
+        if self.busy:
+            return
         self.doing = Doing.CLOSING if self.ending is Ending.BEGUN else Doing.POLLING
 
     # -- interruptions ----------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from emulator.scenario.model import CommitPolicy, Group, Member, Poison, Scenario
 from emulator.scenario.resolution import (
     Deploy,
+    client_of,
     commit_policy,
     consumer_settings,
     deployed,
@@ -30,13 +31,15 @@ from protocols.consumer.calls import CloseOperation
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.classic.state import Consumer as ClassicConsumer
 from protocols.consumer.classic.state import punctual
+from protocols.consumer.clients import ClientProfile, profile_of
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
 if TYPE_CHECKING:
+    from protocols.consumer.classic.background import BackgroundClient
     from protocols.consumer.kip848.machine import Client as AsyncClient
 
-    AnyClient = ClassicClient | AsyncClient
+    AnyClient = ClassicClient | BackgroundClient | AsyncClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,9 @@ class Blueprint:
     """Both as in the scenario file; a deploy changes these."""
 
     settings: ConsumerSettings
+    profile: ClientProfile
+    """Its client."""
+
     commit: CommitPolicy
     poll_timeout_us: int
     listener_us: Sampler
@@ -82,6 +88,11 @@ class Blueprint:
     def plain(self) -> bool:
         """Whether the application does nothing but poll and work."""
         return self.commit.call in ("auto", "none") and not self.group.poison
+
+    @property
+    def folds(self) -> bool:
+        """Whether its poll loop can be computed by arithmetic."""
+        return not self.profile.in_background
 
     @property
     def per_record(self) -> bool:
@@ -135,6 +146,7 @@ def _blueprint(
         member=member,
         as_written=(group, member),
         settings=consumer_settings(group, member),
+        profile=profile_of(client_of(group, member)),
         commit=commit_policy(group, member),
         poll_timeout_us=poll_timeout_us(group, member),
         listener_us=sampler(group.listener, stream_key(seed, "listener", member.name)),
@@ -188,6 +200,7 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         group=group,
         member=member,
         settings=consumer_settings(group, member),
+        profile=profile_of(client_of(group, member)),
         commit=commit_policy(group, member),
     )
 
@@ -214,10 +227,13 @@ def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Any
     """
     if blueprint.settings.group_protocol == "consumer":
         return consumer.async_client.new_client(blueprint, process, member_ids)
-    return ClassicClient(_classic_consumer(blueprint, process))
+    if blueprint.profile.in_background:
+        return consumer.background_client.new_client(blueprint, process)
+    return ClassicClient(classic_consumer(blueprint, process))
 
 
-def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
+def classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
+    """Return the configuration of a client of the classic protocol."""
     assignors = make_assignors(blueprint.settings, blueprint.member)
     topics, pattern = subscription_of(blueprint.group, blueprint.member)
     return ClassicConsumer(
@@ -232,6 +248,7 @@ def _classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
         epoch_ms=blueprint.epoch_ms,
         brokers=blueprint.brokers,
         late=blueprint.lateness_us or punctual,
+        profile=blueprint.profile,
     )
 
 
@@ -263,8 +280,8 @@ def jitter(blueprint: Blueprint) -> Callable[[str, int], float]:
 
 def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
     """Return the topics that a client reads; for a pattern matched by brokers, the existing ones."""
-    if not isinstance(client, ClassicClient):
-        matched = consumer.async_client.matched_by_brokers(client, existing)
+    if client.consumer.settings.group_protocol == "consumer":
+        matched = consumer.async_client.matched_by_brokers(client, existing)  # type: ignore[arg-type]  # its own
         if matched is not None:
             return matched
     return client.state.subscribed or ()
@@ -272,11 +289,13 @@ def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
 
 def is_stable(client: AnyClient) -> bool:
     """Return whether the client's member is in its group, with no rebalance in progress."""
-    if isinstance(client, ClassicClient):
-        return client.state.membership.name == "STABLE"
-    return client.state.member.state.name == "STABLE"
+    if client.consumer.settings.group_protocol == "consumer":
+        return client.state.member.state.name == "STABLE"  # type: ignore[union-attr]  # its own
+    return client.state.membership.name == "STABLE"  # type: ignore[union-attr]  # its own
 
 
 def is_wake_up(client: AnyClient, timer: str) -> bool:
     """Return whether a timer represents the time a thread takes to run; it has no lateness."""
-    return not isinstance(client, ClassicClient) and timer in consumer.async_client.WAKE_UPS
+    if client.consumer.settings.group_protocol != "consumer":
+        return False
+    return timer in consumer.async_client.WAKE_UPS

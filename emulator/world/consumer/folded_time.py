@@ -20,6 +20,7 @@ class Live(enum.StrEnum):
     NOT_STABLE = "the member joins, rebalances or leaves"
     REQUEST = "a request is in flight or due when it polls"
     INTERRUPTED = "after a heartbeat, commit or fault, until the next poll"
+    CLIENT = "the client works in the background"
     COMMITS = "the application commits by itself"
     POISON = "the handler can fail"
     TRIGGER = "a fault waits for a step of a member"

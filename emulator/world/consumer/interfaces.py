@@ -44,6 +44,10 @@ class ConsumerApplication(Protocol):
     ending: Ending
 
     @property
+    def busy(self) -> bool:
+        """Whether it works or commits."""
+
+    @property
     def calm(self) -> bool:
         """Whether the handler only processes records."""
 

@@ -72,7 +72,11 @@ class PolicyCommits:
         self.uncommitted.clear()
         self._records = 0
         self._last_us = self._kernel.now
-        if self._policy.call == "async":
+        if self._policy.call == "store":
+            assert offsets is not None, "only processed offsets are stored"
+            self._process.client.store(offsets)  # type: ignore[union-attr]  # it has a store
+            then(CommitResult(()))
+        elif self._policy.call == "async":
             self._send_async(offsets)
             then(CommitResult(()))
         else:
@@ -198,7 +202,10 @@ class Listener:
     def _close_epochs(self, call: Call, partitions: Iterable[TopicPartition], event: int) -> None:
         why = "closed" if self._application.ending is Ending.BEGUN else call.listener
         for tp in partitions:
-            self._process.progress.close(tp, why, event)
+            if self._application.busy:
+                self._process.progress.retire(tp, why, event)
+            else:
+                self._process.progress.close(tp, why, event)
             self._application.commits.forget(tp)
 
     def _return(self, call: Call) -> None:

@@ -147,7 +147,7 @@ class PollLoop:
         for tp, position in self._handed.items():
             self._progress.handed(tp, position)
         self._handed.clear()
-        self._process.carry_out(self._client.resume(calm))  # type: ignore[arg-type]  # its own
+        self._process.carry_out(self._client.resume(calm))  # type: ignore[arg-type, union-attr]  # its own
         if self._batch is not None:
             batch, self._batch = self._batch, None
             self._app.await_batch(batch)

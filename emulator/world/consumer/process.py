@@ -93,7 +93,7 @@ class Process:
         self.client = new_client(blueprint, self.name, run.member_id)
         self.application = Application(self)
         self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)
-        self._loop = PollLoop(self, self.client) if run.folding else None
+        self._loop = PollLoop(self, self.client) if run.folding and blueprint.folds else None
         self._wait: RoundWait | None = None
         if run.folding and isinstance(self.client, ClassicClient):
             self._wait = RoundWait(self, self.client)
@@ -136,6 +136,7 @@ class Process:
         event = self.run.recorder.write(stopped, cause)
         why = "closed" if how == "closed" else "crashed"
         unfinished = self.application.record_in_progress()
+        self.progress.close_retired()
         for tp in self.progress.owned:
             self.progress.close(tp, "failed" if how == "failed" else why, event)
         if unfinished is not None:
@@ -147,7 +148,8 @@ class Process:
 
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""
-        reason = Live.EXACT if self._loop is None else self._loop.poll(now)
+        live = Live.EXACT if self.blueprint.folds else Live.CLIENT
+        reason = live if self._loop is None else self._loop.poll(now)
         self.time.go_on(now, reason)
         return reason is None
 

@@ -7,7 +7,7 @@ when an epoch closes, at the end. So the events of a run do not depend on how it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -38,6 +38,14 @@ class _Epoch:
         self.done = offset
         self.position = offset
         self.began_us = 0
+
+
+class _Retired(NamedTuple):
+    """An epoch that ended before its last record was finished, and why."""
+
+    epoch: _Epoch
+    why: str
+    cause: int | None
 
 
 class Owners:
@@ -79,6 +87,12 @@ class Progress:
         self._by_record = recorder.by_record
         self._on_record = recorder.on_record
         self._epochs: dict[TopicPartition, _Epoch] = {}
+        self._retired: dict[TopicPartition, list[_Retired]] = {}
+        """Epochs that ended while the handler still works on records that they were handed."""
+
+        self._waiting: dict[TopicPartition, tuple[EpochOpened, int | None]] = {}
+        """Epochs that begin when the handler has finished the records of such an earlier one."""
+
         self._owners = owners
         self._settle = settle
         """Counts what the handler has finished by now."""
@@ -93,6 +107,9 @@ class Progress:
     def open(self, opened: EpochOpened, cause: int | None) -> None:
         """Begin an epoch where the client set its position; an open one ends."""
         tp = opened.partition
+        if tp in self._retired:
+            self._waiting[tp] = (opened, cause)
+            return
         if tp in self._epochs:
             self.close(tp, "reopened", cause)
         holders = self._owners.holders.setdefault(tp, [])
@@ -138,6 +155,9 @@ class Progress:
 
     def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
         """Note that the handler returned for all records before ``next_offset``."""
+        if tp in self._retired:
+            self._worked_late(tp, next_offset, began_us)
+            return
         epoch = self._epochs.get(tp)
         if epoch is None:
             return
@@ -147,6 +167,26 @@ class Progress:
         self._owners.done[tp] = next_offset
         if self._by_record or len(self._owners.holders[tp]) > 1:
             self.write(tp)
+
+    def _worked_late(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
+        """Count a record of an epoch that has ended; its last one closes it."""
+        retired = self._retired[tp][0]
+        epoch = retired.epoch
+        if epoch.written == epoch.done:
+            epoch.began_us = began_us
+        epoch.done = next_offset
+        self._write(tp, epoch)
+        if next_offset >= epoch.position:
+            self._close_retired(tp)
+
+    def _close_retired(self, tp: TopicPartition) -> None:
+        left = self._retired[tp]
+        retired = left.pop(0)
+        if not left:
+            del self._retired[tp]
+        self._write_close(tp, *retired)
+        if tp in self._waiting and not left:
+            self.open(*self._waiting.pop(tp))
 
     def report(self, batch: Batch, begin: int, end: int) -> None:
         """Report the work on records ``begin`` up to ``end`` of a batch, if that is asked for."""
@@ -187,12 +227,15 @@ class Progress:
 
     def done(self, tp: TopicPartition) -> int | None:
         """Return the handler's progress in ``tp``; None if this process does not own it."""
-        epoch = self._epochs.get(tp)
+        retired = self._retired.get(tp)
+        epoch = retired[0].epoch if retired else self._epochs.get(tp)
         return None if epoch is None else epoch.done
 
     def write(self, tp: TopicPartition) -> None:
         """Write what was finished since the last time."""
-        epoch = self._epochs[tp]
+        self._write(tp, self._epochs[tp])
+
+    def _write(self, tp: TopicPartition, epoch: _Epoch) -> None:
         if epoch.done <= epoch.written:
             return
         finished = Processed(
@@ -211,7 +254,8 @@ class Progress:
         """Write the progress up to now: another process begins on ``tp``."""
         self._unfold()
         self._settle()
-        self.write(tp)
+        if tp in self._epochs:
+            self.write(tp)
 
     def write_all(self, partitions: Iterable[TopicPartition]) -> None:
         """Write the progress of those of ``partitions`` that are owned."""
@@ -221,11 +265,30 @@ class Progress:
 
     def close(self, tp: TopicPartition, why: str, cause: int | None) -> None:
         """End an epoch: this process stops processing ``tp`` for good."""
+        self._waiting.pop(tp, None)
         if tp not in self._epochs:
             return
         self.write(tp)
-        epoch = self._epochs.pop(tp)
         self.behind.discard(tp)
+        self._write_close(tp, self._epochs.pop(tp), why, cause)
+
+    def retire(self, tp: TopicPartition, why: str, cause: int | None) -> None:
+        """End an epoch whose records the handler still works on, as soon as it has finished them."""
+        epoch = self._epochs.get(tp)
+        if epoch is None or epoch.done >= epoch.position:
+            self.close(tp, why, cause)
+            return
+        self.write(tp)
+        self._retired.setdefault(tp, []).append(_Retired(self._epochs.pop(tp), why, cause))
+
+    def close_retired(self) -> None:
+        """End all such epochs: the handler works on nothing any more."""
+        self._waiting.clear()
+        for tp in sorted(self._retired):
+            while tp in self._retired:
+                self._close_retired(tp)
+
+    def _write_close(self, tp: TopicPartition, epoch: _Epoch, why: str, cause: int | None) -> None:
         self._owners.holders[tp].remove(self)
         closed = EpochClosed(
             consumer=self._consumer,

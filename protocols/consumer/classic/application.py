@@ -13,6 +13,7 @@ from protocols.consumer.calls import (
     IllegalCallError,
 )
 from protocols.consumer.classic.commits import (
+    automatic_offsets,
     end_pending,
     exception_for,
     is_asynchronous,
@@ -44,8 +45,6 @@ from protocols.consumer.requests import (
     RETRIED,
     Known,
     Unknown,
-    all_consumed,
-    automatic_order,
     look_up,
 )
 from protocols.facts import CommitKind
@@ -210,7 +209,7 @@ def begin_close(
     step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
     if not consumer.settings.enable_auto_commit:
         return step.then(lambda s: advance_close(s, consumer, now))
-    offsets = automatic_order(all_consumed(consumer))
+    offsets = automatic_offsets(consumer)
     step = step.then(
         lambda s: begin_commit_sync(s, consumer, offsets, CommitKind.CLOSE, app.deadline_us, now)
     )

@@ -20,6 +20,7 @@ from protocols.consumer.classic.state import (
     PrepareCommitted,
     PrepareCommitting,
 )
+from protocols.consumer.clients import CommitClock
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import (
     LOSES_COORDINATOR,
@@ -141,11 +142,18 @@ def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState
     return replace(state, autocommit_us=now)
 
 
+def automatic_offsets(consumer: Consumer) -> tuple[OffsetToCommit, ...]:
+    """Return what an automatic commit covers now, in its order."""
+    store = consumer.store
+    offsets = all_consumed(consumer) if store is None else store.to_commit(consumer.positions)
+    return automatic_order(offsets)
+
+
 def commit_automatically(
     state: ClientState, consumer: Consumer, kind: CommitKind, now: int
 ) -> Step[ClientState]:
-    """Commit all positions asynchronously; without positions send nothing."""
-    offsets = automatic_order(all_consumed(consumer))
+    """Commit asynchronously; send nothing if there is nothing to commit."""
+    offsets = automatic_offsets(consumer)
     if not offsets or not isinstance(state.coordinator, Known):
         return Step(state)
     exception = local_refusal(state)
@@ -218,8 +226,9 @@ def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
     """
     if not state.callbacks:
         return Step(state)
+    retries = consumer.profile.commit_clock is not CommitClock.TICKS
     for flight, _, error in state.callbacks:
-        if flight.kind is CommitKind.AUTO and error in RETRIED:
+        if retries and flight.kind is CommitKind.AUTO and error in RETRIED:
             retry = now + consumer.settings.retry_backoff_ms * MS
             state = replace(state, autocommit_us=retry)
     return Step(replace(state, callbacks=()))
@@ -237,6 +246,8 @@ def on_commit_response(
     now: int,
 ) -> Step[ClientState]:
     """Handle the response to a commit, and record its end for the call that waits."""
+    if consumer.store is not None and error is ErrorCode.NONE:
+        consumer.store.committed(flight.commit)
     return _side_effects(state, consumer, flight, error, now).then(
         lambda s: on_commit_ended(s, number, flight, error)
     )

@@ -25,7 +25,8 @@ from protocols.consumer.classic.state import (
     InFlight,
     Membership,
 )
-from protocols.consumer.reader import MS, backoff_us
+from protocols.consumer.clients import SessionEnd
+from protocols.consumer.reader import MS, NEVER, backoff_us
 from protocols.consumer.requests import LOSES_COORDINATOR, Known, Unknown, back_off_lookup, look_up
 from protocols.machine import SetTimer, Step
 from protocols.messages import (
@@ -72,6 +73,8 @@ def last_tick(beat: Beat, consumer: Consumer, now: int) -> int:
 
 def poll_deadline_us(consumer: Consumer) -> int:
     """Return when ``max.poll.interval.ms`` after the last poll will have passed."""
+    if not consumer.profile.limits_poll_interval:
+        return NEVER
     return consumer.clock.polled_us + consumer.settings.max_poll_interval_ms * MS
 
 
@@ -96,10 +99,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
     if isinstance(state.coordinator, Unknown):
         step = look_up_again(state, consumer, now)
     elif now >= beat.session_us:
-        reason = "session timed out without receiving a heartbeat response"
-        step = forget_coordinator(state, consumer, reason, now).then(
-            lambda s: look_up(s, consumer, now)
-        )
+        step = _session_over(state, beat, consumer, now)
     elif now >= poll_deadline_us(consumer):
         step = leave(state, consumer, POLL_EXPIRED, now)
     elif now >= beat.due_us:
@@ -111,6 +111,21 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
     if step.state.beat is None:
         return step
     return step.also(next_turn(step.state, consumer, now))
+
+
+def _session_over(
+    state: ClientState, beat: Beat, consumer: Consumer, now: int
+) -> Step[ClientState]:
+    """End the client's own copy of its session."""
+    reason = "session timed out without receiving a heartbeat response"
+    match consumer.profile.session_end:
+        case SessionEnd.LOOK_UP:
+            step = forget_coordinator(state, consumer, reason, now)
+            return step.then(lambda s: look_up(s, consumer, now))
+        case SessionEnd.DROP_OUT:
+            return reset(state, reason, keep_member_id=False)
+        case SessionEnd.NOTHING:
+            return Step(replace(state, beat=replace(beat, session_us=NEVER)))
 
 
 def _asleep(state: ClientState, now: int) -> Step[ClientState]:

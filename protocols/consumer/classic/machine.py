@@ -36,8 +36,6 @@ from protocols.consumer.classic.state import (
     Closing,
     CommittingSync,
     Consumer,
-    Outside,
-    Resume,
 )
 from protocols.consumer.fetching import Handed
 from protocols.consumer.reader import MS, NEVER, Reads
@@ -126,7 +124,9 @@ class Client:
         if failed is not None and calling.poll_until_us is not None:
             step = rejoin.on_listener_threw(self.state, self.consumer, call, failed, now)
             return Step(self.state, self._become(step))
-        step = self._after_call(calling, call, now)
+        step = turn.after_call(self.state, self.consumer, calling, call, now)
+        if calling.closing is not None:
+            step = step.then(lambda s: self._pump_once(s, now))
         if calling.poll_until_us is None:
             return self._took(step, now)
         effects = self._become(step)
@@ -134,23 +134,6 @@ class Client:
             return Step(self.state, effects)
         self._poll_until = calling.poll_until_us
         return Step(self.state, effects + self._turn(now))
-
-    def _after_call(self, calling: Calling, call: Call, now: int) -> Step[ClientState]:
-        match calling.resume:
-            case Resume.JOIN:
-                return rejoin.on_prepared(self.state, self.consumer, call.partitions, now)
-            case Resume.REVOKED:
-                return rejoin.on_revoked(self.state, self.consumer, calling, now)
-            case Resume.ASSIGNED:
-                return Step(replace(self.state, app=Outside()))
-            case Resume.CLOSE:
-                assert calling.closing is not None
-                step = application.leave_group_and_wait(
-                    self.state, self.consumer, calling.closing, now
-                )
-                return step.then(lambda s: self._pump_once(s, now))
-            case Resume.UNSUBSCRIBE:
-                return application.leave_after_unsubscribe(self.state, self.consumer, now)
 
     # -- for a host that runs the poll loop itself ------------------------------------------------
 

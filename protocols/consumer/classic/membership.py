@@ -98,7 +98,7 @@ def timeout_us(consumer: Consumer, asked: Asked) -> int:
     """Return the timeout of a request in microseconds."""
     settings = consumer.settings
     if asked is Asked.JOIN:
-        longest = settings.max_poll_interval_ms + JOIN_GRACE_MS
+        longest = consumer.rebalance_timeout_ms + JOIN_GRACE_MS
         return max(settings.request_timeout_ms, longest) * MS
     return settings.request_timeout_ms * MS
 

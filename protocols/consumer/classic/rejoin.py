@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer.calls import ExceptionName, Failed
-from protocols.consumer.classic.commits import commit_automatically
+from protocols.consumer.classic.commits import automatic_offsets, commit_automatically
 from protocols.consumer.classic.membership import (
     ask,
     invalid_assignor,
@@ -35,8 +35,9 @@ from protocols.consumer.classic.state import (
     Resume,
     Synced,
 )
+from protocols.consumer.clients import CommitClock
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import Known, all_consumed
+from protocols.consumer.requests import Known
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol
@@ -121,7 +122,7 @@ def _commit_first(
     if consumer.settings.enable_auto_commit:
         if consumer.protocol is RebalanceProtocol.EAGER:
             state = replace(state, revoking=True)
-        if all_consumed(consumer) and state.membership is Membership.STABLE:
+        if automatic_offsets(consumer) and state.membership is Membership.STABLE:
             number = state.reads.next_correlation_id
             waiting = replace(state, prepare=PrepareCommitting(deadline, number))
             return commit_automatically(waiting, consumer, CommitKind.PREPARE, now)
@@ -140,7 +141,8 @@ def _before_joining(
     if state.generation.lost:
         call = Call("lost", tuple(sorted(owned))) if owned else None
     elif consumer.protocol is RebalanceProtocol.EAGER:
-        call = Call("revoked", tuple(sorted(owned)))
+        called = owned or consumer.profile.calls_for_nothing
+        call = Call("revoked", tuple(sorted(owned))) if called else None
     else:
         gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)
         call = Call("revoked", tuple(sorted(gone))) if gone else None
@@ -169,7 +171,7 @@ def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     request = JoinGroupRequest(
         group_id=consumer.group_id,
         session_timeout_ms=settings.session_timeout_ms,
-        rebalance_timeout_ms=settings.max_poll_interval_ms,
+        rebalance_timeout_ms=consumer.rebalance_timeout_ms,
         member_id=state.generation.member_id,
         group_instance_id=settings.group_instance_id,
         protocols=_protocols(state, consumer),
@@ -283,12 +285,14 @@ def _take(
     assignor = consumer.assignor(synced.protocol)
     if assignor is not None:
         assignor.on_assignment(synced.assignment, synced.generation)
-    interval = consumer.settings.auto_commit_interval_ms * MS
+    autocommit_us = state.autocommit_us
+    if consumer.profile.commit_clock is CommitClock.ASSIGNMENT:
+        autocommit_us = now + consumer.settings.auto_commit_interval_ms * MS
     added = tuple(tp for tp in assignment if tp not in owned)
     after = replace(
         state,
         assignment=assignment,
-        autocommit_us=now + interval,
+        autocommit_us=autocommit_us,
         future=None,
         prepare=PrepareNeeded(),
         app=Calling(Resume.ASSIGNED, poll_until_us, synced, thrown=thrown),

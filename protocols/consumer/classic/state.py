@@ -1,11 +1,10 @@
 """The state of a classic client, and its configuration.
 
-Three parties act inside one consumer. The *application thread* runs poll, commits and listener
-calls, one at a time (:data:`App`). The *heartbeat thread* exists while the client completes a
-rebalance or is stable (:class:`Beat`). The *network*: responses stay in ``inbox`` until one of the
-two threads pumps it. A rebalance is first prepared (``ConsumerCoordinator.onJoinPrepare``); the
-result of its join stays in ``future`` until the application thread takes it
-(``AbstractCoordinator.joinGroupIfNeeded``).
+Three parties act inside one consumer. The *application thread* runs poll, commits and listener calls,
+one at a time (:data:`App`). The *heartbeat thread* exists while the client completes a rebalance or
+is stable (:class:`Beat`). The *network*: responses stay in ``inbox`` until one of the two threads
+pumps it. A rebalance is first prepared (``onJoinPrepare``); the result of its join stays in
+``future`` until the application thread takes it (``AbstractCoordinator.joinGroupIfNeeded``).
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
+from protocols.consumer.clients import JAVA, ClientProfile
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
@@ -30,8 +30,11 @@ from protocols.messages import (
     OffsetToCommit,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.settings import ConsumerSettings
+from protocols.settings import ClientSettings, ConsumerSettings
 from protocols.values import dataclass
+
+if TYPE_CHECKING:
+    from protocols.consumer.offset_store import OffsetStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +377,10 @@ class Consumer:
     brokers: tuple[int, ...]
     """The bootstrap list."""
 
+    profile: ClientProfile = JAVA
+    own: ClientSettings = field(default_factory=ClientSettings)
+    store: OffsetStore | None = None  # what automatic commits cover; None: all positions
+
     def __post_init__(self) -> None:
         if self.topics is None and self.matches is None:
             raise ValueError("a consumer subscribes to topics or to a pattern, not to neither")
@@ -381,6 +388,11 @@ class Consumer:
     def assignor(self, name: str | None) -> Assignor | None:
         """Return the configured assignor of this name, if there is one (``lookupAssignor``)."""
         return next((assignor for assignor in self.assignors if assignor.name == name), None)
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long (ms) the coordinator waits for the member in a rebalance."""
+        return self.own.rebalance_timeout_ms or self.settings.max_poll_interval_ms
 
     @property
     def positions(self) -> Positions:

@@ -35,7 +35,9 @@ from protocols.consumer.classic.state import (
     InFlight,
     JoinFailed,
     Joining,
+    Outside,
     Reaction,
+    Resume,
 )
 from protocols.consumer.offset_fetcher import on_response
 from protocols.consumer.requests import (
@@ -54,7 +56,7 @@ from protocols.consumer.requests import (
     timed_out_brokers,
     without_request,
 )
-from protocols.machine import Return, Step
+from protocols.machine import Call, Return, Step
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -94,13 +96,13 @@ def take_turn(
         return Step(replace(state, died=None), (Return(state.died),))
     step = membership.refresh_metadata(membership.note_new_metadata(state, consumer), consumer, now)
     step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
-    step = step.then(lambda s: _wake_heartbeat(s, consumer, now))
+    step = step.then(lambda s: wake_heartbeat(s, consumer, now))
     if isinstance(step.state.coordinator, Unknown):
         step = step.then(lambda s: pump(s, consumer, now))
     if isinstance(step.state.coordinator, Unknown):
         return step.then(lambda s: look_up(s, consumer, now))
     if rejoin.needed(step.state):
-        step = step.then(lambda s: _join(s, consumer, now, poll_until_us))
+        step = step.then(lambda s: join(s, consumer, now, poll_until_us))
         if rejoin.needed(step.state) or interrupted(step):
             return step
     step = step.then(lambda s: commits.autocommit_due(s, consumer, now))
@@ -117,7 +119,7 @@ def interrupted(step: Step[ClientState]) -> bool:
     return any(isinstance(effect, Return) for effect in step.effects)
 
 
-def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Wake the heartbeat thread if a heartbeat is due; the thread may still be late."""
     if state.beat is None or now < state.beat.due_us:
         return Step(state)
@@ -126,9 +128,7 @@ def _wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
     return heartbeat.turn(state, consumer, now, late_us)
 
 
-def _join(
-    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
-) -> Step[ClientState]:
+def join(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:
     """Advance the join; each network step handles the responses once and never waits.
 
     A pattern subscriber first requests fresh metadata, as often as the back-off allows, and waits
@@ -242,6 +242,27 @@ def _commit_answered(
     return step.then(
         lambda s: application.on_commit_sync_response(s, consumer, number, flight, error, now)
     )
+
+
+# -- listener calls -------------------------------------------------------------------------------
+
+
+def after_call(
+    state: ClientState, consumer: Consumer, calling: Calling, call: Call, now: int
+) -> Step[ClientState]:
+    """Continue after a listener call returned."""
+    match calling.resume:
+        case Resume.JOIN:
+            return rejoin.on_prepared(state, consumer, call.partitions, now)
+        case Resume.REVOKED:
+            return rejoin.on_revoked(state, consumer, calling, now)
+        case Resume.ASSIGNED:
+            return Step(replace(state, app=Outside()))
+        case Resume.CLOSE:
+            assert calling.closing is not None
+            return application.leave_group_and_wait(state, consumer, calling.closing, now)
+        case Resume.UNSUBSCRIBE:
+            return application.leave_after_unsubscribe(state, consumer, now)
 
 
 # -- lost connections -----------------------------------------------------------------------------

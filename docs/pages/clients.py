@@ -1,0 +1,138 @@
+"""The page of clients, printed from their profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+
+from emulator.scenario.kafka_settings import OTHER_CLIENTS
+from emulator.scenario.resolution import settings_in_force
+from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
+from protocols.settings import ClientSettings, ConsumerSettings
+
+_OPENING = """\
+# Clients
+
+Printed from `protocols/consumer/clients/` by `python -m docs.pages`; change the profiles, not this
+page.
+
+`client = "aiokafka"` in a group or a member says which library its consumers are; the default is the
+Java consumer. The library decides what a crash costs: when a position is stored, what an automatic
+commit covers and who sends it, where a rebalance runs, and what one call hands out. `read_with` names
+that call, `read_records` how many records it asks for. Members of one group may have different
+clients.
+
+```toml
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 3
+client = "librdkafka"
+commit = "store"                      # store_offsets() after the work, automatic commits
+settings = { "session.timeout.ms" = 6000 }
+```
+
+Settings have the client's own names (`session_timeout_ms`, `SessionTimeout`) or Kafka's. What a client
+lacks is refused with its own words. A client that works in the background is played event by event,
+not computed (docs/explanation/modes.md): its runs take longer.
+
+## Policies
+"""
+
+_COSTS = """
+## What a crash costs
+
+With automatic commits every `I`, `rate` records a second and `n` records handed out by one call. Tests
+play each row.
+
+| client | read with | repeated | lost |
+| --- | --- | --- | --- |
+| java, kafka-python | any | what was processed since the last poll that committed: up to `rate * I` and a batch | 0 |
+| librdkafka | `poll` | what was processed since the last tick: up to `rate * I` | the record in hand, if a tick came while it was in hand |
+| librdkafka | `consume` | the same | the rest of the `n` records in hand |
+| librdkafka | any, `commit = "store"` | the same | 0 |
+| aiokafka | `getone` | up to `rate * I` | the record in hand |
+| aiokafka | `getmany` | up to `rate * I` | the rest of the batch in hand, which has no limit by default |
+| franz-go | any | up to `rate * I` and the batch in hand | 0; with `GreedyAutoCommit` the rest of the batch in hand |
+"""
+
+
+def _reads(profile: ClientProfile) -> str:
+    words = {Amount.SETTING: "`max.poll.records`"}
+    return ", ".join(
+        f"`{call}` ({words.get(amount, amount.value)})" for call, amount in profile.reads.items()
+    )
+
+
+_ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
+    ("known as", lambda p: p.packages),
+    ("version", lambda p: p.follows),
+    ("group protocols", lambda p: _listed(p.protocols)),
+    ("joins, heartbeats, fetches, automatic commits", lambda p: p.works.value),
+    ("rebalance callbacks", lambda p: p.listener.value),
+    ("automatic commits cover", lambda p: p.covers.value),
+    ("their interval counts from", lambda p: p.commit_clock.value),
+    ("never commits a lower offset by itself", lambda p: _yes(on=p.only_forward)),
+    ("its own session expires", lambda p: p.session_end.value),
+    ("rebalance timeout", lambda p: f"`{_rebalance_timeout(p)}`"),
+    ("limits the time between polls", lambda p: _yes(on=p.limits_poll_interval)),
+    ("`read_with` (records)", _reads),
+    ('`commit = "store"`', lambda p: f"`{p.stores}`" if p.stores else "-"),
+    ("assignors", lambda p: _listed(p.assignors)),
+)
+
+
+def clients_page() -> str:
+    """Return the page as text."""
+    profiles = [profile_of(name) for name in CLIENTS]
+    head = ["", *(f"`{profile.name}`" for profile in profiles)]
+    lines = [_row(head), _row(["---"] * len(head))]
+    lines += [_row([title, *map(value, profiles)]) for title, value in _ROWS]
+    names = "\n".join(line for profile in profiles[1:] for line in _settings_of(profile))
+    return "\n".join([_OPENING, *lines, _COSTS, "## Settings and defaults", names]) + "\n"
+
+
+def _rebalance_timeout(profile: ClientProfile) -> str:
+    own = "rebalance.timeout.ms"
+    return own if own in profile.defaults else profile.rebalances_within
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _yes(*, on: bool) -> str:
+    return "yes" if on else "no"
+
+
+def _listed(names: object) -> str:
+    return ", ".join(f"`{name}`" for name in names)  # type: ignore[attr-defined]  # an iterable
+
+
+def _settings_of(profile: ClientProfile) -> Iterator[str]:
+    """Yield a client's settings: its own names, and defaults that differ from Java's."""
+    usual = settings_in_force(ConsumerSettings()) | _own_defaults()
+    yield f"\n### {profile.name}\n"
+    yield "| setting | Kafka's name | default |"
+    yield "| --- | --- | --- |"
+    spelled = {kafkas: own for own, kafkas in profile.names.items()}
+    for name in sorted(usual):
+        lacks = name in profile.lacks and name not in spelled
+        if lacks or (name in OTHER_CLIENTS and name not in profile.own):
+            continue
+        changed = name in profile.defaults or name in profile.own
+        if changed or (name in spelled and spelled[name] != name):
+            value = profile.defaults.get(name, usual[name])
+            yield _row([f"`{spelled.get(name, name)}`", f"`{name}`", _default(value)])
+
+
+def _own_defaults() -> dict[str, object]:
+    defaults = ClientSettings()
+    named = {f.metadata["setting"].name: f.name for f in fields(ClientSettings)}
+    return {name: getattr(defaults, field) for name, field in named.items()}
+
+
+def _default(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,363 @@
+"""A client of the classic protocol that works on its group in the background.
+
+librdkafka, aiokafka and franz-go join, heartbeat, fetch and commit beside the application, which only
+takes what is queued; the Java client does all that inside poll (:mod:`~protocols.consumer.classic.machine`).
+State, requests and responses are the same; this class decides when they run, by the profile of the
+client (:mod:`protocols.consumer.clients`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocols.consumer import offset_fetcher, requests
+from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
+from protocols.consumer.classic import (
+    application,
+    commits,
+    membership,
+    positions,
+    rejoin,
+    turn,
+)
+from protocols.consumer.classic.duties import without_subscription
+from protocols.consumer.classic.state import (
+    Calling,
+    ClientState,
+    CommittingSync,
+    Consumer,
+    Joining,
+    Membership,
+    Outside,
+    PrepareDone,
+    PrepareNeeded,
+    Synced,
+)
+from protocols.consumer.clients import CommitClock, Runs
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import Unknown
+from protocols.facts import CommitKind
+from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
+from protocols.messages import Envelope, FetchResponse, OffsetToCommit
+from protocols.values import replace
+
+POLL: Final = "poll"
+"""Timer: the application's call returns without records."""
+
+AUTO_COMMIT: Final = "auto-commit"
+"""Timer: the next automatic commit is due."""
+
+
+class BackgroundClient:
+    """The client side of the classic protocol for one consumer, with a thread of its own."""
+
+    def __init__(self, consumer: Consumer, limit: int) -> None:
+        """Create the client of a new process; *limit*: records of one call."""
+        self.consumer = consumer
+        self.state = turn.initial_state(consumer)
+        self._limit = limit
+        self._created = False
+        self._poll_until: int | None = None
+        self._thrown: Failed | None = None
+        """The exception of the next poll."""
+
+        self._listened: tuple[Call, Failed | None] | None = None
+        """A listener call that returned while the application waits in a commit."""
+
+    # -- the application's calls ---------------------------------------------------------------
+
+    def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
+        """Take records; the step contains ``Return(records)``, or the machine returns later."""
+        self._poll_until = now + timeout_us
+        effects = () if self._created else self._create(now)
+        if self.consumer.store is not None:
+            self.consumer.store.polling()
+        return Step(self.state, effects + self._advance(now))
+
+    def _create(self, now: int) -> tuple[Effect, ...]:
+        """Start the clock of automatic commits with the consumer."""
+        self._created = True
+        settings = self.consumer.settings
+        if not settings.enable_auto_commit:
+            return ()
+        due = now + settings.auto_commit_interval_ms * MS
+        self.state = replace(self.state, autocommit_us=due)
+        return (SetTimer(AUTO_COMMIT, due),)
+
+    def store(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Store offsets of the application for the next automatic commit."""
+        assert self.consumer.store is not None, "the client has an offset store"
+        self.consumer.store.store(offsets, self.consumer.positions)
+
+    def commit_sync(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit and wait; None commits what an automatic commit would. Ends in ``Return``."""
+        wanted = self._wanted(offsets)
+        deadline = now + self.consumer.settings.default_api_timeout_ms * MS
+        step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
+            lambda s: application.begin_commit_sync(
+                s, self.consumer, wanted, CommitKind.SYNC, deadline, now
+            )
+        )
+        return self._took(step, now)
+
+    def commit_async(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit without waiting; None commits what an automatic commit would."""
+        wanted = self._wanted(offsets)
+        step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
+            lambda s: application.begin_commit_async(s, self.consumer, wanted, now)
+        )
+        return self._took(step, now)
+
+    def _wanted(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
+        if offsets is None:
+            return commits.automatic_offsets(self.consumer)
+        return requests.explicit_order(tuple(offsets))
+
+    def close(
+        self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
+    ) -> Step[ClientState]:
+        """Close with final commit, listener call and LeaveGroup; ends in ``Return(Closed())``."""
+        self._poll_until = None
+        step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
+        return self._took(step, now)
+
+    def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
+        """Replace the subscription with these topics; the client joins with them."""
+        self.consumer = replace(self.consumer, topics=topics, matches=None)
+        step = membership.change_subscription(self.state, self.consumer, now)
+        self.consumer.fetcher.pending = membership.unsubscribed_partitions(step.state)
+        return self._took(step, now)
+
+    def unsubscribe(self, now: int) -> Step[ClientState]:
+        """Drop the subscription; ends in ``Return``."""
+        return self._took(application.unsubscribe(self.state, self.consumer, now), now)
+
+    def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
+        """Continue after a listener call returned, or threw."""
+        calling = self.state.app
+        if isinstance(calling, CommittingSync):
+            self._listened = (call, threw)
+            return Step(self.state)
+        if not isinstance(calling, Calling):
+            raise IllegalCallError(f"no listener call is running: {call}")
+        if threw is not None and self._polls_listener and calling.poll_until_us is not None:
+            step = rejoin.on_listener_threw(self.state, self.consumer, call, threw, now)
+        else:
+            step = turn.after_call(self.state, self.consumer, calling, call, now)
+        return self._took(step, now)
+
+    # -- for a host that runs the poll loop itself ------------------------------------------------
+
+    def calm(self, now: int) -> None:
+        """Return None: the loop of this client is not computed by arithmetic."""
+        del now
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether only records, a heartbeat or a commit can happen next: it is never asked."""
+        return False
+
+    # -- responses and timers ----------------------------------------------------------------------
+
+    def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
+        """Handle a response at once, whatever the application does."""
+        body = envelope.body
+        if type(body) is FetchResponse:
+            failed = self.consumer.fetcher.arrived(body)
+            step = requests.on_reads(
+                self.state,
+                lambda reads: offset_fetcher.on_fetch_failed(reads, self.consumer, failed, now),
+            )
+            return self._took(step if failed else Step(self.state), now)
+        return self._took(turn.respond(self.state, self.consumer, envelope, now), now)
+
+    def wake(self, timer: str, now: int) -> Step[ClientState]:
+        """Handle the end of a timer."""
+        if timer in (POLL, rejoin.RETRY, AUTO_COMMIT):
+            return self._took(Step(self.state), now)
+        if not turn.is_awaited(self.state, timer, now):
+            return Step(self.state, self._become(turn.rearmed(self.state, timer)))
+        return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
+
+    # -- the background ----------------------------------------------------------------------------
+
+    @property
+    def _polls_listener(self) -> bool:
+        """Whether rebalance callbacks wait for the application's next poll."""
+        return self.consumer.profile.listener is Runs.IN_POLL
+
+    def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Apply a step, and continue with what it made possible."""
+        effects = self._become(step)
+        effects += self._become(turn.pump(self.state, self.consumer, now))
+        if isinstance(self.state.app, CommittingSync):
+            effects += self._become(application.advance_commit_sync(self.state, self.consumer, now))
+        if self._listened is not None and isinstance(self.state.app, Calling):
+            (call, threw), self._listened = self._listened, None
+            return Step(self.state, effects + self.called(call, now, threw).effects)
+        effects += self._become(application.advance_close(self.state, self.consumer, now))
+        return Step(self.state, effects + self._advance(now))
+
+    def _advance(self, now: int) -> tuple[Effect, ...]:
+        """Work on the group, fetch, and return records if the application waits for some."""
+        if not isinstance(self.state.app, Outside):
+            return ()
+        if self._poll_until is not None:
+            self.consumer.clock.polled_us = now
+        effects = self._become(self._work(now))
+        if not isinstance(self.state.app, Outside):
+            return effects
+        return effects + self._hand_over(now)
+
+    def _work(self, now: int) -> Step[ClientState]:
+        """Advance metadata, the coordinator lookup, the join, the commit and the positions."""
+        state, consumer = self.state, self.consumer
+        if without_subscription(state) or state.poisoned or state.died:
+            return Step(state)
+        state = membership.note_new_metadata(state, consumer)
+        step = membership.refresh_metadata(state, consumer, now)
+        step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
+        if step.state.autocommit_us != state.autocommit_us:
+            step = step.also(SetTimer(AUTO_COMMIT, step.state.autocommit_us))
+        if isinstance(step.state.coordinator, Unknown):
+            return step.then(lambda s: requests.look_up(s, consumer, now))
+        if rejoin.needed(step.state) and self._may_join(step.state):
+            until = now if self._poll_until is None else self._poll_until
+            step = step.then(lambda s: turn.join(s, consumer, now, until))
+            if turn.interrupted(step):
+                return step
+        step = step.then(lambda s: self._commit_if_due(s, now))
+        if not rejoin.needed(step.state) or not self._prepared(step.state):
+            step = step.then(lambda s: positions.update_positions(s, consumer, now))
+        if consumer.positions.leaderless:
+            return step.then(lambda s: membership.request_metadata(s, consumer, now))
+        return step
+
+    def _may_join(self, state: ClientState) -> bool:
+        """Return whether the join can go on now: it may have to wait for a poll.
+
+        Callbacks may run only there, and a member that left because the application did not poll
+        joins again only when it does.
+        """
+        if self._poll_until is None and state.membership is Membership.UNJOINED:
+            return False
+        if not self._polls_listener or self._poll_until is not None:
+            return True
+        if isinstance(state.future, Synced):
+            return False
+        return state.future is not None or isinstance(state.prepare, PrepareDone)
+
+    @staticmethod
+    def _prepared(state: ClientState) -> bool:
+        """Return whether a rebalance has taken partitions away: nothing is read until its end."""
+        return not isinstance(state.prepare, PrepareNeeded) or isinstance(state.future, Joining)
+
+    def _commit_if_due(self, state: ClientState, now: int) -> Step[ClientState]:
+        """Send the automatic commit if it is due and the member is in no rebalance."""
+        settings = self.consumer.settings
+        if not settings.enable_auto_commit or now < state.autocommit_us:
+            return Step(state)
+        interval = settings.auto_commit_interval_ms * MS
+        steady = state.membership is Membership.STABLE and not rejoin.needed(state)
+        if self.consumer.profile.commit_clock is CommitClock.TICKS:
+            missed = (now - state.autocommit_us) // max(interval, 1)
+            due = state.autocommit_us + (missed + 1) * max(interval, 1)
+        elif steady:
+            due = now + interval
+        else:
+            return Step(state)
+        step = Step(replace(state, autocommit_us=due), (SetTimer(AUTO_COMMIT, due),))
+        if not steady:
+            return step
+        return step.then(
+            lambda s: commits.commit_automatically(s, self.consumer, CommitKind.AUTO, now)
+        )
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def _hand_over(self, now: int) -> tuple[Effect, ...]:
+        """Return queued records to a waiting application, and fetch."""
+        until = self._poll_until
+        fetcher = self.consumer.fetcher
+        effects: tuple[Effect, ...] = ()
+        if until is not None:
+            failed = self._failure()
+            if failed is not None:
+                self._poll_until = None
+                effects = (Return(failed),)
+            elif handed := self._taken():
+                self._poll_until = None
+                effects = (Return(handed),)
+            elif failed := self._off_its_log():
+                self._poll_until = None
+                effects = (Return(failed),)
+            elif now >= until:
+                self._poll_until = None
+                effects = (Return(()),)
+            else:
+                effects = (SetTimer(POLL, until),)
+        sends: tuple[Effect, ...] = tuple(
+            [Send(broker, request) for broker, request in fetcher.requests(now)]
+        )
+        ready_us = fetcher.next_ready_us(now)
+        if ready_us is not None:
+            sends += (SetTimer(rejoin.RETRY, ready_us),)
+        return sends + effects
+
+    def _taken(self) -> tuple[object, ...]:
+        """Take records off the queue, and store their offsets."""
+        handed = self.consumer.fetcher.collect(self._limit, as_arrived=True)
+        if handed and self.consumer.store is not None:
+            self.consumer.store.handed(handed)
+        return handed
+
+    def _failure(self) -> Failed | None:
+        """Return the exception that this poll throws, if there is one."""
+        thrown, self._thrown = self._thrown, None
+        if thrown is not None:
+            return thrown
+        if self.state.died is not None:
+            died = self.state.died
+            self.state = replace(self.state, died=None)
+            return died
+        return self.state.poisoned
+
+    def _off_its_log(self) -> Failed | None:
+        """Return the exception for a position out of range that no policy resets."""
+        if not self.state.reads.out_of_range:
+            return None
+        self._become(
+            requests.on_reads(
+                self.state, lambda reads: offset_fetcher.throw_out_of_range(reads, self.consumer)
+            )
+        )
+        return self._failure()
+
+    def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
+        """Store the state of a step; keep an exception for the next poll."""
+        before, after = self.state, step.state
+        self.state = after
+        fetcher = self.consumer.fetcher
+        if after.assignment is not before.assignment:
+            fetcher.assign(after.assignment)
+            fetcher.pending = frozenset()
+            if self.consumer.store is not None:
+                self.consumer.store.assign(after.assignment)
+        fetcher.revoking = after.revoking
+        return tuple([effect for effect in step.effects if not self._keeps(effect)])
+
+    def _keeps(self, effect: Effect) -> bool:
+        """Keep an exception that the background found; return whether the effect is one."""
+        if not isinstance(effect, Return) or not isinstance(effect.value, Failed):
+            return False
+        self._thrown = effect.value
+        return True
+
+    def check(self) -> None:
+        """Assert the invariants (in tests, and in debug runs of the world)."""
+        self.consumer.fetcher.check()
+        assert set(self.consumer.positions.assigned) == set(self.state.assignment)

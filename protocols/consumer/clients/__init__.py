@@ -1,0 +1,164 @@
+"""What differs between clients, as values: each client is one :class:`ClientProfile`.
+
+The machines ask the profile of a consumer and never its name. The ledger depends on four answers
+above all: what an automatic commit covers, who sends it and when, what happens before a rebalance,
+and what a call hands out. The Java consumer's profile is here, every other client's in its own file,
+which reads as a table; :func:`profile_of` finds one by name.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Final
+
+
+class Runs(enum.Enum):
+    """Where the client works on its group and its fetches."""
+
+    IN_POLL = "in the application's poll"
+    IN_BACKGROUND = "in the background"
+
+
+class Covers(enum.Enum):
+    """What an automatic commit covers."""
+
+    RETURNED = "all records returned"
+    STORED = "the offset store"
+    EARLIER_POLLS = "the records of earlier polls"
+
+
+class CommitClock(enum.Enum):
+    """From when the interval of automatic commits counts."""
+
+    ASSIGNMENT = "each assignment"
+    CREATION = "creation, then each commit"
+    TICKS = "creation, in fixed steps"
+
+
+class SessionEnd(enum.Enum):
+    """What a client does when its own copy of the session expires."""
+
+    LOOK_UP = "looks the coordinator up"
+    DROP_OUT = "drops its membership and joins as a new member"
+    NOTHING = "nothing"
+
+
+class Amount(enum.Enum):
+    """How many records a call of the application hands out."""
+
+    SETTING = "max.poll.records"
+    ONE = "one record"
+    GIVEN = "as many as asked for"
+    ALL = "all that have arrived"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientProfile:
+    """One client: its policies, its names and its defaults."""
+
+    name: str
+    packages: str
+    """The libraries that people know it by."""
+
+    follows: str
+    """The version that was read and measured."""
+
+    # -- policies
+    works: Runs
+    """Where the client joins, heartbeats, handles responses, fetches and sends automatic commits."""
+
+    listener: Runs
+    """Where rebalance callbacks run: in the next poll, or at once, beside the application's work."""
+
+    covers: Covers
+    commit_clock: CommitClock
+    only_forward: bool = False
+    """Whether an automatic commit leaves out offsets that are not greater than the committed ones."""
+
+    queue: int | None = None
+    """Records of a partition that are queued before it is not fetched; None: a broker is not asked
+    while records of it are queued."""
+
+    session_end: SessionEnd = SessionEnd.LOOK_UP
+    limits_poll_interval: bool = True
+    calls_for_nothing: bool = True
+    """Whether the first join calls the revoke listener, without partitions."""
+
+    reads: Mapping[str, Amount]
+    """The calls that hand records out, the usual one first."""
+
+    stores: str = ""
+    """The call that stores an offset for the next automatic commit; empty: there is none."""
+
+    # -- names and defaults
+    protocols: tuple[str, ...] = ("classic",)
+    assignors: Mapping[str, str]
+    """The client's assignors by its own names, with Kafka's names."""
+
+    lacks_assignor: str
+    """What the client says about an assignor that it does not have; ``{name}``, ``{module}``: the
+    assignor, as a word and as a Python module."""
+
+    lacks_protocol: str = ""
+    """What it says about a group protocol that it does not have."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The client's own names of settings, with Kafka's."""
+
+    lacks: frozenset[str] = frozenset()
+    """Settings of the Java consumer that the client does not have."""
+
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    """Defaults that differ from the Java consumer's, by Kafka's names."""
+
+    rebalances_within: str = "max.poll.interval.ms"
+    """The setting that is the rebalance timeout if ``rebalance.timeout.ms`` is not given."""
+
+    mixes_protocols: bool = True
+    """Whether eager and cooperative assignors may be named together."""
+
+    own: frozenset[str] = frozenset()
+    """Settings that the Java consumer does not have."""
+
+    @property
+    def in_background(self) -> bool:
+        """Whether a thread of its own works on the group."""
+        return self.works is Runs.IN_BACKGROUND
+
+
+JAVA = ClientProfile(
+    name="java",
+    packages="kafka-clients, Spring Kafka, Kafka Connect",
+    follows="4.4.0",
+    works=Runs.IN_POLL,
+    listener=Runs.IN_POLL,
+    covers=Covers.RETURNED,
+    commit_clock=CommitClock.ASSIGNMENT,
+    reads={"poll": Amount.SETTING},
+    protocols=("classic", "consumer"),
+    assignors={
+        "range": "range",
+        "roundrobin": "roundrobin",
+        "sticky": "sticky",
+        "cooperative-sticky": "cooperative-sticky",
+    },
+    lacks_assignor="Class {name} cannot be found",
+)
+"""The Java consumer of Apache Kafka."""
+
+CLIENTS: Final = ("java", "librdkafka", "aiokafka", "kafka-python", "franz-go")
+"""The names of the clients, the Java consumer first."""
+
+_FILES: Final = {name: name.replace("-", "_") for name in CLIENTS}
+
+
+def profile_of(name: str) -> ClientProfile:
+    """Return the profile of a client; its file is imported with the first use."""
+    if name == JAVA.name:
+        return JAVA
+    module = import_module(f"{__name__}.{_FILES[name]}")
+    profile: ClientProfile = getattr(module, _FILES[name].upper())
+    return profile

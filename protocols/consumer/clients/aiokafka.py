@@ -1,0 +1,72 @@
+"""aiokafka: one event loop, in which the group and the automatic commits have their own task.
+
+Source: ``group_coordinator.py`` (``_coordination_routine``, ``_maybe_do_autocommit``,
+``_on_join_prepare``), ``fetcher.py`` (``_get_actions_per_node``), ``consumer.py``.
+"""
+
+from __future__ import annotations
+
+from protocols.consumer.clients import (
+    Amount,
+    ClientProfile,
+    CommitClock,
+    Covers,
+    Runs,
+)
+
+AIOKAFKA = ClientProfile(
+    name="aiokafka",
+    packages="aiokafka, Faust",
+    follows="0.14",
+    works=Runs.IN_BACKGROUND,
+    listener=Runs.IN_BACKGROUND,
+    covers=Covers.RETURNED,
+    commit_clock=CommitClock.CREATION,
+    queue=1,
+    reads={"getone": Amount.ONE, "getmany": Amount.SETTING},
+    assignors={"roundrobin": "roundrobin", "range": "range", "sticky": "sticky"},
+    lacks_assignor="ModuleNotFoundError: No module named 'aiokafka.coordinator.assignors.{module}'",
+    lacks_protocol="TypeError: __init__() got an unexpected keyword argument 'group_protocol'",
+    names={
+        name.replace(".", "_"): name
+        for name in (
+            "auto.commit.interval.ms",
+            "auto.offset.reset",
+            "client.id",
+            "client.rack",
+            "enable.auto.commit",
+            "fetch.max.bytes",
+            "fetch.max.wait.ms",
+            "fetch.min.bytes",
+            "group.instance.id",
+            "heartbeat.interval.ms",
+            "isolation.level",
+            "max.partition.fetch.bytes",
+            "max.poll.interval.ms",
+            "max.poll.records",
+            "metadata.max.age.ms",
+            "partition.assignment.strategy",
+            "rebalance.timeout.ms",
+            "request.timeout.ms",
+            "retry.backoff.ms",
+            "session.timeout.ms",
+        )
+    },
+    lacks=frozenset(
+        {
+            "default.api.timeout.ms",
+            "reconnect.backoff.max.ms",
+            "reconnect.backoff.ms",
+            "retry.backoff.max.ms",
+        }
+    ),
+    rebalances_within="session.timeout.ms",
+    own=frozenset({"rebalance.timeout.ms"}),
+    defaults={
+        "session.timeout.ms": 10_000,
+        "request.timeout.ms": 40_000,
+        "partition.assignment.strategy": ("roundrobin",),
+        "max.poll.records": 2_147_483_647,
+        "retry.backoff.max.ms": 100,
+    },
+)

@@ -1,0 +1,79 @@
+"""franz-go: joins, heartbeats, fetches and commits in goroutines; a poll confirms the one before.
+
+Source: ``pkg/kgo/config.go`` (``defaultCfg``), ``consumer_group.go`` (``loopCommit``,
+``defaultRevoke``, ``undirtyUncommitted``), ``source.go``.
+"""
+
+from __future__ import annotations
+
+from protocols.consumer.clients import (
+    Amount,
+    ClientProfile,
+    CommitClock,
+    Covers,
+    Runs,
+    SessionEnd,
+)
+
+FRANZ_GO = ClientProfile(
+    name="franz-go",
+    packages="franz-go (kgo), Redpanda Connect",
+    follows="1.19",
+    works=Runs.IN_BACKGROUND,
+    listener=Runs.IN_BACKGROUND,
+    covers=Covers.EARLIER_POLLS,
+    commit_clock=CommitClock.TICKS,
+    only_forward=True,
+    session_end=SessionEnd.NOTHING,
+    limits_poll_interval=False,
+    calls_for_nothing=False,
+    reads={"PollFetches": Amount.ALL, "PollRecords": Amount.GIVEN},
+    stores="MarkCommitRecords()",
+    assignors={
+        "CooperativeStickyBalancer": "cooperative-sticky",
+        "RangeBalancer": "range",
+        "RoundRobinBalancer": "roundrobin",
+        "StickyBalancer": "sticky",
+    },
+    lacks_assignor="undefined: kgo.{name}",
+    lacks_protocol="not modelled for this client in this version",
+    names={
+        "AutoCommitInterval": "auto.commit.interval.ms",
+        "Balancers": "partition.assignment.strategy",
+        "ClientID": "client.id",
+        "ConsumeResetOffset": "auto.offset.reset",
+        "FetchIsolationLevel": "isolation.level",
+        "FetchMaxBytes": "fetch.max.bytes",
+        "FetchMaxPartitionBytes": "max.partition.fetch.bytes",
+        "FetchMaxWait": "fetch.max.wait.ms",
+        "FetchMinBytes": "fetch.min.bytes",
+        "GreedyAutoCommit": "greedy.auto.commit",
+        "HeartbeatInterval": "heartbeat.interval.ms",
+        "InstanceID": "group.instance.id",
+        "MetadataMaxAge": "metadata.max.age.ms",
+        "Rack": "client.rack",
+        "RebalanceTimeout": "rebalance.timeout.ms",
+        "SessionTimeout": "session.timeout.ms",
+    },
+    lacks=frozenset(
+        {
+            "default.api.timeout.ms",
+            "max.poll.interval.ms",
+            "max.poll.records",
+            "reconnect.backoff.max.ms",
+            "reconnect.backoff.ms",
+            "request.timeout.ms",
+            "retry.backoff.max.ms",
+            "retry.backoff.ms",
+        }
+    ),
+    own=frozenset({"rebalance.timeout.ms", "greedy.auto.commit"}),
+    defaults={
+        "partition.assignment.strategy": ("cooperative-sticky",),
+        "auto.offset.reset": "earliest",
+        "rebalance.timeout.ms": 60_000,
+        "fetch.max.wait.ms": 5_000,
+        "retry.backoff.ms": 250,
+        "retry.backoff.max.ms": 5_000,
+    },
+)

@@ -1,0 +1,61 @@
+"""kafka-python: the Java consumer's structure in Python, read by iterating over the consumer.
+
+Source: ``consumer/group.py`` (``__next__``, ``DEFAULT_CONFIG``), ``coordinator/consumer.py``
+(``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``).
+"""
+
+from __future__ import annotations
+
+from protocols.consumer.clients import Amount, ClientProfile, CommitClock, Covers, Runs
+
+KAFKA_PYTHON = ClientProfile(
+    name="kafka-python",
+    packages="kafka-python",
+    follows="3.0",
+    works=Runs.IN_POLL,
+    listener=Runs.IN_POLL,
+    covers=Covers.RETURNED,
+    commit_clock=CommitClock.ASSIGNMENT,
+    reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
+    assignors={
+        "range": "range",
+        "roundrobin": "roundrobin",
+        "sticky": "sticky",
+        "cooperative-sticky": "cooperative-sticky",
+    },
+    lacks_assignor="ModuleNotFoundError: No module named 'kafka.coordinator.assignors.{module}'",
+    lacks_protocol="KafkaConfigurationError: Unrecognized configs: {'group_protocol'}",
+    names={
+        name.replace(".", "_"): name
+        for name in (
+            "auto.commit.interval.ms",
+            "auto.offset.reset",
+            "client.id",
+            "client.rack",
+            "default.api.timeout.ms",
+            "enable.auto.commit",
+            "fetch.max.bytes",
+            "fetch.max.wait.ms",
+            "fetch.min.bytes",
+            "group.instance.id",
+            "heartbeat.interval.ms",
+            "isolation.level",
+            "max.partition.fetch.bytes",
+            "max.poll.interval.ms",
+            "max.poll.records",
+            "metadata.max.age.ms",
+            "partition.assignment.strategy",
+            "reconnect.backoff.max.ms",
+            "reconnect.backoff.ms",
+            "request.timeout.ms",
+            "retry.backoff.ms",
+            "session.timeout.ms",
+        )
+    },
+    lacks=frozenset({"retry.backoff.max.ms"}),
+    defaults={
+        "partition.assignment.strategy": ("range", "roundrobin"),
+        "reconnect.backoff.max.ms": 30_000,
+        "retry.backoff.max.ms": 100,
+    },
+)

@@ -1,0 +1,57 @@
+"""librdkafka, as its Python, Go and .NET bindings use it: a rebalance callback is installed.
+
+Source: ``rdkafka_cgrp.c`` (``rd_kafka_cgrp_offset_commit_tmr_cb``, ``rd_kafka_cgrp_session_timeout_check``,
+``rd_kafka_max_poll_interval_check_tmr_cb``), ``rdkafka_assignment.c`` (``serve_removals``),
+``CONFIGURATION.md``.
+"""
+
+from __future__ import annotations
+
+from protocols.consumer.clients import (
+    Amount,
+    ClientProfile,
+    CommitClock,
+    Covers,
+    Runs,
+    SessionEnd,
+)
+
+LIBRDKAFKA = ClientProfile(
+    name="librdkafka",
+    packages="confluent-kafka for Python, Go and .NET",
+    follows="2.16",
+    works=Runs.IN_BACKGROUND,
+    listener=Runs.IN_POLL,
+    covers=Covers.STORED,
+    commit_clock=CommitClock.TICKS,
+    only_forward=True,
+    queue=100_000,
+    session_end=SessionEnd.DROP_OUT,
+    calls_for_nothing=False,
+    reads={"poll": Amount.ONE, "consume": Amount.GIVEN},
+    stores="store_offsets()",
+    protocols=("classic",),
+    assignors={
+        "range": "range",
+        "roundrobin": "roundrobin",
+        "cooperative-sticky": "cooperative-sticky",
+    },
+    lacks_assignor="Unsupported partition.assignment.strategy: {name}",
+    mixes_protocols=False,
+    lacks_protocol="not modelled for this client in this version",
+    names={
+        "fetch.wait.max.ms": "fetch.max.wait.ms",
+        "fetch.message.max.bytes": "max.partition.fetch.bytes",
+        "socket.timeout.ms": "request.timeout.ms",
+        "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+    },
+    lacks=frozenset({"default.api.timeout.ms", "max.poll.records", "request.timeout.ms"}),
+    own=frozenset({"enable.auto.offset.store", "queued.min.messages"}),
+    defaults={
+        "partition.assignment.strategy": ("range", "roundrobin"),
+        "isolation.level": "read_committed",
+        "request.timeout.ms": 60_000,
+        "reconnect.backoff.ms": 100,
+        "reconnect.backoff.max.ms": 10_000,
+    },
+)

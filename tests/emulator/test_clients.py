@@ -1,0 +1,148 @@
+"""What a crash costs by client, and what a client refuses (docs/reference/clients.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+import emulator.scenario.schema
+from emulator.metrics.laws import Severity
+from emulator.scenario.load import loads
+from emulator.scenario.problems import ScenarioError
+from protocols.consumer.clients import CLIENTS
+
+SCENARIO = """
+title = "a member crashes with work in hand"
+run_for = "60s"
+topic = [{{ name = "orders", partitions = 2, rate = "0.2/s", backlog = 60 }}]
+
+[[group]]
+id = "g"
+topics = ["orders"]
+members = 2
+work = "500ms"
+{keys}
+
+[group.settings]
+"auto.offset.reset" = "earliest"
+"auto.commit.interval.ms" = 1900
+{settings}
+
+[[fault]]
+crash = "g-0"
+at = "{at}"
+"""
+
+
+def played(keys: str, settings: str = '"session.timeout.ms" = 6000', at: str = "20.95s"):
+    """Return the run of a group whose first member crashes."""
+    text = SCENARIO.format(keys=keys, settings=settings, at=at)
+    run = emulator.run(loads(text, "a test"), seed=1)
+    assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
+    return run
+
+
+def costs(run) -> tuple[int, int]:
+    """Return how many records were reprocessed and lost."""
+    return run.metrics["reprocessed"], run.metrics["lost"]
+
+
+CONSUME = 'client = "librdkafka"\nread_with = "consume"\nread_records = 10'
+POLL_RECORDS = 'client = "franz-go"\nread_with = "PollRecords"\nread_records = 10'
+GREEDY = '"session.timeout.ms" = 6000\nGreedyAutoCommit = true'
+
+COSTS = {
+    'client = "java"': ((29, 0), (32, 0)),
+    'client = "kafka-python"': ((29, 0), (32, 0)),
+    'client = "librdkafka"': ((0, 1), (2, 0)),
+    CONSUME: ((0, 1), (2, 0)),
+    f'{CONSUME}\ncommit = "store per record"': ((0, 0), (3, 0)),
+    'client = "aiokafka"': ((2, 0), (1, 0)),
+    'client = "aiokafka"\nread_with = "getmany"': ((0, 33), (0, 30)),
+    POLL_RECORDS: ((9, 0), (12, 0)),
+    f'{POLL_RECORDS}\ncommit = "store per record"': ((0, 0), (3, 0)),
+}
+"""By keys of the group: records reprocessed and lost by a crash at 20.95 s, while the record is in
+hand that a commit at 20.9 s has covered, and at 22.4 s, long after that commit."""
+
+
+@pytest.mark.parametrize("keys", COSTS)
+def test_a_crash_costs_what_the_client_has_not_committed_or_has_committed_ahead(keys):
+    """Of the batch in hand: repeated if commits come after it, lost if they come at hand-over."""
+    assert (costs(played(keys)), costs(played(keys, at="22.4s"))) == COSTS[keys]
+
+
+def test_the_clock_of_aiokafka_counts_from_each_commit():
+    """Its first commit is due when the member joins; here one has just covered the record in hand."""
+    assert costs(played('client = "aiokafka"', at="19.35s")) == (0, 1)
+
+
+def test_a_greedy_client_loses_its_batch():
+    """``GreedyAutoCommit`` covers the records of the latest poll, too."""
+    assert costs(played(POLL_RECORDS, GREEDY)) == (0, 1)
+
+
+def test_a_rebalance_beside_the_work_repeats_nothing():
+    """The client gives partitions away while their records are being worked on: all are committed."""
+    text = SCENARIO.format(keys='client = "aiokafka"\nread_with = "getmany"', settings="", at="1s")
+    run = emulator.run(loads(text.replace('crash = "g-0"', 'close = "g-0"'), "a test"), seed=1)
+
+    assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
+    assert costs(run) == (0, 0)
+
+
+def test_members_of_one_group_may_have_different_clients():
+    """They agree on the assignor that all have."""
+    keys = '[[group.member]]\nname = "g-1"\nclient = "librdkafka"\n'
+
+    assert costs(played(keys, '"session.timeout.ms" = 6000', at="22.4s")) == (32, 0)
+
+
+REFUSED = {
+    'settings = { "group.protocol" = "consumer" }': "unexpected keyword argument",
+    'settings = { "partition.assignment.strategy" = "cooperative-sticky" }': (
+        "No module named 'aiokafka.coordinator.assignors.cooperative_sticky'"
+    ),
+    "settings = { max_pol_records = 3 }": 'did you mean "max_poll_records"?',
+    "settings = { session_timeout_ms = 6000, 'session.timeout.ms' = 6000 }": "given twice",
+    'settings = { "retry.backoff.max.ms" = 100 }': '"aiokafka" has no such setting',
+    'settings = { "queued.min.messages" = 100 }': 'it is one of "librdkafka"',
+    'read_with = "getmny"': 'did you mean "getmany"?',
+    "read_records = 3": "takes no number of records",
+    'commit = "store"': "no call that stores offsets",
+}
+
+
+@pytest.mark.parametrize("keys", REFUSED)
+def test_what_a_client_lacks_is_refused_with_its_own_words(keys):
+    """Here: aiokafka."""
+    with pytest.raises(ScenarioError) as refused:
+        loads(_group(f'client = "aiokafka"\n{keys}'), "a test")
+
+    assert REFUSED[keys] in str(refused.value)
+
+
+def test_librdkafka_does_not_mix_assignors_of_two_protocols():
+    """It says so when the consumer is created."""
+    strategy = 'settings = { "partition.assignment.strategy" = "range,cooperative-sticky" }'
+
+    with pytest.raises(ScenarioError, match="must have the same protocol type"):
+        loads(_group(f'client = "librdkafka"\n{strategy}'), "a test")
+
+
+def test_java_has_no_setting_of_another_client():
+    """Its message names the client that has it."""
+    with pytest.raises(ScenarioError, match="librdkafka"):
+        loads(_group('settings = { "enable.auto.offset.store" = false }'), "a test")
+
+
+def _group(keys: str) -> str:
+    head = SCENARIO.partition("work =")[0].replace("{{", "{").replace("}}", "}")
+    return f'{head}work = "1ms"\n{keys}\n'
+
+
+def test_the_schema_has_every_client():
+    """Editors complete their names."""
+    schema = emulator.scenario.schema.file_schema()
+
+    assert schema["$defs"]["Group"]["properties"]["client"]["enum"] == list(CLIENTS)
