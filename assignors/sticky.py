@@ -29,7 +29,6 @@ from assignors.claims import (
 )
 from assignors.leader_input import LeaderInput, read_leader_input, read_racks
 from assignors.sticky_constrained import assign_constrained
-from assignors.sticky_general import assign_general, stale_owners
 from assignors.types import (
     NO_GENERATION,
     Assignment,
@@ -115,6 +114,11 @@ def target(group: LeaderInput, claims: Claims, max_generation: int) -> Target:
     racks = read_racks(group)
     if subscriptions_equal(group):
         return assign_constrained(group, owned, racks)
+    from assignors.sticky_general import (  # noqa: PLC0415  unequal subscriptions are rare
+        assign_general,
+        stale_owners,
+    )
+
     return assign_general(group, owned, stale_owners(claims, max_generation), racks)
 
 
