@@ -12,6 +12,13 @@ from emulator.scenario.units import US_PER_S
 LONGEST_PERIOD_US = 120_000_000
 """The longest period that is searched for."""
 
+LAGS_REPEAT_US = 5_000_000
+"""After which time the delays of the threads of a consumer of the consumer protocol repeat.
+
+Kafka's default interval of heartbeats and of automatic commits. Delays of different threads, of
+different members and within this time are independent of each other.
+"""
+
 
 def period_of(scenario: Scenario) -> int | None:
     """Return the expected period of a scenario (us): a multiple of all its intervals; None: none."""

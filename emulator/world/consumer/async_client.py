@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from emulator.scenario import periods
 from emulator.scenario.resolution import subscription_of
 from emulator.world.consumer.blueprints import Blueprint, MemberIds, full_match, jitter
 from emulator.world.draws import base64_id, draw, stream_key
@@ -53,6 +54,14 @@ def matched_by_brokers(client: Client, existing: Iterable[str]) -> Iterator[str]
 
 
 def _lags(blueprint: Blueprint) -> Lags:
-    """Return the delays of a consumer's two threads, drawn by kind and time."""
-    keys = {lag: stream_key(blueprint.seed, f"threads, {lag.name}", blueprint.name) for lag in Lag}
-    return measured(lambda what, when: draw(keys[what], when), blueprint.group.wake_up)
+    """Return the delays of a consumer's two threads, drawn by kind and time.
+
+    They repeat (:data:`~emulator.scenario.periods.LAGS_REPEAT_US`), so that a group that is not
+    disturbed does the same in every period.
+    """
+    keys = {
+        lag: stream_key(blueprint.seed, f"delays of threads, {lag.name}", blueprint.name)
+        for lag in Lag
+    }
+    repeat_us = periods.LAGS_REPEAT_US
+    return measured(lambda what, when: draw(keys[what], when % repeat_us), blueprint.group.wake_up)

@@ -39,7 +39,7 @@ CALM = [
 ]
 RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21", "coordinator-kill/run-1"]
 RACES += ["kip848-interval-batch/run-8"]
-AHEAD_AND_BEHIND = (1, 5)
+AHEAD_AND_BEHIND = (3, 1)
 """Seeds of that run: the victim's last commit covers the batch in hand, or not."""
 
 
@@ -67,10 +67,10 @@ SUFFICIENT_SEEDS = {
     "join-cooperative-auto/run-2": (1, 110),
     "join-cooperative-auto/run-3": (11,),
     "join-cooperative-auto/run-4": (1, 14),
-    "kip848-crash/run-2": (1, 164),
-    "kip848-interval-batch/run-1": (1, 146),
-    "kip848-interval-batch/run-2": (6, 7),
-    "kip848-interval-batch/run-8": (4,),
+    "kip848-crash/run-2": (1, 5),
+    "kip848-interval-batch/run-1": (1, 73),
+    "kip848-interval-batch/run-2": (2, 8),
+    "kip848-interval-batch/run-8": (1,),
     "range-interval-batch/run-1": (4, 5),
     "range-interval-batch/run-2": (1, 20),
 }
