@@ -213,12 +213,9 @@ def _played_share(scenario: Scenario, changes: int) -> float:
 
 
 def _is_regular_group(group: Group) -> bool:
-    """Return whether no time of the members is drawn, and all use the classic protocol."""
+    """Return whether no time of the members is drawn, but the lags of their threads: they repeat."""
     times = [group.lateness, *(work_of(group, member) for member in group.members)]
-    classic = all(
-        consumer_settings(group, alike[0]).group_protocol == "classic" for alike in _alike(group)
-    )
-    return classic and not group.poison and all(isinstance(each, Constant) for each in times)
+    return not group.poison and all(isinstance(each, Constant) for each in times)
 
 
 def _of_members(

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from emulator.scenario.model import Constant, Group, Scenario, Topic
-from emulator.scenario.resolution import commit_policy, consumer_settings
+from emulator.scenario.resolution import broker_settings, commit_policy, consumer_settings
 from emulator.scenario.units import US_PER_S
 
 LONGEST_PERIOD_US = 120_000_000
@@ -34,8 +34,9 @@ def period_of(scenario: Scenario) -> int | None:
         if every_us is None:
             return None
         intervals.append(every_us)
+    beats_us = broker_settings(scenario.cluster).group_consumer_heartbeat_interval_ms * 1_000
     for group in scenario.group:
-        intervals += _intervals(group)
+        intervals += _intervals(group, beats_us)
     longest_us = min(LONGEST_PERIOD_US, scenario.run_for // 3)
     period_us = math.lcm(*intervals)
     with_samples_us = math.lcm(period_us, scenario.lag_every)
@@ -44,12 +45,18 @@ def period_of(scenario: Scenario) -> int | None:
     return period_us if period_us <= longest_us else None
 
 
-def _intervals(group: Group) -> list[int]:
-    """Return the intervals at which the members of a group do something (us)."""
+def _intervals(group: Group, beats_us: int) -> list[int]:
+    """Return the intervals at which the members of a group do something (us).
+
+    *beats_us*: between heartbeats of the consumer protocol.
+    """
     found = []
     for member in group.members:
         settings, policy = consumer_settings(group, member), commit_policy(group, member)
-        found.append(settings.heartbeat_interval_ms * 1_000)
+        if settings.group_protocol == "classic":
+            found.append(settings.heartbeat_interval_ms * 1_000)
+        else:
+            found += (beats_us, LAGS_REPEAT_US)
         if settings.enable_auto_commit:
             found.append(max(settings.auto_commit_interval_ms, 1) * 1_000)
         if policy.every:

@@ -299,6 +299,18 @@ class Fetcher:
             found.append((completed.reading.partition, *ends))
         return tuple(found)
 
+    def relative(self) -> tuple[object, ...]:
+        """Return what is buffered and in flight, and what is read, without the positions."""
+        positions = self.positions
+        return (
+            self.buffer_state,
+            self.in_flight,
+            tuple(
+                (r.partition, r.leader, r.current, r.epochs) for r in positions.readings.values()
+            ),
+            tuple((broker, *readings) for broker, readings in positions.by_leader.items()),
+        )
+
     def move(self, records: Mapping[TopicPartition, int]) -> None:
         """Move positions and buffered records by so many records of each partition."""
         for tp, count in records.items():

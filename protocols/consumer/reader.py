@@ -128,6 +128,12 @@ class Reads:
         number = self.next_correlation_id
         return number, replace(self, next_correlation_id=number + 1)
 
+    def without_times(self) -> tuple[Reads, Metadata]:
+        """Return these without the times and numbers that move on in a run that does not change."""
+        topics = replace(self.metadata, version=0, seen=0, fetched_us=0, retry_us=0)
+        rest = replace(self, next_correlation_id=0, metadata=NOTHING_KNOWN, taken_us=None)
+        return rest, topics
+
 
 NOTHING_ASKED = Reads()
 

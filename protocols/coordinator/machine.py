@@ -140,15 +140,14 @@ class GroupCoordinator:
     def recurring(self) -> object:
         """Return the state without the offsets if it is the same after every quiet period.
 
-        None: a record is not durable, or a group is not classic. The timeout that no operation
-        awaits is cancelled; the host cancels its timer.
+        None: a record is not durable, or the time alone may change a group. The timeout that no
+        operation awaits is cancelled; the host cancels its timer.
         """
-        groups = self.state.durable.groups
-        if self._phase is not Phase.ACTIVE or not all(map(is_classic, groups.entries.values())):
+        if self._phase is not Phase.ACTIVE or not queries.recurs(self.state):
             return None
         if not self._log.cancel_timeout():
             return None
-        return self.state.groups, groups, self.state.soft, self._broker
+        return self.state.groups, self.state.durable.groups, self.state.soft, self._broker
 
     def skip(self, entries: Iterable[Entry], log_end: int) -> None:
         """Apply the last commits of skipped periods, which are durable; the log ends at *log_end*."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from protocols.groups import classic, kip848
 from protocols.groups.classic.states import QUIET, TABLES, Request, Sender
-from protocols.groups.shard import AnyShard
+from protocols.groups.shard import AnyShard, is_classic
 
 _PERIODIC: Final = frozenset({Request.HEARTBEAT, Request.OFFSET_COMMIT})
 """The requests that a member sends periodically."""
@@ -32,6 +32,14 @@ def is_quiet(
     soft = kip848.shard.soft_of(shard, group_id)
     return consumers is not None and kip848.heartbeat.is_quiet(
         consumers, soft, member_id, generation, heartbeat=beats
+    )
+
+
+def recurs(shard: AnyShard) -> bool:
+    """Return whether only requests and timers can change the groups, whatever the time."""
+    return all(
+        is_classic(group) or kip848.heartbeat.recurs(group)
+        for group in shard.durable.groups.entries.values()
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from emulator.events import Event
+from emulator.scenario import periods
 from emulator.scenario.load import scenario_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
@@ -18,6 +19,7 @@ from emulator.world.run import NOTHING_REPLAYED, Replay
 from emulator.world.world import World
 from protocols.values import replace
 
+from .planted_faults import Planted, planted
 from .test_brute_force import tidy
 
 
@@ -83,11 +85,12 @@ def play_whole(
     files: bool = False,
     check: bool = False,
     segment_bytes: int | None = None,
+    lags_repeat_us: int = periods.LAGS_REPEAT_US,
 ) -> Played:
     """Play a run and return all that it leaves.
 
     *files*: with the bytes of the offsets log. *segment_bytes*: of the offsets topic, also fewer
-    than a scenario may have.
+    than a scenario may have. *lags_repeat_us*: after which time the lags of threads repeat.
     """
     events: list[Event] = []
     worlds: list[World] = []
@@ -97,6 +100,7 @@ def play_whole(
     with (
         patch.object(build, "build", _noting(build.build, worlds)),
         patch.object(run_module, "broker_settings", small),
+        patch.object(periods, "LAGS_REPEAT_US", lags_repeat_us),
         patch.object(Periods, "begin", _noting_self(Periods.begin, searches)),
     ):
         replay = Replay(log_files=logs) if files else NOTHING_REPLAYED
@@ -131,6 +135,40 @@ def hold_both_ways(document: dict, seed: int = 0, *, always: bool = True, **how:
     assert quick.logs == slow.logs
     assert quick.files == slow.files
     return quick.skipped
+
+
+class Noticing(NamedTuple):
+    """A run that notices faults: its scenario, seed and options, and what it has to leave."""
+
+    document: dict[str, Any]
+    seed: int
+    how: dict[str, Any]
+    right: Played
+
+    def play(self) -> Played:
+        """Return what it leaves if periods are skipped."""
+        found = play_whole(scenario_from(self.document), self.seed, folding=True, **self.how)
+        return replace(found, skipped=0)
+
+    def hold(self) -> None:
+        """Assert that it leaves what it has to, as long as no fault is planted."""
+        assert self.right == self.play()
+
+
+def noticing_run(document: dict[str, Any], seed: int, how: dict[str, Any]) -> Noticing:
+    """Return that run, with what it leaves if each event is played."""
+    right = play_whole(scenario_from(document), seed, folding=False, **how)
+    return Noticing(document, seed, how, right)
+
+
+def is_noticed(fault: Planted, run: Noticing) -> bool:
+    """Return whether a planted fault changes what a run leaves, or ends it."""
+    with planted(fault):
+        try:
+            found = run.play()
+        except Exception:  # noqa: BLE001  whatever it is, it was noticed
+            return True
+    return found != run.right
 
 
 def _noting(function: Callable[..., Any], found: list[Any]) -> Callable[..., Any]:

@@ -45,6 +45,11 @@ def periodic_world(seed: int) -> Table:
     return _Draw(seed).world()
 
 
+def period_ms_of(seed: int) -> int:
+    """Return the period of that scenario, which all its intervals divide."""
+    return _Draw(seed).period_ms
+
+
 class _Draw:
     def __init__(self, seed: int) -> None:
         self.random = Random(f"periodic world {seed}")

@@ -298,12 +298,14 @@ def _function(name: str) -> FunctionType:
     found: Any = importlib.import_module(module)
     for part in path.split("."):
         found = getattr(found, part)
+    if isinstance(found, property):
+        found = found.fget
     assert isinstance(found, FunctionType)
     return found
 
 
 def _changed(function: FunctionType, fault: Planted) -> Any:
-    source = textwrap.dedent(inspect.getsource(function))
+    source = textwrap.dedent(inspect.getsource(function)).removeprefix("@property\n")
     right, wrong = (text.replace("\n        ", "\n    ") for text in (fault.right, fault.wrong))
     assert source.count(right) == 1, f"{fault.name} stands {source.count(right)} times"
     made: dict[str, Any] = {}

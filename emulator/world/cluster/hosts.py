@@ -318,7 +318,7 @@ class Host:
     def relative(self, now: int) -> object:
         """Return the state of the groups and the end of the log relative to *now* and to that end.
 
-        None: something waits, or a group is not classic.
+        None: something waits, or the time alone may change a group.
         """
         if self._queue or self._late or self._appends.is_busy or not self.log.is_settled:
             return None

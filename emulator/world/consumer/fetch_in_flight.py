@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assignors.types import TopicPartition
+    from emulator.world.consumer.blueprints import AnyClient
     from protocols.consumer.positions import Reading
 
 AT_ONCE = -1
@@ -40,6 +41,10 @@ class Reader(Protocol):
     @property
     def blueprint(self) -> Blueprint:
         """Its settings."""
+
+    @property
+    def client(self) -> AnyClient:
+        """Its client."""
 
     def receive(self, envelope: Envelope) -> None:
         """Take a response, or the news that a connection broke."""

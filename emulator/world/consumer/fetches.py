@@ -233,13 +233,14 @@ class Fetches:
         return tuple(found)
 
     def _all_of(self, process: Reader) -> list[FetchInFlight]:
-        """Return a fetch for each broker with a session, in flight or not."""
+        """Return a fetch for each broker that is read from and has a session, in flight or not."""
         in_flight, found = self.of(process), []
         for broker, session in self._sessions.get(process.name, {}).items():
             fetch = in_flight.get(broker)
-            if fetch is None:
+            if fetch is None and broker in process.client.consumer.positions.by_leader:
                 fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
-            found.append(fetch)
+            if fetch is not None:
+                found.append(fetch)
         return found
 
     def repeats(

@@ -21,7 +21,7 @@ from protocols.machine import Step
 from protocols.messages import OffsetToCommit
 
 if TYPE_CHECKING:
-    from emulator.world.consumer.blueprints import AnyClient
+    pass
 
 
 class Commits(Protocol):
@@ -93,10 +93,6 @@ class ConsumerProcess(Reader, Protocol):
     @property
     def request_counts(self) -> Counter[str]:
         """Requests sent in the run, by kind, since they were last written."""
-
-    @property
-    def client(self) -> AnyClient:
-        """The client's machine."""
 
     @property
     def application(self) -> ConsumerApplication:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assignors.types import TopicPartition
+from emulator.scenario import periods
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.shards import Shard
 from emulator.world.consumer.blueprints import Blueprint
@@ -15,7 +16,7 @@ from emulator.world.consumer.process import Process
 from emulator.world.kernel import Deadlines
 from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
-from protocols.consumer.classic.calm import metadata_due_us
+from protocols.consumer.metadata import due_us
 from protocols.consumer.requests import LOOKUP, REQUESTS
 from protocols.groups.deletion import EXPIRE_OFFSETS
 
@@ -54,7 +55,7 @@ def state_of(world: World, now: int) -> State | None:
     processes = world.consumers.everyone()
     if not _is_undisturbed(world):
         return None
-    shape: list[object] = []
+    shape: list[object] = [_lag_phase_us(processes, now)]
     positions: dict[str, dict[TopicPartition, int]] = {g.id: {} for g in world.run.scenario.group}
     for process in processes:
         found = _relative(process, now)
@@ -107,13 +108,19 @@ def _relative(process: Process, now: int) -> object:
 
 def _metadata_us(process: Process) -> int:
     client: Any = process.client
-    return metadata_due_us(client.state, client.consumer)
+    return due_us(client.state.metadata, client.consumer)
 
 
 def _is_regular(blueprint: Blueprint) -> bool:
-    """Return whether nothing of a consumer is drawn."""
-    classic = blueprint.settings.group_protocol == "classic"
-    return classic and blueprint.each_us is not None and blueprint.lateness_us is None
+    """Return whether nothing of a consumer is drawn, but the lags of its threads: they repeat."""
+    return blueprint.each_us is not None and blueprint.lateness_us is None
+
+
+def _lag_phase_us(processes: list[Process], now: int) -> int | None:
+    """Return the time since the lags of threads began again; None: no consumer has two threads."""
+    if all(each.blueprint.settings.group_protocol == "classic" for each in processes):
+        return None
+    return now % periods.LAGS_REPEAT_US
 
 
 def _of_shard(shard: Shard, now: int) -> object:

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocols.consumer import metadata
 from protocols.consumer.classic.heartbeat import last_tick
 from protocols.consumer.classic.state import Beat, ClientState, Consumer
 from protocols.consumer.fetching import Handed
-from protocols.consumer.reader import NEVER, NOTHING_ASKED, NOTHING_KNOWN, Reads
+from protocols.consumer.reader import NEVER, NOTHING_ASKED
 from protocols.messages import FetchResponse
 from protocols.values import replace
 
@@ -188,7 +187,7 @@ def relative_state(
     """Return all that decides what a calm client does next, without the absolute times.
 
     *until_us*: when the poll that waits returns; None: the application is outside poll. When the
-    metadata are due is left out: :func:`metadata_due_us`.
+    metadata are due is left out.
     """
     beat, reads = state.beat, state.reads
     assert beat is not None, "a stable client has a heartbeat thread"
@@ -200,31 +199,10 @@ def relative_state(
         (beat.phase_us - now, beat.due_us - now, beat.session_us - now, beat.failures),
         state.autocommit_us - now if automatic else None,
         consumer.clock.polled_us - now,
-        _without_times(reads),
+        reads.without_times(),
         unread_state(arrived, consumer.positions.readings, now),
-        _data_plane(consumer),
+        consumer.fetcher.relative(),
     )
-
-
-def _without_times(reads: Reads) -> tuple[object, ...]:
-    known = reads.metadata
-    topics = replace(known, version=0, seen=0, fetched_us=0, retry_us=0)
-    return replace(reads, next_correlation_id=0, metadata=NOTHING_KNOWN, taken_us=None), topics
-
-
-def _data_plane(consumer: Consumer) -> tuple[object, ...]:
-    fetcher, positions = consumer.fetcher, consumer.positions
-    return (
-        fetcher.buffer_state,
-        fetcher.in_flight,
-        tuple((r.partition, r.leader, r.current, r.epochs) for r in positions.readings.values()),
-        tuple((broker, *readings) for broker, readings in positions.by_leader.items()),
-    )
-
-
-def metadata_due_us(state: ClientState, consumer: Consumer) -> int:
-    """Return when the client next requests metadata."""
-    return metadata.due_us(state.metadata, consumer)
 
 
 def moved_state(

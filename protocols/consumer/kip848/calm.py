@@ -38,7 +38,7 @@ def quiet_until(state: ClientState, consumer: Consumer, now: int) -> int | None:
 
     Then a heartbeat, commit or metadata update is due. None: another event may happen now.
     """
-    if not (_settled(state) and _reads_all(state, consumer)):
+    if type(state.app) is not Outside or not is_settled(state, consumer):
         return None
     beat = state.beat
     if beat.number is not None or beat.armed_us is None or beat.retry_us > beat.due_us:
@@ -51,11 +51,15 @@ def quiet_until(state: ClientState, consumer: Consumer, now: int) -> int | None:
     return due if now < due else None
 
 
+def is_settled(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether the member is stable and reads all it has, with nothing pending."""
+    return _settled(state) and _reads_all(state, consumer)
+
+
 def _settled(state: ClientState) -> bool:
     """Return whether the member is stable, with no request, commit or call pending."""
     return (
-        type(state.app) is Outside
-        and state.member.state is MemberState.STABLE
+        state.member.state is MemberState.STABLE
         and type(state.coordinator) is Known
         and state.subscribed is not None
         and not state.in_flight

@@ -8,11 +8,15 @@ poll.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.fetching import Handed
 from protocols.consumer.kip848 import application, background, commits, membership
 from protocols.consumer.kip848.application import POLL, Taking, Wait, held_back, raced, wait_until
 from protocols.consumer.kip848.calm import CalmPoll, quiet_until
+from protocols.consumer.kip848.periods import is_at_rest, moved_state, relative_state
 from protocols.consumer.kip848.requests import BACKGROUND, advance_wakeup, queue
 from protocols.consumer.kip848.state import ClientState, Consumer
 from protocols.consumer.kip848.threads import (
@@ -116,6 +120,21 @@ class Client:
         self._wait, self._answered = calm.marks
         step = calm.leave(self.state)
         return Step(step.state, self._become(step))
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether only records, a heartbeat or a commit can happen next."""
+        return self._taking is None and is_at_rest(self.state, self.consumer)
+
+    def relative(self, now: int) -> tuple[object, ...]:
+        """Cancel the request timeout; return what a client at rest does next, relative to *now*."""
+        self.state = replace(self.state, request_timer_us=None)
+        return relative_state(self.state, self.consumer, now), self._wait, self._answered
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int], asked: int) -> None:
+        """Move a client at rest by whole periods with so many records and requests."""
+        self.state = moved_state(self.state, self.consumer, later_us, asked)
+        self.consumer.fetcher.move(records)
 
     # -- the passes of poll ----------------------------------------------------------------------
 

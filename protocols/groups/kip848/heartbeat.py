@@ -169,6 +169,15 @@ def is_quiet(group: Group, soft: Soft, member_id: str, epoch: int, *, heartbeat:
     return not group.pattern_users and _is_settled(group, soft, member, epoch)
 
 
+def recurs(group: Group) -> bool:
+    """Return whether the answers to heartbeats do not depend on the time.
+
+    They do while a target assignment waits for its interval, and with patterns, which are looked
+    up again.
+    """
+    return group.epoch == group.target_epoch and not group.pattern_users
+
+
 def quiet_answer(member: Member, header: Header, at: Moment) -> tuple[SetTimer, Send]:
     """Answer a heartbeat of a :func:`quiet_member`: renew the session, change nothing else."""
     settings = at.settings

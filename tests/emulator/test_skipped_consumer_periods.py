@@ -1,0 +1,120 @@
+"""Skipped periods of groups of the consumer protocol, and of groups with members of both."""
+
+from __future__ import annotations
+
+import pytest
+
+from .both_ways import hold_both_ways
+from .periodic_consumer_worlds import (
+    CLASSIC_ONLY,
+    how_consumers_played,
+    periodic_consumer_world,
+    speak,
+)
+from .test_skipped_periods import instants, steady
+
+HOW = {"lags_repeat_us": 400_000}
+
+
+def consumers(*, classic: int = 0, **changes: object) -> dict:
+    """Return two members whose heartbeats and commits have a period of 400 ms.
+
+    *classic*: the number of members that still use the classic protocol.
+    """
+    document = steady(**{"run_for": "7s", **changes})
+    for group in document["group"]:
+        before = group["settings"]
+        names = [f"{group['id']}-{number}" for number in range(group["members"])]
+        speak(group)
+        settings = {name: before[name] for name in CLASSIC_ONLY if name in before}
+        group["members"] = [
+            {"name": name, "settings": {"group.protocol": "classic", **settings}}
+            if number < classic
+            else {"name": name}
+            for number, name in enumerate(names)
+        ]
+    document["cluster"]["settings"] |= {
+        "group.consumer.min.heartbeat.interval.ms": 100,
+        "group.consumer.heartbeat.interval.ms": 400,
+        "group.consumer.min.session.timeout.ms": 1_000,
+        "group.consumer.session.timeout.ms": 1_200,
+    }
+    return document
+
+
+LEFT = {
+    "automatic commits": (consumers(), {}),
+    "commits of each batch": (consumers(rate="5/s", commit="sync"), {}),
+    "asynchronous commits": (consumers(rate="5/s", commit="async"), {}),
+    "commits by time": (consumers(commit={"call": "sync", "when": "every", "every": "400ms"}), {}),
+    "a member of the classic protocol": (consumers(classic=1), {}),
+    "threads that wake up late": (consumers(wake_up="20ms"), {}),
+    "polls that leave records in the buffer": (
+        consumers(
+            partitions=1,
+            members=1,
+            rate="50/s",
+            work="10ms",
+            **{"max.poll.records": 1, "fetch.min.bytes": 5_000},
+        ),
+        {},
+    ),
+    "the bytes of the offsets log": (consumers(), {"files": True}),
+}
+
+
+ALSO_BRIEFLY = ("automatic commits", "commits of each batch", "a member of the classic protocol")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ALSO_BRIEFLY else pytest.param(name, marks=pytest.mark.long) for name in LEFT],
+)
+def test_a_group_of_the_consumer_protocol_whose_periods_are_skipped_leaves_the_same(name):
+    """Events, committed offsets and the offsets log, to the byte."""
+    document, how = LEFT[name]
+
+    assert 0 < hold_both_ways(document, **HOW, **how)
+
+
+# -- random worlds, and faults at many instants ----------------------------------------------------
+
+QUICK = (7, 10, 12, 19)
+"""Of all kinds, and soon played."""
+
+
+@pytest.mark.parametrize("seed", QUICK)
+def test_a_disturbed_run_with_consumer_groups_leaves_the_same(seed):
+    """Whatever is done to it: alone, beside classic groups, and with members of both protocols."""
+    assert 0 < hold_both_ways(periodic_consumer_world(seed), seed, **how_consumers_played(seed))
+
+
+@pytest.mark.long
+def test_many_disturbed_runs_with_consumer_groups_leave_the_same():
+    """The same for more worlds, of which at least half have periods that are skipped."""
+    skipped = [
+        hold_both_ways(periodic_consumer_world(seed), seed, **how_consumers_played(seed))
+        for seed in range(901, 931)
+    ]
+
+    assert len(skipped) <= 2 * sum(map(bool, skipped))
+
+
+FAULTS = (
+    {"crash": "g-0", "restart_after": "500ms"},
+    {"pause": "g-0", "for": "700ms"},
+    {"close": "g-1"},
+    {"stop_broker": "coordinator of g", "restart_after": "1s"},
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("classic", [0, 1], ids=["consumer", "both protocols"])
+@pytest.mark.parametrize("commit", ["auto", "sync"])
+def test_a_fault_of_a_consumer_group_at_many_instants_of_a_period(commit, classic):
+    """At instants at which something happens, and a microsecond beside them."""
+    document = consumers(classic=classic, rate="5/s", partitions=2, commit=commit)
+    times = instants(document, 4_800_000, 5_200_000, **HOW)
+    for fault, at in [(fault, at) for at in times for fault in FAULTS][::29]:
+        disturbed = {**document, "fault": [{**fault, "at": f"{at}us"}]}
+        assert 0 < hold_both_ways(disturbed, **HOW), (fault, at)
