@@ -92,7 +92,8 @@ def loads(
     not exist.
     """
     scenario = scenario_files.loads(text, name, overrides, folder=folder, is_file=is_file)
-    _refuse_unknown_metrics(scenario, name)
+    if problems := _unknown_metrics(scenario):
+        raise ScenarioError(name, scenario_files.with_lines(problems, text, overrides))
     return scenario
 
 
@@ -192,14 +193,12 @@ def _exists(path: Path) -> bool:
         return True  # reading it raises the error for the user
 
 
-def _refuse_unknown_metrics(scenario: Scenario, source: str) -> None:
-    problems = [
+def _unknown_metrics(scenario: Scenario) -> list[Problem]:
+    return [
         Problem(f"expect[{name}]", reason)
         for name in scenario.expect
         if (reason := _objection(name, scenario))
     ]
-    if problems:
-        raise ScenarioError(source, problems)
 
 
 def _objection(name: str, scenario: Scenario) -> str:

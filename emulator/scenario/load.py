@@ -6,6 +6,7 @@ level under their full names; and tuples for lists. The short forms are still in
 
 from __future__ import annotations
 
+import itertools
 import re
 import tomllib
 from collections.abc import Sequence
@@ -61,7 +62,27 @@ def loads(
     *name*: for errors. *folder*: base of relative paths. *is_file*: the scenario may name modules
     in *folder*, which is that of its file.
     """
-    return scenario_of(_document(text, name, overrides), ScenarioSource(name, folder, is_file))
+    try:
+        return scenario_of(_document(text, name, overrides), ScenarioSource(name, folder, is_file))
+    except ScenarioError as error:
+        if error.name != name:
+            raise
+        raise ScenarioError(name, with_lines(error.problems, text, overrides)) from None
+
+
+def with_lines(
+    problems: Sequence[Problem], text: str, overrides: Sequence[str]
+) -> Sequence[Problem]:
+    """Return problems with their lines; those that an override may have caused without."""
+    changed = tuple(each.partition("=")[0].strip() for each in overrides)
+    in_file = [each.path != "" and not each.path.startswith(("`", *changed)) for each in problems]
+    if not any(in_file):
+        return problems
+    from emulator.scenario import lines  # noqa: PLC0415  most files are right
+
+    located = lines.with_lines(problems, text, _fault_places(text))
+    pairs = zip(problems, located, in_file, strict=True)
+    return [found if is_in_file else problem for problem, found, is_in_file in pairs]
 
 
 def client_file_notes(
@@ -149,6 +170,20 @@ def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]
         *variant_problems(scenario),
     ]
     return list({str(problem): problem for problem in found}.values())
+
+
+def _fault_places(text: str) -> dict[str, tuple[str, int]]:
+    """Return the table of each fault and act in a text, by its id."""
+    document = tomllib.loads(text)
+    numbers = {kind: len(_tables(_tuples(document.get(kind)))) for kind in ("fault", "act")}
+    order = _FAULT_TABLE.findall(text)
+    if any(order.count(kind) != number for kind, number in numbers.items()):
+        order = [kind for kind, number in numbers.items() for _ in range(number)]
+    count = {"fault": itertools.count(), "act": itertools.count()}
+    faults = _tables(tidy(document, text).get("fault"))
+    return {
+        fault["id"]: (kind, next(count[kind])) for kind, fault in zip(order, faults, strict=False)
+    }
 
 
 # -- from text to a document -----------------------------------------------------------------

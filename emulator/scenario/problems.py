@@ -37,6 +37,9 @@ class Problem:
 
     given: object = NOT_GIVEN
 
+    line: int | None = None
+    """The line of the key in its file; None: not known, or not from a file."""
+
     def __str__(self) -> str:
         if self.given is NOT_GIVEN:
             return f"{self.path}: {self.reason}" if self.path else self.reason
@@ -52,7 +55,10 @@ class ScenarioError(EmulatorError):
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
-        return "\n".join(f"{self.name}: {problem}" for problem in self.problems)
+        return "\n".join(f"{self._position(problem)}: {problem}" for problem in self.problems)
+
+    def _position(self, problem: Problem) -> str:
+        return self.name if problem.line is None else f"{self.name}:{problem.line}"
 
 
 def shown(value: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from .commands import CRASH, changed, rebalance, written
@@ -58,12 +60,12 @@ def test_a_file_that_is_no_scenario_is_refused(tmp_path, content, said):
     ],
 )
 def test_a_scenario_that_is_wrong_is_refused(tmp_path, change, said):
-    """The message names the file, the key, what was given and what is allowed."""
+    """The message names the file, the line, the key, what was given and what is allowed."""
     path = written(tmp_path, changed(change))
 
     err = refused("run", path)
 
-    assert err.startswith(f"{path}: ")
+    assert re.match(rf"{re.escape(str(path))}:\d+: ", err)
     assert said in err
     assert err == refused("compare", path)
     assert err == refused("explain", path, "D1")
@@ -95,10 +97,13 @@ when = "one ends"
 
 
 def test_several_things_that_are_wrong_are_said_together(tmp_path):
-    """Each on a line of its own."""
+    """Each on a line of its own, with its line in the file."""
     path = written(tmp_path, changed(("partitions = 4", "partitions = 0"), ('"40s"', "40")))
 
-    assert 2 == refused("run", path).count(f"{path}: ")
+    assert re.findall(rf"^{re.escape(str(path))}:(\d+): ", refused("run", path), re.MULTILINE) == [
+        "3",
+        "7",
+    ]
 
 
 @pytest.mark.parametrize(

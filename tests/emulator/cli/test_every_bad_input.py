@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -129,13 +130,14 @@ def test_a_file_that_is_no_scenario(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", SCENARIOS)
 def test_a_scenario_that_cannot_be_run(tmp_path, kind):
-    """The message begins with the file, names the key, and says what is allowed."""
+    """The message begins with the file and the line, names the key, and says what is allowed."""
     change, said = SCENARIOS[kind]
     path = written(tmp_path, changed(change))
 
     err = refused("run", path, "--events", tmp_path / "events.parquet")
 
-    assert all(line.startswith(f"{path}: ") for line in err.splitlines())
+    begin = re.compile(rf"{re.escape(str(path))}(:\d+)?: ")
+    assert all(begin.match(line) for line in err.splitlines())
     assert said in err
     assert [path] == list(tmp_path.iterdir())
 

@@ -133,9 +133,9 @@ def test_independent_problems_are_reported_together():
     said = refusal(('"20/s"', "20"), ("session.timeout", "sesion.timeout"), ('"5min"', "5"))
 
     assert [
-        'orders.toml: topic[orders].rate = 20: a unit is missing, write "20/s" (or /min, /h)',
-        'orders.toml: group[billing].settings[sesion.timeout.ms] = 6000: unknown setting; did you mean "session.timeout.ms"?',
-        'orders.toml: fault[crash-1].at = 5: a unit is missing, write "5s" (or us, ms, min, h, d)',
+        'orders.toml:8: topic[orders].rate = 20: a unit is missing, write "20/s" (or /min, /h)',
+        'orders.toml:15: group[billing].settings[sesion.timeout.ms] = 6000: unknown setting; did you mean "session.timeout.ms"?',
+        'orders.toml:19: fault[crash-1].at = 5: a unit is missing, write "5s" (or us, ms, min, h, d)',
     ] == said.splitlines()
 
 
