@@ -100,9 +100,9 @@ def _nested(node: Any, names: Sequence[str]) -> Place:
 
 
 def key_lines(text: str) -> dict[Place, int]:
-    """Return the line, from 1 on, of each key and table of a TOML text.
+    r"""Return the line, from 1 on, of each key and table of a TOML text.
 
-    >>> key_lines('title = "x"\\n[[topic]]\\nname = "a"')
+    >>> key_lines('title = "x"\n[[topic]]\nname = "a"')
     {('title',): 1, ('topic',): 2, ('topic', 0): 2, ('topic', 0, 'name'): 3}
     """
     lines: dict[Place, int] = {}
