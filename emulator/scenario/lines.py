@@ -48,7 +48,8 @@ def _closest_line(place: Place, lines: Mapping[Place, int]) -> int | None:
 
 def _place(path: str, document: Any, faults: Mapping[str, Place]) -> Place:
     """Return the place of a path, down to where the file has it."""
-    node, place, parent = document, (), ""
+    node, parent = document, ""
+    place: Place = ()
     key, _, rest = path.partition("[")
     segments = [key, f"[{rest[:-1]}"] if key == "expect" else split(path) or []
     if len(segments) > 1 and segments[0] in ("fault", "act"):
