@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from docs.pages.advice import advice_page
+from docs.pages.captured_runs import captured_runs_page
 from docs.pages.causes import causes_page
 from docs.pages.classic_verdicts import classic_verdicts_page
 from docs.pages.clients import clients_page
@@ -39,6 +40,7 @@ PAGES = {
 }
 
 PLAYED = {
+    "reference/captured-runs.md": captured_runs_page,
     "explanation/consumer-protocol.md": consumer_protocol_page,
     "explanation/coordinator-failures.md": coordinator_failures_page,
     "explanation/published.md": published_page,
