@@ -4,7 +4,8 @@ Cells are compared separately for each value of the given axes (a work time, a b
 that the operator cannot choose) and for each protocol. The best cell is the feasible one, that is,
 one that meets every constraint, with the smallest mean of the first objective; further objectives
 decide between equal means. Cells that do not differ significantly from the best one are reported
-with it.
+with it, and among all of these the one with the fewest worse neighbours is called the best: the seeds
+cannot tell them apart, but a value next to a worse one is at risk.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from emulator.metrics.checks import Expected, check_expectations, split_name
 from emulator.metrics.distribution import compare
 from emulator.metrics.metrics import Metrics
 from emulator.scenario.model import Bound
+from emulator.study.margins import Margin, Margins, margins_among
 from emulator.study.model import Goal
 from emulator.study.plan import Cell, Settings
 from emulator.study.summary import CellResults, is_dominated
@@ -53,6 +55,9 @@ class Answer:
 
     worst: int | None
     """The cell with the largest mean of the first objective; None if that is an axis."""
+
+    margins: tuple[Margin, ...] = ()
+    """The neighbours of the best cell, on each axis that has some."""
 
     @property
     def best(self) -> int | None:
@@ -90,7 +95,9 @@ def _given(settings: Settings) -> Labels:
 def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol: str) -> Answer:
     feasible = [each for each in results if not each.failed and violations(each, goal) == 0]
     axes = ranks_of(results)
-    ties = _best_and_ties(feasible, goal, axes)
+    numbers = {each.cell.number for each in feasible}
+    margins = margins_among(results, numbers, goal)
+    ties = _best_and_ties(feasible, goal, axes, margins)
     return Answer(
         given=given,
         protocol=protocol,
@@ -99,6 +106,7 @@ def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol:
         ties=tuple(each.cell.number for each in ties),
         alternatives=tuple(each.cell.number for each in _alternatives(ties, feasible, goal, axes)),
         worst=None if goal.least[0] in axes else _worst(results, goal.least[0]).cell.number,
+        margins=margins(ties[0]) if ties else (),
     )
 
 
@@ -155,13 +163,19 @@ def ranks_of(results: Sequence[CellResults]) -> Ranks:
 
 
 def _best_and_ties(
-    feasible: Sequence[CellResults], goal: Goal, axes: Ranks
+    feasible: Sequence[CellResults], goal: Goal, axes: Ranks, margins: Margins
 ) -> Sequence[CellResults]:
+    """Return the best cell and those that do not differ from it, the most robust one first."""
     if not feasible:
         return []
-    best = min(feasible, key=lambda each: (*_cost(each, goal, axes), each.cell.number))
-    others = [each for each in feasible if each is not best]
-    return [best, *(each for each in others if _is_tied(best, each, goal, axes))]
+    least = min(feasible, key=lambda each: (*_cost(each, goal, axes), each.cell.number))
+    tied = [each for each in feasible if each is least or _is_tied(least, each, goal, axes)]
+
+    def edges(each: CellResults) -> int:
+        return sum(margin.edges for margin in margins(each))
+
+    best = min(tied, key=lambda each: (edges(each), *_cost(each, goal, axes), each.cell.number))
+    return [best, *(each for each in tied if each is not best)]
 
 
 def _is_tied(best: CellResults, other: CellResults, goal: Goal, axes: Ranks) -> bool:

@@ -12,6 +12,8 @@ from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound
 from emulator.study.answer import Answer, guaranteed_share, measured_value, ranks_of, smaller_in
 from emulator.study.findings import Findings
+from emulator.study.margin_text import margin_sentence, neighbours_text, not_tried
+from emulator.study.margins import Neighbour
 from emulator.study.model import Goal, Study
 
 MOST_NAMED = 3
@@ -26,6 +28,7 @@ def sentences(findings: Findings) -> Iterator[str]:
     yield _objective(findings, goal)
     if best is not None:
         yield from _best(findings, goal, best)
+    yield not_tried(findings.plan)
     yield from _certainty(findings, goal)
 
 
@@ -67,6 +70,8 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
         if metric in _goal_metrics(findings)
     ]
     yield f"Best of {counted(number, 'cell')}: {_name(findings, best.best)}: {'; '.join(figures)}."
+    for margin in best.margins:
+        yield margin_sentence(margin, lambda other: _worse(findings, other))
     others = [_name(findings, cell) for cell in best.ties[1:]]
     if others:
         more = len(others) - MOST_NAMED
@@ -79,6 +84,14 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
     if best.worst is not None:
         mean = plus_minus(findings.summary_of(best.worst, goal.least[0]).mean)
         yield f"Worst: {_name(findings, best.worst)}: {_plain(goal.least[0])} {mean}."
+
+
+def _worse(findings: Findings, other: Neighbour) -> str:
+    """Return how a neighbour of the best cell is worse."""
+    if not other.worse_in:
+        return f"{other.label} does not meet the constraints"
+    mean = plus_minus(findings.summary_of(other.cell, other.worse_in).mean)
+    return f"at {other.label}, {_plain(other.worse_in)} is {mean}"
 
 
 def _alternatives(findings: Findings, goal: Goal, answer: Answer, best: int) -> Iterator[str]:
@@ -137,6 +150,8 @@ def _last(study: Study) -> Iterator[str]:
     """Yield the titles of the last columns, which depend on the goal."""
     if study.goal and study.goal.expect:
         yield "feasible cells"
+    if study.goal:
+        yield "next values tried"
     if study.goal and is_metric(study.goal.least[0]):
         yield f"worst: {_plain(study.goal.least[0])}"
 
@@ -156,6 +171,8 @@ def _row(findings: Findings, answer: Answer) -> Iterator[str]:
         yield from _figures(findings, answer.best).values()
     if goal and goal.expect:
         yield f"{len(answer.feasible)} of {len(answer.tried)}"
+    if goal:
+        yield neighbours_text(answer.margins)
     if goal and answer.worst is not None:
         mean = findings.summary_of(answer.worst, goal.least[0]).mean.value
         tried = [findings.summary_of(cell, goal.least[0]).mean.value for cell in answer.tried]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from emulator.metrics.distribution import Summary
 from emulator.parquet_file import ParquetOutput
 from emulator.study.answer import Answer, answers, best_of_all
+from emulator.study.margin_text import neighbours_text
 from emulator.study.plan import Plan, metrics_of
 from emulator.study.sensitivity import Influence, influences
 from emulator.study.summary import (
@@ -78,11 +79,17 @@ def find(folder: Path, plan: Plan) -> Findings:
         results=results,
         summaries=summaries(results, metrics),
         differences=differences(results, metrics),
-        influences=influences(results, plan.study.metrics),
+        influences=influences(results, plan.study.metrics) if _has_rivals(plan) else (),
         fronts=[front(results, metrics) for metrics in plan.study.pareto],
         answers=answers(results, plan.study.goal),
         best=best_of_all(results, plan.study.goal),
     )
+
+
+def _has_rivals(plan: Plan) -> bool:
+    """Return whether several settings vary: of one alone, the share of the variance says nothing."""
+    study = plan.study
+    return len(study.vary) + (len(study.protocols) > 1) > 1
 
 
 def write(findings: Findings, folder: Path) -> None:
@@ -139,6 +146,8 @@ def _answer_row(each: Answer, *, plan: Plan) -> dict[str, Any]:
         "alternatives": list(each.alternatives),
         "feasible": list(each.feasible),
         "tried": len(each.tried),
+        "edges": sum(margin.edges for margin in each.margins),
+        "next values": neighbours_text(each.margins),
     }
 
 

@@ -1,0 +1,121 @@
+"""How far a cell is from values that are worse: its neighbours on each axis that can be chosen.
+
+A neighbour is the next smaller or larger value that was tried, with all other settings equal. It is
+worse if it is not feasible, or if an objective is larger there; objectives that are axes
+do not count, since they only decide between cells that are otherwise as good. A Latin hypercube has
+no neighbours: its values hardly repeat.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from emulator.metrics.catalogue import is_metric
+from emulator.metrics.distribution import compare
+from emulator.study.model import Goal
+from emulator.study.plan import Choice
+from emulator.study.summary import CellResults
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The next value on one side of a cell."""
+
+    cell: int
+    label: str
+    number: float
+    worse_in: str | None
+    """The objective that is larger, the empty text if it is not feasible; None: it is as
+    good."""
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the value is worse."""
+        return self.worse_in is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """A cell's value on an axis, and its neighbours; None at an end of what was tried."""
+
+    axis: str
+    label: str
+    number: float
+    below: Neighbour | None
+    above: Neighbour | None
+
+    @property
+    def edges(self) -> int:
+        """The number of sides on which the next value is worse."""
+        return sum(each is not None and each.is_worse for each in (self.below, self.above))
+
+
+Margins = Callable[[CellResults], tuple[Margin, ...]]
+"""Returns the margins of a cell, in order of the axes."""
+
+
+def margins_among(results: Sequence[CellResults], feasible: Collection[int], goal: Goal) -> Margins:
+    """Return the function that finds the margins of cells among *results*.
+
+    *feasible*: the numbers of the feasible cells.
+    """
+    lines = defaultdict[tuple[object, ...], list[tuple[float, CellResults]]](list)
+    for each in results:
+        for place, choice in _numbered(each):
+            lines[_line(each, place)].append((choice.number or 0.0, each))
+    for line in lines.values():
+        line.sort(key=lambda item: item[0])
+    metrics = [name for name in goal.least if is_metric(name)]
+
+    def neighbour(cell: CellResults, other: CellResults, place: int) -> Neighbour:
+        choice = other.cell.settings.point[place]
+        if other.cell.number not in feasible:
+            worse = ""
+        else:
+            worse = next((name for name in metrics if _is_larger(cell, other, name)), None)
+        return Neighbour(other.cell.number, choice.label, choice.number or 0.0, worse)
+
+    def margins(cell: CellResults) -> tuple[Margin, ...]:
+        found = []
+        for place, choice in _numbered(cell):
+            line = [each for _, each in lines[_line(cell, place)]]
+            at = next(number for number, each in enumerate(line) if each is cell)
+            below = neighbour(cell, line[at - 1], place) if at else None
+            above = neighbour(cell, line[at + 1], place) if at + 1 < len(line) else None
+            if below or above:
+                found.append(Margin(choice.axis, choice.label, choice.number or 0.0, below, above))
+        return tuple(found)
+
+    return margins
+
+
+def _numbered(each: CellResults) -> Iterator[tuple[int, Choice]]:
+    """Yield the axes of a cell that can be chosen and have numbers, with their positions."""
+    for place, choice in enumerate(each.cell.settings.point):
+        if choice.number is not None and not choice.given:
+            yield place, choice
+
+
+def _line(each: CellResults, place: int) -> tuple[object, ...]:
+    """Return what the cells of a line along an axis have in common."""
+    settings = each.cell.settings
+    others = tuple(choice.label for at, choice in enumerate(settings.point) if at != place)
+    return place, settings.protocol, others
+
+
+def _is_larger(cell: CellResults, other: CellResults, metric: str) -> bool:
+    """Return whether a metric is larger in the other cell, paired by seed.
+
+    That is: in some seeds, and smaller in none; or the 95 % interval of the mean difference is above 0.
+    The first finds the edge where one run in twenty fails, which hardly moves the mean.
+    """
+    first, second = cell.by_seed(metric), other.by_seed(metric)
+    both = [seed for seed in first if seed in second]
+    if not both:
+        return False
+    found = compare([first[seed] for seed in both], [second[seed] for seed in both])
+    if not found.less:
+        return found.more > 0
+    return found.mean.low is not None and found.mean.low > 0
