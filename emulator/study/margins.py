@@ -71,10 +71,9 @@ def margins_among(results: Sequence[CellResults], feasible: Collection[int], goa
 
     def neighbour(cell: CellResults, other: CellResults, place: int) -> Neighbour:
         choice = other.cell.settings.point[place]
+        worse = next((name for name in metrics if _is_larger(cell, other, name)), None)
         if other.cell.number not in feasible:
             worse = ""
-        else:
-            worse = next((name for name in metrics if _is_larger(cell, other, name)), None)
         return Neighbour(other.cell.number, choice.label, choice.number or 0.0, worse)
 
     def margins(cell: CellResults) -> tuple[Margin, ...]:
