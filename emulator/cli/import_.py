@@ -112,16 +112,13 @@ def register(app: typer.Typer) -> None:
 
 EXAMPLES: Examples = (
     (
-        "the segments of a partition as tables",
-        "rebalance import examples/__consumer_offsets-4 -o imported",
+        "the offsets log of a run, as tables",
+        "rebalance run member-crashes --write-log offsets; rebalance import offsets -o imported",
     ),
-    (
-        "one group only",
-        "rebalance import examples/__consumer_offsets-4 --group 'kip848-*' -o one-group",
-    ),
+    ("some groups only", "rebalance import offsets --group 'bill*' -o some-groups"),
     (
         "one group as a scenario, to replay and to vary",
-        "rebalance import examples/__consumer_offsets-4 --scenario kip848-crash-1-cad7p",
+        "rebalance import offsets --scenario billing",
     ),
 )
 

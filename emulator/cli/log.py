@@ -27,17 +27,17 @@ def register(app: typer.Typer) -> None:
 
 EXAMPLES: Examples = (
     (
-        "every record of a partition, as Kafka's dump tool names it",
-        "rebalance log examples/__consumer_offsets-4",
+        "the offsets log of a run: every record, as Kafka's dump tool names it",
+        "rebalance run member-crashes --write-log offsets; rebalance log offsets",
     ),
     (
         "the history of one group, record by record",
-        "rebalance log examples/__consumer_offsets-4 --group kip848-crash-1-cad7p --follow-state",
+        "rebalance log offsets --group billing --follow-state",
     ),
-    ("the groups at the end of the log", "rebalance log examples/__consumer_offsets-4 --table"),
+    ("the groups at the end of the log", "rebalance log offsets --table"),
     (
         "all commits as a table for pandas, DuckDB or Spark",
-        "rebalance log examples/__consumer_offsets-4 --columns commits.parquet",
+        "rebalance log offsets --columns commits.parquet",
     ),
 )
 

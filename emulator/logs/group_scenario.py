@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from glob import escape
@@ -57,12 +57,19 @@ def run_scenario(
 ) -> GroupScenario:
     """Return a group as a scenario; tables that are read for it are deleted afterwards."""
     if is_import(request.sources):
-        text = _scenario_text(Path(request.sources[0]), group, generation)
+        imported = Path(request.sources[0])
+        text = _scenario_text(imported, group, generation, lambda: groups_in(imported))
         return GroupScenario(group, text, complete=True)
     with TemporaryDirectory(prefix="rebalance-import-") as folder:
         only = replace(request, output=Path(folder) / "tables", groups=(escape(group),))
         done = run_import(only, with_findings=False, progress=progress)
-        return GroupScenario(group, _scenario_text(done.folder, group, generation), done.complete)
+
+        def all_groups() -> list[str]:
+            every = replace(request, output=Path(folder) / "all")
+            return groups_in(run_import(every, with_findings=False, progress=progress).folder)
+
+        text = _scenario_text(done.folder, group, generation, all_groups)
+        return GroupScenario(group, text, done.complete)
 
 
 def is_import(sources: Sequence[str]) -> bool:
@@ -76,11 +83,12 @@ def is_import(sources: Sequence[str]) -> bool:
     return isinstance(manifest, dict) and manifest.get("kind") == "import"
 
 
-def _scenario_text(folder: Path, group: str, generation: int | None) -> str:
-
+def _scenario_text(
+    folder: Path, group: str, generation: int | None, all_groups: Callable[[], list[str]]
+) -> str:
     found = explore_group(folder, group)
     if found is None:
-        reason = f"group {group}: no such group{_hint(group, groups_in(folder))}"
+        reason = f"group {group}: no such group{_hint(group, all_groups())}"
         raise RefusedError(printable(reason))
     try:
         return scenario_text(sketch(*found, generation))
@@ -90,7 +98,7 @@ def _scenario_text(folder: Path, group: str, generation: int | None) -> str:
 
 def _hint(group: str, known: list[str]) -> str:
     if not known:
-        return " in what was read; import the log into a folder to list its groups"
+        return "; what was read has no groups"
     near = get_close_matches(group, known, 3) or known[:5]
     more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
     return f"; there are {', '.join(near)}{more}"

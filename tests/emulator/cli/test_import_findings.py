@@ -108,8 +108,9 @@ def test_impossible_options_are_refused(imported, arguments, printed):
 
 
 def test_an_unknown_group_is_named(tmp_path):
-    """The group is not in these segments."""
+    """The group is not in these segments; the message lists those that are."""
     status, _, err = rebalance("import", STATIC, "--scenario", "nobody")
 
     assert 2 == status
-    assert "group nobody: no such group in what was read; import the log into a folder" in err
+    assert "group nobody: no such group; there are " in err
+    assert GROUP in err
