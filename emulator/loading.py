@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.errors import RefusedError
+from emulator.input_files import read_stream
 from emulator.ledger.entries import Cause
 from emulator.metrics.catalogue import unknown_metric
 from emulator.metrics.checks import is_expectable, split_name
@@ -109,7 +110,7 @@ def text_of_scenario(scenario: Scenario | str | Path) -> ScenarioText:
 def read_text(name: str) -> ScenarioText:
     """Read a scenario's text from a file, the catalogue, or (``-``) standard input."""
     if name == STDIN:
-        content = sys.stdin.buffer.read()
+        content = read_stream(sys.stdin.buffer, STDIN_IN_ERRORS)
         text = scenario_files.decoded(content, STDIN_IN_ERRORS)
         return ScenarioText(name, STDIN_IN_ERRORS, text, Path.cwd(), is_file=False)
     path = _path_of(name)

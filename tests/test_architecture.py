@@ -95,10 +95,12 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.processes": {"assignors"},
     "emulator.versions": set(),
     "emulator.output_files": set(),
+    "emulator.input_files": {"assignors"},
     "emulator.parquet_file": {"emulator.output_files"},
     "emulator.events": {"assignors", "protocols.facts", "protocols.values"}
     | {"emulator.parquet_file"},
-    "emulator.scenario": {"assignors", "protocols", "emulator.output_files", "emulator.versions"},
+    "emulator.scenario": {"assignors", "protocols", "emulator.input_files", "emulator.versions"}
+    | {"emulator.output_files"},
     "emulator.world": {"assignors", "protocols", "emulator.events", "emulator.scenario"},
     "emulator.ledger": {"assignors", "emulator.events"},
     "emulator.metrics": {"assignors", "emulator.events", "emulator.ledger"},
@@ -106,7 +108,12 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.report": MEASURED,
     "emulator.report.wording": set(),
     "emulator.playing": PLAYED | {"emulator.tables"},
-    "emulator.loading": {"emulator.ledger", "emulator.metrics", "emulator.scenario"},
+    "emulator.loading": {
+        "emulator.input_files",
+        "emulator.ledger",
+        "emulator.metrics",
+        "emulator.scenario",
+    },
     "emulator.tables": set(),
     "emulator.advice": ADVICE,
     "emulator.advising": ADVICE | {"emulator.advice", "emulator.subjects", "emulator.tables"},
@@ -123,7 +130,8 @@ ARROWS: Mapping[str, set[str]] = {
     | LIBRARY
     | FILES,
     "emulator.tracing": PLAYED | {"emulator.report", "emulator.run_files"},
-    "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
+    "emulator.conformance": PLAYED
+    | {"emulator.input_files", "emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.study.planning": PLAYED
     | {"emulator.comparison", "emulator.engines", "emulator.loading"}

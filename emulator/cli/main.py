@@ -24,7 +24,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emulator import __version__
-from emulator.cli.options import Examples, plugin_option, with_examples
+from emulator.cli.options import Examples, input_options, with_examples
 from emulator.cli.output import BAD_INPUT, DISK_FULL, flush, message_of, open_streams, say
 from emulator.errors import RefusedError
 
@@ -48,8 +48,8 @@ COMMANDS: Final = {
 MODULES: Final = {"import": "import_", "ledger": "explain", "init": "scenarios"}
 """The modules of commands whose module has another name."""
 
-WITH_PLUGINS: Final = ("run", "compare", "study", "explain", "ledger", "assign", "verify")
-"""The commands that may run code of the user: each has the option ``--plugin``."""
+READING_SCENARIOS: Final = ("run", "compare", "study", "explain", "ledger", "assign", "verify")
+"""The commands that read scenarios, captures or questions, and may run code of the user."""
 
 SIGNAL_STATUS = 128
 """Added to the number of the signal that ends the process, as shells do."""
@@ -81,8 +81,8 @@ class Commands(TyperGroup):
         one = typer.Typer(rich_markup_mode=None, add_completion=False)
         module.register(one)
         command = typer.main.get_group(one).commands[cmd_name]
-        if cmd_name in WITH_PLUGINS:
-            command.params.append(plugin_option())
+        if cmd_name in READING_SCENARIOS:
+            command.params.extend(input_options())
         return command
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:

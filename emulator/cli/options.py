@@ -89,7 +89,21 @@ def _allow_plugins(modules: list[str] | None) -> None:
         allow_plugins(*modules)
 
 
-def _with_plugins(
+def _limit_files(size: str | None) -> None:
+    from emulator.input_files import limit_files
+
+    if size is None:
+        limit_files(None)
+        return
+    from emulator.scenario.units import parse_size
+
+    try:
+        limit_files(parse_size(size))
+    except ValueError as error:
+        raise typer.BadParameter(f"{size!r}: {error}") from None
+
+
+def _declare(
     plugins: Annotated[
         list[str] | None,
         typer.Option(
@@ -101,16 +115,27 @@ def _with_plugins(
             "scenario file need no option; other code is not run.",
         ),
     ] = None,
+    max_file_size: Annotated[
+        str | None,
+        typer.Option(
+            "--max-file-size",
+            metavar="SIZE",
+            callback=_limit_files,
+            expose_value=False,
+            help="Read files of up to this size, as 100MiB; by default scenarios of 4 MiB and "
+            "unpacked files of captures of 64 MiB.",
+        ),
+    ] = None,
 ) -> None:
-    """Declare the option ``--plugin``, whose callback does all of its work."""
-    del plugins
+    """Declare options whose callbacks do all of their work."""
+    del plugins, max_file_size
 
 
-def plugin_option() -> Any:
-    """Return the option that allows a module of the user, for a command's parameters."""
+def input_options() -> list[Any]:
+    """Return the options of commands that read scenarios: what may be run, and read."""
     declaring = typer.Typer(add_completion=False)
-    declaring.command()(_with_plugins)
-    return typer.main.get_command(declaring).params[0]
+    declaring.command()(_declare)
+    return typer.main.get_command(declaring).params
 
 
 VERBATIM = "\b"

@@ -35,6 +35,7 @@ OPTIONS = {
     "folder": "-o",
     "format": "--format",
     "group": "--group",
+    "max_file_size": "--max-file-size",
     "jobs": "--jobs",
     "master": "--master",
     "offsets_retention": "--offsets-retention",

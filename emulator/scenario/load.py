@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from emulator.input_files import read_bytes
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.fault_checks import deploy_problems, fault_problems, timeline_problems
@@ -192,7 +193,7 @@ def _fault_places(text: str) -> dict[str, tuple[str, int]]:
 def text_of(name: str) -> str:
     """Return the text of a scenario file; raise ScenarioError if it cannot be read."""
     try:
-        content = Path(name).read_bytes()
+        content = read_bytes(name)
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise ScenarioError(name, [Problem("", reason)]) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.errors import EmulatorError
+from emulator.input_files import MOST_CAPTURED_BYTES, read_bytes, unpacked
 
 
 class CaptureError(EmulatorError):
@@ -139,24 +139,20 @@ def read_text(path: Path) -> str:
     """Return the text of a file, decompressed if gzip; raise CaptureError if that fails."""
     place = Place(path)
     try:
-        packed = path.read_bytes()
-        return (_unpacked(packed) if path.suffix == ".gz" else packed).decode()
+        content = read_bytes(path, MOST_CAPTURED_BYTES)
+        if path.suffix == ".gz":
+            content = unpacked(content, str(path), MOST_CAPTURED_BYTES)
+        return content.decode()
     except FileNotFoundError:
         raise place.error("the file is missing") from None
     except EOFError:
         raise place.error("the gzip file is cut off before its end") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
+    except zlib.error as error:
         raise place.error(f"not a valid gzip file ({error})") from None
     except UnicodeDecodeError as error:
         raise place.error(f"not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise place.error(f"cannot be read ({error.strerror})") from None
-
-
-def _unpacked(packed: bytes) -> bytes:
-    if not packed:
-        raise EOFError("an empty file has no gzip header")
-    return gzip.decompress(packed)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -24,6 +24,7 @@ MOST_INFLATED_BYTES: Final = 64 * 2**20
 """Default maximum decompressed size of a batch: sixty times Kafka's ``max.message.bytes``."""
 
 _GZIP_WINDOW: Final = 31
+_PIECE_BYTES: Final = 2**14
 _FIRST_OUTPUT_BYTES: Final = 2**16
 _OUTPUT_FULL: Final = "failed to write whole buffer"
 """Messages of cramjam when the output buffer is too small; any other message is bad input."""
@@ -75,20 +76,24 @@ def _gzip(data: bytes) -> bytes:
 
 
 def _gunzip(data: bytes, most_bytes: int) -> bytes:
-    inflated = b""
-    while True:
-        stream = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    inflated, at, stream = bytearray(), 0, zlib.decompressobj(wbits=_GZIP_WINDOW)
+    while at < len(data):
+        piece = data[at : at + _PIECE_BYTES]  # there may be very many short streams in the data
         try:
-            inflated += stream.decompress(data, most_bytes - len(inflated) + 1)
+            while piece and not stream.eof and len(inflated) <= most_bytes:
+                inflated += stream.decompress(piece, most_bytes - len(inflated) + 1)
+                piece = stream.unconsumed_tail
         except zlib.error as error:
             raise BadBatch(f"gzip: {error}") from None
         if len(inflated) > most_bytes:
             return _too_far("gzip", most_bytes)
-        if not stream.eof:
-            raise BadBatch("gzip: the data ends before its end mark")
-        if not stream.unused_data:
-            return inflated
-        data = stream.unused_data
+        at = min(at + _PIECE_BYTES, len(data))
+        if stream.eof and at - len(stream.unused_data) < len(data):
+            at -= len(stream.unused_data)
+            stream = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    if not stream.eof:
+        raise BadBatch("gzip: the data ends before its end mark")
+    return bytes(inflated)
 
 
 def _snappy(data: bytes) -> bytes:
@@ -101,15 +106,15 @@ def _snappy(data: bytes) -> bytes:
 
 def _unsnappy(data: bytes, most_bytes: int) -> bytes:
     blocks = _snappy_blocks(data) if data.startswith(_SNAPPY_MAGIC) else iter((data,))
-    inflated = b""
+    inflated = bytearray()
     try:
         for block in blocks:
             if len(inflated) + cramjam.snappy.decompress_raw_len(block) > most_bytes:
                 return _too_far("snappy", most_bytes)
-            inflated += bytes(cramjam.snappy.decompress_raw(block))
+            inflated += memoryview(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise BadBatch(f"snappy: {error}") from None
-    return inflated
+    return bytes(inflated)
 
 
 def _snappy_blocks(data: bytes) -> Iterator[bytes]:

@@ -15,6 +15,9 @@ from typing import Any, Final, NamedTuple
 
 from protocols.offsets_topic.segments.header import BadBatch
 
+MOST_RECORDS: Final = 1_000_000
+"""Read of one batch: Kafka's largest batches hold about a tenth, and a few bytes may claim more."""
+
 INT_BITS: Final = 32
 LONG_BITS: Final = 64
 
@@ -130,6 +133,7 @@ def decode_records(
 
     Raises :class:`BadBatch` with the number of the record that cannot be read.
     """
+    _refuse_too_many(count)
     records: list[LogRecord] = []
     try:
         end = _read_into(records, data, at, count, base_offset, base_timestamp)
@@ -144,6 +148,7 @@ def add_records(
     fields: RecordFields, data: bytes, at: int, count: int, base_offset: int, base_timestamp: int
 ) -> None:
     """Add the records of :func:`decode_records`; if it would raise, raise and add none."""
+    _refuse_too_many(count)
     start = len(fields.offsets)
     try:
         end = _add(fields, data, at, count, base_offset, base_timestamp)
@@ -154,6 +159,11 @@ def add_records(
     if end != len(data):
         fields.forget_from(start)
         raise BadBatch(f"{len(data) - end} bytes are left over after {count} records")
+
+
+def _refuse_too_many(count: int) -> None:
+    if count > MOST_RECORDS:
+        raise BadBatch(f"{count:,} records in one batch; at most {MOST_RECORDS:,} are read")
 
 
 def _bad_record(number: int, count: int, error: Exception) -> BadBatch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import time
 import tracemalloc
 
 import cramjam
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from protocols.offsets_topic.segments.compression import Compression, compress, decompress
 from protocols.offsets_topic.segments.header import BadBatch, InflatesTooFar
+from protocols.offsets_topic.segments.record import decode_records
 
 XERIAL = bytes.fromhex("82534e4150505900 00000001 00000001")
 PACKED = [codec for codec in Compression if codec]
@@ -139,3 +141,24 @@ def test_damaged_data_is_an_error_or_other_data(codec, data, more):
 def test_uncompressed_bytes_are_an_error_or_other_data(codec, data):
     """Any bytes at all."""
     assert_bounded_or_named(data, codec)
+
+
+@pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.GZIP])
+def test_very_many_empty_parts_cost_no_more_than_their_bytes(codec):
+    """What was read before them is not copied for each one."""
+    begin = compress(b"x" * 2**22, codec)
+    empty = b"\x00\x00\x00\x01\x00" if codec is Compression.SNAPPY else compress(b"", codec)
+    before = time.process_time()
+
+    assert 2**22 == len(decompress(begin + empty * 20_000, codec))
+    assert time.process_time() - before < 3
+
+
+def test_a_batch_of_very_many_records_is_refused():
+    """A few kilobytes of zstd may hold millions of the smallest records."""
+    smallest = b"\x0c\x00\x00\x00\x01\x01\x00"
+
+    with pytest.raises(
+        BadBatch, match="1,000,001 records in one batch; at most 1,000,000 are read"
+    ):
+        decode_records(smallest, 0, 1_000_001, 0, 0)

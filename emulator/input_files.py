@@ -1,0 +1,78 @@
+"""Read whole input files up to a size, so that none fills the memory.
+
+The limits are far above real files. ``--max-file-size``, or :func:`limit_files`, replaces them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from assignors.errors import EmulatorError
+
+MOST_TOML_BYTES: Final = 4 * 2**20
+"""Of a scenario, a study, and the files that a scenario names."""
+
+MOST_CAPTURED_BYTES: Final = 64 * 2**20
+"""Of a file of a captured run, unpacked."""
+
+_GZIP_WINDOW: Final = 31
+_PIECE_BYTES: Final = 2**16
+
+_given: int | None = None
+
+
+class FileTooLargeError(EmulatorError):
+    """An input file is larger than is read."""
+
+
+def limit_files(most_bytes: int | None) -> None:
+    """Read files of up to *most_bytes* in this process; None: the default of each kind of file."""
+    global _given  # noqa: PLW0603  one limit for the process
+    _given = most_bytes
+
+
+def read_bytes(path: str | Path, most_bytes: int = MOST_TOML_BYTES) -> bytes:
+    """Return the content of a file; raise FileTooLargeError if it is too large, and OSError."""
+    with Path(path).open("rb") as opened:
+        return read_stream(opened, str(path), most_bytes)
+
+
+def read_stream(opened: BinaryIO, name: str, most_bytes: int = MOST_TOML_BYTES) -> bytes:
+    """Return the rest of an open file; *name*: for the error if it is too large."""
+    most = most_bytes if _given is None else _given
+    content = opened.read(most + 1)
+    if len(content) > most:
+        raise _too_large(name, most, "")
+    return content
+
+
+def unpacked(packed: bytes, name: str, most_bytes: int) -> bytes:
+    """Return the content of a gzip file.
+
+    Raises FileTooLargeError as soon as it exceeds the limit, EOFError if the file ends too early,
+    and ``zlib.error`` if it is damaged.
+    """
+    most = most_bytes if _given is None else _given
+    content, at, stream = bytearray(), 0, zlib.decompressobj(wbits=_GZIP_WINDOW)
+    while at < len(packed):
+        if stream.eof:
+            stream = zlib.decompressobj(wbits=_GZIP_WINDOW)
+        piece = packed[at : at + _PIECE_BYTES]
+        at += len(piece)
+        while piece and not stream.eof:
+            content += stream.decompress(piece, most - len(content) + 1)
+            if len(content) > most:
+                raise _too_large(name, most, " unpacked")
+            piece = stream.unconsumed_tail
+        at -= len(stream.unused_data)
+    if not stream.eof:
+        raise EOFError("the gzip file ends before its end mark")
+    return bytes(content)
+
+
+def _too_large(name: str, most: int, how: str) -> FileTooLargeError:
+    return FileTooLargeError(
+        f"{name}: larger than {most:,} bytes{how}, the limit for such a file; `max_file_size` raises it"
+    )

@@ -1,0 +1,82 @@
+"""Files that are larger than real ones are refused before they fill the memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+
+import pytest
+
+from emulator.conformance.captured import reading
+from emulator.input_files import FileTooLargeError, limit_files, read_bytes, read_stream, unpacked
+from emulator.scenario.load import load
+
+from .cli.commands import rebalance
+
+
+@pytest.fixture(autouse=True)
+def default_limits():
+    """Forget the limit of a test."""
+    yield
+    limit_files(None)
+
+
+def test_a_file_that_is_too_large_is_refused_with_the_limit(tmp_path):
+    """And with the option that raises it."""
+    path = tmp_path / "large.toml"
+    path.write_text("#" * 1_001 + '\ntitle = "x"')
+    limit_files(1_000)
+
+    with pytest.raises(
+        FileTooLargeError, match=r"large\.toml: larger than 1,000 bytes, .*raises it"
+    ):
+        load(path)
+
+
+def test_a_stream_without_an_end_is_refused():
+    """No more of it is read than is needed to know."""
+
+    class Endless(io.RawIOBase):
+        def read(self, size=-1):
+            return b"#" * size
+
+    with pytest.raises(FileTooLargeError, match="the input: larger than 5 bytes"):
+        read_stream(Endless(), "the input", 5)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2**16 - 1, 2**16, 200_000])
+@pytest.mark.parametrize("streams", [1, 3])
+def test_gzip_files_are_unpacked_as_by_gzip(size, streams):
+    """Streams may follow each other; a limit that is just reached is none."""
+    text = bytes(number * number % 251 for number in range(size))
+    packed = gzip.compress(text) * streams
+
+    assert text * streams == unpacked(packed, "x", size * streams)
+    with pytest.raises(EOFError):
+        unpacked(packed[:-3], "x", size * streams)
+    with pytest.raises(zlib.error):
+        unpacked(b"no gzip at all", "x", 100)
+
+
+def test_a_capture_that_unpacks_to_very_much_is_refused_early(tmp_path, monkeypatch):
+    """A few kilobytes may become gigabytes; only the limit is ever unpacked."""
+    monkeypatch.setattr(reading, "MOST_CAPTURED_BYTES", 10_000)
+    path = tmp_path / "trace.jsonl.gz"
+    path.write_bytes(gzip.compress(bytes(5_000_000)))
+
+    with pytest.raises(FileTooLargeError, match="larger than 10,000 bytes unpacked"):
+        reading.read_text(path)
+
+
+def test_the_command_line_raises_the_limit(tmp_path):
+    """By the option that the message names."""
+    path = tmp_path / "quiet.toml"
+    path.write_bytes(rebalance("scenarios", "show", "quiet").out.encode() + b"#" * 3_000)
+    status, _, err = rebalance("run", path, "--max-file-size", "2000B")
+
+    assert status == 2
+    assert "--max-file-size raises it" in err
+    assert 0 == rebalance("run", path, "--max-file-size", "10KiB")[0]
+    assert read_bytes(path, 5_000)
+    assert 2 == rebalance("run", path, "--max-file-size", "much")[0]
