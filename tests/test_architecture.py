@@ -152,7 +152,7 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.engines", "emulator.logs.importing", "emulator.logs.group_scenario"}
     | {"emulator.logs.auditing", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
-    | {"emulator.assignment", "emulator.subjects"}
+    | {"emulator.assignment", "emulator.input_files", "emulator.subjects"}
     | WRITTEN
     | LIBRARY
     | PLAYED
