@@ -43,6 +43,7 @@ GROUP_SIDE = FLOOR | OFFSETS_TOPIC | {"protocols.groups"}
 
 MEASURED = {"assignors", *(f"emulator.{x}" for x in ("events", "ledger", "metrics", "verdicts"))}
 PLAYED = MEASURED | {"protocols", "emulator.scenario", "emulator.world", "emulator.playing"}
+PLAYED |= {"emulator.input_files"}
 LIBRARY = {f"emulator.{x}" for x in ("advice", "advising", "comparison", "explanation")}
 LIBRARY |= {"emulator.loading", "emulator.modes", "emulator.sweeps"}
 ADVICE = PLAYED | {f"emulator.{x}" for x in ("loading", "processes", "report", "sweeps")}
@@ -93,14 +94,12 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.consumer.kip848": FLOOR | {"protocols.consumer"},
     "emulator.errors": {"assignors"},
     "emulator.processes": {"assignors"},
-    "emulator.versions": set(),
-    "emulator.output_files": set(),
+    **dict.fromkeys(("emulator.versions", "emulator.output_files", "emulator.tables"), set()),
     "emulator.input_files": {"assignors"},
     "emulator.parquet_file": {"emulator.output_files"},
     "emulator.events": {"assignors", "protocols.facts", "protocols.values"}
     | {"emulator.parquet_file"},
-    "emulator.scenario": {"assignors", "protocols", "emulator.input_files", "emulator.versions"}
-    | {"emulator.output_files"},
+    "emulator.scenario": FILES | {"assignors", "protocols", "emulator.input_files"},
     "emulator.world": {"assignors", "protocols", "emulator.events", "emulator.scenario"},
     "emulator.ledger": {"assignors", "emulator.events"},
     "emulator.metrics": {"assignors", "emulator.events", "emulator.ledger"},
@@ -108,13 +107,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.report": MEASURED,
     "emulator.report.wording": set(),
     "emulator.playing": PLAYED | {"emulator.tables"},
-    "emulator.loading": {
-        "emulator.input_files",
-        "emulator.ledger",
-        "emulator.metrics",
-        "emulator.scenario",
-    },
-    "emulator.tables": set(),
+    "emulator.loading": {f"emulator.{x}" for x in ("input_files", "ledger", "metrics", "scenario")},
     "emulator.advice": ADVICE,
     "emulator.advising": ADVICE | {"emulator.advice", "emulator.subjects", "emulator.tables"},
     "emulator.assignment": {"assignors"},
@@ -130,8 +123,7 @@ ARROWS: Mapping[str, set[str]] = {
     | LIBRARY
     | FILES,
     "emulator.tracing": PLAYED | {"emulator.report", "emulator.run_files"},
-    "emulator.conformance": PLAYED
-    | {"emulator.input_files", "emulator.processes", "emulator.report", "emulator.tables"},
+    "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.study.planning": PLAYED
     | {"emulator.comparison", "emulator.engines", "emulator.loading"}
@@ -152,7 +144,7 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.engines", "emulator.logs.importing", "emulator.logs.group_scenario"}
     | {"emulator.logs.auditing", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
-    | {"emulator.assignment", "emulator.input_files", "emulator.subjects"}
+    | {"emulator.assignment", "emulator.subjects"}
     | WRITTEN
     | LIBRARY
     | PLAYED
