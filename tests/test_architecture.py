@@ -94,7 +94,7 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.consumer.kip848": FLOOR | {"protocols.consumer"},
     "emulator.errors": {"assignors"},
     "emulator.processes": {"assignors"},
-    **dict.fromkeys(("emulator.versions", "emulator.output_files", "emulator.tables"), set()),
+    **{f"emulator.{x}": set() for x in ("versions", "output_files", "tables")},
     "emulator.input_files": {"assignors"},
     "emulator.parquet_file": {"emulator.output_files"},
     "emulator.events": {"assignors", "protocols.facts", "protocols.values"}
