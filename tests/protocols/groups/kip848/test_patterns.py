@@ -7,9 +7,10 @@ import pytest
 from protocols.groups.kip848.patterns import matching
 from protocols.groups.kip848.soft import LookUp
 from protocols.groups.topics import TopicsImage
+from protocols.messages import LeaveGroupRequest, LeavingMember
 from protocols.messages.errors import ErrorCode
 
-from .driver import ConsumerGroupDriver, topic
+from .driver import GROUP, ConsumerGroupDriver, topic
 
 
 def by_pattern(it: ConsumerGroupDriver, member_id: str, pattern: str) -> None:
@@ -89,6 +90,55 @@ def test_the_pattern_of_the_last_member_to_leave_is_forgotten():
     assert it.group.patterns
 
     assert ["8x", "7x", "5x", "16x", "3", "6"] == it.wrote(lambda: it.leave("B"))
+
+
+@pytest.mark.parametrize("departure", ["leaves", "expires", "is removed"])
+def test_the_pattern_of_a_member_that_is_gone_is_forgotten(departure):
+    """However it goes, while a member without a pattern stays."""
+    it = looked_up("A")
+    it.join("B")
+    if departure == "leaves":
+        it.leave("A")
+    elif departure == "expires":
+        for _ in range(9):
+            it.advance(5_000)
+            it.beat("B")
+    else:
+        it.send(LeaveGroupRequest(group_id=GROUP, members=(LeavingMember("A"),)))
+
+    assert ["B"] == list(it.group.members)
+    assert {} == dict(it.group.patterns)
+
+
+def test_a_pattern_that_changes_during_its_lookup_is_looked_up_afterwards():
+    """The result of the first is dropped, as nobody uses it."""
+    it = ConsumerGroupDriver(topic(), topic("u", 2))
+    by_pattern(it, "A", "t")
+    it.beat("A", subscribed_topic_regex="u")
+    it.advance(0)
+    assert "t" not in it.group.patterns
+    it.advance(20_000)
+    it.beat("A")
+    it.advance(0)
+
+    assert ("u",) == it.group.patterns["u"].topics
+    assert {"u": {0, 1}} == it.beat("A").assignment
+
+
+def test_a_static_member_may_return_with_another_pattern():
+    """Its topics are those of the new pattern once that is looked up."""
+    it = ConsumerGroupDriver(topic(), topic("u", 2))
+    it.join("A", subscribed_topic_names=None, subscribed_topic_regex="t", instance="i")
+    it.advance(0)
+    it.beat("A", instance="i")
+    it.beat("A", -2, instance="i")
+    it.join("A2", subscribed_topic_names=None, subscribed_topic_regex="u", instance="i")
+    it.advance(20_000)
+    it.beat("A2", instance="i")
+    it.advance(0)
+
+    assert ["u"] == list(it.group.patterns)
+    assert {"u": {0, 1}} == it.beat("A2", instance="i").assignment
 
 
 def test_a_new_topic_is_found_by_a_heartbeat_ten_seconds_after_the_last_look_up():

@@ -87,6 +87,28 @@ def test_a_member_that_returns_with_other_topics_raises_the_epoch():
     assert (4, 4) == it.epochs
 
 
+def test_a_new_instance_raises_the_epoch():
+    """It is a member like any other."""
+    it = pair()
+    it.join("C", instance="i3")
+
+    assert (4, 4) == it.epochs
+    assert "C" == it.group.static_members["i3"]
+
+
+def test_a_member_that_returns_with_another_assignor_raises_the_epoch_if_that_one_wins():
+    """The target is computed in the same heartbeat."""
+    it = pair()
+    away(it)
+    it.join("A2", instance="i1", server_assignor="uniform")
+    assert (3, 3) == it.epochs
+    it.beat("A2", -2, instance="i1")
+
+    it.join("A3", instance="i1", server_assignor="range")
+
+    assert (4, 4) == it.epochs
+
+
 def test_commits_of_one_that_returned_are_good_from_any_epoch():
     """Its partitions from before have the epoch 0."""
     it = pair()

@@ -62,6 +62,14 @@ class Migration(ConsumerGroupDriver):
         assert ErrorCode.MEMBER_ID_REQUIRED == self.join_classic(client, *numbers, **more).error
         return self.join_classic(client, *numbers, **more)
 
+    def enter_static(self, client: str, instance: str) -> None:
+        """Make a stable classic group of one static member, which owns all four partitions."""
+        self.join_classic(client, group_instance_id=instance)
+        self.advance(0)
+        self.ids[client] = self.classic.leader_id
+        self.sync(client, self.classic.generation, {client: range(4)}, group_instance_id=instance)
+        assert State.STABLE is self.classic.state
+
     def sync(self, client: str, generation: int, given: Any = None, **more: Any) -> Call:
         assignments = tuple((self.ids[name], some(*each)) for name, each in (given or {}).items())
         more = {"protocol_name": "cooperative-sticky", **more}

@@ -9,7 +9,7 @@ from protocols.groups.classic.states import State
 from protocols.messages import HeartbeatRequest, LeaveGroupRequest, LeavingMember
 from protocols.messages.errors import ErrorCode
 
-from .driver import AGAIN, GROUP, mixed, some
+from .driver import AGAIN, GROUP, consumers, mixed, some
 
 
 def test_the_last_consumer_member_leaves_a_classic_group():
@@ -52,6 +52,19 @@ def test_the_last_consumer_member_falls_silent():
 
     assert it.is_classic
     assert [Departure.EXPIRED] == [fact.why for fact in it.emitted(MemberRemoved)]
+
+
+def test_the_last_consumer_member_does_not_revoke_in_time():
+    """Its rebalance timeout converts the group as its session would."""
+    it = consumers()
+    it.beat("C", rebalance_timeout_ms=5_000)
+    it.enter("x")
+    it.beat("C")
+    assert it.revoking("C")
+    it.advance(5_000)
+
+    assert it.is_classic
+    assert [Departure.DID_NOT_REVOKE] == [fact.why for fact in it.emitted(MemberRemoved)]
 
 
 def test_the_last_consumer_member_is_removed_by_an_administrator():

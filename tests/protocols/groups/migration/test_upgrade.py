@@ -13,7 +13,7 @@ from protocols.messages import LeaveGroupRequest, LeavingMember
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataValue, encode_assignment
 
-from .driver import AGAIN, GROUP, Migration, some
+from .driver import AGAIN, GROUP, Migration, consumers, some
 
 
 def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
@@ -187,3 +187,29 @@ def test_metadata_that_cannot_be_kept_forbid_the_upgrade(changed):
 
     assert ErrorCode.GROUP_ID_NOT_FOUND == it.join("C").error
     assert (True, before) == (it.is_classic, len(it.log))
+
+
+def test_a_static_classic_member_changes_its_protocol_and_converts_its_group():
+    """The heartbeat with its instance id replaces it in the new consumer group, without a rebalance."""
+    it = Migration()
+    it.enter_static("x", "i")
+
+    answer = it.join("A", instance="i")
+
+    assert not it.is_classic
+    assert (ErrorCode.NONE, {"i": "A"}) == (answer.error, dict(it.group.static_members))
+    assert ["A"] == list(it.group.members)
+    assert {"t": {0, 1, 2, 3}} == answer.assignment
+
+
+def test_a_static_classic_member_of_a_consumer_group_changes_its_protocol():
+    """Its partitions and the group epoch stay."""
+    it = consumers()
+    it.join_classic("x", group_instance_id="i")
+    epoch = it.group.epoch
+
+    answer = it.join("A", instance="i")
+
+    assert (ErrorCode.NONE, epoch) == (answer.error, it.group.epoch)
+    assert {"i": "A"} == dict(it.group.static_members)
+    assert 0 == it.group.classic_members
