@@ -157,6 +157,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         clients=tuple(dict.fromkeys(client_of(group, member) for member in group.members)),
         stores=profile.stores,
         work_us=max(work.values()),
+        listener_us=mean_us(group.listener),
         work_by_member=work,
         arrival_per_s=0.0 if load is None else load.arrival,
         capacity_per_s=0.0 if load is None else load.capacity,

@@ -85,6 +85,9 @@ class GroupFacts:
     work_us: float = 0.0
     """The mean work on a record, of the member with the most."""
 
+    listener_us: float = 0.0
+    """The mean duration of a call of the rebalance listener."""
+
     work_by_member: Mapping[str, float] = field(default_factory=dict)
     """The mean work of each member on a record, in microseconds."""
 

@@ -55,10 +55,13 @@ def batch(group: GroupFacts) -> str:
     """Return how long a full batch takes, with the numbers that it follows from."""
     records = int(group.value("max.poll.records"))
     each_s = group.work_us / 1_000_000
-    return (
+    text = (
         f"A full batch of {records} records of {duration(each_s)} each takes "
         f"{duration(records * each_s)} on average"
     )
+    if group.listener_us:
+        text += f", a call of the rebalance listener {duration(group.listener_us / 1_000_000)}"
+    return text
 
 
 # -- members that drop out -----------------------------------------------------------------------
@@ -126,6 +129,12 @@ def _session_expired(group: GroupFacts) -> Iterator[Given]:
 
 # -- members that died ---------------------------------------------------------------------------
 
+LISTENER_CATCHES = Given(
+    "catch-in-listener",
+    "Catch exceptions inside the rebalance listener: poll() throws them, the process ends if it does "
+    "not catch them there, and the partitions of the call have no owner that reads them.",
+)
+
 BY_REASON: Mapping[str, Given] = {
     "INSTANCE_ID": Given(
         "own-instance-id",
@@ -145,10 +154,7 @@ BY_REASON: Mapping[str, Given] = {
         "earliest or latest, or commit offsets before the start (kafka-consumer-groups "
         "--reset-offsets).",
     ),
-    "onPartitions": Given(
-        "catch-in-listener",
-        "Catch exceptions inside the rebalance listener: poll() throws them, and the process ends.",
-    ),
+    "listener threw": LISTENER_CATCHES,
     "GROUP_MAX_SIZE_REACHED": Given(
         "group-max-size",
         "The group is full: raise group.max.size (group.consumer.max.size), or start fewer members.",
@@ -217,6 +223,29 @@ def _overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> It
         )
 
 
+def _listener_threw(_verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield LISTENER_CATCHES
+
+
+def _removed_in_close(
+    _verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]
+) -> Iterator[Given]:
+    yield Given(
+        "close-within-session",
+        f"Keep close() shorter than {now(group, 'session.timeout.ms')}, or raise that: while the "
+        f"listener runs in close() the client sends no heartbeats. A call of the listener takes "
+        f"{duration(group.listener_us / 1_000_000)} on average: flush and commit before close().",
+    )
+
+
+def _shared_group(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield Given(
+        "separate-groups",
+        f"Give each application its own group.id instead of {group.id}: a member that joins, leaves or "
+        f"fails then rebalances only the members that read the same topics.",
+    )
+
+
 ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.MEMBER_LOOP: _loop,
     VerdictId.MEMBERS_DIED: _died,
@@ -224,6 +253,9 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.LONG_DOWNTIME: _long_downtime,
     VerdictId.FOUND_LATE: _found_late,
     VerdictId.OVERLOAD: _overload,
+    VerdictId.LISTENER_THREW: _listener_threw,
+    VerdictId.REMOVED_IN_CLOSE: _removed_in_close,
+    VerdictId.SHARED_GROUP: _shared_group,
 }
 
 _BY_REASON = {
@@ -271,6 +303,18 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "New partitions and topics are found by the next metadata refresh, after at most "
             "metadata.max.age.ms."
         ),
+    },
+    VerdictId.LISTENER_THREW: {
+        "catch-in-listener": "Catch exceptions inside the rebalance listener.",
+    },
+    VerdictId.REMOVED_IN_CLOSE: {
+        "close-within-session": (
+            "Keep close() shorter than session.timeout.ms: while the listener runs in close() the client "
+            "sends no heartbeats."
+        ),
+    },
+    VerdictId.SHARED_GROUP: {
+        "separate-groups": "Give each application its own group.id.",
     },
     VerdictId.OVERLOAD: {
         "more-members": "Run more members, or make the work on a record shorter.",

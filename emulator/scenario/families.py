@@ -36,19 +36,20 @@ SUBJECTS: Mapping[Family, str] = {
 
 _NAMES: Mapping[Family, str] = {
     Family.MEMBERS: """
-        g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused kip848-join-answer-lost
+        g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused
+        k4-threads-share-an-id kip848-join-answer-lost
         kip848-member-crashes q2-members-start-one-by-one
         kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
         m1-session-timeout member-crashes member-joins
     """,
     Family.DEPLOYS: """
-        a1-deploy-goes-back b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
+        a1-deploy-goes-back a5-two-applications-one-group b4-close-beyond-session b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
         kip848-close-in-mid-batch kip848-close-options member-closes published-eager-deploy
         published-leave-on-close rolling-restart-cooperative rolling-restart-eager
         rolling-restart-kip848 rolling-restart-static
     """,
     Family.PROCESSING: """
-        batch-discarded c1-slow-record-loop kip848-poll-timer kip848-poll-without-event
+        a3-drain-beyond-interval batch-discarded c1-slow-record-loop c5-hard-messages kip848-poll-timer kip848-poll-without-event
         n1-one-member-stalls-all published-slowest-poll record-skipped
     """,
     Family.COMMITS: """
@@ -58,6 +59,7 @@ _NAMES: Mapping[Family, str] = {
         kip848-commit-in-rebalance off-by-one
     """,
     Family.REBALANCES: """
+        l4-assign-listener-throws m3-set-up-beyond-interval n3-new-members-time-out p6-one-bounce
         eager-repeats-kept kip848-assign-listener-throws kip848-revoke-listener-throws
         kip848-slow-handover r3-many-small-topics
     """,
@@ -67,6 +69,7 @@ _NAMES: Mapping[Family, str] = {
         retention-overtakes
     """,
     Family.TOPICS: """
+        o5-topic-created-in-rebalance
         expansion-by-duration kip848-pattern-by-broker kip848-topics-change o1-expansion-with-latest
         o4-new-topic-many-rebalances partitions-added published-expansion-latest
         published-partitions-added topic-matches-pattern

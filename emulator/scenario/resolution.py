@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple, Self
 
 from emulator.scenario.model import (
@@ -317,6 +318,9 @@ class Load:
     fastest: float
     """Of the fastest member."""
 
+    disjoint: tuple[str, str] | tuple[()] = ()
+    """The topics of two members that have none in common; empty: there are no such members."""
+
     @property
     def is_overload(self) -> bool:
         """Whether more arrives than the members, or the owner of one partition, can process."""
@@ -344,7 +348,18 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
                 hottest=hottest,
                 hottest_arrival=rates[hottest],
                 fastest=max(speeds),
+                disjoint=_disjoint(group),
             )
+
+
+def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:
+    """Return the first two subscriptions of a group, by name, that have no topic in common."""
+    topics = dict.fromkeys(subscription_of(group, member)[0] for member in group.members)
+    pairs = (
+        pair for pair in combinations(filter(None, topics), 2) if set(pair[0]).isdisjoint(pair[1])
+    )
+    first = next(pairs, None)
+    return () if first is None else (", ".join(first[0]), ", ".join(first[1]))
 
 
 def _rates(topic: Topic) -> list[float]:

@@ -27,6 +27,9 @@ LEFT_BY_ITSELF = (
 
 POLL_TOO_LATE = "no poll() in time"
 
+CLOSES = frozenset({"close", "restart"})
+"""The verbs that close a member."""
+
 POISON = "poison"
 """The verb of a record that takes long or fails, which has no end."""
 
@@ -53,8 +56,8 @@ class Failure(NamedTuple):
     reason: str
 
 
-class Loop(NamedTuple):
-    """A consumer that left its group or was removed from it while its process ran."""
+class Repeated(NamedTuple):
+    """A consumer, what happened to it, and how often."""
 
     consumer: str
     reason: str
@@ -91,8 +94,14 @@ class GroupEnd:
     failures: tuple[Failure, ...] = ()
     """Processes that ended with an error, in order."""
 
-    loops: tuple[Loop, ...] = ()
-    """By number, the most frequent first."""
+    loops: tuple[Repeated, ...] = ()
+    """Consumers that left the group or were removed while they ran, the most frequent first."""
+
+    removed_in_close: tuple[Failure, ...] = ()
+    """Consumers that the coordinator removed after a timeout while they closed."""
+
+    thrown: tuple[Repeated, ...] = ()
+    """Calls of rebalance listeners that threw: ``assigned``, ``revoked`` or ``lost``."""
 
     stuck: tuple[Stuck, ...] = ()
     waiting: int = 0
@@ -143,15 +152,12 @@ class GroupFacts:
     loops: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Times by consumer and reason."""
 
+    removed_in_close: list[Failure] = field(default_factory=list)
+    thrown: Counter[tuple[str, str]] = field(default_factory=Counter)
     starts: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """The offset at which the last owner started, and how many in a row started there."""
 
     sampled: ev.LagSampled | None = None
-
-    def begin_rebalance(self, at_us: int) -> None:
-        """Note the start of a rebalance, unless one is running."""
-        if self.rebalancing_since_us is None:
-            self.rebalancing_since_us = at_us
 
     def keep(self, consumers: Iterable[str]) -> None:
         """Keep the newest member of each of *consumers*, and no other."""
@@ -194,6 +200,7 @@ class FactsMeter:
         self._missed: list[Missed] = []
         self._lasting: dict[str, Lasting] = {}
         self._paused: set[str] = set()
+        self._closing: set[str] = set()
         self._slow_records: dict[str, None] = {}
         self._created_us: dict[str, int] = {}
         """Topic: when it was created or got partitions after the start of the run."""
@@ -219,6 +226,7 @@ class FactsMeter:
             ev.ConsumerPaused: self._on_paused,
             ev.ConsumerResumed: self._on_resumed,
             ev.ClientDropped: self._on_dropped,
+            ev.ListenerThrew: self._on_threw,
             ev.EpochOpened: self._on_opened,
             ev.LagSampled: self._on_sampled,
             ev.TopicCreated: self._on_created,
@@ -258,7 +266,9 @@ class FactsMeter:
             consumers=len(group.consumers),
             running=sum(process.consumer in group.consumers for process in self._running),
             failures=tuple(group.failures),
-            loops=tuple(Loop(*key, times) for key, times in group.loops.most_common()),
+            removed_in_close=tuple(group.removed_in_close),
+            thrown=tuple(Repeated(*key, times) for key, times in group.thrown.items()),
+            loops=tuple(Repeated(*key, times) for key, times in group.loops.most_common()),
             stuck=tuple(group.stuck()),
             waiting=group.waiting(self._log_ends),
         )
@@ -270,6 +280,8 @@ class FactsMeter:
 
     def _on_fault_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
         """Note a fault that ends; the steps of a rolling restart have a cause."""
+        if what.verb in CLOSES:
+            self._closing.add(what.target)
         if what.verb == POISON:
             self._slow_records.setdefault(what.target.partition(" at ")[0])
         elif event.cause is None:
@@ -287,10 +299,12 @@ class FactsMeter:
         self._incarnations[what.consumer] = what.incarnation
         self._running.add(Process(what.consumer, what.incarnation))
         self._paused.discard(what.consumer)
+        self._closing.discard(what.consumer)
         self._group(what.group).consumers.add(what.consumer)
 
     def _on_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
         self._running.discard(self._process(what.consumer))
+        self._closing.discard(what.consumer)
         if what.how == ev.End.FAILED:
             self._group(what.group).failures.append(Failure(what.consumer, what.reason))
 
@@ -313,8 +327,15 @@ class FactsMeter:
         group = self._group(what.group)
         process = group.members.pop(what.member_id, None)
         living = process in self._running and what.consumer not in self._paused
-        if what.why in EVICTIONS and living:
+        if what.why not in EVICTIONS or not living:
+            return
+        if what.consumer in self._closing:
+            group.removed_in_close.append(Failure(what.consumer, what.why))
+        else:
             group.loops[what.consumer, what.why] += 1
+
+    def _on_threw(self, _: ev.Event, what: ev.ListenerThrew) -> None:
+        self._group(what.group).thrown[what.consumer, what.call] += 1
 
     def _on_dropped(self, _: ev.Event, what: ev.ClientDropped) -> None:
         if what.reason in LEFT_BY_ITSELF:
@@ -342,7 +363,9 @@ class FactsMeter:
     def _on_rebalance(
         self, event: ev.Event, what: ev.RebalanceStarted | ev.GroupEpochRaised
     ) -> None:
-        self._group(what.group).begin_rebalance(event.at_us)
+        group = self._group(what.group)
+        if group.rebalancing_since_us is None:
+            group.rebalancing_since_us = event.at_us
 
     def _on_joined(self, _: ev.Event, what: ev.JoinPhaseEnded) -> None:
         """Begin a classic generation with the members of the event."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from emulator.ledger.entries import Ledger
 from emulator.metrics.metrics import Metrics
-from emulator.report.wording import counted, duration, figure
+from emulator.report.wording import counted, duration, figure, joined
 from emulator.scenario.resolution import Load
 from emulator.verdicts.facts import Facts
 from emulator.verdicts.verdict import (
@@ -308,6 +308,58 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
         )
 
 
+def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
+    for group in evidence.facts.groups:
+        if group.thrown:
+            times = sum(each.times for each in group.thrown)
+            members = sorted({each.consumer for each in group.thrown})
+            calls = list(
+                dict.fromkeys(f"onPartitions{each.reason.title()}()" for each in group.thrown)
+            )
+            yield Verdict(
+                id=VerdictId.LISTENER_THREW,
+                sentence=(
+                    f"{joined(calls)} threw {counted(times, 'time')} in {named(members)}; the longest "
+                    f"downtime of a partition was {duration(evidence.metrics['downtime_max_s'])}"
+                ),
+                numbers={"times": times, "members": len(members)},
+                group=group.group,
+                problem=True,
+            )
+
+
+def _removed_in_close(evidence: Evidence) -> Iterator[Verdict]:
+    for group in evidence.facts.groups:
+        if group.removed_in_close:
+            members = list(dict.fromkeys(each.consumer for each in group.removed_in_close))
+            reasons = list(dict.fromkeys(each.reason for each in group.removed_in_close))
+            yield Verdict(
+                id=VerdictId.REMOVED_IN_CLOSE,
+                sentence=f"{named(members)} closed for so long that {group.group} removed it first: "
+                f"{joined(reasons)}",
+                numbers={"members": len(members)},
+                group=group.group,
+                problem=True,
+            )
+
+
+def _shared_group(evidence: Evidence) -> Iterator[Verdict]:
+    rebalances = evidence.metrics["rebalances"]
+    for load in evidence.loads:
+        if load.disjoint and rebalances:
+            first, second = load.disjoint
+            yield Verdict(
+                id=VerdictId.SHARED_GROUP,
+                sentence=(
+                    f"members of {load.group} subscribe to different topics ({first} and {second}): "
+                    f"each of the {counted(int(rebalances), 'rebalance')} affected all of them"
+                ),
+                numbers={"rebalances": rebalances},
+                group=load.group,
+                problem=True,
+            )
+
+
 RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _nothing_processed,
     _dead,
@@ -316,6 +368,9 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _long_downtime,
     _found_late,
     _overload,
+    _listener_threw,
+    _removed_in_close,
+    _shared_group,
     _missed,
     _lasting,
     _without_owner,

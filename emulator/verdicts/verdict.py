@@ -35,6 +35,9 @@ class VerdictId(enum.StrEnum):
     LONG_DOWNTIME = "long-downtime"
     FOUND_LATE = "found-late"
     OVERLOAD = "overload"
+    LISTENER_THREW = "listener-threw"
+    REMOVED_IN_CLOSE = "removed-in-close"
+    SHARED_GROUP = "shared-group"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,13 @@ from emulator.scenario.load import load_with
 
 SHOWS = {
     "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},
+    "a3-drain-beyond-interval": set(),
+    "a5-two-applications-one-group": {Cause.CRASHED},
+    "b4-close-beyond-session": set(),
     "b2-stop-without-leaving": {Cause.CRASHED},
     "batch-discarded": {Cause.DISCARDED},
     "c1-slow-record-loop": {Cause.TWO_OWNERS},
+    "c5-hard-messages": {Cause.TWO_OWNERS},
     "client-aiokafka-getmany": {Cause.COMMITTED_AHEAD},
     "client-aiokafka-getone": {Cause.COMMITTED_AHEAD},
     "client-franz-go": {Cause.CRASHED},
@@ -60,7 +64,13 @@ SHOWS = {
     "i4-commit-without-epoch": {Cause.OUT_OF_RANGE},
     "i5-offset-beyond-the-end": {Cause.OUT_OF_RANGE},
     "k1-instance-id-reused": {Cause.TWO_OWNERS},
+    "k4-threads-share-an-id": set(),
+    "l4-assign-listener-throws": {Cause.CRASHED},
     "leader-acknowledges-alone": set(),
+    "m3-set-up-beyond-interval": set(),
+    "n3-new-members-time-out": set(),
+    "o5-topic-created-in-rebalance": set(),
+    "p6-one-bounce": set(),
     "kip848-assign-listener-throws": set(),
     "kip848-close-in-mid-batch": {Cause.COMMITTED_AHEAD},
     "kip848-close-options": set(),
@@ -118,7 +128,12 @@ SHOWS = {
 UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 """Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
 
-ENDLESS = {"one slow record, again and again"}
+ENDLESS = {
+    "one slow record, again and again",
+    "hard messages exceed the poll interval",
+    "the set-up of partitions is longer than the poll interval",
+    "work in the revocation is longer than the poll interval",
+}
 """Titles of scenarios about a loop without an end: no run lasts until nothing more happens."""
 
 MOST_RECORDS = 45_000
@@ -134,6 +149,7 @@ def played(name: str, seed: int = 0, *changes: str) -> Run:
 
 SLOW = {
     "batch-discarded",
+    "c5-hard-messages",
     "commit-answer-lost",
     "i1-idle-beyond-retention",
     "i2-weekend-down",

@@ -1,0 +1,129 @@
+"""Incidents: the verdict that is said first, its advice, and what the advice changes when applied."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.loading import load_named
+from emulator.report.verdict_advice import verdict_hints
+from emulator.scenario import catalogue
+from emulator.subjects import subject_of
+from emulator.verdicts.verdict import VerdictId
+
+SETTINGS = "group[billing].settings"
+BOUNCE = "fault[rolling_restart-1]"
+INTERVAL = f"{SETTINGS}[max.poll.interval.ms]"
+
+INCIDENTS = [
+    (
+        "a3-drain-beyond-interval",
+        (VerdictId.MEMBER_LOOP, "a call of the rebalance listener 6.5 s", "rebalance-timeout"),
+        [f"{INTERVAL}=30s"],
+        ("drop_outs", 0),
+    ),
+    (
+        "b4-close-beyond-session",
+        (VerdictId.REMOVED_IN_CLOSE, "session.timeout.ms (now 10000)", "close-within-session"),
+        [f"{SETTINGS}[session.timeout.ms]=45s"],
+        ("evictions", 0),
+    ),
+    (
+        "c5-hard-messages",
+        (VerdictId.MEMBER_LOOP, "max.poll.interval.ms (now 20000)", "poll-in-time"),
+        [f"{INTERVAL}=2min"],
+        ("drop_outs", 0),
+    ),
+    (
+        "k4-threads-share-an-id",
+        (VerdictId.MEMBERS_DIED, "its own group.instance.id", "own-instance-id"),
+        ["group[billing].static=true"],
+        ("member_hours", 0.1),
+    ),
+    (
+        "m3-set-up-beyond-interval",
+        (VerdictId.NOTHING_PROCESSED, "a call of the rebalance listener 40 s", "poll-in-time"),
+        [f"{INTERVAL}=2min", "group[billing].settings[session.timeout.ms]=45s"],
+        ("drop_outs", 0),
+    ),
+    (
+        "n3-new-members-time-out",
+        (VerdictId.LONG_DOWNTIME, "A smaller interval bounds the wait", "cooperative"),
+        [f"{INTERVAL}=1min"],
+        ("downtime_max_s", 60),
+    ),
+    (
+        "o5-topic-created-in-rebalance",
+        (VerdictId.FOUND_LATE, "metadata.max.age.ms (now 300000)", "smaller-metadata-age"),
+        [f"{SETTINGS}[metadata.max.age.ms]=10s"],
+        ("downtime_max_s", 20),
+    ),
+    (
+        "p6-one-bounce",
+        (VerdictId.MEMBERS_DIED, "in two rolling restarts", "assignor-in-two-steps"),
+        [f"{BOUNCE}.settings[partition.assignment.strategy]=cooperative-sticky,range"],
+        ("member_hours", 0.14),
+    ),
+]
+
+
+SLOW = {"c5-hard-messages", "n3-new-members-time-out", "o5-topic-created-in-rebalance"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "advice", "after"),
+    [pytest.param(*one, marks=[pytest.mark.long] * (one[0] in SLOW)) for one in INCIDENTS],
+)
+def test_the_advice_for_an_incident_is_confirmed(name, said, advice, after):
+    """The verdict is among the problems, its hint names the setting, and applied it removes both."""
+    verdict, words, hint = said
+    metric, bound = after
+    loaded = load_named(name)
+    before = emulator.run(loaded.scenario, keep_events=False)
+    hints = {each.id: each.text for each in verdict_hints(subject_of(loaded), before.verdicts)}
+    changed = emulator.run(load_named(name, advice).scenario, keep_events=False)
+
+    assert verdict in {each.id for each in before.verdicts if each.problem}
+    assert words in hints[hint]
+    assert verdict not in {each.id for each in changed.verdicts}
+    if metric == "member_hours":
+        assert changed.metrics[metric] >= bound > before.metrics[metric]
+    else:
+        assert changed.metrics[metric] <= bound < before.metrics[metric]
+
+
+def verdict_of(text: str, which: VerdictId):
+    run = emulator.run(emulator.loads(text), keep_events=False)
+    return run, {each.id: each for each in run.verdicts}.get(which)
+
+
+def test_a_listener_that_catches_its_exceptions_keeps_its_partitions_read():
+    """The advice for a listener that throws: its partitions have an owner again after the session."""
+    text = catalogue.read("l4-assign-listener-throws")
+    cut = text.index("[[fault]]\nfail_listener")
+    run, thrown = verdict_of(text, VerdictId.LISTENER_THREW)
+    caught, gone = verdict_of(text[:cut] + "[expect]\nlost = 0\n", VerdictId.LISTENER_THREW)
+
+    assert thrown.sentence.startswith("onPartitionsAssigned() threw 41 times in billing-2")
+    assert gone is None
+    assert caught.metrics["downtime_max_s"] < 20 < run.metrics["downtime_max_s"]
+
+
+def test_separate_groups_do_not_rebalance_each_other():
+    """The advice for two applications in one group: the rebalances of orders are gone."""
+    text = catalogue.read("a5-two-applications-one-group")
+    members = text[text.index("members = ") : text.index('work = "5ms"')]
+    rest = text[text.index('work = "5ms"') : text.index("[[fault]]")]
+    others = 'members = ["refunds-0", "refunds-1"]\n'
+    group = f'[[group]]\nid = "refunding"\ntopics = ["refunds"]\n{others}{rest}'
+    separate = text.replace(members, 'members = ["orders-0", "orders-1"]\n').replace(
+        "[[fault]]", f"{group}[[fault]]", 1
+    )
+    run, shared = verdict_of(text, VerdictId.SHARED_GROUP)
+    apart, gone = verdict_of(separate, VerdictId.SHARED_GROUP)
+    down = apart.metrics.tables["downtime.by_partition"]
+
+    assert "(orders and refunds)" in shared.sentence
+    assert 3 == shared.numbers["rebalances"] == run.metrics["rebalances"]
+    assert gone is None
+    assert not any(down[name] for name in down if name.startswith("billing/"))
