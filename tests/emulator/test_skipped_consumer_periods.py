@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
-from .both_ways import hold_both_ways
+from .both_ways import Noticing, hold_both_ways, is_noticed, noticing_run
 from .periodic_consumer_worlds import (
     CLASSIC_ONLY,
     how_consumers_played,
     periodic_consumer_world,
     speak,
 )
+from .planted_consumer_faults import PLANTED
 from .test_skipped_periods import instants, steady
 
 HOW = {"lags_repeat_us": 400_000}
@@ -118,3 +121,43 @@ def test_a_fault_of_a_consumer_group_at_many_instants_of_a_period(commit, classi
     for fault, at in [(fault, at) for at in times for fault in FAULTS][::29]:
         disturbed = {**document, "fault": [{**fault, "at": f"{at}us"}]}
         assert 0 < hold_both_ways(disturbed, **HOW), (fault, at)
+
+
+# -- planted faults ------------------------------------------------------------------------------
+
+
+def with_a_late_member() -> dict:
+    """Return a group whose third member joins; its target waits for the assignment interval."""
+    document = consumers(run_for="14s")
+    document["group"][0]["members"].append({"name": "g-late", "start": "3100ms"})
+    document["cluster"]["settings"]["group.consumer.assignment.interval.ms"] = 5_000
+    return document
+
+
+CRASH = {"crash": "g-0", "at": "6333ms", "restart_after": "500ms"}
+
+NOTICING = LEFT | {
+    "a crash": (consumers(run_for="9s", fault=[CRASH]), {}),
+    "a short poll interval": (consumers(**{"max.poll.interval.ms": 2_000}), {}),
+    "a target that waits for its interval": (with_a_late_member(), {}),
+}
+
+
+@cache
+def noticing(name: str | int) -> Noticing:
+    """Return a run that notices faults."""
+    if isinstance(name, int):
+        return noticing_run(periodic_consumer_world(name), name, how_consumers_played(name))
+    document, how = NOTICING[name]
+    return noticing_run(document, 0, {**HOW, **how})
+
+
+@pytest.mark.long
+def test_every_fault_planted_for_consumer_groups_is_noticed():
+    """Without one, the runs end as they have to; with one, a run of this module ends otherwise."""
+    for name in dict.fromkeys(fault.noticed_in for fault in PLANTED):
+        noticing(name).hold()
+
+    assert [] == [
+        fault.name for fault in PLANTED if not is_noticed(fault, noticing(fault.noticed_in))
+    ]

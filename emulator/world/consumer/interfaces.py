@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled
@@ -19,9 +19,6 @@ from emulator.world.run import Run
 from protocols.consumer.fetching import Handed
 from protocols.machine import Step
 from protocols.messages import OffsetToCommit
-
-if TYPE_CHECKING:
-    pass
 
 
 class Commits(Protocol):

@@ -1,0 +1,40 @@
+"""Faults planted in the skipping of periods of the consumer protocol, which tests have to notice."""
+
+from __future__ import annotations
+
+from .planted_faults import Planted
+
+STATE = "protocols.consumer.kip848.periods"
+CLIENT = "protocols.consumer.kip848.machine:Client"
+
+PLANTED = (
+    Planted(f"{STATE}:moved_state", "commit_us += later_us", "pass", "automatic commits"),
+    Planted(f"{STATE}:moved_state", "+ requests", "", "automatic commits"),
+    Planted(
+        f"{STATE}:moved_state",
+        "state.poll_due_us + later_us",
+        "state.poll_due_us",
+        "a short poll interval",
+    ),
+    Planted(
+        f"{STATE}:moved_state",
+        "beat=_moved_beat(state.beat, later_us)",
+        "beat=state.beat",
+        "a crash",
+    ),
+    Planted(f"{STATE}:moved_state", "app.until_us + later_us", "app.until_us", 31),
+    Planted(f"{STATE}:moved_state", "else state.events_us + later_us", "else state.events_us", 17),
+    Planted(f"{CLIENT}.move", "self.consumer.fetcher.move(records)", "", "automatic commits"),
+    Planted(
+        "emulator.world.consumer.fetches:Fetches._all_of",
+        "if fetch is not None:",
+        "if False:",
+        "automatic commits",
+    ),
+    Planted(
+        "protocols.groups.kip848.heartbeat:recurs",
+        "group.epoch == group.target_epoch and ",
+        "",
+        "a target that waits for its interval",
+    ),
+)
