@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from emulator.events import Event
 from emulator.logs.offsets_log.writing import LogFolder
 from emulator.playing import EXACT, FOLDED, Run, run
-from emulator.processes import OnProgress, cores, parallel_map
+from emulator.processes import OnProgress
 from emulator.scenario.model import Scenario
-from emulator.sweeps import Task
+from emulator.sweeps import Task, for_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,10 +102,7 @@ def check_all(
     progress: OnProgress | None = None,
 ) -> Iterator[ModeCheck]:
     """Yield the comparison of both modes for each task, in order; see :func:`check_modes`."""
-    folders = [] if folder is None else [folder]
-    yield from parallel_map(
-        _check_task, tasks, jobs=jobs or cores(), progress=progress, folders=folders
-    )
+    return for_each(_check_task, tasks, jobs, folder, progress)
 
 
 def _check_task(task: Task) -> ModeCheck:

@@ -35,20 +35,29 @@ def open_events(path: Path, scenario: Scenario, seed: int) -> EventFile:
 
 def parquet_objection(path: Path) -> str | None:
     """Return why a Parquet file must not be written there; files of the user are never replaced."""
+    objection = _objection(path, ".parquet", "the name of a Parquet file ends in .parquet")
+    if objection or not path.exists() or _beginning(path, len(PARQUET_MAGIC)) == PARQUET_MAGIC:
+        return objection
+    return "a file of that name exists and is not Parquet; take another name"
+
+
+def _objection(path: Path, suffix: str, wrong_suffix: str) -> str | None:
+    """Return why no file can be written there, whatever a file of that name holds."""
     if path.is_dir():
         return "it is a folder; name a file in it"
-    if path.suffix != ".parquet":
-        return "the name of a Parquet file ends in .parquet"
+    if path.suffix != suffix:
+        return wrong_suffix
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
-    if not path.exists():
-        return None
-    if not path.is_file():
+    if path.exists() and not path.is_file():
         return "it is a device or a pipe, not a file"
-    with path.open("rb") as existing:
-        if existing.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
-            return "a file of that name exists and is not Parquet; take another name"
     return None
+
+
+def _beginning(path: Path, size: int) -> bytes:
+    """Return the first bytes of a file."""
+    with path.open("rb") as existing:
+        return existing.read(size)
 
 
 def log_folder_objection(path: Path) -> str | None:
@@ -71,20 +80,10 @@ def text_objection(path: Path, suffix: str, mark: bytes) -> str | None:
 
     *mark*: what the first kilobyte of a file holds that the program wrote and may replace.
     """
-    if path.is_dir():
-        return "it is a folder; name a file in it"
-    if path.suffix != suffix:
-        return f"the name of this file ends in {suffix}"
-    if not path.parent.is_dir():
-        return f"there is no folder {path.parent}"
-    if not path.exists():
-        return None
-    if not path.is_file():
-        return "it is a device or a pipe, not a file"
-    with path.open("rb") as existing:
-        if mark not in existing.read(1_024):
-            return "a file of that name exists and is of another origin; take another name"
-    return None
+    objection = _objection(path, suffix, f"the name of this file ends in {suffix}")
+    if objection or not path.exists() or mark in _beginning(path, 1_024):
+        return objection
+    return "a file of that name exists and is of another origin; take another name"
 
 
 def refuse_text(option: str, path: Path, suffix: str, mark: bytes) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from emulator.loading import load_text, text_of_scenario
 from emulator.metrics.catalogue import VALUES
@@ -23,6 +23,8 @@ from emulator.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+Result = TypeVar("Result")
 
 SEEDS_IN_ALL = 2**64
 
@@ -153,11 +155,23 @@ def play_all(
     folder: Path | None = None,
     progress: OnProgress | None = None,
 ) -> Iterator[SeedRun]:
-    """Yield the results of all tasks, in order."""
+    """Yield the results of all tasks, in order; see :func:`for_each`."""
+    return for_each(play_one, tasks, jobs, folder, progress)
+
+
+def for_each(
+    work: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    jobs: int | None,
+    folder: Path | None = None,
+    progress: OnProgress | None = None,
+) -> Iterator[Result]:
+    """Yield the result of *work* for each task, in order, from as many processes as *jobs*.
+
+    *jobs*: by default one for each CPU core. *folder*: that of the user's own assignors.
+    """
     folders = [] if folder is None else [folder]
-    yield from parallel_map(
-        play_one, tasks, jobs=jobs or cores(), progress=progress, folders=folders
-    )
+    return parallel_map(work, tasks, jobs=jobs or cores(), progress=progress, folders=folders)
 
 
 def play_one(task: Task) -> SeedRun:
