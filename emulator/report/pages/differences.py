@@ -13,6 +13,12 @@ ROW: Final = 18
 HEAD: Final = 26
 """Heights in pixels of a row and of a metric's heading."""
 
+CHARACTER: Final = 6.6
+"""The width of a digit in a label, in pixels, of a wide font."""
+
+GAP: Final = 8
+"""Pixels between the end of an interval and its label, and between the label and the edge."""
+
 
 class Difference(NamedTuple):
     """The mean difference of a metric between a variant and the first one."""
@@ -27,6 +33,7 @@ class Difference(NamedTuple):
 def draw_differences(differences: Sequence[Difference], base: str) -> Chart:
     """Return the differences as a chart: to the left of the middle is less than with *base*."""
     labels, drawn, y = [], [], 4.0
+    room = 2 * GAP + CHARACTER * max((len(_words(one)) for one in differences), default=0)
     metrics = dict.fromkeys(one.metric for one in differences)
     for metric in metrics:
         mine = [one for one in differences if one.metric == metric]
@@ -39,7 +46,7 @@ def draw_differences(differences: Sequence[Difference], base: str) -> Chart:
             labels.append(
                 text(LABELS_WIDTH - 6, y + 12, one.variant[:18], class_="tick", text_anchor="end")
             )
-            drawn.append(_row(one, y + ROW / 2, max(ends)))
+            drawn.append(_row(one, y + ROW / 2, (WIDTH / 2 - room) / max(ends)))
             y += ROW
     middle = element("line", x1=WIDTH / 2, x2=WIDTH / 2, y1=4, y2=y, class_="axis")
     return Chart(
@@ -53,19 +60,28 @@ def draw_differences(differences: Sequence[Difference], base: str) -> Chart:
     )
 
 
-def _row(one: Difference, y: float, most: float) -> str:
+def _words(one: Difference) -> str:
+    """Return a difference with its interval."""
+    words = difference(one.mean)
+    if one.low is None or one.high is None or one.low == one.high:
+        return words
+    return f"{words} ({figure(one.low)} to {figure(one.high)})"
+
+
+def _row(one: Difference, y: float, scale: float) -> str:
+    """Return the bar, interval, point and label of a difference; *scale*: pixels for each unit."""
+
     def x_of(value: float) -> float:
-        return WIDTH / 2 + value / most * (WIDTH / 2 - 130)
+        return WIDTH / 2 + value * scale
 
     low, high = (one.mean if end is None else end for end in (one.low, one.high))
-    words = difference(one.mean)
-    if one.low is not None and one.low != one.high:
-        words += f" ({figure(low)} to {figure(high)})"
+    words = _words(one)
     bar = element("line", x1=WIDTH / 2, x2=x_of(one.mean), y1=y, y2=y, class_="curve processed")
     whisker = element("line", x1=x_of(low), x2=x_of(high), y1=y, y2=y, class_="axis")
     point = element("circle", title(f"{one.variant}: {words}"), cx=x_of(one.mean), cy=y, r=4)
     at_right = one.mean >= 0
-    edge = max(x_of(high), x_of(one.mean)) + 8 if at_right else min(x_of(low), x_of(one.mean)) - 8
+    ends = x_of(low), x_of(high), x_of(one.mean)
+    edge = max(ends) + GAP if at_right else min(ends) - GAP
     label = text(edge, y + 4, words, text_anchor="start" if at_right else "end")
     return bar + whisker + element("g", point, class_="mark") + label
 

@@ -294,25 +294,29 @@ def _hints(run: FinishedRun) -> Iterator[Part]:
     if hints:
         yield Part(title="Hints", anchor="hints", items=hints)
     if run.trials:
-        yield _trials(run.trials)
+        yield from _trials(run.trials)
     if run.expectations:
         texts = [f"{outcome(one).strip()}: {one.message}" for one in run.expectations]
         yield Part(title="Expectations", anchor="expectations", items=texts)
 
 
-def _trials(trials: Sequence[Trial]) -> Part:
-    """Return the changes that were tried: their effects, reasons and settings."""
+def _trials(trials: Sequence[Trial]) -> Iterator[Part]:
+    """Yield the changes that were tried: their effects and reasons, then the settings to paste."""
     shown = columns_of(trials)
     rows = [
         (each.proposal.id, *(cell(each, name) for name in shown), verdict_of(each))
         for each in trials
     ]
     titles = ("change", *shown.values(), "effect")
-    return Part(
+    yield Part(
         title="Changes tried",
         anchor="changes",
         paragraphs=[f"{seeds_text(trials[0].seeds)} Figures before and after each change alone."],
         tables=[Table(caption="Times in seconds", rows=[titles, *rows])],
         items=[f"{each.proposal.id}: {each.proposal.why}" for each in trials],
+    )
+    yield Part(
+        title="Settings of these changes",
+        anchor="settings",
         texts=[(each.proposal.id, "\n".join(paste_lines(each.proposal))) for each in trials],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -20,6 +21,8 @@ from emulator.report.pages.charts import (
     time_axis,
     value_axis_of,
 )
+from emulator.report.pages.differences import CHARACTER, Difference, draw_differences
+from emulator.report.pages.drawing import WIDTH
 
 
 @pytest.mark.parametrize("values", [[3, 4204], [-7.5, 2], [0], [0.0004, 0.002], [1e12]])
@@ -88,3 +91,20 @@ def test_the_same_value_has_the_same_shade_in_all_panels():
     ]
 
     assert shade[0] == shade[1]
+
+
+def test_labels_of_differences_are_inside_the_picture():
+    """Also those of long intervals on both sides."""
+    found = [
+        Difference("lag", "static", -2850.0, -2983.0, -2716.0),
+        Difference("lag", "cooperative", 1511.0, 75.2, 2947.0),
+        Difference("lost", "static", 1_511_000.0, 1_075_222.0, 1_947_333.0),
+    ]
+    figure = draw_differences(found, "eager").figure
+    labels = re.findall(r'<text x="([\d.-]+)"[^>]*text-anchor="(\w+)">([^<]+)<', figure)
+
+    assert 3 == len(labels)
+    for x, anchor, words in labels:
+        begin = float(x) - (len(words) * CHARACTER if anchor == "end" else 0)
+        assert 0 <= begin
+        assert begin + len(words) * CHARACTER <= WIDTH

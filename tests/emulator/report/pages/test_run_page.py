@@ -154,3 +154,16 @@ def test_only_figures_scroll_sideways(page, width):
     opened = open_page(page, width=width)
 
     assert ([], True) == (opened.errors, opened.width <= width)
+
+
+def test_trials_of_changes_are_on_the_page(tmp_path):
+    """Their effects in a table, and the settings to paste."""
+    (tmp_path / "crash.toml").write_text(CRASH)
+    path = tmp_path / "crash.html"
+    answer = rebalance("run", tmp_path / "crash.toml", "--html", path, "--advise")
+    content = path.read_text(encoding="utf-8")
+    (named,) = re.findall(r"^  ([a-z-]+): better", answer.out, re.MULTILINE)[:1]
+
+    assert ">Changes tried</h2>" in content
+    assert f"<td>{named}</td>" in content
+    assert "auto.commit.interval.ms=1000\n--set " in content
