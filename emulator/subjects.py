@@ -153,6 +153,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
         commits=_describe_commits(policy, settings.auto_commit_interval_ms),
+        handler=_describe_handler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=profile.in_background)),
         clients=tuple(dict.fromkeys(client_of(group, member) for member in group.members)),
         stores=profile.stores,
@@ -163,6 +164,14 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         capacity_per_s=0.0 if load is None else load.capacity,
         settings=_in_force(settings, brokers),
     )
+
+
+def _describe_handler(group: Group) -> str:
+    pool = group.handler
+    if pool is None:
+        return ""
+    order = {"partition": "by partition", "key": "by key", "none": "in any order"}[pool.order]
+    return f"{pool.workers} workers {order}" if pool.workers > 1 else "1 worker"
 
 
 def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, Any]:

@@ -85,6 +85,7 @@ from emulator.events.consumers import (
     Polled,
     PositionSource,
     Processed,
+    ProcessedOutOfOrder,
     ProgressCounted,
     ReadOn,
     ResetReason,
@@ -194,6 +195,7 @@ __all__ = [
     "Polled",
     "PositionSource",
     "Processed",
+    "ProcessedOutOfOrder",
     "ProgressCounted",
     "ReadOn",
     "RebalanceStarted",
@@ -284,9 +286,13 @@ DataEvent = (
     | CommitsCounted
     | Polled
     | Processed
+    | ProcessedOutOfOrder
     | ProgressCounted
 )
 """What a data event may contain; :class:`CommitAnswered` without an error only."""
+
+Work = Processed | ProcessedOutOfOrder | ProgressCounted
+"""What shows that records were processed."""
 
 What = ControlEvent | DataEvent
 

@@ -199,6 +199,24 @@ class ProgressCounted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessedOutOfOrder:
+    """A worker returned for the records ``first`` up to ``next_offset``, out of their order.
+
+    Records in front of them are not finished, or their owner does not count them as progress.
+    """
+
+    consumer: str
+    group: str
+    generation: int
+    partition: TopicPartition
+    first: int
+    next_offset: int
+    began_us: int
+    earlier_epoch: bool = False
+    """The worker got them in an earlier epoch of their owner, which has begun anew since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyProcessed:
     """One record was in progress when its process died."""
 

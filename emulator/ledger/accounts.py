@@ -14,8 +14,9 @@ from typing import NamedTuple
 from assignors.types import TopicPartition
 from emulator.events import PartlyProcessed, PositionSource
 from emulator.ledger.cluster import LogLayers
-from emulator.ledger.coverage import Attribution, Coverage, Epoch, Repeat
+from emulator.ledger.coverage import Coverage, Repeat
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
+from emulator.ledger.epochs import Attribution, Epoch
 
 MAX_ALTERNATIONS = 16
 """Entries kept for each pair of concurrent owners; later ones are merged regardless of order."""
@@ -87,6 +88,9 @@ class Account:
 
     unread_gaps: bool = False
     """Whether an epoch began below the base, so that unread gaps may lie ahead."""
+
+    overtakes: bool = False
+    """Whether workers have finished records out of their order."""
 
     drafts: list[Draft] = field(default_factory=list)
     _newest: dict[tuple[int, int, Attribution], Draft] = field(default_factory=dict)

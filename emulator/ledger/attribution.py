@@ -21,8 +21,8 @@ from emulator.ledger.causes import (
     two_owners,
 )
 from emulator.ledger.cluster import Coordinators, link_to
-from emulator.ledger.coverage import Attribution, Epoch
 from emulator.ledger.entries import Cause, Link, Root, Step
+from emulator.ledger.epochs import Attribution, Epoch
 
 REMEMBERED = 1 << 16
 

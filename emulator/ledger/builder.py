@@ -21,8 +21,9 @@ from emulator.ledger.attribution import Roots
 from emulator.ledger.closing import Closing, ledger_of
 from emulator.ledger.cluster import Coordinators, link_to
 from emulator.ledger.commits import CommitOutcomes, CommittedOffsets
-from emulator.ledger.coverage import Attribution, Epoch, Repeat
+from emulator.ledger.coverage import Repeat
 from emulator.ledger.entries import Ledger, Link, Owner, Step
+from emulator.ledger.epochs import Attribution, Epoch
 from emulator.ledger.ownership import Ownership
 
 Handler = Callable[[ev.Event, Any], None]
@@ -96,6 +97,7 @@ class LedgerBuilder:
             ev.EpochClosed: processing.on_epoch_closed,
             ev.Processed: processing.on_processed,
             ev.ProgressCounted: processing.on_progress_counted,
+            ev.ProcessedOutOfOrder: processing.on_processed_out_of_order,
             ev.PartlyProcessed: processing.on_partly_processed,
             ev.NotProcessed: processing.on_not_processed,
             ev.Polled: processing.on_polled,
@@ -152,7 +154,7 @@ class Processing:
             attribution = self._attributions.for_gap(event, epoch)
             for each, start, end in account.parts(epoch, epoch.finished, fact.first):
                 each.coverage.skip(start, end, attribution)
-        self._count(event, epoch, account, fact.first, fact.next_offset)
+        self._finish(event, holding, fact.first, fact.next_offset)
 
     def on_progress_counted(self, event: ev.Event, fact: ev.ProgressCounted) -> None:
         """Count equal periods together, or one by one where records may be reprocessed."""
@@ -184,6 +186,28 @@ class Processing:
         )
         self._ownership.on_epoch_opened(event, opened)
 
+    def on_processed_out_of_order(self, event: ev.Event, fact: ev.ProcessedOutOfOrder) -> None:
+        """Count a range that a worker finished before records in front of it.
+
+        The records that it overtook have not been skipped: the owner is still at work on them.
+        """
+        holding = self._ownership.consumer(fact.consumer).holdings.get(fact.partition)
+        if holding is None:
+            return
+        epoch, account = holding
+        epoch.overtakes = account.overtakes = account.unread_gaps = True
+        account.coverage.leave(fact.first)
+        self._count(event, epoch, account, fact.first, fact.next_offset)
+        if not fact.earlier_epoch:
+            epoch.out_of_order[fact.first] = fact.next_offset
+
+    def _finish(self, event: ev.Event, holding: Holding, first: int, next_offset: int) -> None:
+        """Count a range at the end of what its owner has finished."""
+        epoch, account = holding
+        self._count(event, epoch, account, first, next_offset)
+        epoch.advance(next_offset, event.at_us)
+        epoch.clamp()
+
     def _count(
         self, event: ev.Event, epoch: Epoch, account: Account, first: int, next_offset: int
     ) -> None:
@@ -193,8 +217,6 @@ class Processing:
                 self.reprocessed += repeat.end - repeat.start
                 for part, attribution in self._attributed(repeat, epoch):
                     each.record(part, epoch, attribution, event.at_us)
-        epoch.advance(next_offset, event.at_us)
-        epoch.clamp()
 
     def _attributed(self, repeat: Repeat, epoch: Epoch) -> list[tuple[Repeat, Attribution]]:
         """Split a repeat by the cause of each part.
@@ -260,9 +282,9 @@ class Processing:
         holding = self._ownership.consumer(fact.consumer).holdings.pop(fact.partition, None)
         if holding is None:
             return
-        epoch, account = holding
+        epoch, _ = holding
         if fact.processed > epoch.finished:
-            self._count(event, epoch, account, epoch.finished, fact.processed)
+            self._finish(event, holding, epoch.finished, fact.processed)
         epoch.position = max(epoch.position, fact.position)
         self._ownership.close(event, holding, fact.why)
 

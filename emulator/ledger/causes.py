@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from emulator.events import End, PositionSource, ResetReason
 from emulator.ledger.cluster import UNKNOWN_COORDINATOR, OffsetsPartition
 from emulator.ledger.commits import NONE_COMMITTED, Committed
-from emulator.ledger.coverage import Epoch, FailedCommit
 from emulator.ledger.entries import Cause, Link
+from emulator.ledger.epochs import Epoch, FailedCommit
 
 RESETS = (PositionSource.EARLIEST, PositionSource.LATEST, PositionSource.BY_DURATION)
 ENDED = (End.CRASHED, End.FAILED)

@@ -16,8 +16,9 @@ from assignors.types import TopicPartition
 from emulator.ledger.accounts import Account, Draft, PartialWork
 from emulator.ledger.causes import Opening
 from emulator.ledger.commits import NONE_COMMITTED, CommittedOffsets
-from emulator.ledger.coverage import Attribution, Segment
+from emulator.ledger.coverage import Segment
 from emulator.ledger.entries import Entry, EntryKind, Ledger, Owner
+from emulator.ledger.epochs import Attribution, Epoch
 from emulator.ledger.ownership import Ownership
 
 LETTERS = {
@@ -63,7 +64,7 @@ def ledger_of(closing: Closing, offsets: CommittedOffsets, ownership: Ownership)
     unread = Unread()
     repeats, losses, truncated = list[Timed](), list[Timed](), list[Timed]()
     for account in (*closing.accounts, *closing.retired):
-        for draft in account.drafts:
+        for draft in _joined(account):
             repeats += _reprocessed(account, draft)
     for account in closing.accounts:
         _add_next_owner(account, offsets, ownership)
@@ -94,12 +95,33 @@ def ledger_of(closing: Closing, offsets: CommittedOffsets, ownership: Ownership)
     )
 
 
+def _joined(account: Account) -> Iterable[Draft]:
+    """Return the drafts of an account; those of records finished out of order join their neighbours."""
+    if not account.overtakes:
+        return account.drafts
+    joined: list[Draft] = []
+    for draft in sorted(account.drafts, key=lambda draft: (draft.start, draft.second.number)):
+        before = joined[-1] if joined else None
+        if before is None or before.end != draft.start or _owners(before) != _owners(draft):
+            joined.append(draft)
+        else:
+            before.end = draft.end
+            before.first_us = min(before.first_us, draft.first_us)
+            before.second_us = min(before.second_us, draft.second_us)
+    return joined
+
+
+def _owners(draft: Draft) -> tuple[Epoch, Epoch, Attribution]:
+    return draft.first, draft.second, draft.attribution
+
+
 def _to_reprocess(account: Account) -> int:
     """Return the records that the present owner will reprocess if it continues."""
     latest = account.latest
     if latest is None or latest.closed_by is not None:
         return 0
-    return account.coverage.processed(latest.cursor)
+    overtaken = sum(end - first for first, end in latest.out_of_order.items())
+    return account.coverage.processed(latest.cursor) - overtaken
 
 
 def _unresolved(closing: Closing) -> int:

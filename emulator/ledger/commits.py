@@ -14,8 +14,8 @@ from typing import Protocol
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import Coordinators, OffsetsPartition, link_to
-from emulator.ledger.coverage import Epoch, FailedCommit
 from emulator.ledger.entries import Link, Step
+from emulator.ledger.epochs import Epoch, FailedCommit
 
 MAX_IN_FLIGHT = 256
 """Unanswered commits remembered for each consumer."""

@@ -14,8 +14,9 @@ from emulator.ledger.attribution import Attributions, Roots
 from emulator.ledger.causes import NOT_IN_THE_LOG, RESETS, Opening
 from emulator.ledger.cluster import INSTANT, Coordinators, Topics, link_to
 from emulator.ledger.commits import NONE_COMMITTED, Committed, CommittedOffsets
-from emulator.ledger.coverage import Coverage, Epoch, FailedCommit, PendingRepeat
+from emulator.ledger.coverage import Coverage
 from emulator.ledger.entries import Cause, Link, Step
+from emulator.ledger.epochs import Epoch, FailedCommit, PendingRepeat
 
 SKIPPING_RESETS = (ev.PositionSource.LATEST, ev.PositionSource.BY_DURATION)
 
@@ -252,12 +253,12 @@ class Ownership:
     def _expect_repeats(self, opening: Opening, before: Epoch) -> None:
         """Set the pending repeats: ranges that the previous owner processed, or had pending."""
         epoch = opening.epoch
-        if epoch.start < before.cursor:
+        if epoch.start < before.reach:
             attribution = self.attributions.for_repeat(opening)
             if attribution.cause is Cause.TWO_OWNERS:
                 epoch.concurrent = {before.number: attribution}
-            epoch.pending_repeats = (PendingRepeat(epoch.start, before.cursor, attribution),)
-        epoch.pending_repeats += before.pending_from(max(before.cursor, epoch.start))
+            epoch.pending_repeats = (PendingRepeat(epoch.start, before.reach, attribution),)
+        epoch.pending_repeats += before.pending_from(max(before.reach, epoch.start))
         before.marks.forget_below(epoch.start)
 
     def _failover(self, group: str) -> Link | None:

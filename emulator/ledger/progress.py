@@ -18,6 +18,17 @@ Ends = tuple[tuple[int, int], ...]
 """For each range that was finished: its next offset, and when."""
 
 
+def end_of_finished(cursor: int, out_of_order: dict[int, int]) -> int:
+    """Return the end of what is finished without a gap from *cursor* on.
+
+    *out_of_order*: first to next offset of ranges that were finished beyond it; those that it reaches
+    are removed.
+    """
+    while cursor in out_of_order:
+        cursor = out_of_order.pop(cursor)
+    return cursor
+
+
 class Mark(NamedTuple):
     """At ``at_us`` everything below ``processed`` was finished."""
 

@@ -138,6 +138,7 @@ class DowntimeMeter:
             ev.EpochClosed: self._on_closed,
             ev.Processed: self._on_processed,
             ev.ProgressCounted: self._on_processed,
+            ev.ProcessedOutOfOrder: self._on_processed,
         }
 
     def read(self, ended_us: int) -> Reading:
@@ -365,7 +366,7 @@ class DowntimeMeter:
         del process.owned[key]
         self._update_idle(process, at_us)
 
-    def _on_processed(self, _: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:
+    def _on_processed(self, _: ev.Event, what: ev.Work) -> None:
         state = self._states.get((what.group, what.partition))
         if state is not None and state.working > 1 and state.owners[-1] != what.consumer:
             self._overlap_records += what.next_offset - what.first

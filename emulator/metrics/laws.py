@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import Coordinators
 from emulator.ledger.entries import EntryKind, Ledger
+from emulator.ledger.progress import end_of_finished
 from emulator.metrics.readings import Handler, Key
 
 RETENTION_RESET = ev.ResetReason.OUT_OF_RANGE
@@ -64,6 +65,12 @@ class Reader:
 
     generation: int
     cursor: int
+    out_of_order: dict[int, int] = field(default_factory=dict)
+    """First to next offset of what was processed beyond the cursor."""
+
+    def move(self, next_offset: int) -> None:
+        """Move the cursor over what was processed."""
+        self.cursor = end_of_finished(next_offset, self.out_of_order)
 
 
 class LawChecker:
@@ -133,6 +140,7 @@ class LawChecker:
             ev.EpochClosed: self._on_closed,
             ev.Processed: self._on_processed,
             ev.ProgressCounted: self._on_processed,
+            ev.ProcessedOutOfOrder: self._on_processed_out_of_order,
             ev.NotProcessed: self._on_not_processed,
             ev.CommitSent: self._on_sent,
         }
@@ -269,12 +277,17 @@ class LawChecker:
         if reading.cursor != what.first:
             text = f"{what.consumer} was at {reading.cursor} of {what.partition}, then {what.first}"
             self._find(event, Law.NO_GAPS, Severity.ERROR, what.consumer, text)
-        reading.cursor = what.next_offset
+        reading.move(what.next_offset)
+
+    def _on_processed_out_of_order(self, _: ev.Event, what: ev.ProcessedOutOfOrder) -> None:
+        reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
+        if reading is not None and not what.earlier_epoch:
+            reading.out_of_order[what.first] = what.next_offset
 
     def _on_not_processed(self, _: ev.Event, what: ev.NotProcessed) -> None:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
         if reading is not None:
-            reading.cursor = what.next_offset
+            reading.move(what.next_offset)
 
     def _on_sent(self, event: ev.Event, what: ev.CommitSent) -> None:
         for (partition, offset), done in zip(what.offsets, what.processed, strict=True):

@@ -273,6 +273,7 @@ class TakeoverMeter:
             ev.FaultEnded: self._on_ended,
             ev.Processed: self._on_processed,
             ev.ProgressCounted: self._on_processed,
+            ev.ProcessedOutOfOrder: self._on_processed,
             ev.CommitAccepted: self._on_accepted,
         }
 
@@ -349,7 +350,7 @@ class TakeoverMeter:
             if pending.takeover.fault == what.fault:
                 pending.takeover.ended = event.instant
 
-    def _on_processed(self, _: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:
+    def _on_processed(self, _: ev.Event, what: ev.Work) -> None:
         if not self._pending:
             return
         key = (what.group, what.partition)

@@ -253,6 +253,9 @@ WORDS: dict[type, Words] = {
         f"{w.consumer} continues to read {w.partition} at offset {w.offset}, in the truncated log"
     ),
     ev.Processed: lambda w, p: f"{w.consumer} processes {p} {offset_range(w.first, w.next_offset)}",
+    ev.ProcessedOutOfOrder: lambda w, p: (
+        f"{w.consumer} processes {p} {offset_range(w.first, w.next_offset)}, before records in front"
+    ),
     ev.PartlyProcessed: lambda w, p: (
         f"{w.consumer} is killed while it processes offset {w.offset} of {p}"
     ),

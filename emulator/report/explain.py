@@ -40,6 +40,7 @@ PROCESS_EVENTS = (
     ev.ConsumerPaused,
     ev.ConsumerResumed,
 )
+PROCESSED = (ev.Processed, ev.ProcessedOutOfOrder)
 PARTITION_EVENTS = (ev.EpochOpened, ev.EpochClosed, ev.NotProcessed, ev.PartlyProcessed)
 TOPIC_EVENTS = (ev.TopicCreated, ev.PartitionsAdded, ev.TopicDeleted)
 
@@ -172,7 +173,7 @@ class _Selection:
 
     def _line(self, first: ev.Event, last: ev.Event, events: int) -> Line:
         text = self._words(first)
-        began_us = first.what.began_us if isinstance(first.what, ev.Processed) else None
+        began_us = first.what.began_us if isinstance(first.what, PROCESSED) else None
         if isinstance(first.what, ev.Processed) and isinstance(last.what, ev.Processed):
             worked = offset_range(first.what.first, last.what.next_offset)
             text = f"{first.what.consumer} processes {self._partition} {worked}"
@@ -211,7 +212,7 @@ class _Selection:
         if self._entry.kind is not EntryKind.REPROCESSED or self._entry.second_owner is None:
             return True
         return (
-            isinstance(what, ev.Processed)
+            isinstance(what, PROCESSED)
             and what.consumer == self._entry.second_owner.consumer
             and what.partition == self._partition
             and what.next_offset > self._entry.last
@@ -227,7 +228,7 @@ class _Selection:
             return what.commit in self._covering or bool(
                 not what.commit and {what.sender, what.receiver} & self._names
             )
-        if isinstance(what, ev.Processed):
+        if isinstance(what, PROCESSED):
             return self._concerns(what.group, what.partition) and what.consumer in self._names
         return self._belongs_elsewhere(what)
 

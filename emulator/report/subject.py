@@ -73,6 +73,9 @@ class GroupFacts:
     commits: str
     """When its members commit, in words: ``auto commit every 5s``."""
 
+    handler: str = ""
+    """Its pool of workers, in words; empty: each member processes its records one by one."""
+
     commit_kinds: frozenset[Commits]
     """How its members commit."""
 
@@ -178,6 +181,7 @@ def _parts(group: GroupFacts) -> list[str]:
         members.removesuffix("s") if group.members == 1 else members,
         *named,
         f"{', '.join(group.assignors)} ({protocol})",
+        *filter(None, [group.handler]),
         group.commits,
         *(f"{group.name_of(name)}={group.value(name)}" for name in NAMED),
     ]

@@ -37,6 +37,7 @@ from emulator.scenario.periods import period_of
 from emulator.scenario.resolution import (
     broker_settings,
     commit_policy,
+    concurrency,
     consumer_settings,
     poll_timeout_us,
     rate_of,
@@ -60,6 +61,7 @@ class Source(enum.StrEnum):
     REGULAR_POLLS = "polls at regular times"
     FOLDED_POLLS = "polls at irregular times"
     RECORDS = "records watched one by one"
+    WORKERS = "records processed by a pool of workers"
     SAMPLES = "lag samples"
     SAMPLED = "partitions in lag samples"
     RETENTION = "retention checks"
@@ -90,6 +92,7 @@ COSTS_US: Final[Mapping[Source, float]] = {
     Source.REGULAR_POLLS: 7.82,
     Source.FOLDED_POLLS: 20.1,
     Source.RECORDS: 25.9,
+    Source.WORKERS: 70.0,
     Source.SAMPLES: 15.2,
     Source.SAMPLED: 28.5,
     Source.RETENTION: 11.1,
@@ -282,7 +285,9 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
     if policy.when == "record" or (policy.when == "every" and not policy.between_batches):
         found[Source.RECORDS] = polls.records
     live = 1.0
-    if policy.call not in ("sync", "async") and not group.poison:
+    if group.handler is not None:
+        found[Source.WORKERS] = polls.records
+    elif policy.call not in ("sync", "async") and not group.poison:
         live = min(live_us(reader.scenario) / living_us, 1.0)
     found[Source.LIVE_BATCHES] = polls.batches * live
     found[Source.LIVE_POLLS] = polls.empty * live
@@ -297,7 +302,8 @@ def _polls(reader: _Reader) -> _Polls:
     """Return the polls of a member: full batches of the backlog first, then what arrives."""
     group, member, living_us = reader.group, reader.member, reader.living_us
     most = consumer_settings(group, member).max_poll_records
-    work_us = max(mean_us(work_of(group, member)), 1.0)
+    at_a_time, _ = concurrency(group)
+    work_us = max(mean_us(work_of(group, member)) / at_a_time, 1.0)
     idle = 1 - reader.produced * work_us / living_us
     full_us = living_us if idle <= 0 else min(reader.backlog * work_us / idle, living_us)
     full, rest_us = full_us / work_us, living_us - full_us

@@ -49,13 +49,15 @@ _NAMES: Mapping[Family, str] = {
         rolling-restart-kip848 rolling-restart-static
     """,
     Family.PROCESSING: """
-        a3-drain-beyond-interval batch-discarded c1-slow-record-loop c5-hard-messages kip848-poll-timer kip848-poll-without-event
+        a3-drain-beyond-interval batch-discarded c1-slow-record-loop c5-hard-messages
+        c6-drain-before-revocation kip848-poll-timer kip848-poll-without-event
         n1-one-member-stalls-all published-slowest-poll record-skipped
     """,
     Family.COMMITS: """
         commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d3-older-commit-wins
         client-aiokafka-getmany client-aiokafka-getone client-franz-go client-librdkafka-crash
-        client-librdkafka-in-hand client-mixed f3-commit-every-n kip848-commit-ahead kip848-commit-before-revocation
+        client-librdkafka-in-hand client-mixed e5-workers-and-a-join e7-workers-commit-the-highest
+        f3-commit-every-n kip848-commit-ahead kip848-commit-before-revocation workers-and-auto-commit
         kip848-commit-in-rebalance off-by-one
     """,
     Family.REBALANCES: """

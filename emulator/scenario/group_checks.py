@@ -52,6 +52,7 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
     for group in scenario.group:
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)
+        yield from _handler_problems(group)
         yield from _subscription_problems(group, scenario)
         for member in group.members:
             yield from _member_problems(group, member, scenario)
@@ -83,6 +84,27 @@ def _poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
         for number, poison in enumerate(group.poison)
     ]
     yield from named_twice(places, "record")
+
+
+def _handler_problems(group: Group) -> Iterator[Problem]:
+    """Yield commits that do not go with the handler."""
+    for member in group.members:
+        policy = commit_policy(group, member)
+        own = member.commit is not None
+        path = f"{_path(group, member)}.commit" if own else f"group[{group.id}].commit"
+        if group.handler is None:
+            if policy.offsets != "frontier":
+                reason = 'has a meaning only with workers that overtake; set "handler"'
+                yield Problem(f"{path}.offsets", reason, policy.offsets)
+        elif policy.when in ("record", "before"):
+            reason = (
+                "a consumer is not safe for use by several threads: with a pool of workers, its "
+                'application thread commits; allowed are "batch" (after each poll) and "every"'
+            )
+            yield Problem(f"{path}.when", reason, policy.when)
+        elif policy.on_refusal == "discard":
+            reason = 'workers have the records already; allowed are "ignore" and "stop"'
+            yield Problem(f"{path}.on_refusal", reason, policy.on_refusal)
 
 
 # -- subscriptions ---------------------------------------------------------------------------

@@ -36,6 +36,11 @@ class CommitPolicy(Part):
     between_batches: bool = True
     """Check ``every`` and ``records`` after each batch; False: after each record."""
 
+    offsets: Literal["frontier", "highest", "last"] = "frontier"
+    """With a ``handler`` whose workers overtake one another, commit for each partition the offset of its
+    first unfinished record, the one behind its highest finished record, or the one behind the record
+    finished last. Only the first is safe."""
+
     arguments: bool = True
     """False: call commitSync() without offsets, which commits everything that poll() returned."""
 
@@ -74,6 +79,8 @@ class CommitPolicy(Part):
             raise ValueError(
                 '"leader_epoch" needs a commit with offsets: call = "sync" or "async", or on_revoke'
             )
+        if self.offsets != "frontier" and not self._names_offsets:
+            raise ValueError('"offsets" needs a commit with offsets: call = "sync" or "async"')
         if self.off_by_one and not self._names_offsets:
             raise ValueError('"off_by_one" needs a commit with offsets: call = "sync" or "async"')
         return self
@@ -93,6 +100,42 @@ ClientName = Literal["java", "librdkafka", "aiokafka", "kafka-python", "franz-go
 """The consumer library (docs/reference/clients.md)."""
 
 Commit = Annotated[CommitPolicy, BeforeValidator(short_forms.commit)]
+
+
+class Pool(Part):
+    """Workers that process records while the application thread polls on."""
+
+    workers: int = Field(ge=1, le=10_000)
+    """Records that are processed at the same time."""
+
+    order: Literal["partition", "key", "none"] = "partition"
+    """Records of the same partition, or of the same key, are processed one after the other; ``none``: in
+    any order."""
+
+    keys: int = Field(1_000, ge=1)
+    """With ``order = "key"``: the number of keys in a partition, all equally frequent."""
+
+    queue: int = Field(1_000, ge=1)
+    """Once so many polled records are unfinished, no more are polled."""
+
+    when_full: Literal["pause", "block"] = "pause"
+    """Pause the partitions and poll on, or poll again only when there is room, however long it takes."""
+
+    drain: Literal["none", "running", "all"] = "none"
+    """Before partitions are revoked and before close(), wait for no record, for the records that
+    workers have begun, or for all that were polled."""
+
+    drain_for: PositiveDuration = 30_000_000
+    """The longest wait; then the rebalance, or close(), continues without the rest."""
+
+    commit_first: bool = False
+    """A bug: commit in the revoke listener before the wait, and not after it."""
+
+    revoked: Literal["discard", "continue"] = "discard"
+    """After the revocation, discard the polled records that no worker has begun, or process them."""
+
+
+Handler = Annotated[Pool | None, BeforeValidator(short_forms.handler)]
 
 
 class Poison(Part):
@@ -200,6 +243,9 @@ class Group(Part):
 
     work: Distribution = always(1_000)
     """Processing time of one record; a member processes its records one by one."""
+
+    handler: Handler = None
+    """``serial``: the application thread processes its records one by one; a table: a pool of workers."""
 
     commit: Commit = CommitPolicy.model_construct()
     """Left out: ``auto``; with ``enable.auto.commit`` false in the settings, ``none``."""

@@ -75,7 +75,7 @@ from emulator.scenario.faults import (
     Step,
     Timed,
 )
-from emulator.scenario.groups import CommitPolicy, Group, Member, Poison
+from emulator.scenario.groups import CommitPolicy, Group, Member, Poison, Pool
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.units import format_number
 
@@ -120,6 +120,7 @@ __all__ = [
     "PauseBroker",
     "Poison",
     "Poisson",
+    "Pool",
     "ResetOffsets",
     "RollingBrokerRestart",
     "RollingRestart",

@@ -338,16 +338,18 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
         }
         speeds = [US_PER_S / max(mean_us(work_of(group, member)), 1.0) for member in group.members]
         if rates and speeds:
+            of_member, of_partition = concurrency(group)
+            at_most = len(rates) * of_partition * max(speeds)
             hottest = max(rates, key=lambda name: rates[name])
             yield Load(
                 group=group.id,
                 members=len(speeds),
                 partitions=len(rates),
                 arrival=sum(rates.values()),
-                capacity=sum(speeds),
+                capacity=min(sum(speeds) * of_member, at_most) if group.handler else sum(speeds),
                 hottest=hottest,
                 hottest_arrival=rates[hottest],
-                fastest=max(speeds),
+                fastest=max(speeds) * of_partition,
                 disjoint=_disjoint(group),
             )
 
@@ -360,6 +362,15 @@ def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:
     )
     first = next(pairs, None)
     return () if first is None else (", ".join(first[0]), ", ".join(first[1]))
+
+
+def concurrency(group: Group) -> tuple[int, int]:
+    """Return how many records a member processes at a time, and how many of one partition."""
+    pool = group.handler
+    if pool is None:
+        return 1, 1
+    of_partition = {"partition": 1, "key": pool.keys, "none": pool.workers}[pool.order]
+    return pool.workers, min(pool.workers, of_partition)
 
 
 def _rates(topic: Topic) -> list[float]:

@@ -187,6 +187,18 @@ def commit(value: object) -> object:
     return dict(COMMITS[value])
 
 
+def handler(value: object) -> object:
+    """Read the short form of a handler without workers as None.
+
+    >>> handler("serial")
+    """
+    if isinstance(value, str) and value != "serial":
+        near = hint(value, ("serial",))
+        example = 'allowed are "serial" and a table like { workers = 8 }'
+        raise ValueError(f"unknown handler{near or f'; {example}'}")
+    return None if value == "serial" else value
+
+
 # -- members ---------------------------------------------------------------------------------
 
 

@@ -64,6 +64,7 @@ class Fetcher:
         "_in_flight",
         "_line",
         "_queue",
+        "paused",
         "pending",
         "positions",
         "revoking",
@@ -86,12 +87,19 @@ class Fetcher:
         self.pending: frozenset[TopicPartition] = frozenset()
         """Partitions about to be revoked: neither fetched nor returned, but committed."""
 
+        self.paused: frozenset[TopicPartition] = frozenset()
+        """Partitions that the application has paused: neither fetched nor returned, but buffered."""
+
         self._line: _Completed | None = None
         """The completed fetch that records were last taken from (``nextInLineFetch``)."""
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Apply this assignment; drop buffered records of other partitions."""
+        before = self.positions.readings
         self.positions.assign(partitions)
+        if self.paused:
+            after = self.positions.readings
+            self.paused = frozenset(tp for tp in self.paused if after.get(tp) is before.get(tp))
         self.revoking = False
         self._buffer = deque(c for c in self._buffer if self._is_current(c))
 
@@ -114,10 +122,10 @@ class Fetcher:
             return []
         if self._queue is None:
             queued: dict[TopicPartition, int] = {}
-            buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
+            buffered = self._with_records()
         else:
             queued, buffered = self._queued_ends(), set()
-        pending = self.pending
+        unfetchable = self.pending | self.paused
         found = []
         for leader, readings in positions.by_leader.items():
             if leader == NO_LEADER or leader in self._in_flight or leader in buffered:
@@ -129,7 +137,7 @@ class Fetcher:
                     FetchPartition(tp, queued.get(tp, reading.position), reading.current.epoch)
                     for tp, reading in readings.items()
                     if reading.phase is Phase.READING
-                    and not (pending and tp in pending)
+                    and tp not in unfetchable
                     and not (queued and self._is_full(reading, queued))
                 ]
             )
@@ -163,10 +171,19 @@ class Fetcher:
         in_flight, leaders = self._in_flight, self.positions.by_leader
         if in_flight.issuperset(leaders):
             return []
-        buffered = {c.reading.leader for c in self._buffer if self._wanted(c)}
+        buffered = self._with_records()
         free = [b for b in leaders if b not in in_flight and b not in buffered]
         in_flight.update(free)
         return free
+
+    def _with_records(self) -> set[int]:
+        """Return the brokers with buffered records of partitions that are not paused."""
+        paused = self.paused
+        return {
+            c.reading.leader
+            for c in self._buffer
+            if self._wanted(c) and not (paused and c.reading.partition in paused)
+        }
 
     def arrived(self, response: FetchResponse) -> list[FetchedRecords]:
         """Buffer a response; return its partitions with an error."""
@@ -249,8 +266,12 @@ class Fetcher:
 
     def share(self, limit: int) -> Handed | None:
         """Return up to ``limit`` records of one partition and move its position past them."""
+        if self.paused:
+            self._move_paused_to_end()
         while self._buffer:
             completed = self._buffer[0]
+            if self.paused and completed.reading.partition in self.paused:
+                return None
             if completed.position == completed.next_offset or not self._wanted(completed):
                 self._buffer.popleft()
                 continue
@@ -265,6 +286,17 @@ class Fetcher:
                 self._buffer.popleft()
             return Handed(reading.partition, first, end)
         return None
+
+    def _move_paused_to_end(self) -> None:
+        """Put what is buffered of paused partitions behind the rest (``pausedCompletedFetches``)."""
+        paused = self.paused
+        self._buffer = deque(
+            sorted(self._buffer, key=lambda completed: completed.reading.partition in paused)
+        )
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Neither fetch nor return records of these partitions, and of no others (``pause``)."""
+        self.paused = frozenset(partitions)
 
     def shares_ahead(self, limit: int) -> tuple[int, ...]:
         """Return how many records of each partition the next :meth:`collect` would return."""

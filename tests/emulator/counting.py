@@ -22,6 +22,7 @@ from emulator.events import (
     PartitionsAdded,
     Polled,
     Processed,
+    ProcessedOutOfOrder,
     ReadOn,
     RecordsTruncated,
     RunEnded,
@@ -42,6 +43,15 @@ class Reader:
 
     consumer: str
     working: bool = True
+    overtaken: set = field(default_factory=set)
+    """What workers have finished beyond the cursor."""
+
+    def go_on(self, cursor: int) -> None:
+        """Go on behind what is finished."""
+        while cursor in self.overtaken:
+            self.overtaken.remove(cursor)
+            cursor += 1
+        self.cursor = cursor
 
     @property
     def limit(self) -> int:
@@ -185,13 +195,24 @@ class Count:
         assert reader.cursor == what.first < what.next_offset <= reader.handed
         for record in range(what.first, what.next_offset):
             reader.log_of(record).times[record] += 1
-        reader.cursor = what.next_offset
+        reader.go_on(what.next_offset)
+
+    def on_ProcessedOutOfOrder(self, what: ProcessedOutOfOrder) -> None:  # noqa: N802
+        """Workers finish what was handed out, each record once in an epoch."""
+        reader = self.readers[what.consumer, what.partition]
+        records = set(range(what.first, what.next_offset))
+        for record in records:
+            reader.log_of(record).times[record] += 1
+        if not what.earlier_epoch:
+            assert reader.cursor < what.first < what.next_offset <= reader.handed
+            assert not records & reader.overtaken
+            reader.overtaken |= records
 
     def on_NotProcessed(self, what: NotProcessed) -> None:  # noqa: N802
         reader = self.readers[what.consumer, what.partition]
         assert reader.cursor == what.first
         reader.pass_over(what.first, what.next_offset)
-        reader.cursor = what.next_offset
+        reader.go_on(what.next_offset)
 
     def on_EpochClosed(self, what: EpochClosed) -> None:  # noqa: N802
         reader = self.readers.pop((what.consumer, what.partition))

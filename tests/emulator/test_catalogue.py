@@ -38,6 +38,7 @@ SHOWS = {
     "client-librdkafka-crash": {Cause.CRASHED},
     "client-librdkafka-in-hand": {Cause.COMMITTED_AHEAD},
     "client-mixed": {Cause.CRASHED},
+    "c6-drain-before-revocation": {Cause.TWO_OWNERS},
     "close-in-mid-batch": {Cause.COMMITTED_AHEAD},
     "commit-answer-lost": set(),
     "commit-before-work": {Cause.COMMITTED_AHEAD},
@@ -49,6 +50,9 @@ SHOWS = {
     "d1-commit-refused-in-rebalance": {Cause.REFUSED},
     "d3-older-commit-wins": {Cause.REWIND, Cause.REFUSED, Cause.REVOKED},
     "deploy-kills-in-mid-batch": {Cause.CRASHED},
+    "e5-workers-and-a-join": {Cause.REVOKED},
+    "e7-workers-commit-the-highest": {Cause.COMMITTED_AHEAD, Cause.CRASHED},
+    "workers-and-auto-commit": {Cause.COMMITTED_AHEAD},
     "eager-repeats-kept": {Cause.KEPT_REWOUND, Cause.REVOKED},
     "expansion-by-duration": {Cause.RESET_BY_DURATION},
     "f3-commit-every-n": {Cause.CRASHED},
@@ -136,7 +140,7 @@ ENDLESS = {
 }
 """Titles of scenarios about a loop without an end: no run lasts until nothing more happens."""
 
-MOST_RECORDS = 45_000
+MOST_RECORDS = 60_000
 """A scenario that processes more takes too long for somebody who tries things out."""
 
 

@@ -6,12 +6,14 @@ listener call, close (:class:`Doing`). Each method is one thing that happens to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from assignors.types import TopicPartition
+from emulator.world import consumer
 from emulator.world.consumer.handler import Batch, Doing, Ending, Flaw
 from emulator.world.consumer.interfaces import ConsumerProcess
-from emulator.world.consumer.policy import Listener, PolicyCommits
+from emulator.world.consumer.policy import Listener, PolicyCommits, Shutdown, without_commit
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, Failed
 from protocols.consumer.fetching import Handed
@@ -27,25 +29,30 @@ class Application:
         self._blueprint = process.blueprint
         self._kernel = process.run.kernel
         self.doing = Doing.POLLING
-        self._batch: Batch | None = None
+        self.batch: Batch | None = None
         self._token = 0
         self.commits = PolicyCommits(process)
         self._listener = Listener(process, self)
-        self.ending = Ending.NOT_ASKED
         self._pending_hang_us = 0
         self._paused_us: int | None = None
         self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
         self._worked_through = process.progress.worked
+        handler = self._blueprint.group.handler
+        self._workers = None if handler is None else consumer.pool.Workers(process, self, handler)
+        self.shutdown = Shutdown(process, self, self._workers)
 
     # -- poll -----------------------------------------------------------------------------------
 
     def poll(self) -> None:
         """Call poll, or close if that was asked for."""
         if self.ending is not Ending.NOT_ASKED:
-            self._close()
+            self.shutdown.close()
             return
         if self._process.wanted is not None:
             self._process.subscribe(self._process.wanted)
+        if self._workers is not None and not self._workers.make_room(self.poll):
+            self.doing = Doing.WORKING
+            return
         self.doing = Doing.POLLING
         now = self._kernel.now
         if self._process.polls(now):
@@ -57,6 +64,10 @@ class Application:
 
     def polled(self, ranges: tuple[Handed, ...]) -> None:
         """Take what poll returned."""
+        workers = self._workers
+        if workers is not None:
+            self.step("polled", lambda: self._hand_over(workers, ranges))
+            return
         if not ranges:
             self._poll_was_empty()
             return
@@ -72,6 +83,33 @@ class Application:
             self._commit(dict(self.commits.uncommitted), self._next_poll)
         else:
             self.poll()
+
+    # -- a pool of workers ----------------------------------------------------------------------
+
+    def _hand_over(self, workers: consumer.pool.Workers, ranges: tuple[Handed, ...]) -> None:
+        """Give the records of a poll to workers, and commit what is due."""
+        workers.take(ranges)
+        if self.commits.due_between_polls:
+            self._commit(dict(self.commits.uncommitted), self._next_poll)
+        else:
+            self.poll()
+
+    def finish(
+        self, partitions: tuple[TopicPartition, ...], then: Callable[[], None], *, commits: bool
+    ) -> None:
+        """Finish and commit work on some partitions before they are given up, then continue."""
+        commit = partial(self.commits.commit_done, partitions) if commits else without_commit
+        if self._workers is None or self.ending is Ending.BEGUN:
+            commit(then)
+        else:
+            self._workers.finish(partitions, commit, then)
+
+    def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
+        """Stop processing a partition for good; workers may still have records of it."""
+        if self._workers is None:
+            self._process.progress.close(tp, why, event)
+        else:
+            self._workers.revoked(tp, why, event)
 
     def step(self, name: str, then: Callable[[], None]) -> None:
         """Pass a step that faults may wait for, and continue if the process still can."""
@@ -97,27 +135,27 @@ class Application:
 
     def work_on(self, batch: Batch) -> None:
         """Begin a batch whose end the poll loop awaits."""
-        self._batch = batch
+        self.batch = batch
         self.doing = Doing.WORKING
 
     def end_uncounted(self) -> None:
         """End a batch whose records are counted already."""
-        self._batch = None
+        self.batch = None
         self.doing = Doing.POLLING
 
     def end_counted(self) -> None:
         """End that batch."""
-        batch = self._batch
+        batch = self.batch
         assert batch is not None, "work ended that was not begun"
         self._count(batch, batch.count)
-        self._batch = None
+        self.batch = None
         self.doing = Doing.POLLING
 
     # -- periods ------------------------------------------------------------------------------
 
     def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
         """Return what it does, relative to *now* and to the positions; None: neither poll nor work."""
-        batch = self._batch
+        batch = self.batch
         if not self.calm or self._paused_us is not None:
             return None
         if self.doing is Doing.POLLING and batch is None:
@@ -129,8 +167,8 @@ class Application:
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move by whole periods; the kernel has moved the end of the work."""
-        if self._batch is not None:
-            self._batch = self._batch.moved(later_us, records)
+        if self.batch is not None:
+            self.batch = self.batch.moved(later_us, records)
         self.commits.move(later_us, records)
 
     # -- work -----------------------------------------------------------------------------------
@@ -146,13 +184,13 @@ class Application:
 
     def _work(self, ranges: tuple[Handed, ...]) -> None:
         if self.ending is Ending.AFTER_RECORD:
-            self._close()
+            self.shutdown.close()
             return
         batch = Batch.of(ranges, self._kernel.now)
         self._blueprint.plan(batch)
         if self._blueprint.group.poison:
             self._process.write_handed(ranges)
-        self._batch = batch
+        self.batch = batch
         if self._pending_hang_us:
             batch.lengthen(0, self._pending_hang_us)
             self._pending_hang_us = 0
@@ -174,7 +212,7 @@ class Application:
         process = self._process
         if token != self._token or not process.alive or process.paused:
             return
-        batch = self._batch
+        batch = self.batch
         assert batch is not None, "work ended that was not begun"
         flaw = batch.flaws.get(batch.reported) if batch.flaws else None
         if flaw is None:
@@ -223,22 +261,23 @@ class Application:
         cause = self._run.causes.refused.get(self._blueprint.name)
         for part in ranges:
             self._process.progress.skip(part, "discarded", cause)
-        self._batch = None
+        self.batch = None
         self.poll()
 
     def settle(self) -> None:
         """Count what is finished by now, before it is read."""
-        if self.doing is Doing.WORKING and self._batch is not None and not self._batch.flaws:
+        if self.doing is Doing.WORKING and self.batch is not None and not self.batch.flaws:
             now = self._kernel.now
-            self._report(self._batch, now if self._paused_us is None else self._paused_us)
+            self._report(self.batch, now if self._paused_us is None else self._paused_us)
 
-    def record_in_progress(self) -> tuple[TopicPartition, int, int] | None:
-        """Return partition, offset and begin of the record in progress, if there is one."""
-        batch = self._batch
-        if self.doing is not Doing.WORKING or batch is None or batch.reported >= batch.count:
-            return None
-        tp, offset = batch.record(batch.reported)
-        return tp, offset, batch.began_us(batch.reported)
+    def records_in_progress(self) -> Iterator[tuple[TopicPartition, int, int]]:
+        """Yield partition, offset and begin of each record in progress."""
+        if self._workers is not None:
+            yield from self._workers.in_progress()
+        batch = self.batch
+        if self.doing is Doing.WORKING and batch is not None and batch.reported < batch.count:
+            tp, offset = batch.record(batch.reported)
+            yield tp, offset, batch.began_us(batch.reported)
 
     # -- commits by policy ------------------------------------------------------------------------
 
@@ -262,19 +301,19 @@ class Application:
             self._discard(tuple(batch.part(batch.reported, batch.count)))
             return
         if self.ending is Ending.AFTER_RECORD:
-            self._close()
+            self.shutdown.close()
             return
         batch.shift(self._kernel.now - batch.end_us(batch.reported - 1))
         self.await_batch(batch)
 
     def _batch_done(self, batch: Batch) -> None:
-        self._batch = None
+        self.batch = None
         self.step("batch done", lambda: self._after_batch(batch))
 
     def _after_batch(self, batch: Batch) -> None:
         policy = self._blueprint.commit
         if self.ending is Ending.AFTER_RECORD:
-            self._close()
+            self.shutdown.close()
         elif policy.when == "batch" and policy.call in ("sync", "async", "store"):
             ends = {part.partition: part.next_offset for part in batch.ranges}
             self._commit(ends, self._next_poll)
@@ -317,8 +356,11 @@ class Application:
 
     def hang(self, length_us: int) -> None:
         """Make the handler hang on the next record that it begins."""
+        if self._workers is not None:
+            self._workers.hang(length_us)
+            return
         self._process.unfold(before_arrivals=True)
-        batch = self._batch
+        batch = self.batch
         if batch is not None and self.doing is Doing.WORKING:
             following = batch.finished(self._kernel.now) + 1
             if following < batch.count:
@@ -335,37 +377,15 @@ class Application:
     def resume(self) -> None:
         """Continue with the record in progress."""
         self._paused_us = None
-        batch = self._batch
+        batch = self.batch
         if self.doing is Doing.WORKING and batch is not None:
             batch.resume(batch.reported, self._kernel.now)
             self.await_batch(batch)
 
-    def leave(self, *, mid_batch: bool) -> None:
-        """Stop after the batch, or after the record in progress, and close."""
-        if self.ending is not Ending.NOT_ASKED:
-            return
-        self.ending = Ending.AFTER_RECORD if mid_batch else Ending.AFTER_BATCH
-        if self.doing is Doing.POLLING and self._process.busy:
-            self._kernel.at(
-                self._kernel.now, Rank.APPLICATION, self._blueprint.index, lambda _: self._wake_up()
-            )
-        elif self.doing is Doing.POLLING:
-            self._close()
-        elif self.doing is Doing.WORKING and mid_batch and self._batch is not None:
-            self._batch.leave_after(self._batch.finished(self._kernel.now))
-            self.await_batch(self._batch)
-
-    def _wake_up(self) -> None:
-        """Leave a poll that was about to return when close was requested, if it has not."""
-        process = self._process
-        if process.alive and self.doing is Doing.POLLING and not process.hold(self._wake_up):
-            self._close()
-
-    def _close(self) -> None:
-        self.doing = Doing.CLOSING
-        self.ending = Ending.BEGUN
-        self._batch = None
-        self.step("closing", self._process.close_client)
+    @property
+    def ending(self) -> Ending:
+        """Whether it was asked to end, and how."""
+        return self.shutdown.ending
 
     def closed(self) -> None:
         """Take the end of close(): the process ends."""

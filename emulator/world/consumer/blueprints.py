@@ -87,7 +87,8 @@ class Blueprint:
     @property
     def plain(self) -> bool:
         """Whether the application does nothing but poll and work."""
-        return self.commit.call in ("auto", "none") and not self.group.poison
+        serial = self.group.handler is None
+        return serial and self.commit.call in ("auto", "none") and not self.group.poison
 
     @property
     def folds(self) -> bool:
@@ -99,6 +100,10 @@ class Blueprint:
         """Whether the application looks at each record, not only at the end of a batch."""
         policy = self.commit
         return policy.when == "record" or (policy.when == "every" and not policy.between_batches)
+
+    def work_us(self, tp: TopicPartition, offset: int) -> int:
+        """Return the processing time of one record."""
+        return self.work(tp, offset) if self.each_us is None else self.each_us
 
     def plan(self, batch: Batch) -> None:
         """Set the processing time of each record of a batch, and the records that fail."""

@@ -12,19 +12,19 @@ records of so many periods.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.interfaces import ConsumerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
     from assignors.types import TopicPartition
     from emulator.world.consumer.fetch_in_flight import FetchInFlight
-    from emulator.world.consumer.progress import Unreported
+    from emulator.world.consumer.progress import Progress
     from protocols.consumer.classic.calm import CalmPoll
     from protocols.consumer.fetching import Fetcher
     from protocols.messages import FetchResponse
@@ -324,3 +324,56 @@ class Cycles:
         self._finished.move(records)
         calm.move(later_us, records)
         return batch.moved(later_us, records)
+
+
+class Worker(Protocol):
+    """The application thread, as the count of finished records uses it."""
+
+    def end_counted(self) -> None:
+        """End a batch and count its records."""
+
+    def end_uncounted(self) -> None:
+        """End a batch whose records are counted already."""
+
+
+class Unreported:
+    """Unreported and not yet counted: by partition, the next offset and when work on it began."""
+
+    __slots__ = ("_ends", "_progress", "_worker")
+
+    def __init__(self, worker: Worker, progress: Progress) -> None:
+        self._worker = worker
+        self._progress = progress
+        self._ends: dict[TopicPartition, list[int]] = {}
+
+    def end(self, batch: Batch) -> None:
+        """End the work on a batch; its records are counted before progress is read."""
+        if batch.reported:
+            self._worker.end_counted()
+            return
+        self._worker.end_uncounted()
+        self._note(batch)
+        self._progress.report(batch, 0, batch.count)
+
+    def _note(self, batch: Batch) -> None:
+        for tp, _, following in batch.ranges:
+            known = self._ends.get(tp)
+            if known is None:
+                self._ends[tp] = [following, batch.begin_us]
+            else:
+                known[0] = following
+
+    def covers(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Return whether something was finished of each partition since the last time."""
+        return all(tp in self._ends for tp in partitions)
+
+    def move(self, records: Mapping[TopicPartition, int]) -> None:
+        """Count so many more records of each partition as finished."""
+        for tp, count in records.items():
+            self._ends[tp][0] += count
+
+    def write(self) -> None:
+        """Count what was finished since the last time as processed."""
+        for tp, (following, began_us) in self._ends.items():
+            self._progress.worked(tp, following, began_us)
+        self._ends.clear()

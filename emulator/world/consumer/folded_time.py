@@ -22,6 +22,7 @@ class Live(enum.StrEnum):
     INTERRUPTED = "after a heartbeat, commit or fault, until the next poll"
     CLIENT = "the client works in the background"
     COMMITS = "the application commits by itself"
+    WORKERS = "a pool of workers processes its records"
     POISON = "the handler can fail"
     TRIGGER = "a fault waits for a step of a member"
     HANG = "a fault delays the next record"

@@ -27,6 +27,12 @@ class Commits(Protocol):
     def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
         """Commit the processed offsets of some partitions, then continue."""
 
+    uncommitted: dict[TopicPartition, int]
+    """By partition, the next offset to commit."""
+
+    def processed(self, records: int) -> None:
+        """Count records processed since the last commit."""
+
     def forget(self, tp: TopicPartition) -> None:
         """Exclude a partition from later commits."""
 
@@ -38,7 +44,10 @@ class ConsumerApplication(Protocol):
     """The application thread of a process."""
 
     doing: Doing
-    ending: Ending
+
+    @property
+    def ending(self) -> Ending:
+        """Whether it was asked to end, and how."""
 
     @property
     def busy(self) -> bool:
@@ -57,6 +66,14 @@ class ConsumerApplication(Protocol):
 
     def step(self, name: str, then: Callable[[], None]) -> None:
         """Pass a step that may trigger a fault."""
+
+    def finish(
+        self, partitions: tuple[TopicPartition, ...], then: Callable[[], None], *, commits: bool
+    ) -> None:
+        """Finish and commit work on some partitions as far as the handler does, then continue."""
+
+    def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
+        """Stop processing a partition for good."""
 
     def listened(self) -> None:
         """Take the end of a listener call."""

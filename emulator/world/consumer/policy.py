@@ -1,4 +1,4 @@
-"""The behaviour of an application besides its handler: its commits and its rebalance listener.
+"""The behaviour of an application besides its handler: its commits, its listener, its shutdown.
 
 The listener commits if the policy requires it, and takes time. While a fault makes it fail, its
 calls end in an exception, which poll() throws.
@@ -7,17 +7,21 @@ calls end in an exception, which poll() throws.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
 from emulator.scenario.model import FailListener
-from emulator.world.consumer.handler import Doing, Ending
+from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
 from protocols.leader_epochs import epoch_at
 from protocols.machine import Call
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.pool import Workers
 
 Then = Callable[[CommitResult], None]
 
@@ -52,6 +56,14 @@ class PolicyCommits:
             self._last_us = now
         return bool(self.uncommitted) and (late or many)
 
+    @property
+    def due_between_polls(self) -> bool:
+        """Whether an application whose workers finish records has to commit before it polls on."""
+        policy = self._policy
+        if policy.call in ("auto", "none") or not self.uncommitted:
+            return False
+        return policy.when == "batch" or self.due
+
     def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
         """Return what is not committed yet, relative to *now* and to the positions."""
         ends = tuple((tp, end - positions.get(tp, 0)) for tp, end in self.uncommitted.items())
@@ -84,7 +96,8 @@ class PolicyCommits:
 
     def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
         """Commit the processed offsets of some partitions, as a listener does before revocation."""
-        done = self._process.progress.done
+        safe = self._policy.offsets == "frontier"
+        done = self._process.progress.done if safe else self.uncommitted.get
         ends = {tp: end for tp in partitions if (end := done(tp)) is not None}
         if ends:
             self._send_sync(self._offsets(ends), lambda _: then())
@@ -141,6 +154,11 @@ class PolicyCommits:
             self._send_async(offsets)
 
 
+def without_commit(then: Callable[[], None]) -> None:
+    """Continue at once."""
+    then()
+
+
 THREW = Failed(ExceptionName.KAFKA, message="its rebalance listener threw")
 
 
@@ -168,11 +186,8 @@ class Listener:
             self._spend(call)
 
     def _revoking(self, call: Call) -> None:
-        if self._blueprint.commit.on_revoke:
-            commits = self._application.commits
-            commits.commit_done(call.partitions, lambda: self._spend(call))
-        else:
-            self._spend(call)
+        commits = self._blueprint.commit.on_revoke
+        self._application.finish(call.partitions, lambda: self._spend(call), commits=commits)
 
     def _spend(self, call: Call) -> None:
         now = self._kernel.now
@@ -202,10 +217,7 @@ class Listener:
     def _close_epochs(self, call: Call, partitions: Iterable[TopicPartition], event: int) -> None:
         why = "closed" if self._application.ending is Ending.BEGUN else call.listener
         for tp in partitions:
-            if self._application.busy:
-                self._process.progress.retire(tp, why, event)
-            else:
-                self._process.progress.close(tp, why, event)
+            self._application.revoked(tp, why, event)
             self._application.commits.forget(tp)
 
     def _return(self, call: Call) -> None:
@@ -258,3 +270,73 @@ class Listener:
             partitions=call.partitions,
             began_us=self._began_us,
         )
+
+
+class Stopping(ConsumerApplication, Protocol):
+    """The application thread, as its shutdown uses it."""
+
+    batch: Batch | None
+    """What its handler works on."""
+
+
+class Shutdown:
+    """The end of one process, once it is asked for."""
+
+    def __init__(
+        self, process: ConsumerProcess, application: Stopping, workers: Workers | None
+    ) -> None:
+        self._process = process
+        self._application = application
+        self._workers = workers
+        self.ending = Ending.NOT_ASKED
+
+    def leave(self, *, mid_batch: bool) -> None:
+        """Stop after the batch, or after the record in progress, and close.
+
+        With a pool of workers the application closes when its poll returns: it waits for workers
+        first, and nothing may be polled meanwhile.
+        """
+        if self.ending is not Ending.NOT_ASKED:
+            return
+        self.ending = Ending.AFTER_RECORD if mid_batch else Ending.AFTER_BATCH
+        doing = self._application.doing
+        if self._workers is not None:
+            if doing is Doing.WORKING:
+                self._workers.stop_waiting()
+                self.close()
+        elif doing is Doing.POLLING and self._process.busy:
+            self._wake_up_later()
+        elif doing is Doing.POLLING:
+            self.close()
+        elif doing is Doing.WORKING and mid_batch and self._application.batch is not None:
+            batch = self._application.batch
+            batch.leave_after(batch.finished(self._process.run.kernel.now))
+            self._application.await_batch(batch)
+
+    def _wake_up_later(self) -> None:
+        kernel, index = self._process.run.kernel, self._process.blueprint.index
+        kernel.at(kernel.now, Rank.APPLICATION, index, lambda _: self._wake_up())
+
+    def _wake_up(self) -> None:
+        """Leave a poll that was about to return when close was requested, if it has not."""
+        process, polls = self._process, self._application.doing is Doing.POLLING
+        if process.alive and polls and not process.hold(self._wake_up):
+            self.close()
+
+    def close(self) -> None:
+        """Close the consumer; before that, wait for workers and commit what they finished."""
+        self._application.doing = Doing.CLOSING
+        self._application.batch = None
+        workers, owned = self._workers, self._process.progress.owned
+        if workers is None:
+            self._close_client()
+            return
+        if self.ending is Ending.AFTER_RECORD:
+            workers.discard(frozenset(owned))
+        commits = self._process.blueprint.commit.call in ("sync", "async")
+        self._application.finish(owned, self._close_client, commits=commits)
+
+    def _close_client(self) -> None:
+        self._application.doing = Doing.CLOSING
+        self.ending = Ending.BEGUN
+        self._application.step("closing", self._process.close_client)

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.blueprints import is_stable
-from emulator.world.consumer.calm import CalmFetches, Cycles
+from emulator.world.consumer.calm import CalmFetches, Cycles, Unreported
 from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.handler import Batch
 from emulator.world.consumer.interfaces import ConsumerProcess
-from emulator.world.consumer.progress import Unreported
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.fetching import Handed
@@ -96,6 +95,8 @@ class PollLoop:
     def _fold(self, now: int) -> int | Live:
         """Begin if only records can arrive for a while; return until when, or why not."""
         process, blueprint = self._process, self._process.blueprint
+        if blueprint.group.handler is not None:
+            return Live.WORKERS
         if not blueprint.plain:
             return Live.POISON if blueprint.group.poison else Live.COMMITS
         if not process.run.triggers.idle:

@@ -135,12 +135,11 @@ class Process:
         self.application.abandon()
         event = self.run.recorder.write(stopped, cause)
         why = "closed" if how == "closed" else "crashed"
-        unfinished = self.application.record_in_progress()
+        unfinished = list(self.application.records_in_progress())
         self.progress.close_retired()
         for tp in self.progress.owned:
             self.progress.close(tp, "failed" if how == "failed" else why, event)
-        if unfinished is not None:
-            tp, offset, began_us = unfinished
+        for tp, offset, began_us in unfinished:
             self.progress.partly(tp, offset, began_us, event)
         self._on_end(self, event)
         self.ended.succeed()
@@ -199,7 +198,7 @@ class Process:
         """Shut the process down in order (SIGTERM)."""
         self.unfold(before_arrivals=True)
         if not self.hold(lambda: self.leave(mid_batch=mid_batch)):
-            self.application.leave(mid_batch=mid_batch)
+            self.application.shutdown.leave(mid_batch=mid_batch)
 
     def close_client(self) -> None:
         """Call close() on the consumer, which ends the process."""

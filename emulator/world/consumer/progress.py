@@ -7,7 +7,7 @@ when an epoch closes, at the end. So the events of a run do not depend on how it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -16,18 +16,30 @@ from emulator.events import (
     NotProcessed,
     PartlyProcessed,
     Processed,
+    ProcessedOutOfOrder,
     ReadOn,
 )
 from emulator.world.cluster.partition_log import PartitionLog
-from emulator.world.consumer.handler import Batch
+from emulator.world.consumer.handler import Batch, RecordWork
 from emulator.world.run import Recorder
 from protocols.consumer.fetching import Handed
 
 LogOf = Callable[[TopicPartition], PartitionLog | None]
 
 
-class _Epoch:
-    __slots__ = ("began_us", "done", "generation", "incarnation", "position", "written")
+class Epoch:
+    """One epoch of one partition."""
+
+    __slots__ = (
+        "began_us",
+        "done",
+        "ended",
+        "generation",
+        "incarnation",
+        "out_of_order",
+        "position",
+        "written",
+    )
 
     def __init__(self, generation: int, offset: int, incarnation: int) -> None:
         self.generation = generation
@@ -38,12 +50,17 @@ class _Epoch:
         self.done = offset
         self.position = offset
         self.began_us = 0
+        self.out_of_order: dict[int, bool] = {}
+        """Records beyond ``done`` that are finished, and whether their processing failed."""
+
+        self.ended: tuple[str, int | None] | None = None
+        """Why the consumer gave the partition up, and the event; workers still have records of it."""
 
 
 class _Retired(NamedTuple):
     """An epoch that ended before its last record was finished, and why."""
 
-    epoch: _Epoch
+    epoch: Epoch
     why: str
     cause: int | None
 
@@ -86,7 +103,7 @@ class Progress:
         self._recorder = recorder
         self._by_record = recorder.by_record
         self._on_record = recorder.on_record
-        self._epochs: dict[TopicPartition, _Epoch] = {}
+        self._epochs: dict[TopicPartition, Epoch] = {}
         self._retired: dict[TopicPartition, list[_Retired]] = {}
         """Epochs that ended while the handler still works on records that they were handed."""
 
@@ -111,13 +128,13 @@ class Progress:
             self._waiting[tp] = (opened, cause)
             return
         if tp in self._epochs:
-            self.close(tp, "reopened", cause)
+            self.close(tp, *(self._epochs[tp].ended or ("reopened", cause)))
         holders = self._owners.holders.setdefault(tp, [])
         for other in holders:
             other.write_now(tp)
         holders.append(self)
         log = self._log_of(tp)
-        self._epochs[tp] = _Epoch(
+        self._epochs[tp] = Epoch(
             opened.generation, opened.offset, 0 if log is None else log.incarnation
         )
         self._owners.done[tp] = opened.offset
@@ -188,6 +205,30 @@ class Progress:
         if tp in self._waiting and not left:
             self.open(*self._waiting.pop(tp))
 
+    def epoch_of(self, tp: TopicPartition) -> Epoch | None:
+        """Return the present epoch of a partition."""
+        return self._epochs.get(tp)
+
+    def write_out_of_order(self, work: RecordWork, generation: int, *, earlier: bool) -> None:
+        """Write a record that was finished before those in front, or in an *earlier* epoch."""
+        finished = ProcessedOutOfOrder(
+            consumer=self._consumer,
+            group=self._group,
+            generation=generation,
+            partition=work.partition,
+            first=work.offset,
+            next_offset=work.offset + 1,
+            began_us=work.began_us,
+            earlier_epoch=earlier,
+        )
+        self._recorder.write_data(finished)
+
+    def pass_one(self, tp: TopicPartition) -> None:
+        """Move over a record that is finished and was written out of order."""
+        epoch = self._epochs[tp]
+        epoch.done += 1
+        epoch.written = self._owners.done[tp] = epoch.done
+
     def report(self, batch: Batch, begin: int, end: int) -> None:
         """Report the work on records ``begin`` up to ``end`` of a batch, if that is asked for."""
         if self._on_record is not None:
@@ -235,7 +276,7 @@ class Progress:
         """Write what was finished since the last time."""
         self._write(tp, self._epochs[tp])
 
-    def _write(self, tp: TopicPartition, epoch: _Epoch) -> None:
+    def _write(self, tp: TopicPartition, epoch: Epoch) -> None:
         if epoch.done <= epoch.written:
             return
         finished = Processed(
@@ -270,7 +311,8 @@ class Progress:
             return
         self.write(tp)
         self.behind.discard(tp)
-        self._write_close(tp, self._epochs.pop(tp), why, cause)
+        epoch = self._epochs.pop(tp)
+        self._write_close(tp, epoch, *(epoch.ended or (why, cause)))
 
     def retire(self, tp: TopicPartition, why: str, cause: int | None) -> None:
         """End an epoch whose records the handler still works on, as soon as it has finished them."""
@@ -288,7 +330,7 @@ class Progress:
             while tp in self._retired:
                 self._close_retired(tp)
 
-    def _write_close(self, tp: TopicPartition, epoch: _Epoch, why: str, cause: int | None) -> None:
+    def _write_close(self, tp: TopicPartition, epoch: Epoch, why: str, cause: int | None) -> None:
         self._owners.holders[tp].remove(self)
         closed = EpochClosed(
             consumer=self._consumer,
@@ -338,56 +380,3 @@ class Progress:
     def owned(self) -> tuple[TopicPartition, ...]:
         """The partitions with an open epoch, sorted."""
         return tuple(sorted(self._epochs))
-
-
-class Worker(Protocol):
-    """The application thread, as the count of finished records uses it."""
-
-    def end_counted(self) -> None:
-        """End a batch and count its records."""
-
-    def end_uncounted(self) -> None:
-        """End a batch whose records are counted already."""
-
-
-class Unreported:
-    """Unreported and not yet counted: by partition, the next offset and when work on it began."""
-
-    __slots__ = ("_ends", "_progress", "_worker")
-
-    def __init__(self, worker: Worker, progress: Progress) -> None:
-        self._worker = worker
-        self._progress = progress
-        self._ends: dict[TopicPartition, list[int]] = {}
-
-    def end(self, batch: Batch) -> None:
-        """End the work on a batch; its records are counted before progress is read."""
-        if batch.reported:
-            self._worker.end_counted()
-            return
-        self._worker.end_uncounted()
-        self._note(batch)
-        self._progress.report(batch, 0, batch.count)
-
-    def _note(self, batch: Batch) -> None:
-        for tp, _, following in batch.ranges:
-            known = self._ends.get(tp)
-            if known is None:
-                self._ends[tp] = [following, batch.begin_us]
-            else:
-                known[0] = following
-
-    def covers(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Return whether something was finished of each partition since the last time."""
-        return all(tp in self._ends for tp in partitions)
-
-    def move(self, records: Mapping[TopicPartition, int]) -> None:
-        """Count so many more records of each partition as finished."""
-        for tp, count in records.items():
-            self._ends[tp][0] += count
-
-    def write(self) -> None:
-        """Count what was finished since the last time as processed."""
-        for tp, (following, began_us) in self._ends.items():
-            self._progress.worked(tp, following, began_us)
-        self._ends.clear()

@@ -21,7 +21,11 @@ class RoundWait:
         self._process = process
         self._client = client
         self._timeout_us = blueprint.poll_timeout_us
-        self._is_regular = blueprint.lateness_us is None and blueprint.commit.when != "every"
+        self._is_regular = (
+            blueprint.lateness_us is None
+            and blueprint.commit.when != "every"
+            and blueprint.group.handler is None
+        )
         """Whether an empty poll ends on time, and the next one begins at once."""
 
         self._began_us: int | None = None

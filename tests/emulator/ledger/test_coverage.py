@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.ledger.coverage import MAX_SEGMENTS, Attribution, Coverage, Epoch
+from emulator.ledger.coverage import MAX_SEGMENTS, Coverage
 from emulator.ledger.entries import Cause, Link, Step
+from emulator.ledger.epochs import Attribution, Epoch
 
 
 def epoch(number, start=0):

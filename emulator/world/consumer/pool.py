@@ -1,0 +1,333 @@
+"""A pool of workers: they process records while the application thread polls on.
+
+The records of a lane (a partition, a key, or one record) are processed one after the other. Lanes
+with waiting records take turns. The application thread hands records over, and waits for workers
+where the pool is full or drained.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+
+from assignors.types import TopicPartition
+from emulator.scenario.model import Pool
+from emulator.world.consumer.handler import Flaw, RecordWork
+from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
+from emulator.world.consumer.progress import Epoch
+from emulator.world.draws import draw, stream_key
+from emulator.world.kernel import Rank
+from protocols.consumer.fetching import Handed
+
+Then = Callable[[], None]
+
+
+class Job:
+    """One record that was handed over, and its work."""
+
+    __slots__ = ("began_us", "epoch", "lane", "offset", "partition")
+
+    def __init__(
+        self, lane: Hashable, tp: TopicPartition, offset: int, epoch: Epoch | None
+    ) -> None:
+        self.lane = lane
+        self.partition = tp
+        self.offset = offset
+        self.epoch = epoch
+        """The ownership epoch of the partition at that time."""
+
+        self.began_us = 0
+
+
+class Lanes:
+    """The records that wait for a worker, by lane; lanes take turns."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[Hashable, deque[Job]] = {}
+        """Of each lane with a waiting or running record: those that wait."""
+
+        self._ready: deque[Hashable] = deque()
+        """Lanes with a waiting record and none running, in turn."""
+
+        self._running: set[Hashable] = set()
+        self.waiting = 0
+
+    def add(self, job: Job) -> None:
+        """Append a record to its lane."""
+        lane = self._lanes.get(job.lane)
+        if lane is None:
+            lane = self._lanes[job.lane] = deque()
+            self._ready.append(job.lane)
+        lane.append(job)
+        self.waiting += 1
+
+    def take(self) -> Job | None:
+        """Return the record to begin next; None: no lane is ready."""
+        if not self._ready:
+            return None
+        name = self._ready.popleft()
+        self._running.add(name)
+        self.waiting -= 1
+        return self._lanes[name].popleft()
+
+    def finish(self, job: Job) -> None:
+        """Release the lane of a record that is finished."""
+        self._running.discard(job.lane)
+        if self._lanes[job.lane]:
+            self._ready.append(job.lane)
+        else:
+            del self._lanes[job.lane]
+
+    def drop(self, partitions: frozenset[TopicPartition]) -> list[Job]:
+        """Remove the waiting records of some partitions; return them."""
+        dropped = []
+        for name, lane in list(self._lanes.items()):
+            gone = [job for job in lane if job.partition in partitions]
+            if not gone:
+                continue
+            dropped += gone
+            kept = deque(job for job in lane if job.partition not in partitions)
+            self._lanes[name] = kept
+            if not kept and name not in self._running:
+                del self._lanes[name]
+        self._ready = deque(name for name in self._ready if name in self._lanes)
+        self.waiting -= len(dropped)
+        return dropped
+
+
+class Workers:
+    """The workers of one process."""
+
+    def __init__(
+        self, process: ConsumerProcess, application: ConsumerApplication, pool: Pool
+    ) -> None:
+        self._process = process
+        self._application = application
+        self._blueprint = process.blueprint
+        self._kernel = process.run.kernel
+        self._pool = pool
+        self._lanes = Lanes()
+        self._running: dict[Job, None] = {}
+        self._unfinished: Counter[TopicPartition] = Counter()
+        self._acknowledged: dict[TopicPartition, int] = {}
+        self._awaited: tuple[Callable[[], bool], Then] | None = None
+        """What the application thread waits for, and how it continues."""
+
+        self._waits = 0
+        self._hang_us = 0
+        """A fault lengthens the next record by this."""
+
+    # -- records --------------------------------------------------------------------------------
+
+    def take(self, ranges: Iterable[Handed]) -> None:
+        """Take the records of a poll."""
+        for part in ranges:
+            epoch = self._process.progress.epoch_of(part.partition)
+            for offset in range(part.first, part.next_offset):
+                lane = self._lane(part.partition, offset)
+                self._lanes.add(Job(lane, part.partition, offset, epoch))
+            self._unfinished[part.partition] += part.next_offset - part.first
+        self._begin()
+
+    def _lane(self, tp: TopicPartition, offset: int) -> Hashable:
+        match self._pool.order:
+            case "partition":
+                return tp
+            case "key":
+                key = stream_key(self._blueprint.seed, "key", str(tp))
+                return tp, int(draw(key, offset) * self._pool.keys)
+        return tp, offset
+
+    def _begin(self) -> None:
+        """Give waiting records to free workers."""
+        while len(self._running) < self._pool.workers:
+            job = self._lanes.take()
+            if job is None:
+                return
+            job.began_us = self._kernel.now
+            self._running[job] = None
+            work_us = self._blueprint.work_us(job.partition, job.offset) + self._hang_us
+            self._hang_us = 0
+            self._end_at(job, job.began_us + work_us)
+
+    def _end_at(self, job: Job, when: int) -> None:
+        index = self._blueprint.index
+        self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._ended(job))
+
+    def _ended(self, job: Job) -> None:
+        process = self._process
+        if not process.alive or process.hold(lambda: self._ended(job)):
+            return
+        flaw = self._blueprint.flaws.get((job.partition, job.offset))
+        if flaw is Flaw.STOP:
+            process.stop("failed", None, "the handler raised")
+            return
+        del self._running[job]
+        self._lanes.finish(job)
+        self._count(job, skipped=flaw is Flaw.SKIP)
+        self._release(job.partition, 1)
+        if process.run.triggers.awaited(self._blueprint.name, "record done"):
+            self._application.step("record done", self._go_on)
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._begin()
+        self._look()
+
+    def _count(self, job: Job, *, skipped: bool) -> None:
+        """Count a record as processed, and as ready to be committed if it still belongs to it."""
+        tp, progress = job.partition, self._process.progress
+        work = RecordWork(tp, job.offset, job.began_us, self._kernel.now)
+        epoch = progress.epoch_of(tp)
+        if epoch is None:
+            return
+        if self._process.run.recorder.on_record is not None and not skipped:
+            self._process.run.recorder.on_record(work)
+        if epoch is not job.epoch:
+            progress.write_out_of_order(work, epoch.generation, earlier=True)
+            return
+        if job.offset != epoch.done:
+            epoch.out_of_order[job.offset] = skipped
+            if not skipped:
+                progress.write_out_of_order(work, epoch.generation, earlier=False)
+        elif skipped:
+            self._skip(tp, job.offset)
+        else:
+            progress.worked(tp, job.offset + 1, job.began_us)
+        self._pass_finished(tp, epoch)
+        if epoch.ended is None:
+            self._acknowledge(tp, job.offset + 1, epoch.done)
+
+    def _pass_finished(self, tp: TopicPartition, epoch: Epoch) -> None:
+        """Move over the records that were finished before those in front of them."""
+        progress = self._process.progress
+        while epoch.done in epoch.out_of_order:
+            if epoch.out_of_order.pop(epoch.done):
+                self._skip(tp, epoch.done)
+            else:
+                progress.write(tp)
+                progress.pass_one(tp)
+
+    def _skip(self, tp: TopicPartition, offset: int) -> None:
+        """Continue behind a record whose processing failed."""
+        cause = self._process.run.causes.disturbed.get(self._blueprint.name)
+        self._process.progress.skip(Handed(tp, offset, offset + 1), "skipped", cause)
+
+    def _acknowledge(self, tp: TopicPartition, next_offset: int, done: int) -> None:
+        """Note the offset to commit, by the policy."""
+        commits, known = self._application.commits, self._acknowledged.get(tp)
+        commits.processed(1)
+        match self._blueprint.commit.offsets:
+            case "frontier":
+                next_offset = done
+            case "highest":
+                next_offset = max(next_offset, known or 0)
+        if next_offset != known and (known is not None or next_offset > 0):
+            self._acknowledged[tp] = next_offset
+            commits.uncommitted[tp] = next_offset
+
+    # -- revocation -----------------------------------------------------------------------------
+
+    def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
+        """End the epoch of a partition, with the last record of it that is still processed."""
+        self._acknowledged.pop(tp, None)
+        if self._pool.revoked == "discard":
+            self.discard(frozenset((tp,)))
+        epoch = self._process.progress.epoch_of(tp)
+        if epoch is not None and self._unfinished[tp]:
+            epoch.ended = epoch.ended or (why, event)
+        else:
+            self._process.progress.close(tp, why, event)
+
+    def discard(self, partitions: frozenset[TopicPartition]) -> None:
+        """Drop the records of some partitions that no worker has begun."""
+        for job in self._lanes.drop(partitions):
+            self._release(job.partition, 1)
+
+    def _release(self, tp: TopicPartition, records: int) -> None:
+        self._unfinished[tp] -= records
+        epoch = self._process.progress.epoch_of(tp)
+        if not self._unfinished[tp] and epoch is not None and epoch.ended is not None:
+            self._process.progress.close(tp, *epoch.ended)
+
+    # -- waits of the application thread ----------------------------------------------------------
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether no more records are to be polled."""
+        return self._lanes.waiting + len(self._running) >= self._pool.queue
+
+    def make_room(self, then: Then) -> bool:
+        """Return whether the application may poll: it pauses its partitions, or waits, if not.
+
+        If it has to wait, it continues with *then*.
+        """
+        fetcher = self._process.client.consumer.fetcher
+        if not self._is_full:
+            fetcher.pause(())
+            return True
+        if self._pool.when_full == "pause":
+            fetcher.pause(fetcher.positions.assigned)
+            return True
+        self._await(lambda: not self._is_full, then)
+        return False
+
+    def finish(
+        self, partitions: Iterable[TopicPartition], commit: Callable[[Then], None], then: Then
+    ) -> None:
+        """Drain the pool and commit, in the order of the pool's settings, then continue."""
+        if self._pool.commit_first:
+            commit(lambda: self._drain(partitions, then))
+        else:
+            self._drain(partitions, lambda: commit(then))
+
+    def _drain(self, partitions: Iterable[TopicPartition], then: Then) -> None:
+        """Continue when the records of some partitions are finished, or time is up."""
+        wanted = frozenset(partitions)
+        if self._pool.drain == "none":
+            then()
+            return
+        if self._pool.drain == "running":
+            self.discard(wanted)
+        self._await(lambda: not any(self._unfinished[tp] for tp in wanted), then)
+        waits = self._waits
+        if self._awaited is not None:
+            when, index = self._kernel.now + self._pool.drain_for, self._blueprint.index
+            self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._give_up(waits))
+
+    def _await(self, is_done: Callable[[], bool], then: Then) -> None:
+        if is_done():
+            then()
+            return
+        self._waits += 1
+        self._awaited = is_done, then
+
+    def _look(self) -> None:
+        """Let the application thread continue if what it waits for has happened."""
+        if self._process.alive and self._awaited is not None and self._awaited[0]():
+            self.stop_waiting()()
+
+    def _give_up(self, waits: int) -> None:
+        process = self._process
+        if waits != self._waits or self._awaited is None or not process.alive:
+            return
+        if not process.hold(lambda: self._give_up(waits)):
+            self.stop_waiting()()
+
+    def stop_waiting(self) -> Then:
+        """End the wait; return how the application thread continues."""
+        assert self._awaited is not None, "the application thread waits"
+        (_, then), self._awaited = self._awaited, None
+        return then
+
+    # -- interruptions --------------------------------------------------------------------------
+
+    def hang(self, length_us: int) -> None:
+        """Make the next record that is begun take longer."""
+        self._hang_us += length_us
+
+    def in_progress(self) -> Iterator[tuple[TopicPartition, int, int]]:
+        """Yield partition, offset and begin of each record in progress."""
+        for job in self._running:
+            yield job.partition, job.offset, job.began_us
