@@ -1,6 +1,6 @@
-"""A consumer's data plane: fetches, buffered records, and the fetch session at the broker.
+"""A consumer's data plane: its fetches and the records that are buffered.
 
-Source: ``AbstractFetch``, ``FetchBuffer``, ``FetchCollector``, ``FetchSession``. Unlike the
+Source: ``AbstractFetch``, ``FetchBuffer``, ``FetchCollector``. Unlike the
 machines around it, a :class:`Fetcher` is changed in place: every poll uses it, and a copy for each
 poll would double the cost of a run. Records are ranges of offsets.
 """
@@ -8,9 +8,9 @@ poll would double the cost of a run. Records are ranges of offsets.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from assignors.java import DEFAULT_LENGTH, hash_map_order, spread_hash, topic_partition_hash
 from assignors.types import TopicPartition
@@ -375,36 +375,3 @@ def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
         return tuple(sorted(handed, key=lambda part: _spread(part.partition) & DEFAULT_LENGTH - 1))
     by_partition = {part.partition: part for part in handed}
     return tuple(by_partition[tp] for tp in hash_map_order(by_partition, topic_partition_hash))
-
-
-T = TypeVar("T")
-
-
-class FetchSession(Generic[T]):
-    """A consumer's fetch session at a broker (KIP-227): its partitions in cache order.
-
-    A full fetch sets the order, an incremental one keeps it, and a partition that returned data
-    moves to the end. The host keeps a value for each partition.
-    """
-
-    __slots__ = ("cached",)
-
-    def __init__(self) -> None:
-        self.cached: dict[TopicPartition, T] = {}
-
-    def renew(
-        self, wanted: Iterable[FetchPartition], keep: Callable[[T | None, FetchPartition], T]
-    ) -> None:
-        """Apply a fetch: append new partitions, and remove those no longer requested.
-
-        *keep* returns the host's value of a partition, given its earlier value, if there was one.
-        """
-        before = self.cached
-        parts = {part.partition: part for part in wanted}
-        order = [tp for tp in before if tp in parts] + [tp for tp in parts if tp not in before]
-        self.cached = {tp: keep(before.get(tp), parts[tp]) for tp in order}
-
-    def answered(self, partition: TopicPartition) -> None:
-        """Move a partition that returned data to the end."""
-        if len(self.cached) > 1:
-            self.cached[partition] = self.cached.pop(partition)
