@@ -15,7 +15,7 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import Coordinators
 from emulator.ledger.entries import EntryKind, Ledger
-from emulator.ledger.progress import end_of_finished
+from emulator.ledger.epochs import end_of_finished
 from emulator.metrics.readings import Handler, Key
 
 RETENTION_RESET = ev.ResetReason.OUT_OF_RANGE

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import emulator
-from emulator.ledger import progress
+from emulator.ledger import epochs
 from emulator.ledger.entries import EntryKind, Ledger
 from emulator.logs.audit.passes import Audited, Terms
 from emulator.playing import Run
@@ -37,7 +37,7 @@ def tidy(value: object) -> object:
 def play(document: dict | str, seed: int) -> Run:
     """Play a scenario and remember when everything was done."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress, "RECENT", ALL_MARKS)
+        patch.setattr(epochs, "RECENT", ALL_MARKS)
         if isinstance(document, str):
             return emulator.run(emulator.load(document), seed)
         return emulator.run(scenario_of(tidy(document), ScenarioSource("random", None)), seed)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.ledger import progress
-from emulator.ledger.progress import RECENT, Marks
+from emulator.ledger import epochs
+from emulator.ledger.epochs import RECENT, Marks
 
 PERIODS = st.tuples(
     st.lists(st.tuples(st.integers(1, 5), st.integers(0, 9)), min_size=1, max_size=3),
@@ -66,7 +66,7 @@ def test_new_marks_are_exact_and_old_ones_nearly():
 
 def test_times_of_forgotten_records_are_those_of_the_first_mark_left(monkeypatch):
     """Or unknown, if none is."""
-    monkeypatch.setattr(progress, "RECENT", 1 << 30)
+    monkeypatch.setattr(epochs, "RECENT", 1 << 30)
     marks = Marks()
     marks.add_series(0, ((2, 5), (3, 6)), 10, 4)
     marks.forget_below(5)
