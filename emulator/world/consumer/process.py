@@ -28,9 +28,8 @@ from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.folded_time import Live, MemberTime
-from emulator.world.consumer.poll_loop import PollLoop
+from emulator.world.consumer.poll_loop import PollLoop, RoundWait
 from emulator.world.consumer.progress import Owners, Progress
-from emulator.world.consumer.round_wait import RoundWait
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party
 from emulator.world.router import Router, kind_of
