@@ -191,16 +191,16 @@ start = "g-2"
 at = "13s"
 
 [[fault]]
-pause = "g-1"
+pause = "g-0"
 at = "16s"
 for = "8s"
 """
     work = 'work = "500ms"'
     seen = staged(more, group=work, settings='"max.poll.records" = 12', run_for="40s")
-    revoked = seen.all(ListenerCalled, consumer="g-1", call="revoked")[-1]
-    (lost,) = seen.all(ListenerCalled, consumer="g-1", call="lost")
+    revoked = seen.all(ListenerCalled, consumer="g-0", call="revoked")[-1]
+    (lost,) = seen.all(ListenerCalled, consumer="g-0", call="lost")
     ends = Counter(
-        event.what.partition for event in seen.after(16 * SECOND, EpochClosed, consumer="g-1")
+        event.what.partition for event in seen.after(16 * SECOND, EpochClosed, consumer="g-0")
     )
 
     assert revoked.at_us <= lost.at_us
