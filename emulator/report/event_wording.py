@@ -254,7 +254,7 @@ WORDS: dict[type, Words] = {
     ),
     ev.Processed: lambda w, p: f"{w.consumer} processes {p} {offset_range(w.first, w.next_offset)}",
     ev.ProcessedOutOfOrder: lambda w, p: (
-        f"{w.consumer} processes {p} {offset_range(w.first, w.next_offset)}, before records in front"
+        f"{w.consumer} processes {p} {offset_range(w.first, w.next_offset)} out of order"
     ),
     ev.PartlyProcessed: lambda w, p: (
         f"{w.consumer} is killed while it processes offset {w.offset} of {p}"
