@@ -49,7 +49,8 @@ The rooms, from the bottom up:
     One file a command: reads options, calls the library, prints.
 
 The functions that users call are modules beside the rooms: ``loading.py``, ``playing.py``,
-``sweeps.py``, ``comparison.py``, ``advising.py``, ``explanation.py``, ``assignment.py``, ``strategies.py``, ``modes.py``.
+``sweeps.py``, ``comparison.py``, ``advising.py``, ``explanation.py``, ``assignment.py``,
+``strategies.py``, ``modes.py``.
 
 One JoinGroup through a run: ``emulator/world/consumer/process.py`` polls its client, whose request
 ``emulator/world/router.py`` puts on the wire (``emulator/world/network.py`` draws the delay);

@@ -2,8 +2,9 @@
 
 A fact changes no state. Facts about a group's members, its rebalances and its commits are also the
 events of a run: the host adds what a machine does not know (``consumer``, ``consumers``, the name
-of a ``commit``), and the fields that only a machine's caller needs are left out (:func:`protocols.values.recorded`).
-The order of the other fields is the order in which events are written.
+of a ``commit``), and the fields that only a machine's caller needs are left out
+(:func:`protocols.values.recorded`). The order of the other fields is the order in which events are
+written.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def open_log(stack: ExitStack, files: Files) -> LogFolder | None:
     raise RefusedError(f"--write-log: {path}: cannot be written: {reason}")
 
 
-# -- continuous integration -----------------------------------------------------------------------
+# -- CI -------------------------------------------------------------------------------------------
 
 
 def report_to_ci(

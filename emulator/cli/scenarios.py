@@ -189,23 +189,32 @@ def init(
         "scenario.toml"
     ),
     members: Annotated[
-        int, typer.Option(min=1, max=1_000, prompt="Members of the group", help="Consumers.")
+        int,
+        typer.Option(min=1, max=1_000, prompt="Members of the group", help="Number of members."),
     ] = 3,
     partitions: Annotated[
-        int, typer.Option(min=1, max=10_000, prompt="Partitions of the topic", help="Of the topic.")
+        int,
+        typer.Option(
+            min=1,
+            max=10_000,
+            prompt="Partitions of the topic",
+            help="Number of partitions of the topic.",
+        ),
     ] = 6,
     rate: Annotated[
         str,
         typer.Option(
             prompt="Records of the whole topic",
-            help="Of the whole topic, such as 60/s.",
+            help="Records of the whole topic per time, such as 60/s.",
             callback=_a_rate,
         ),
     ] = "60/s",
     work: Annotated[
         str,
         typer.Option(
-            prompt="Processing time of one record", help="Of one record.", callback=_a_duration
+            prompt="Processing time of one record",
+            help="Processing time of one record, such as 4ms.",
+            callback=_a_duration,
         ),
     ] = "4ms",
     config: Annotated[

@@ -41,7 +41,7 @@ Control events never differ: what they contain of data (:class:`RequestsCounted`
 records of commits in sums are in the offsets log before it rolls, is compacted or loaded.
 
 *Single events* on time are what ``emulator.world.build.play`` writes with ``each_commit``, ``polls``
-or ``folding=False``, for those who read them singly: whoever keeps or stores the events
+or ``folding=False``, for users of single events: kept or stored ones
 (``Run.events``, ``--events``, the event tables of studies), ``explain``, and comparisons with real
 traces (``verify``). A replay that takes the records of the offsets log (``--write-log``, ``verify``)
 gets each of them, too.

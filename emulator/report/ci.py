@@ -1,4 +1,4 @@
-"""Expectations for continuous integration: a JUnit file, and annotations of GitHub.
+"""Expectations for CI: a JUnit file, and annotations of GitHub.
 
 Source of the commands: "Workflow commands for GitHub Actions"; JUnit: the schema that Jenkins, GitLab
 and others read. A case has no time: runs are in virtual time.

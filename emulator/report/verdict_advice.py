@@ -15,7 +15,7 @@ from emulator.verdicts.verdict import Verdict, VerdictId
 NEW_MEMBER_S = 300
 NEW_MEMBER = (
     "A coordinator waits 5 minutes for a new member that has joined, and then removes it; it joins "
-    "again and again while the rebalance lasts. Shorten the rebalance, not the session."
+    "repeatedly while the rebalance lasts. Shorten the rebalance, not the session."
 )
 """GroupMetadata.newMemberJoinTimeoutMs (KAFKA-7610)."""
 

@@ -154,7 +154,7 @@ def blocked_us(scenario: Scenario, group: Group) -> int:
     """Return about how long a group does nothing because one handler does not return.
 
     It waits for that member if it rebalances meanwhile, for at most ``max.poll.interval.ms``. A
-    record whose processing takes longer than that blocks the group again and again.
+    record whose processing takes longer than that blocks the group repeatedly.
     """
     slow = [poison for poison in group.poison if poison.work is not None]
     hangs = [fault for fault in scenario.fault if isinstance(fault, Hang)]

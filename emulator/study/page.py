@@ -1,4 +1,4 @@
-"""The page of a study and its pictures: curves with intervals, heat maps, Pareto sets, sensitivity."""
+"""The page of a study and its charts: curves with intervals, heat maps, Pareto sets, sensitivity."""
 
 from __future__ import annotations
 

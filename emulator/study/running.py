@@ -97,7 +97,7 @@ class StudyResult:
         """Yield the report as text."""
         yield from study_screen(self.findings)
         yield from ("", f"Engine:    {self.engine.words}", f"Folder:    {self.folder}")
-        yield f"Pictures:  {self.page}"
+        yield f"Page:      {self.page}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of ``rebalance study --json``."""

@@ -364,7 +364,7 @@ class Fetcher:
             assert completed.position <= completed.next_offset
 
 
-@lru_cache(maxsize=1 << 16)  # a poll asks for the same few again and again
+@lru_cache(maxsize=1 << 16)  # a poll asks for the same few repeatedly
 def _spread(partition: TopicPartition) -> int:
     return spread_hash(topic_partition_hash(partition))
 

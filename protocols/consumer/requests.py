@@ -268,7 +268,7 @@ def _in_order(
     return tuple([entries[at] for at in places(tuple([entry.partition for entry in entries]))])
 
 
-@lru_cache(maxsize=_ORDERS)  # a consumer commits the same partitions again and again
+@lru_cache(maxsize=_ORDERS)  # a consumer commits the same partitions repeatedly
 def _automatic_places(partitions: _Partitions) -> list[int]:
     return _map_places(partitions, DEFAULT_LENGTH)
 

@@ -133,7 +133,7 @@ UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 """Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
 
 ENDLESS = {
-    "one slow record, again and again",
+    "a record slower than the poll interval",
     "hard messages exceed the poll interval",
     "the set-up of partitions is longer than the poll interval",
     "work in the revocation is longer than the poll interval",

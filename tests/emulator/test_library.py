@@ -13,19 +13,7 @@ from emulator.scenario import catalogue
 from emulator.scenario.model import Group, Member, Topic
 from emulator.scenario.problems import ScenarioError
 from emulator.scenario.toml import to_toml
-
-SMALL = """
-title = "small"
-run_for = "30s"
-topic = [{ name = "orders", partitions = 2, rate = "5/s" }]
-fault = [{ crash = "billing-1", at = "14s" }]
-
-[[group]]
-id = "billing"
-topics = ["orders"]
-members = 2
-settings = { "session.timeout.ms" = "6s", "auto.offset.reset" = "earliest" }
-"""
+from tests.emulator.small_scenario import SMALL
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ class Faults:
             else:
                 self._run.kernel.process(self._play_when_due(fault))
 
-    # -- times and triggers ---------------------------------------------------------------------------------
+    # -- times and triggers ------------------------------------------------------------------------
 
     def _play_when_due(self, fault: model.Fault) -> Script:
         yield from self._moment(fault)

@@ -4,7 +4,7 @@ This does what :mod:`~protocols.consumer.classic.machine` does in a poll of a st
 numbers instead of a whole state. A host may use it in place of the client while only records
 arrive; runs with and without it are compared in ``tests/emulator/test_folding.py``.
 
-A group that is not disturbed does the same again and again. A host that finds all parts of a run in
+A group that is not disturbed repeats the same steps. A host that finds all parts of a run in
 the state of one period before skips whole periods: times move, and with them positions and
 correlation ids (:func:`relative_state`, :func:`moved_state`).
 """

@@ -1,6 +1,6 @@
 """The state of a member that is not disturbed, relative to the time and to its positions.
 
-Such a member does the same again and again. A host that finds all parts of a run in the state of
+Such a member repeats the same steps. A host that finds all parts of a run in the state of
 one period before skips whole periods: times move, and with them positions and numbers. The lags of
 the two threads have to repeat with the period.
 """

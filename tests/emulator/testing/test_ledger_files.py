@@ -10,7 +10,7 @@ import emulator
 from emulator.errors import RefusedError
 from emulator.testing.ledger_files import LedgerFiles
 from emulator.testing.playing import play_seeds
-from tests.emulator.testing.test_plugin import SMALL
+from tests.emulator.small_scenario import SMALL
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 import emulator.testing.failure
 import emulator.testing.files
 import emulator.testing.shrinking
+from tests.emulator.small_scenario import SMALL
 
 pytest_plugins = ["pytester"]
 
@@ -23,20 +24,6 @@ PRELOADED = (
 """pytester forgets modules that were first imported in its runs."""
 
 ROOT = Path(__file__).parents[3]
-
-SMALL = """
-title = "small"
-run_for = "30s"
-topic = [{ name = "orders", partitions = 2, rate = "5/s" }]
-fault = [{ crash = "billing-1", at = "14s" }]
-
-[[group]]
-id = "billing"
-topics = ["orders"]
-members = 2
-settings = { "session.timeout.ms" = "6s", "auto.offset.reset" = "earliest" }
-"""
-"""billing-1 processes 15 records after its last commit; billing-0 processes them again."""
 
 
 @pytest.fixture

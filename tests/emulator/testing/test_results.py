@@ -13,7 +13,7 @@ from emulator.testing.figures import comparison_message
 from emulator.testing.ledger_files import LedgerFiles
 from emulator.testing.playing import play_seeds
 from emulator.testing.results import Results
-from tests.emulator.testing.test_plugin import SMALL
+from tests.emulator.small_scenario import SMALL
 
 
 def results(*overrides, seeds=(0,)):
