@@ -299,7 +299,7 @@ class RoundWait:
         """When the first of these polls began; None: it does not wait."""
 
     def begin(self, now: int) -> bool:
-        """Poll in vain from now on; return False if a poll could do more.
+        """Poll without a result from now on; return False if a poll could do more.
 
         A poll during which a timer of the client fires is made by the client itself.
         """
