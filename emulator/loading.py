@@ -59,6 +59,9 @@ class LoadedScenario:
     notes: tuple[str, ...] = ()
     """What was translated or ignored of files of real clients."""
 
+    written: ScenarioText | None = None
+    """The text that was read; None: the scenario was made in Python."""
+
 
 def load(scenario: Scenario | str | Path, overrides: Sequence[str] = ()) -> Scenario:
     """Return the scenario of a file or of the catalogue, or a copy of one, with some keys changed.
@@ -142,7 +145,7 @@ def load_text(
     notes = scenario_files.client_file_notes(
         written.text, written.source, overrides, written.folder
     )
-    return LoadedScenario(written.name, tuple(overrides), scenario, written.folder, notes)
+    return LoadedScenario(written.name, tuple(overrides), scenario, written.folder, notes, written)
 
 
 def load_named(

@@ -7,6 +7,7 @@ force is as good, or no value of this setting can help.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Final
 
 from emulator.advice.cluster_changes import (
@@ -64,6 +65,8 @@ CLOSING_S: Final = 1.0
 def longer_grace(situation: Situation) -> Draft | None:
     """A grace period in which a full batch ends, with a margin of a quarter."""
     needed_s = situation.batch_s * MARGIN + CLOSING_S
+    if needed_s == inf:
+        return None
     short = [(name, grace) for name, grace in situation.graces() if grace / US_PER_S < needed_s]
     if not short:
         return None
@@ -115,6 +118,8 @@ def longer_interval(situation: Situation) -> Draft | None:
     """A poll interval above the longest batch or record, with a margin."""
     steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
     batch_s, slow_s = situation.batch_s * steps, situation.slowest_record_s
+    if batch_s == inf:
+        return None
     value = milliseconds(max(batch_s, slow_s) * MARGIN)
     if value <= situation.value(INTERVAL):
         return None
@@ -130,6 +135,8 @@ def longer_interval(situation: Situation) -> Draft | None:
 def shorter_interval(situation: Situation) -> Draft | None:
     """A poll interval that bounds how long a rebalance waits, and still fits a full batch."""
     steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
+    if situation.batch_s == inf:
+        return None
     value = milliseconds(max(situation.batch_s * steps * MARGIN, situation.seconds(SESSION)))
     longest_s = max(situation.metrics["downtime_max_s"], situation.metrics["time_to_stable_max_s"])
     if value >= situation.value(INTERVAL) or longest_s * 1_000 <= value:

@@ -14,7 +14,6 @@ from emulator.report.proposals import Proposal
 from emulator.report.subject import FinishedRun
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import ScenarioError
-from emulator.scenario.toml import to_toml
 
 MOST: Final = 3
 """Changes that a report shows and tries."""
@@ -68,6 +67,14 @@ def _allowed(loaded: LoadedScenario, proposal: Proposal) -> bool:
 
 
 def changed(loaded: LoadedScenario, proposal: Proposal) -> Scenario:
-    """Return the scenario with a change; raise ScenarioError if it does not allow the change."""
+    """Return the scenario with a change, as the printed options make it.
+
+    Raise ScenarioError if the scenario does not allow the change.
+    """
+    if loaded.written is not None:
+        overrides = (*loaded.overrides, *proposal.overrides)
+        return load_text(loaded.written, overrides, allow_large=True).scenario
+    from emulator.scenario.toml import to_toml  # noqa: PLC0415  most scenarios are files
+
     text = ScenarioText(loaded.name, "scenario", to_toml(loaded.scenario), loaded.folder)
     return load_text(text, proposal.overrides, allow_large=True).scenario

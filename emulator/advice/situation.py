@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from typing import Any, Final
 
 from emulator.metrics.metrics import Metrics
@@ -16,6 +16,10 @@ from emulator.scenario.units import US_PER_MS, US_PER_S
 
 STEPS: Final = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """Round numbers are these times a power of ten."""
+
+
+NO_LIMIT: Final = 1_000_000
+"""A larger ``max.poll.records`` means all that is buffered: clients other than Java's have no limit."""
 
 
 def round_up(value: float) -> int:
@@ -75,12 +79,14 @@ class Situation:
 
     @property
     def batch_s(self) -> float:
-        """The time of a full batch."""
-        return self.records * self.work_s
+        """The time of a full batch; infinite if a batch has no limit."""
+        return self.records * self.work_s if self.records < NO_LIMIT else inf
 
     @property
     def batch_text(self) -> str:
         """The time of a full batch, with the numbers that it follows from."""
+        if self.batch_s == inf:
+            return "a batch has no limit of records"
         work, batch = duration(self.work_s), duration(self.batch_s)
         return f"a full batch takes {self.records} × {work} = {batch}"  # noqa: RUF001
 
