@@ -67,7 +67,7 @@ def why(causes: Sequence[Mapping[str, int]]) -> Iterator[str]:
 
 def as_lines(table: Table, width: int = AS_NEEDED) -> Iterator[str]:
     """Yield a table as lines of plain text, wrapped at *width* columns."""
-    console = Console(width=width, no_color=True, highlight=False)
+    console = Console(width=width, color_system=None, force_terminal=False, highlight=False)
     with console.capture() as caught:
         console.print(table)
     yield from (line.rstrip() for line in caught.get().splitlines() if line.strip())

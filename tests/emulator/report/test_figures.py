@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from rich import box
+from rich.table import Table
+
 from emulator.metrics.metrics import Metrics
-from emulator.report.figures import lag_recovery, takeover
+from emulator.report.figures import as_lines, lag_recovery, takeover
 
 
 def taken(fault, first_s, last_s):
@@ -54,3 +57,12 @@ def test_faults_whose_lag_never_came_back_are_named():
     assert "still above its level before a, b and 1 other at the end" == lag_recovery(
         metrics(recoveries=(*rows, recovery("d", 1.0)))
     )
+
+
+def test_lines_of_a_table_are_plain_text_on_a_terminal_too(monkeypatch):
+    """Codes for bold titles would be counted as columns."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    table = Table(box=box.MARKDOWN)
+    table.add_column("change")
+
+    assert ["| change |", "|--------|"] == list(as_lines(table))
