@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable
 
 from emulator.errors import EmulatorError, RefusedError, shortened
+from emulator.report.wording import visible
 
 BAD_INPUT = 2
 """Exit status for input that cannot be used."""
@@ -63,7 +64,7 @@ def say(*lines: str) -> bool:
     A reader that has closed the pipe (``| head``) is no error: the rest is dropped, and the exit
     status of the command does not change. Raise RefusedError if the disk is full.
     """
-    return _write("".join(f"{line}\n" for line in lines))
+    return _write(visible("".join(f"{line}\n" for line in lines), styled=True))
 
 
 def say_all(lines: Iterable[str]) -> bool:
@@ -172,7 +173,7 @@ def coloured(line: str) -> str:
 def message_of(error: Exception) -> str | None:
     """Return the message for the user; None for an internal error, which keeps its traceback."""
     if isinstance(error, EmulatorError):
-        return shortened(with_options(str(error)))
+        return visible(shortened(with_options(str(error))))
     if isinstance(error, MemoryError):
         return "Memory ran out. Shorten run_for, or take fewer partitions, members or --jobs"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +11,7 @@ from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.report.comparison import Column, Rows, missed, other_changes, paired
 from emulator.report.figures import ALL_SEEDS_ALIKE, ALWAYS, IF_ANY, all_alike
 from emulator.report.subject import in_force
-from emulator.report.wording import figure
+from emulator.report.wording import figure, visible
 
 _LABELS = {**ALWAYS, **IF_ANY}
 _LEGEND = (
@@ -149,5 +150,5 @@ def _total(column: Column) -> Counter[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text with the characters escaped that end a cell or mark emphasis."""
-    return text.replace("|", r"\|").replace("*", r"\*")
+    """Return text with the characters escaped that end a cell, or mean something in Markdown."""
+    return re.sub(r"[|*`\[\]]", r"\\\g<0>", visible(text)).replace("<", "&lt;")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -139,6 +140,29 @@ def joined(words: list[str]) -> str:
     ('a', 'a and b', 'a, b and c')
     """
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_STYLE = re.compile(r"\x1b(?=\[[0-9;]{0,20}m)")
+
+
+def visible(text: str, *, styled: bool = False) -> str:
+    r"""Return text in which control characters and marks of text direction are written as escapes.
+
+    They would move the cursor of a terminal, or show other words than are there. Line feeds and
+    tabs stay; with *styled*, the escape sequences of colours stay, too.
+
+    >>> print(visible("a\u202eb\x1b[2J"))
+    a\u202eb\u001b[2J
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub(
+        lambda found: (
+            found[0] if styled and _STYLE.match(text, found.start()) else f"\\u{ord(found[0]):04x}"
+        ),
+        text,
+    )
 
 
 def printable(text: str) -> str:

@@ -229,7 +229,7 @@ class Variant(Part):
     ``rebalance run`` plays the scenario as it is written.
     """
 
-    name: str = Field(min_length=1, max_length=60)
+    name: Annotated[str, AfterValidator(short_forms.title)] = Field(min_length=1, max_length=60)
     changes: tuple[str, ...] = Field((), alias="set")
     """``path=value``, as for ``--set``; left out: as it is written."""
 
@@ -241,7 +241,7 @@ LONGEST_UNTIL_SETTLED_US = 3_600_000_000
 class Scenario(Part):
     """A cluster, topics and groups, with the faults and acts of a run."""
 
-    title: str = Field(min_length=1)
+    title: Annotated[str, AfterValidator(short_forms.title)] = Field(min_length=1)
     description: str = ""
     run_for: PositiveDuration = LONGEST_UNTIL_SETTLED_US
     """The run ends before this instant. Left out: it lasts until it has settled, at most 1h."""

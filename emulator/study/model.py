@@ -168,7 +168,7 @@ class Goal(Part):
 class Study(Part):
     """The content of a study file."""
 
-    title: str = Field(min_length=1)
+    title: Annotated[str, AfterValidator(short_forms.title)] = Field(min_length=1)
     question: str = ""
     scenario: str = Field(min_length=1)
     """A name of the catalogue, or a path relative to the study file."""

@@ -21,6 +21,7 @@ from emulator.report.pages.drawing import definitions, element, fill_of
 from emulator.report.pages.lanes import LANES
 from emulator.report.pages.marks import NAMES, glyph
 from emulator.report.pages.timeline import Drawing
+from emulator.report.wording import visible
 
 FOLDER: Final = Path(__file__).parent
 GENERATOR: Final = "rebalance-emulator"
@@ -141,7 +142,7 @@ def render(page: Page) -> str:
     template = _environment().get_template("page.html.j2")
     titled = [part for part in page.parts if part.title and part.anchor]
     has_figures = any(part.figures for part in page.parts)
-    return template.render(
+    page_html = template.render(
         page=page,
         contents=titled if len(titled) > 2 else [],
         policy=_policy(style, script),
@@ -152,6 +153,7 @@ def render(page: Page) -> str:
         legend_of=legend_of,
         marks=mark_legend() if has_figures else (),
     )
+    return visible(page_html)
 
 
 @cache

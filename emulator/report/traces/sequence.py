@@ -15,6 +15,7 @@ from emulator import events as ev
 from emulator.events.messages import MessageCarried
 from emulator.ledger.entries import Entry
 from emulator.report.event_wording import event_text
+from emulator.report.wording import visible
 
 MOST_STEPS = 300
 """Arrows and notes; larger diagrams cannot be read, and Mermaid refuses them."""
@@ -110,7 +111,7 @@ def diagram_of(
 def mermaid(diagram: Diagram, title: str, moment: Callable[[int], str]) -> Iterator[str]:
     """Yield the lines of the diagram; *moment*: writes a time of the run."""
     begin, end = map(moment, diagram.window)
-    yield f"%% rebalance-emulator: {title}, {begin} to {end}"
+    yield f"%% rebalance-emulator: {visible(title)}, {begin} to {end}"
     yield "%% Successful heartbeats, metadata requests and fetches are left out."
     yield "sequenceDiagram"
     parties = list(dict.fromkeys(name for step in diagram.steps for name in step.parties))
@@ -138,7 +139,7 @@ def _escaped(text: str) -> str:
     >>> _escaped("a; b #1")
     'a#59; b #35;1'
     """
-    return "".join({"#": "#35;", ";": "#59;"}.get(each, each) for each in text)
+    return "".join({"#": "#35;", ";": "#59;"}.get(each, each) for each in visible(text))
 
 
 # -- arrows ------------------------------------------------------------------------------------
