@@ -51,6 +51,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         title=scenario.title,
         kafka=KAFKA,
         run_for=_length(scenario),
+        until_settled=scenario.until_settled,
         groups=tuple(_facts(group, brokers, loads.get(group.id)) for group in scenario.group),
         broker_settings=settings_in_force(brokers),
         retentions={

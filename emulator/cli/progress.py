@@ -72,13 +72,13 @@ class Progress:
 
     def text(self) -> str:
         """Return how far the work is, such as ``12 of 40 runs (30%), about 2 min left``."""
-        if not self._total and self._expected_s is None:
-            return self._what
+        left_s = self._left_s()
+        if not self._total and not left_s:
+            return f"{self._what}: started"
         parts = [self._what]
         if self._total:
             share = self._done / self._total
             parts = [f"{self._what}: {self._done:,.0f} of {self._total:,.0f} ({share:.0%})"]
-        left_s = self._left_s()
         if left_s:
             from emulator.report.wording import duration
 

@@ -12,10 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from emulator.metrics.distribution import Comparison, compare, summarise
-from emulator.metrics.metrics import Metrics
+from emulator.metrics.metrics import Metrics, values_of
 from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
 from emulator.report.subject import Subject, heading, in_force, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
+
+NO_VALUE = "none"
+"""Shown if a metric has no value in any run, such as a takeover without one."""
 
 _DECIMALS = 9
 """Decimals kept: an interval narrower than that is a rounding error of floating point."""
@@ -107,7 +110,7 @@ def _tables(columns: Sequence[Column]) -> Iterator[list[str]]:
     while rest:
         several = next(n for n in range(len(rest), 0, -1) if n == 1 or _fits(first, rest[:n], rows))
         if len(rest) < len(columns) - 1:
-            yield [""]
+            yield ["", f"The other columns, again beside {first.name}"]
         yield _table([first, *rest[:several]], rows)
         rest = rest[several:]
 
@@ -129,12 +132,17 @@ def _table(columns: Sequence[Column], rows: Rows) -> list[str]:
 
 
 def _row(name: str, columns: Sequence[Column]) -> Iterator[str]:
-    base = [run[name] for run in columns[0].metrics]
+    first = columns[0].metrics
     for at, column in enumerate(columns):
-        values = [run[name] for run in column.metrics]
-        yield figure(summarise(values).mean.value)
+        having = [run[name] for run in column.metrics if run.has(name)]
+        yield figure(summarise(having).mean.value) if having else NO_VALUE
+        pairs = [
+            (base[name], run[name])
+            for base, run in zip(first, column.metrics, strict=True)
+            if base.has(name) and run.has(name)
+        ]
         if at:
-            yield paired(compare(base, values))
+            yield paired(compare(*zip(*pairs, strict=True))) if pairs else NO_VALUE
 
 
 def paired(comparison: Comparison) -> str:
@@ -166,6 +174,8 @@ ROW_IF_DIFFERENT = {
     "commits_unavailable_max_s": "no commits (s)",
     "lag_processed_peak": "peak lag",
     "commits_refused": "refused",
+    "takeover_last_s": "takeover (s)",
+    "lag_recovery_max_s": "lag recovery (s)",
 }
 """Metrics with their column titles; the latter are shown if rows differ and if there is room."""
 
@@ -178,6 +188,8 @@ LEGEND = {
     "downtime (s)": "longest time of one partition without an owner",
     "unreadable (s)": "longest time of one partition without new readable records",
     "no commits (s)": "longest time in which commits were unavailable",
+    "takeover (s)": "from a fault until the next owners process its partitions",
+    "lag recovery (s)": "from a fault until lag is back at its level",
     "peak lag": "largest number of unprocessed records",
     "refused": "commits refused",
 }
@@ -232,7 +244,7 @@ def _differs(name: str, columns: Sequence[Column]) -> bool:
 
 
 def _mean(name: str, column: Column) -> float:
-    return summarise([run[name] for run in column.metrics]).mean.value
+    return summarise(values_of(column.metrics, name)).mean.value
 
 
 def _rows_table(columns: Sequence[Column], shown: Mapping[str, str]) -> list[str]:

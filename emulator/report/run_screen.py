@@ -14,13 +14,14 @@ from emulator.report.figures import lag_recovery, takeover
 from emulator.report.given_hints import MOST_CAUSES, case_of, hint_texts, ranked, records_of
 from emulator.report.group_screen import groups_at_the_end, stable_groups
 from emulator.report.subject import FinishedRun, heading
-from emulator.report.timeline import TimelineEntry
+from emulator.report.timeline import TimelineEntry, shortened
 from emulator.report.wording import counted, duration, figure, joined, paragraph
 from emulator.verdicts.verdict import named
 
 MOST_ENTRIES = 8
 """Number of lines shown of each; the others are counted."""
 
+SMALLEST_SHARE = 0.0005
 MOST_REASONS = 2
 """Number of reasons shown why members were not folded."""
 
@@ -38,6 +39,7 @@ COLUMN = 15
 def run_screen(run: FinishedRun) -> Iterator[str]:
     """Yield the lines of a run's screen, none of them wider than 100 columns."""
     yield from heading(run.subject, f"seed {run.seed}")
+    yield from _length(run)
     yield ""
     if run.verdicts:
         from emulator.report.verdict_screen import first_lines  # noqa: PLC0415  most runs have none
@@ -54,6 +56,15 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     yield from _key_figures(run.metrics, stable_groups(run.groups), capacity_lines(run))
     yield from _figure("folded", folded_text(run.folded, run.live))
     yield from _where_to_look_next(run)
+
+
+def _length(run: FinishedRun) -> Iterator[str]:
+    """Yield how long a run lasted whose end the scenario leaves open."""
+    if run.subject.until_settled:
+        ran = duration(run.metrics["run_s"])
+        open_end = any(verdict.inconclusive for verdict in run.verdicts)
+        why = "without settling" if open_end else "until the effects of all faults were complete"
+        yield f"The run lasted {ran}, {why}."
 
 
 def totals_sentence(ledger: Ledger) -> str:
@@ -84,7 +95,7 @@ def _happened(run: FinishedRun) -> Iterator[str]:
     if not entries and not rebalances:
         return
     yield from ("", "What happened")
-    shown = entries[:MOST_ENTRIES]
+    shown = shortened(entries, MOST_ENTRIES)
     for entry in shown:
         yield from paragraph(_entry_text(entry, run), f"  {moment(entry.first_us)}  ")
     more = len(entries) - len(shown) + timeline.left_out
@@ -302,10 +313,13 @@ def _loads(metrics: Metrics) -> str:
 def folded_text(share: float, live: Mapping[str, float]) -> str:
     """Return which part of the members' time was folded, and the main reasons of the rest.
 
-    >>> folded_text(0.962, {"commits": 0.03, "joins": 0.008})
-    "96.2% of the members' time; live: 3.0% (commits), 0.8% (joins)"
+    >>> folded_text(0.95, {"commits": 0.03, "joins": 0.008})
+    "95.0% of the members' time; live: 3.0% (commits), 0.8% (joins), 1.2% (other reasons)"
     """
     parts = [f"{part:.1%} ({reason})" for reason, part in [*live.items()][:MOST_REASONS]]
+    others = 1 - share - sum([*live.values()][:MOST_REASONS])
+    if parts and others >= SMALLEST_SHARE:
+        parts.append(f"{others:.1%} (other reasons)")
     reasons = f"; live: {', '.join(parts)}" if parts else ""
     return f"{share:.1%} of the members' time{reasons}"
 

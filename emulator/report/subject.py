@@ -128,6 +128,9 @@ class Subject:
     title: str
     kafka: str
     run_for: str
+    until_settled: bool = False
+    """Whether a run ends when it has settled; then ``run_for`` is its limit."""
+
     groups: tuple[GroupFacts, ...]
     broker_settings: Mapping[str, Any]
     retentions: Mapping[str, str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +90,31 @@ class TimelineEntry:
     first_us: int
     last_us: int
     times: int = 1
+    is_consequence: bool = False
+    """Whether it is no fault or act, but what followed: a member was removed, ended or failed."""
+
+
+def shortened(entries: Sequence[TimelineEntry], most: int) -> list[TimelineEntry]:
+    """Return at most *most* lines in their order; one more is shown rather than counted.
+
+    Consequences stay, rather than the faults and acts, which the scenario lists.
+    """
+    if len(entries) <= most + 1:
+        return list(entries)
+    ranked = sorted(range(len(entries)), key=lambda at: (not entries[at].is_consequence, at))
+    return [entries[at] for at in sorted(ranked[:most])]
+
+
+CONSEQUENCES = (
+    ev.ConsumerStopped,
+    ev.ClientDropped,
+    ev.ListenerThrew,
+    ev.MemberRemoved,
+    ev.ActRefused,
+    ev.OffsetsDropped,
+    ev.AssignorFailed,
+    ev.RecordsTruncated,
+)
 
 
 class Timeline:
@@ -137,7 +162,10 @@ class Timeline:
         if known is not None:
             known.times, known.last_us = known.times + 1, event.at_us
         elif len(self._entries) < DISTINCT:
-            self._entries[text] = TimelineEntry(text, event.at_us, event.at_us)
+            is_consequence = isinstance(event.what, CONSEQUENCES)
+            self._entries[text] = TimelineEntry(
+                text, event.at_us, event.at_us, is_consequence=is_consequence
+            )
         else:
             self.left_out += 1
 

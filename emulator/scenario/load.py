@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,18 @@ def with_lines(
         return problems
     from emulator.scenario import lines  # noqa: PLC0415  most files are right
 
-    located = lines.with_lines(problems, text, _fault_places(text))
+    places = _fault_places(text)
+    located = [_with_table(each, places) for each in lines.with_lines(problems, text, places)]
     pairs = zip(problems, located, in_file, strict=True)
     return [found if is_in_file else problem for problem, found, is_in_file in pairs]
+
+
+def _with_table(problem: Problem, places: Mapping[str, tuple[str, int]]) -> Problem:
+    """Return a problem of an act with the table that the file has: ``act`` instead of ``fault``."""
+    name = problem.path.removeprefix("fault[").partition("]")[0]
+    if not problem.path.startswith("fault[") or places.get(name, ("fault", 0))[0] == "fault":
+        return problem
+    return replace(problem, path=f"act[{problem.path.removeprefix('fault[')}")
 
 
 def client_file_notes(

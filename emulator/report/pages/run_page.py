@@ -163,8 +163,8 @@ def group_figures(
 
 
 CAPTION: Final = (
-    "Each row is a partition; its fill is its owner. Broken outline: no owner. Crossed: two owners at "
-    "once. The marks link to the entries below: a triangle where records were reprocessed, a cross where "
+    "F1, F2 and so on: faults and acts, in words below. Each row is a partition; its fill is its owner. "
+    "Broken outline: no owner. Crossed: two owners at once. The marks link to the entries below: a triangle where records were reprocessed, a cross where "
     "the group continued beyond lost ones. Offsets are summed over partitions, from the lowest one on; lag "
     "is counted from committed and from processed offsets."
 )

@@ -74,7 +74,7 @@ def test_before_anything_is_done_the_estimate_counts(clock):
     assert "runs, about 1 min left" == line.text()
     assert 0.3 < line.share() < 0.4
     clock[0] = 300.0
-    assert "runs" == line.text()
+    assert "runs: started" == line.text()
     assert line.share() < 1
 
 
@@ -82,7 +82,7 @@ def test_without_an_estimate_nothing_is_promised():
     """It only says what goes on."""
     line = Progress("bytes read")
 
-    assert "bytes read" == line.text()
+    assert "bytes read: started" == line.text()
     assert line.share() is None
 
 

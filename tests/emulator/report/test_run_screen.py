@@ -1,0 +1,61 @@
+"""What a run says about its own length, its timeline, and about columns without a value."""
+
+from __future__ import annotations
+
+import re
+
+from emulator.report.run_screen import folded_text
+from emulator.report.timeline import TimelineEntry, shortened
+
+from ..cli.commands import CRASH, rebalance, written
+
+OPEN_ENDED = CRASH.replace('run_for = "40s"\n', "")
+
+
+def test_a_run_without_run_for_says_how_long_it_lasted(tmp_path):
+    """And that its effects were complete; one with an end of its own does not."""
+    lines = rebalance("run", written(tmp_path, OPEN_ENDED)).out.splitlines()
+
+    assert any(
+        line.startswith("The run lasted 1 min") and "effects of all faults were complete" in line
+        for line in lines
+    )
+    assert "The run lasted" not in rebalance("run", written(tmp_path, CRASH)).out
+
+
+def line(text: str, *, is_consequence: bool = False) -> TimelineEntry:
+    return TimelineEntry(text, 0, 0, is_consequence=is_consequence)
+
+
+def test_a_timeline_keeps_what_followed_rather_than_the_acts():
+    """The scenario lists those; one line more is shown instead of being counted."""
+    acts = [line(f"act {number}") for number in range(9)]
+    removed = line("billing removes billing-1: session expired", is_consequence=True)
+
+    assert acts == shortened(acts, 8)
+    assert [*acts[:7], removed] == shortened([*acts, removed], 8)
+
+
+def test_a_column_without_a_takeover_has_no_value(tmp_path):
+    """Not one of zero seconds."""
+    longer = "late: group[billing].settings[session.timeout.ms]=60s"
+    table = rebalance("compare", written(tmp_path, CRASH), "--with", longer).out
+    (takeover,) = [line for line in table.splitlines() if "takeover, first" in line]
+
+    assert ["none", "none"] == [cell.strip() for cell in takeover.split("|")[3:5]]
+
+
+def test_an_error_in_an_act_names_the_table_of_the_file(tmp_path):
+    """Not that of a fault, although both mean the same."""
+    text = CRASH.replace("[[fault]]", "[[act]]").replace('at = "18s"', 'att = "18s"')
+    answer = rebalance("run", written(tmp_path, text))
+
+    assert 2 == answer.status
+    assert 'act[crash-1].att = "18s": unknown key' in answer.err
+
+
+def test_the_parts_of_the_members_time_add_up():
+    """The reasons that are not shown are one part."""
+    parts = re.findall(r"([0-9.]+)%", folded_text(0.9, {"a": 0.05, "b": 0.03, "c": 0.02}))
+
+    assert 100 == sum(float(part) for part in parts)
