@@ -142,7 +142,8 @@ def _row(name: str, columns: Sequence[Column]) -> Iterator[str]:
             if base.has(name) and run.has(name)
         ]
         if at:
-            yield paired(compare(*zip(*pairs, strict=True))) if pairs else NO_VALUE
+            before, after = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+            yield paired(compare(before, after)) if pairs else NO_VALUE
 
 
 def paired(comparison: Comparison) -> str:
