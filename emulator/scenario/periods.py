@@ -34,7 +34,7 @@ def period_of(scenario: Scenario) -> int | None:
         if every_us is None:
             return None
         intervals.append(every_us)
-    beats_us = broker_settings(scenario.cluster).group_consumer_heartbeat_interval_ms * 1_000
+    beats_us = _beats_us(scenario)
     for group in scenario.group:
         intervals += _intervals(group, beats_us)
     longest_us = min(LONGEST_PERIOD_US, scenario.run_for // 3)
@@ -43,6 +43,18 @@ def period_of(scenario: Scenario) -> int | None:
     if with_samples_us <= longest_us:
         return with_samples_us
     return period_us if period_us <= longest_us else None
+
+
+def longest_interval_of(scenario: Scenario) -> int:
+    """Return the longest interval at which a member does something (us)."""
+    beats_us = _beats_us(scenario)
+    every = [each for group in scenario.group for each in _intervals(group, beats_us)]
+    return max(every, default=0)
+
+
+def _beats_us(scenario: Scenario) -> int:
+    """Return the time between heartbeats of the consumer protocol (us)."""
+    return broker_settings(scenario.cluster).group_consumer_heartbeat_interval_ms * 1_000
 
 
 def _intervals(group: Group, beats_us: int) -> list[int]:

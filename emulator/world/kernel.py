@@ -191,10 +191,14 @@ class Deadlines:
         self._heap: list[tuple[int, str]] = []
         self._next: int | None = None
         self._open = True
+        self.watched: dict[str, list[tuple[int, int]]] = {}
+        """By name: when each deadline was set or reached, and the deadline, for these names."""
 
     def set(self, name: str, deadline_us: int) -> None:
         """Wake with ``name`` at ``deadline_us``, instead of any earlier or later deadline."""
         self._due[name] = deadline_us
+        if name in self.watched:
+            self.watched[name].append((self._kernel.now, deadline_us))
         queued = self._queued.get(name)
         if queued is None or queued > deadline_us:
             self._queued[name] = deadline_us
@@ -221,6 +225,16 @@ class Deadlines:
     def times(self) -> dict[str, int]:
         """All deadlines."""
         return dict(self._due)
+
+    def watch(self, name: str) -> None:
+        """Collect the deadlines of this name from now on, the present one included."""
+        self.watched[name] = []
+        if name in self._due:
+            self.watched[name].append((self._kernel.now, self._due[name]))
+
+    def renew(self, name: str, deadline_us: int) -> None:
+        """Set a deadline that exists to a later time; :meth:`move` follows."""
+        self._due[name] = self._queued[name] = deadline_us
 
     def move(self, later_us: int, names: Collection[str]) -> None:
         """Move these deadlines by *later_us*; the kernel has moved, all others are still to come."""
@@ -256,6 +270,8 @@ class Deadlines:
         for name in self._come_due(now):
             if self._due.get(name, now + 1) <= now:
                 del self._due[name]
+                if name in self.watched:
+                    self.watched[name].append((now, now))
                 self._wake(name, now)
         if self._heap:
             self._schedule()

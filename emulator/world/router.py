@@ -302,7 +302,11 @@ class Router:
 
     # -- requests that any broker answers --------------------------------------------------------
 
-    def _metadata(self, request: MetadataRequest, broker: int) -> Message:
+    def metadata(self, request: MetadataRequest, broker: int) -> MetadataResponse | None:
+        """Return a broker's response if it were asked now; None: it would not respond."""
+        return self._metadata(request, broker) if self._brokers.answers(broker) else None
+
+    def _metadata(self, request: MetadataRequest, broker: int) -> MetadataResponse:
         topics = self._topics.describe(request.topics, broker)
         return MetadataResponse(brokers=self._controller.alive(broker), topics=topics)
 

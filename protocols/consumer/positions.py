@@ -208,6 +208,15 @@ class Positions:
             self._group_by_leader()
         self.behind = True
 
+    def follows(self, leaders: Mapping[TopicPartition, LeaderAndEpoch]) -> bool:
+        """Return whether these leaders are known, and every position is read from them."""
+        if self._leaders is not leaders and self._leaders != leaders:
+            return False
+        return all(
+            reading.current == self.leader(tp) and reading.leader == reading.current.leader
+            for tp, reading in self.readings.items()
+        )
+
     def follow_leaders(self) -> None:
         """Compare the positions with the new leaders: those whose leader changed await validation.
 

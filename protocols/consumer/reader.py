@@ -5,6 +5,7 @@ Source: ``Metadata``, ``OffsetFetcher``, ``ExponentialBackoff`` (KIP-580).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import field
 from typing import NamedTuple, Protocol
@@ -170,3 +171,76 @@ def _exponential(base_ms: int, limit_ms: int, attempt: int, jitter: float) -> in
         return limit_ms * MS
     spread = 0.8 + 0.4 * jitter
     return int(min(limit_ms, spread * base_ms * 2 ** min(attempt, 20)) * MS)
+
+
+class Counts(NamedTuple):
+    """How many entries of each kind were collected."""
+
+    waits: int
+    partial: int
+
+
+class Notes(NamedTuple):
+    """What was collected in a stretch of time, relative to its begin (us)."""
+
+    waits: tuple[int, ...]
+    partial: tuple[int, ...]
+
+
+class PollClock:
+    """When the application last entered poll, when it waits there, and what it leaves unread."""
+
+    __slots__ = ("is_waiting", "partial", "polled_us", "waits")
+
+    def __init__(self) -> None:
+        self.polled_us = 0
+        self.is_waiting = False
+        """Whether a poll waits for records."""
+
+        self.waits: array[int] | None = None
+        """Begin and end of each wait, in turns (us); None: they are not collected."""
+
+        self.partial: array[int] = array("q")
+        """When a poll returned records and left responses unread (us)."""
+
+    def watch(self, now: int) -> None:
+        """Collect the waits, and the polls that leave responses unread, from now on."""
+        self.waits = array("q", [now] if self.is_waiting else [])
+        self.partial = array("q")
+
+    def wait(self, now: int) -> None:
+        """Note that a poll waits; polls without records that follow each other are one wait."""
+        if not self.is_waiting:
+            self.is_waiting = True
+            if self.waits is not None:
+                self.waits.append(now)
+
+    def leave(self, now: int, *, leaves_unread: bool) -> None:
+        """Note that a poll returns records; *leaves_unread*: other responses have arrived."""
+        if leaves_unread and self.waits is not None:
+            self.partial.append(now)
+        if self.is_waiting:
+            self.is_waiting = False
+            if self.waits is not None:
+                self.waits.append(now)
+
+    @property
+    def counts(self) -> Counts | None:
+        """How much was collected; None: nothing is."""
+        return None if self.waits is None else Counts(len(self.waits), len(self.partial))
+
+    def since(self, counts: Counts | None, begin_us: int) -> Notes | None:
+        """Return what was collected after so much, relative to *begin_us*; None: it is unknown."""
+        if self.waits is None or counts is None:
+            return None
+        return Notes(
+            tuple([at_us - begin_us for at_us in self.waits[counts.waits :]]),
+            tuple([at_us - begin_us for at_us in self.partial[counts.partial :]]),
+        )
+
+    def repeat(self, notes: Notes | None, begin_us: int, period_us: int, times: int) -> None:
+        """Note the waits and polls of so many equal periods."""
+        if self.waits is not None and notes is not None:
+            every = range(begin_us, begin_us + times * period_us, period_us)
+            self.waits.extend([at + since for at in every for since in notes.waits])
+            self.partial.extend([at + since for at in every for since in notes.partial])

@@ -149,6 +149,10 @@ class GroupCoordinator:
             return None
         return self.state.groups, self.state.durable.groups, self.state.soft, self._broker
 
+    def expires_nothing(self) -> bool:
+        """Return whether no offset expires, and no group is deleted, while the groups stay so."""
+        return deletion.expires_nothing(self.state, kind_of)
+
     def skip(self, entries: Iterable[Entry], log_end: int) -> None:
         """Apply the last commits of skipped periods, which are durable; the log ends at *log_end*."""
         durable = replayed(self.state.durable, (record for _, record in entries))

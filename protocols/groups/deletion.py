@@ -122,6 +122,19 @@ def expire(shard: AnyShard, kind_of: KindOf, at: Moment) -> Turn[AnyShard]:
     return turn.also(next_run(at))
 
 
+def expires_nothing(shard: AnyShard, kind_of: KindOf) -> bool:
+    """Return whether all offsets are in use, and no group may be removed."""
+    return all(_is_in_use(shard, group, kind_of(shard, group)) for group in shard.durable.groups)
+
+
+def _is_in_use(shard: AnyShard, group_id: str, kind: GroupKind) -> bool:
+    return not kind.may_be_removed(shard, group_id) and all(
+        kind.expires_from_ms(shard, group_id, TopicPartition(topic, number), value) is None
+        for topic, partitions in shard.durable.topics_of(group_id).items()
+        for number, value in partitions.items()
+    )
+
+
 def _expired(shard: AnyShard, group_id: str, kind: GroupKind, at: Moment) -> Turn[AnyShard]:
     topics = shard.durable.topics_of(group_id)
     stored = [

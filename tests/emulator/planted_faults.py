@@ -33,6 +33,36 @@ class Planted(NamedTuple):
 
 PLANTED = (
     Planted(
+        f"{PERIODS}.upkeep:Habit.handled_us",
+        "handled_us = self._next_wait_us(count)",
+        "handled_us = at_us",
+        "metadata requests in skipped periods",
+    ),
+    Planted(
+        f"{PERIODS}.skip:Skip._with_upkeep",
+        "renumbered(what, more) if more else what",
+        "what",
+        "metadata requests in skipped periods",
+    ),
+    Planted(
+        f"{PERIODS}.skip:Skip._with_upkeep",
+        "counted_more(what, _METADATA, more) if more else what",
+        "what",
+        "metadata requests in skipped periods",
+    ),
+    Planted(
+        f"{PERIODS}.upkeep:Upkeep.carry_out",
+        "client.refreshed(found.handled_us[count - 1], count)",
+        "client.refreshed(self._now, count)",
+        "metadata with news",
+    ),
+    Planted(
+        f"{PERIODS}.upkeep:Upkeep._next_harmless",
+        " or not refresh.brings_nothing(client.state, client.consumer, answer)",
+        "",
+        "metadata with news",
+    ),
+    Planted(
         f"{PERIODS}.shift:_processed",
         "what.began_us + shift.later_us",
         "what.began_us",
@@ -74,7 +104,7 @@ PLANTED = (
         "automatic commits",
     ),
     Planted(
-        f"{PERIODS}.search:Periods._write",
+        f"{PERIODS}.skip:Skip._write",
         "since.plus(period.adds, number)",
         "since.plus(period.adds, 1)",
         "automatic commits",
@@ -91,9 +121,9 @@ PLANTED = (
         "commit_timestamp",
         "automatic commits",
     ),
-    Planted(f"{PERIODS}.search:Periods._append", "[times - 1, 1]", "[times]", "automatic commits"),
+    Planted(f"{PERIODS}.skip:Skip._append", "[times - 1, 1]", "[times]", "automatic commits"),
     Planted(
-        f"{PERIODS}.search:Periods._append",
+        f"{PERIODS}.skip:Skip._append",
         "is not None",
         "is Ellipsis",
         "the bytes of the offsets log",
@@ -139,28 +169,26 @@ PLANTED = (
         "protocols.coordinator.durability:Durability.skip", "= self.high_watermark =", "=", 114
     ),
     Planted(
-        f"{PERIODS}.search:Periods._times",
+        f"{PERIODS}.skip:Skip._find_times",
         "limit_us - 1 -",
         "limit_us -",
         "a crash at the end of a period",
     ),
     Planted(
-        f"{PERIODS}.search:Periods._times",
+        f"{PERIODS}.skip:Skip._find_times",
         "room_for(size, end_ms) - 1",
         "room_for(size, 0)",
         "a segment that is old",
     ),
-    Planted(
-        f"{PERIODS}.search:Periods._times", "not self._repeats(period.adds, times)", "False", 123
-    ),
+    Planted(f"{PERIODS}.skip:Skip._find_times", "not self._repeats(adds, times)", "False", 123),
     Planted(
         f"{PERIODS}.state:first_limit_us",
-        "if name not in names",
-        "if False",
+        "if name not in names and",
+        "if False and",
         "a static member that does not return",
     ),
     Planted(
-        f"{PERIODS}.search:Periods._is_again", "period.end.counts != state.counts", "False", 68
+        f"{PERIODS}.search:Periods._is_again", "_counts(period.end) != _counts(state)", "False", 68
     ),
     Planted(f"{PERIODS}.state:_is_undisturbed", "run.triggers.idle and ", "", "a crash at a step"),
     Planted(
@@ -171,15 +199,15 @@ PLANTED = (
     ),
     Planted(f"{WORLD}.kernel:Deadlines.move", "(self._due, self._queued)", "(self._queued,)", 123),
     Planted(f"{WORLD}.kernel:Deadlines.move", "self._next += later_us", "pass", 68),
-    Planted(f"{PERIODS}.search:Periods._move", "timers.move(adds.later_us, names)", "pass", 123),
+    Planted(f"{PERIODS}.skip:Skip._move", "timers.move(adds.later_us, names)", "pass", 123),
     Planted(
-        f"{PERIODS}.search:Periods._move",
+        f"{PERIODS}.skip:Skip._move",
         "adds.requests[process.name]",
         "0",
         "a compaction between two skipped periods",
     ),
-    Planted(f"{PERIODS}.search:Periods._count", "+= later_us", "+= 0", "automatic commits"),
-    Planted(f"{PERIODS}.search:Periods._count", "+= times * count", "+= count", 214),
+    Planted(f"{PERIODS}.skip:Skip._count", "+= later_us", "+= 0", "automatic commits"),
+    Planted(f"{PERIODS}.skip:Skip._count", "+= times * count", "+= count", 214),
     Planted(
         f"{WORLD}.consumer.policy:PolicyCommits.move", "self._last_us += later_us", "pass", 114
     ),

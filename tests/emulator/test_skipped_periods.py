@@ -120,7 +120,19 @@ def ended_early() -> dict:
     return found
 
 
+def with_upkeep(**changes: object) -> dict:
+    """Return members that request metadata at times of their own; offsets are checked as well."""
+    found = steady(
+        run_for="30s",
+        **{"metadata.max.age.ms": 2_300, "retry.backoff.ms": 70, "work": "9ms", **changes},
+    )
+    found["cluster"]["settings"]["offsets.retention.check.interval.ms"] = 3_100
+    return found
+
+
 LEFT = {
+    "metadata requests in skipped periods": (with_upkeep(), {}),
+    "metadata requests between commits": (with_upkeep(commit="sync"), {}),
     "a slow disk of the coordinator": (
         slow({"slow_disk": "broker-2", "by": "20ms", "at": "61s", "for": "25s"}),
         {},
@@ -152,6 +164,20 @@ LEFT = {
 @pytest.mark.parametrize(("document", "how"), LEFT.values(), ids=LEFT)
 def test_a_run_whose_periods_are_skipped_leaves_the_same(document, how):
     """Events, committed offsets, and the offsets log: what a load reads, its size, its segments."""
+    assert 0 < hold_both_ways(document, **how)
+
+
+def test_periods_are_skipped_across_requests_and_checks_that_change_nothing():
+    """Metadata are requested, and offsets checked, a dozen times each: few of them are played."""
+    quick = play_whole(scenario_from(with_upkeep()), folding=True)
+
+    assert quick.skipped > 50
+
+
+def test_metadata_with_news_are_played():
+    """A partition is added between two requests, and read from the next one on."""
+    document, how = NOTICING["metadata with news"]
+
     assert 0 < hold_both_ways(document, **how)
 
 
@@ -270,6 +296,10 @@ HEARTBEAT = {"kind": "Heartbeat", "part": "request", "member": "g-1", "nth": 9}
 STEP = {"member": "g-1", "step": "batch done", "nth": 90}
 
 NOTICING = LEFT | {
+    "metadata with news": (
+        with_upkeep(fault=[{"add_partitions": "t", "to": 5, "at": "15100ms"}]),
+        {},
+    ),
     "a static member that does not return": (
         steady(static=True, fault=[{"crash": "g-1", "at": "4s"}]),
         {},

@@ -328,6 +328,10 @@ class Host:
         self._timers.cancel(OPERATION_TIMEOUT)
         return found, self.log.relative(now)
 
+    def expires_nothing(self) -> bool:
+        """Return whether no check for expired offsets finds any while the groups stay as they are."""
+        return not self._brokers.disk_us(self.broker) and self.coordinator.expires_nothing()
+
     @property
     def timers(self) -> Deadlines:
         """The timers of its coordinator."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from emulator.world.consumer.progress import Progress
     from protocols.consumer.classic.calm import CalmPoll
     from protocols.consumer.fetching import Fetcher
+    from protocols.consumer.reader import Counts, Notes
     from protocols.messages import FetchResponse
 
 State = tuple[object, ...]
@@ -219,6 +220,9 @@ class Mark(NamedTuple):
     late_reads: int
     """How often responses had waited for a poll before."""
 
+    noted: Counts | None
+    """How much was collected of its polls before."""
+
     turn_phase_us: int
     """The time since the heartbeat thread last read responses."""
 
@@ -231,6 +235,9 @@ class Cycle(NamedTuple):
     fetches: int
     late_reads: bool
     """Whether responses wait for a poll: then it matters when the heartbeat thread read them."""
+
+    notes: Notes | None
+    """What is collected of its polls; None: it is unknown."""
 
 
 class Cycles:
@@ -256,6 +263,9 @@ class Cycles:
 
         *batch* begins now. None: nothing is skipped.
         """
+        if self._cycle is not None and self._cycle.notes is None and calm.clock.waits is not None:
+            self._cycle = self._mark = None
+            self._batches, self._distance = 0, 1
         mark = self._mark
         if mark is None or batch.shape != mark.shape or not self._is_again(mark, calm, batch):
             self._search(calm, batch)
@@ -300,6 +310,7 @@ class Cycles:
             positions=self._fetches.positions(),
             fetches=self._fetches.sent,
             late_reads=calm.late_reads,
+            noted=calm.clock.counts,
             turn_phase_us=calm.turn_phase_us(now),
         )
         self._distance = min(2 * self._distance, LONGEST_SEARCH)
@@ -313,6 +324,7 @@ class Cycles:
             records={tp: count for tp, count in brought.items() if count},
             fetches=self._fetches.sent - mark.fetches,
             late_reads=calm.late_reads > mark.late_reads,
+            notes=calm.clock.since(mark.noted, mark.at_us),
         )
 
     def _later(self, calm: CalmPoll, batch: Batch, cycle: Cycle, times: int) -> Batch | None:
@@ -322,6 +334,7 @@ class Cycles:
         if not self._fetches.move(later_us, records, times * cycle.fetches):
             return None
         self._finished.move(records)
+        calm.clock.repeat(cycle.notes, batch.begin_us, cycle.period_us, times)
         calm.move(later_us, records)
         return batch.moved(later_us, records)
 

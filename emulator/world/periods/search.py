@@ -2,50 +2,42 @@
 
 At instants that are one expected period apart the run's state is compared with the last one and
 with an earlier one (:class:`Mark`) that is renewed at growing distances, as in Brent's search for
-cycles. Where both are the same, the events between them are one period. What does not recur (a
-fault, an act, a metadata request, a check for expired offsets, the end of the run) limits how many
-are skipped.
+cycles. The first state may be that of members that have just begun; another mark follows it when
+all of them have sent a heartbeat and a commit. Where both are the same, the events between them are one period. What does not recur (a
+fault, an act, the end of the run) limits how many are skipped.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from assignors.types import TopicPartition
-from emulator.events import DataEvent, Event, RequestsCounted
-from emulator.scenario.periods import LONGEST_PERIOD_US
+from emulator.events import CommitSent, Event
+from emulator.scenario.periods import LONGEST_PERIOD_US, longest_interval_of
 from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.kernel import Rank
-from emulator.world.periods.shift import (
-    NO_GROWTH,
-    LogGrowth,
-    Shift,
-    can_move,
-    is_commit,
-    moved,
-    moved_batch,
-)
+from emulator.world.periods.shift import LogGrowth, can_move, is_commit
+from emulator.world.periods.skip import Period, Skip, added, counts_requests, logs_of
 from emulator.world.periods.state import (
-    Moving,
     State,
     commits_moved,
-    first_limit_us,
     grown,
     is_same,
     moves_again,
     moving_timers,
     state_of,
-    timers_of,
 )
-from emulator.world.periods.sums import can_sum, sums_of
+from emulator.world.periods.upkeep import habits_of
 from emulator.world.world import World
+from protocols.consumer.classic.heartbeat import HEARTBEAT
+from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.offsets_topic.records import Record
 
 SHORTEST_WAIT_US = 101_000
-LONGEST_WAIT_US = 1_617_000
+LONGEST_WAIT_US = 809_000
 """No multiple of a usual interval: each look finds the members at another point of theirs."""
 
 
@@ -59,28 +51,12 @@ class Mark:
     """By number of the offsets partition."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
-    """One period of a run: from a state to the same state."""
-
-    end: State
-    logs: dict[int, LogGrowth]
-    """The size of each offsets partition at the end, as if it had grown from nothing."""
-
-    adds: Shift
-    counts: dict[str, int]
-    """Requests by kind that were not written yet."""
-
-    moving: Moving
-    events: list[Event]
-    appended: dict[int, list[StoredBatch]]
-
-
 class Periods:
     """Finds and skips the periods of one run."""
 
     def __init__(self, world: World, expected_us: int) -> None:
         """Begin without a known period; *expected_us*: a multiple of all intervals."""
+        self._settling_us = longest_interval_of(world.run.scenario)
         self._world = world
         self._kernel = world.run.kernel
         self._expected_us = expected_us
@@ -88,11 +64,17 @@ class Periods:
         self._marks: list[Mark] = []
         """The mark that is renewed at growing distances, and the last look if that is another."""
 
+        self._waits_us: list[int] = []
+        """The times between the next looks, if they are not one expected period."""
+
         self._looks = 0
         """The number of looks since the first mark."""
 
         self._distance = 1
         """The number of looks after which it is renewed."""
+
+        self._watched: Mark | None = None
+        """The mark since which members are watched."""
 
         self._period: Period | None = None
         self._disturbances = 0
@@ -124,8 +106,11 @@ class Periods:
         if period is None or not self._is_again(period, state):
             period = self._period = self._found(state)
         if period is not None:
-            self._skip(period, state)
-        self._look_after(self._expected_us)
+            skip = Skip(self._world, period, state)
+            if skip.times > 0:
+                skip.carry_out()
+                self.skipped += skip.times
+        self._look_after(self._waits_us.pop(0) if self._waits_us else self._expected_us)
 
     def _known_period(self) -> Period | None:
         """Return the period that is known; a disturbance may have changed what it consists of."""
@@ -134,11 +119,15 @@ class Periods:
             self._period, self._disturbances = None, disturbances
         return self._period
 
+    def _off_grid(self, before: State, after: State) -> bool:
+        """Return whether two states differ in their place between samples."""
+        return bool((after.at_us - before.at_us) % self._grid_us)
+
     def _is_again(self, period: Period, state: State) -> bool:
         """Return whether the run is where this period ended, at the same point between samples."""
-        if (state.at_us - period.end.at_us) % self._grid_us:
+        if self._off_grid(period.end, state):
             return False
-        if _counts_requests(period.events) and period.end.counts != state.counts:
+        if period.counts_requests and _counts(period.end) != _counts(state):
             return False
         return is_same(period.end, state) and moves_again(period.end, state, period.moving)
 
@@ -146,18 +135,33 @@ class Periods:
 
     def _forget(self) -> None:
         """Forget the marks."""
-        self._marks = []
+        self._marks, self._waits_us = [], []
         self._distance = 1
         self._watch()
 
     def _found(self, state: State) -> Period | None:
         """Return the period that ends in this state; None: none is known, the search goes on."""
         for mark in self._marks:
-            if is_same(mark.state, state):
+            if not self._off_grid(mark.state, state) and is_same(mark.state, state):
                 period = self._measured(mark, state)
                 if period is not None:
                     self._forget()
                     return period
+        self._mark(state)
+        self._watch()
+        return None
+
+    def _mark(self, state: State) -> None:
+        """Mark a state that was not found again, if a later one may be equal to it."""
+        settling_us, expected_us = self._settling_us, self._expected_us
+        if not self._marks and settling_us < expected_us // 2:
+            self._waits_us = [settling_us, expected_us - settling_us, settling_us]
+            self._marks = [Mark(state=state)]
+            return
+        if self._waits_us:
+            if len(self._marks) < 2:
+                self._marks.append(Mark(state=state))
+            return
         self._looks += 1
         if not self._marks or self._looks >= self._distance:
             self._looks = 0
@@ -165,12 +169,11 @@ class Periods:
             self._marks = [Mark(state=state)]
         else:
             self._marks = [self._marks[0], Mark(state=state)]
-        self._watch()
-        return None
 
     def _watch(self) -> None:
         """Collect events and appends from now on for every mark."""
         self._world.run.recorder.watch([mark.events for mark in self._marks])
+        self._watch_members()
         for shard in self._world.offsets_topic:
             batches = [mark.appended.setdefault(shard.number, []) for mark in self._marks]
             for log in shard.led.values():
@@ -179,178 +182,58 @@ class Periods:
     def _measured(self, mark: Mark, state: State) -> Period | None:
         """Return the period between the marked state and the same one now; None: it is irregular."""
         before = mark.state
+        events = mark.events
         moving = moving_timers(before, state)
         counts = grown(before.counts, state.counts)
         if moving is None or state.metadata_us != before.metadata_us:
             return None
         if not commits_moved(before, state):
             return None
-        if not all(can_move(event.what) for event in mark.events):
+        if not all(can_move(event.what) for event in events):
             return None
-        if _counts_requests(mark.events) and before.counts != state.counts:
+        if counts_requests(events) and before.counts != state.counts:
             return None
         if not all(map(is_commit, _records_of(mark.appended))):
             return None
         return Period(
             end=state,
-            logs=self._logs(),
-            adds=_added(before, state, _growths(mark.appended)),
+            logs=logs_of(self._world),
+            adds=added(before, state, _growths(mark.appended)),
             counts=counts,
             moving=moving,
-            events=mark.events,
+            habits=habits_of(self._world, events, before.at_us, state.at_us),
+            events=events,
+            sent_us={e.what.commit: e.at_us for e in events if type(e.what) is CommitSent},
+            counts_requests=counts_requests(events),
             appended=mark.appended,
         )
 
-    def _logs(self) -> dict[int, LogGrowth]:
-        found = {}
-        for shard in self._world.offsets_topic:
-            log, end = shard.leaders_log()
-            found[shard.number] = LogGrowth(end, log.amount(end).size)
-        return found
-
-    # -- skipping ----------------------------------------------------------------------------------
-
-    def _skip(self, period: Period, state: State) -> None:
-        """Skip the whole periods before the next event that does not recur."""
-        times = self._times(period, state)
-        if times < 1:
+    def _watch_members(self) -> None:
+        """Collect when members read responses, since the first of the marks."""
+        first = self._marks[0] if self._marks else None
+        if first is self._watched:
             return
-        since = self._since(period, state)
-        self._write(period, since, times)
-        self._move(period, since, times)
-        self.skipped += times
-
-    def _times(self, period: Period, state: State) -> int:
-        """Return how many periods can be skipped."""
-        limit_us = min(self._kernel.limit_us(), first_limit_us(state, period.moving))
-        times = (limit_us - 1 - state.at_us) // period.adds.later_us
-        for shard in self._world.offsets_topic:
-            size = period.adds.logs[shard.number].size
-            if size and times > 0:
-                end_ms = self._world.run.epoch_ms + limit_us // 1_000
-                times = min(times, shard.leaders_log()[0].room_for(size, end_ms) - 1)
-        while times > 0 and not self._repeats(period.adds, times):
-            times //= 2
-        return times
-
-    def _repeats(self, adds: Shift, times: int) -> bool:
-        """Return whether the records to come after so many periods are the same."""
-        moved_by = _nothing_of(adds).plus(adds, times)
-        return all(
-            process.fetches.repeats(
-                process,
-                process.client.consumer.positions.offsets,
-                moved_by.later_us,
-                moved_by.records[process.blueprint.group.id],
-            )
-            for process in self._world.consumers.everyone()
-        )
-
-    def _since(self, period: Period, state: State) -> Shift:
-        """Return what has been added since the end of the period that is known."""
-        logs = {
-            number: growth.plus(period.logs[number], -1) for number, growth in self._logs().items()
-        }
-        return _added(period.end, state, logs)
-
-    def _write(self, period: Period, since: Shift, times: int) -> None:
-        """Write the events of the skipped periods, each at its time.
-
-        If sums may stand for data events, those of the last period are written one by one.
-        """
-        summed = self._sums(period, since, times - 1)
-        events = [event for event in period.events if event.id is not None or not summed]
-        for number in range(1, times):
-            if events:
-                self._write_moved(events, since.plus(period.adds, number))
-        for at_us, what in summed:
-            self._world.run.recorder.write_late(what, at_us)
-        self._write_moved(period.events, since.plus(period.adds, times))
-
-    def _sums(self, period: Period, since: Shift, times: int) -> list[tuple[int, DataEvent]]:
-        """Return sums for the data events of so many periods; none: each is written."""
-        if times < 2 or not self._world.run.folding_commits:
-            return []
-        shards = self._world.offsets_topic
-        epochs = {s.number: s.led[s.leader].epoch for s in shards if s.leader in s.led}
-        if not can_sum(period.events, period.adds, epochs):
-            return []
-        return sums_of(period.events, since.plus(period.adds, 1), period.adds, times)
-
-    def _write_moved(self, events: list[Event], shift: Shift) -> None:
-        kernel, recorder, topics = self._kernel, self._world.run.recorder, self._world.topics
-
-        def log_end(tp: TopicPartition, at_us: int) -> int:
-            log = topics.find(tp)
-            assert log is not None, "it was sampled before"
-            return log.end(at_us)
-
-        for event in events:
-            kernel.advance(event.at_us + shift.later_us)
-            what = moved(event, shift, log_end)
-            if event.id is None:
-                recorder.write_data(what, event.cause)
-            else:
-                recorder.write(what, event.cause)
-
-    def _move(self, period: Period, since: Shift, times: int) -> None:
-        """Move the run by the skipped periods."""
-        world, kernel = self._world, self._kernel
-        adds = _nothing_of(period.adds).plus(period.adds, times)
-        kernel.advance(period.end.at_us + since.later_us + adds.later_us)
-        kernel.move(adds.later_us)
-        for timers, names in zip(timers_of(world), period.moving, strict=True):
-            timers.move(adds.later_us, names)
-        for process in world.consumers.everyone():
-            records = adds.records[process.blueprint.group.id]
-            mine = {tp: records[tp] for tp in process.client.consumer.positions.readings}
-            process.move(adds.later_us, mine, adds.requests[process.name])
-        self._append(period, since, times)
-        self._count(period, adds.later_us, times)
-
-    def _append(self, period: Period, since: Shift, times: int) -> None:
-        """Append the records of so many periods to the offsets log.
-
-        Those that nothing reads are only counted. The last two periods are read: replicas may
-        still lack the last one.
-        """
-        whole = self._world.run.replay.log_files is not None
-        for count in [1] * times if whole else [times - 1, 1]:
-            if count:
-                since = since.plus(period.adds, count)
-                self._append_last(period, since, count)
-
-    def _append_last(self, period: Period, total: Shift, times: int) -> None:
-        """Append the last of so many periods, the end of which is shifted by *total*."""
-        for shard in self._world.offsets_topic:
-            for host in shard.hosts.values():
-                batches = [moved_batch(b, total) for b in period.appended[shard.number]]
-                host.skip(batches, times * period.adds.later_us, times)
-
-    def _count(self, period: Period, later_us: int, times: int) -> None:
-        router = self._world.router
-        for kind, count in period.counts.items():
-            if count:
-                router.counts[kind] += times * count
-        if _counts_requests(period.events):
-            router.counted_since_us += later_us
+        self._watched = first
+        for process in self._world.consumers.everyone():
+            client = process.client
+            if not isinstance(client, ClassicClient):
+                continue
+            process.timers.watched.clear()
+            client.consumer.clock.waits = None
+            if first is not None:
+                process.timers.watch(HEARTBEAT)
+                client.consumer.clock.watch(self._kernel.now)
 
 
-def _added(before: State, after: State, logs: dict[int, LogGrowth]) -> Shift:
-    """Return what has been added between two states; *logs*: to the offsets log."""
-    return Shift(
-        later_us=after.at_us - before.at_us,
-        records={
-            group: grown(before.positions[group], positions)
-            for group, positions in after.positions.items()
-        },
-        requests=grown(before.requests, after.requests),
-        logs=logs,
-    )
+def _counts(state: State) -> Counter[str]:
+    """Return the requests that are not written yet; those for metadata do not recur."""
+    return Counter({kind: n for kind, n in state.counts.items() if kind != "Metadata"})
 
 
-def _counts_requests(events: list[Event]) -> bool:
-    return any(type(event.what) is RequestsCounted for event in events)
+def _records_of(appended: dict[int, list[StoredBatch]]) -> Iterator[Record]:
+    for batches in appended.values():
+        for batch in batches:
+            yield from batch.records
 
 
 def _growths(appended: dict[int, list[StoredBatch]]) -> dict[int, LogGrowth]:
@@ -362,19 +245,3 @@ def _growths(appended: dict[int, list[StoredBatch]]) -> dict[int, LogGrowth]:
         )
         for number, batches in appended.items()
     }
-
-
-def _records_of(appended: dict[int, list[StoredBatch]]) -> Iterator[Record]:
-    for batches in appended.values():
-        for batch in batches:
-            yield from batch.records
-
-
-def _nothing_of(adds: Shift) -> Shift:
-    """Return a shift by nothing, with the same parts."""
-    return Shift(
-        later_us=0,
-        records={group: {} for group in adds.records},
-        requests={},
-        logs=dict.fromkeys(adds.logs, NO_GROWTH),
-    )

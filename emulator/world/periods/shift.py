@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -185,6 +185,22 @@ def _appended(what: Appended, shift: Shift) -> Appended:
 
 def _counted(what: RequestsCounted, shift: Shift) -> RequestsCounted:
     return replace(what, since_us=what.since_us + shift.later_us)
+
+
+def counted_more(what: RequestsCounted, kind: str, more: int) -> RequestsCounted:
+    """Return a count with *more* requests of a kind."""
+    counts = dict(what.counts)
+    counts[kind] = counts.get(kind, 0) + more
+    return replace(what, counts=tuple(sorted(counts.items())))
+
+
+Commit = TypeVar("Commit", CommitSent, CommitAccepted, CommitAnswered)
+
+
+def renumbered(what: Commit, more: int) -> Commit:
+    """Return an event of a commit whose process has sent so many more requests."""
+    process, _, number = what.commit.rpartition("#")
+    return replace(what, commit=f"{process}#{int(number) + more}")
 
 
 def _sampled(what: LagSampled, shift: Shift, at_us: int, log_end: LogEnd) -> LagSampled:

@@ -16,7 +16,7 @@ from emulator.world.consumer.process import Process
 from emulator.world.kernel import Deadlines
 from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
-from protocols.consumer.metadata import due_us
+from protocols.consumer.metadata import METADATA, due_us
 from protocols.consumer.requests import LOOKUP, REQUESTS
 from protocols.groups.deletion import EXPIRE_OFFSETS
 
@@ -173,10 +173,13 @@ def moves_again(mark: State, state: State, moving: Moving) -> bool:
 
 
 def first_limit_us(state: State, moving: Moving) -> int:
-    """Return the earliest deadline that does not move."""
-    due = list(state.metadata_us)
-    for timers, names in zip(state.timers, moving, strict=True):
-        due += [when for name, when in timers.items() if name not in names]
+    """Return the earliest deadline that does not move, without those of upkeep."""
+    due = [
+        when
+        for timers, names in zip(state.timers, moving, strict=True)
+        for name, when in timers.items()
+        if name not in names and name not in (METADATA, EXPIRE_OFFSETS)
+    ]
     return min(due, default=NEVER)
 
 

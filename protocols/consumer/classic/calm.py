@@ -38,11 +38,11 @@ class CalmPoll:
 
     __slots__ = (
         "_beat",
-        "_clock",
         "_consumer",
         "_due_us",
         "_fetcher",
         "_limit",
+        "clock",
         "late_reads",
         "unread",
         "until_us",
@@ -76,7 +76,7 @@ class CalmPoll:
         self._consumer = consumer
         self._beat = beat
         self._due_us = due_us
-        self._clock = consumer.clock
+        self.clock = consumer.clock
         self._fetcher = consumer.fetcher
         self._limit = consumer.settings.max_poll_records
         self.unread = unread
@@ -96,11 +96,14 @@ class CalmPoll:
 
     def turn(self, now: int) -> tuple[Handed, ...] | None:
         """Run the poll loop once; return the records of poll, or None if it waits."""
-        self._clock.polled_us = now
+        self.clock.polled_us = now
         handed = self._collect(now)
         if handed or now >= self.until_us:
             self.wait_us = NEVER
+            if handed:
+                self.clock.leave(now, leaves_unread=bool(self.unread))
             return handed
+        self.clock.wait(now)
         self.wait_us = min(self.until_us, self._due_us)
         return None
 
@@ -145,7 +148,7 @@ class CalmPoll:
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move the last poll and unread responses; the application is outside poll."""
-        self._clock.polled_us += later_us
+        self.clock.polled_us += later_us
         self.unread = moved_responses(self.unread, later_us, records)
 
     def wait_on(self, before_us: int, timeout_us: int, last_us: int) -> None:
@@ -157,7 +160,7 @@ class CalmPoll:
             polls = (before_us - 1 - self.until_us) // timeout_us + 1
             last_us = max(last_us, self.until_us + (polls - 1) * timeout_us)
             self.until_us += polls * timeout_us
-        self._clock.polled_us = max(self._clock.polled_us, last_us)
+        self.clock.polled_us = max(self.clock.polled_us, last_us)
         self.wait_us = min(self.until_us, self._due_us)
 
     @property

@@ -196,6 +196,12 @@ class Client:
         self.consumer.clock.polled_us += later_us
         self.consumer.fetcher.move(records)
 
+    def refreshed(self, fetched_us: int, times: int) -> None:
+        """Apply so many responses that brought nothing new, the last one at *fetched_us*."""
+        from protocols.consumer.classic import refresh  # noqa: PLC0415  short runs have none
+
+        self.state = refresh.refreshed_state(self.state, self.consumer, fetched_us, times)
+
     # -- the network ---------------------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
@@ -316,6 +322,7 @@ class Client:
         )
         if handed:
             self._poll_until = None
+            self.consumer.clock.leave(now, leaves_unread=bool(self._arrived))
             return (*sends, Return(handed))
         if now >= until:
             self._poll_until = None
@@ -323,6 +330,7 @@ class Client:
         ready_us = fetcher.next_ready_us(now)
         if ready_us is not None:
             until = min(until, ready_us)
+        self.consumer.clock.wait(now)
         until = duties.wait_until_us(self.state, self.consumer, until, is_calm=self._calm)
         return (*sends, SetTimer(POLL, until))
 

@@ -19,7 +19,7 @@ from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Fail
 from protocols.consumer.clients import JAVA, ClientProfile
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import Positions
-from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
+from protocols.consumer.reader import NOTHING_ASKED, Metadata, PollClock, Reads
 from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
 from protocols.facts import CommitKind
 from protocols.messages import (
@@ -331,15 +331,6 @@ class ClientState:
     def metadata(self) -> Metadata:
         """The topics and leaders that the client knows."""
         return self.reads.metadata
-
-
-class PollClock:
-    """When the application last entered poll; changed in place, by every poll."""
-
-    __slots__ = ("polled_us",)
-
-    def __init__(self) -> None:
-        self.polled_us = 0
 
 
 def punctual(now: int) -> int:

@@ -1,0 +1,273 @@
+"""One period of a run, and the skipping of many: their events, and the state behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator.events import (
+    CommitAccepted,
+    CommitAnswered,
+    CommitSent,
+    DataEvent,
+    Event,
+    RequestsCounted,
+)
+from emulator.world.cluster.stored_log import StoredBatch
+from emulator.world.periods.shift import (
+    NO_GROWTH,
+    LogGrowth,
+    Shift,
+    counted_more,
+    moved,
+    moved_batch,
+    renumbered,
+)
+from emulator.world.periods.state import Moving, State, first_limit_us, grown, timers_of
+from emulator.world.periods.sums import can_sum, sums_of
+from emulator.world.periods.upkeep import Habit, Upkeep
+from emulator.world.world import World
+
+_METADATA = "Metadata"
+"""The kind of the requests that are counted beside those of a period."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """One period of a run: from a state to the same state."""
+
+    end: State
+    logs: dict[int, LogGrowth]
+    """The size of each offsets partition at the end, as if it had grown from nothing."""
+
+    adds: Shift
+    counts: dict[str, int]
+    """Requests by kind that were not written yet."""
+
+    moving: Moving
+    habits: dict[str, Habit]
+    """By process: when it reads responses."""
+
+    events: list[Event]
+    sent_us: Mapping[str, int]
+    """When each commit was sent."""
+
+    counts_requests: bool
+    """Whether one of the events says how many requests were sent."""
+
+    appended: dict[int, list[StoredBatch]]
+
+
+def logs_of(world: World) -> dict[int, LogGrowth]:
+    """Return the size of each offsets partition, as if it had grown from nothing."""
+    found = {}
+    for shard in world.offsets_topic:
+        log, end = shard.leaders_log()
+        found[shard.number] = LogGrowth(end, log.amount(end).size)
+    return found
+
+
+def added(before: State, after: State, logs: dict[int, LogGrowth]) -> Shift:
+    """Return what has been added between two states; *logs*: to the offsets log."""
+    return Shift(
+        later_us=after.at_us - before.at_us,
+        records={
+            group: grown(before.positions[group], positions)
+            for group, positions in after.positions.items()
+        },
+        requests=grown(before.requests, after.requests),
+        logs=logs,
+    )
+
+
+def nothing_of(adds: Shift) -> Shift:
+    """Return a shift by nothing, with the same parts."""
+    return Shift(
+        later_us=0,
+        records={group: {} for group in adds.records},
+        requests={},
+        logs=dict.fromkeys(adds.logs, NO_GROWTH),
+    )
+
+
+def counts_requests(events: list[Event]) -> bool:
+    """Return whether an event says how many requests were sent."""
+    return any(type(event.what) is RequestsCounted for event in events)
+
+
+class Skip:
+    """The periods that are skipped from one state on."""
+
+    def __init__(self, world: World, period: Period, state: State) -> None:
+        """Find how far the run goes on as in *period*; it is now in *state*."""
+        self._world = world
+        self._kernel = world.run.kernel
+        self._period = period
+        self._state = state
+        limit_us = min(self._kernel.limit_us(), first_limit_us(state, period.moving))
+        self._upkeep = Upkeep(world, period.habits, state.at_us, limit_us)
+        self.times = self._find_times()
+        """How many periods can be skipped."""
+
+    def _find_times(self) -> int:
+        """Return how many periods end before the next event that does not recur."""
+        state, adds, limit_us = self._state, self._period.adds, self._upkeep.limit_us
+        times = (limit_us - 1 - state.at_us) // adds.later_us
+        for shard in self._world.offsets_topic:
+            size = adds.logs[shard.number].size
+            if size and times > 0:
+                end_ms = self._world.run.epoch_ms + limit_us // 1_000
+                times = min(times, shard.leaders_log()[0].room_for(size, end_ms) - 1)
+        while times > 0:
+            if not self._upkeep.is_settled(state.at_us + times * adds.later_us):
+                times -= 1
+            elif not self._repeats(adds, times):
+                times //= 2
+            else:
+                break
+        return times
+
+    def _repeats(self, adds: Shift, times: int) -> bool:
+        """Return whether the records to come after so many periods are the same."""
+        moved_by = nothing_of(adds).plus(adds, times)
+        return all(
+            process.fetches.repeats(
+                process,
+                process.client.consumer.positions.offsets,
+                moved_by.later_us,
+                moved_by.records[process.blueprint.group.id],
+            )
+            for process in self._world.consumers.everyone()
+        )
+
+    def carry_out(self) -> None:
+        """Write the events of the skipped periods, and move the run behind them."""
+        since = self._since()
+        self._write(since, self.times)
+        self._move(since, self.times)
+
+    def _since(self) -> Shift:
+        """Return what has been added since the end of the period that is known."""
+        before = self._period.logs
+        logs = {n: growth.plus(before[n], -1) for n, growth in logs_of(self._world).items()}
+        return added(self._period.end, self._state, logs)
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def _write(self, since: Shift, times: int) -> None:
+        """Write the events of the skipped periods, each at its time.
+
+        If sums may stand for data events, those of the last period are written one by one.
+        """
+        period = self._period
+        summed = self._sums(since, times - 1)
+        events = [event for event in period.events if event.id is not None or not summed]
+        for number in range(1, times):
+            if events:
+                self._write_moved(events, since.plus(period.adds, number))
+        for at_us, what in summed:
+            self._world.run.recorder.write_late(what, at_us)
+        self._write_moved(period.events, since.plus(period.adds, times))
+
+    def _sums(self, since: Shift, times: int) -> list[tuple[int, DataEvent]]:
+        """Return sums for the data events of so many periods; none: each is written."""
+        if times < 2 or not self._world.run.folding_commits:
+            return []
+        period, shards = self._period, self._world.offsets_topic
+        epochs = {s.number: s.led[s.leader].epoch for s in shards if s.leader in s.led}
+        if not can_sum(period.events, period.adds, epochs):
+            return []
+        return sums_of(period.events, since.plus(period.adds, 1), period.adds, times)
+
+    def _write_moved(self, events: list[Event], shift: Shift) -> None:
+        kernel, recorder, topics = self._kernel, self._world.run.recorder, self._world.topics
+
+        def log_end(tp: TopicPartition, at_us: int) -> int:
+            log = topics.find(tp)
+            assert log is not None, "it was sampled before"
+            return log.end(at_us)
+
+        for event in events:
+            kernel.advance(event.at_us + shift.later_us)
+            what = self._with_upkeep(event, moved(event, shift, log_end), shift.later_us)
+            if event.id is None:
+                recorder.write_data(what, event.cause)
+            else:
+                recorder.write(what, event.cause)
+
+    def _with_upkeep(self, event: Event, what: Any, later_us: int) -> Any:
+        """Return a moved event with the metadata requests sent before it."""
+        match event.what:
+            case CommitSent() | CommitAccepted() | CommitAnswered():
+                sent_us = self._period.sent_us[event.what.commit] + later_us
+                more = self._upkeep.number_later(event.what.commit, sent_us)
+                return renumbered(what, more) if more else what
+            case RequestsCounted():
+                more = self._sent_since(what.since_us, event.at_us + later_us)
+                return counted_more(what, _METADATA, more) if more else what
+            case _:
+                return what
+
+    def _sent_since(self, since_us: int, at_us: int) -> int:
+        """Return how many metadata requests were sent after *since_us*, up to *at_us*."""
+        sent = self._upkeep.sent_between(since_us, at_us)
+        if since_us <= self._state.at_us:
+            sent += self._state.counts[_METADATA] - self._period.end.counts[_METADATA]
+        return sent
+
+    # -- the state behind them ---------------------------------------------------------------------
+
+    def _move(self, since: Shift, times: int) -> None:
+        """Move the run by the skipped periods."""
+        world, kernel, period = self._world, self._kernel, self._period
+        adds = nothing_of(period.adds).plus(period.adds, times)
+        end_us = period.end.at_us + since.later_us + adds.later_us
+        kernel.advance(end_us)
+        kernel.move(adds.later_us)
+        self._upkeep.carry_out(end_us)
+        for timers, names in zip(timers_of(world), period.moving, strict=True):
+            timers.move(adds.later_us, names)
+        for process in world.consumers.everyone():
+            records = adds.records[process.blueprint.group.id]
+            mine = {tp: records[tp] for tp in process.client.consumer.positions.readings}
+            process.move(adds.later_us, mine, adds.requests[process.name])
+        self._append(since, times)
+        self._count(end_us, adds.later_us, times)
+
+    def _append(self, since: Shift, times: int) -> None:
+        """Append the records of so many periods to the offsets log.
+
+        Those that nothing reads are only counted. The last two periods are read: replicas may
+        still lack the last one.
+        """
+        whole = self._world.run.replay.log_files is not None
+        for count in [1] * times if whole else [times - 1, 1]:
+            if count:
+                since = since.plus(self._period.adds, count)
+                self._append_last(since, count)
+
+    def _append_last(self, total: Shift, times: int) -> None:
+        """Append the last of so many periods, the end of which is shifted by *total*."""
+        period = self._period
+        for shard in self._world.offsets_topic:
+            for host in shard.hosts.values():
+                batches = [moved_batch(b, total) for b in period.appended[shard.number]]
+                host.skip(batches, times * period.adds.later_us, times)
+
+    def _count(self, end_us: int, later_us: int, times: int) -> None:
+        """Count the requests that are not written yet."""
+        router, period = self._world.router, self._period
+        for kind, count in period.counts.items():
+            if count:
+                router.counts[kind] += times * count
+        since_us = self._state.at_us
+        if period.counts_requests:
+            router.counted_since_us += later_us
+            since_us = router.counted_since_us
+            router.counts.pop(_METADATA, None)
+        more = self._upkeep.sent_between(since_us, end_us)
+        more += period.end.counts[_METADATA] if period.counts_requests else 0
+        if more:
+            router.counts[_METADATA] += more
