@@ -138,7 +138,12 @@ COLOURS = (
     ),
     (re.compile(r"^  inconclusive(?=  )|^INCONCLUSIVE:?|^warning:|^Reprocessed: .*"), YELLOW),
     (re.compile(r"^  ok(?=  )"), GREEN),
-    (re.compile(r"^(What happened|Hints|Changes tried|Expectations|Figures|Causes, in records.*)$"), BOLD),
+    (
+        re.compile(
+            r"^(What happened|Hints|Changes tried|Expectations|Figures|Causes, in records.*)$"
+        ),
+        BOLD,
+    ),
 )
 """Parts of the lines of reports, and their colours. No meaning is in the colour alone."""
 
