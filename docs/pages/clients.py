@@ -72,6 +72,7 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("rebalance callbacks", lambda p: p.listener.value),
     ("automatic commits cover", lambda p: p.covers.value),
     ("their interval counts from", lambda p: p.commit_clock.value),
+    ("they carry leader epochs", lambda p: _yes(on=p.commits_epochs)),
     ("never commits a lower offset by itself", lambda p: _yes(on=p.only_forward)),
     ("its own session expires", lambda p: p.session_end.value),
     ("rebalance timeout", lambda p: f"`{_rebalance_timeout(p)}`"),

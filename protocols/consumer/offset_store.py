@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Handed
 from protocols.consumer.positions import Positions
-from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
+from protocols.leader_epochs import epoch_at
+from protocols.messages import OffsetToCommit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class OffsetStore:
     def to_commit(self, positions: Positions) -> list[OffsetToCommit]:
         """Return the stored offsets of assigned partitions that are to be committed."""
         return [
-            OffsetToCommit(tp, self._stored[tp], UNKNOWN_EPOCH)
-            for tp in positions.readings
+            OffsetToCommit(tp, self._stored[tp], epoch_at(reading.epochs, self._stored[tp] - 1))
+            for tp, reading in positions.readings.items()
             if tp in self._stored and self._is_news(tp)
         ]
 

@@ -15,7 +15,7 @@ from assignors.types import TopicPartition
 from emulator.conformance.captured.client_logs import LogLine, read_client_log
 from emulator.conformance.captured.coordinator_log import CoordinatorLine, read_coordinator_log
 from emulator.conformance.captured.reading import CaptureError, Fields, read_object
-from emulator.conformance.captured.traces import Trace, Units, read_trace
+from emulator.conformance.captured.traces import LIBRARIES, Trace, Units, read_trace
 
 MODES = (
     "auto",
@@ -26,6 +26,7 @@ MODES = (
     "sync-before",
     "timer",
     "timer-sync-on-revoke",
+    "store",
 )
 """The commit modes of the captures' application."""
 
@@ -182,8 +183,11 @@ def _numbered(paths: Iterable[Path]) -> list[Path]:
 def why_not_comparable(capture: Capture) -> str | None:
     """Return why this version cannot be compared with a capture, or None if it can."""
     libraries = {trace.conf["lib"] for trace in capture.traces if "lib" in trace.conf}
-    if libraries:
-        return f"not modelled in this version: members that run {', '.join(sorted(libraries))}"
+    if unmodelled := libraries - LIBRARIES.keys():
+        return f"not modelled in this version: members that run {', '.join(sorted(unmodelled))}"
+    if libraries and capture.has_epochs:
+        names = ", ".join(sorted(LIBRARIES[library] for library in libraries))
+        return f"not modelled in this version: the consumer protocol in {names}"
     spoken = {(trace.member, trace.protocol) for trace in capture.traces}
     if len(spoken) > len({member for member, _ in spoken}):
         return "not modelled in this version: members that change their group.protocol"

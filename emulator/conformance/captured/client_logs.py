@@ -21,6 +21,11 @@ _LINE = re.compile(
     r"(\d\d):(\d\d):(\d\d)\.(\d\d\d) \[([^\]]*)\] \w+ (\S+) - (?:\[Consumer [^\]]*\] )?(.*)",
     re.DOTALL,
 )
+_PYTHON = re.compile(
+    r"(\d\d):(\d\d):(\d\d)\.(\d\d\d) \w+ ((?:aiokafka|kafka)\.\S+) (.*)", re.DOTALL
+)
+"""A line of aiokafka or kafka-python, which has no thread."""
+
 _POSITION = re.compile(
     r"(Setting|Resetting) offset for partition (\S+)-(\d+) to .*FetchPosition\{offset=(\d+),"
     r"(?:.*leader=Optional\[\S+ \(id: (\d+) )?"
@@ -122,20 +127,23 @@ def read_client_log(path: Path, started: int, origin: int) -> tuple[LogLine, ...
     day, latest = started - started % DAY_US, started
     lines: list[LogLine] = []
     for text in _statements(read_lines(path)):
-        if match := _LINE.match(text):
+        if match := _LINE.match(text) or _PYTHON.match(text):
             hour, minute, second, ms = (int(part) for part in match.groups()[:4])
             at = day + ((hour * 60 + minute) * 60 + second) * 1_000_000 + ms * 1000
             if at < latest - DAY_US // 2:
                 day, at = day + DAY_US, at + DAY_US
             latest = at
-            lines.append(LogLine(at - origin, match[5], match[6], match[7]))
+            thread, logger, said = (
+                match.groups()[4:] if match.re is _LINE else ("", *match.groups()[4:])
+            )
+            lines.append(LogLine(at - origin, thread, logger, said))
     return tuple(lines)
 
 
 def _statements(lines: Sequence[str]) -> Iterator[str]:
     statement: list[str] = []
     for line in lines:
-        if _LINE.match(line) and statement:
+        if (_LINE.match(line) or _PYTHON.match(line)) and statement:
             yield "\n".join(statement)
             statement = []
         statement.append(line)

@@ -16,8 +16,8 @@ from assignors.types import TopicPartition
 from emulator.conformance.captured.reading import CaptureError, Fields, Place, read_objects
 
 MARKS = ("subscribed", "hangend", "sigterm", "wakeup", "closing", "closed")
-UNUSED = ("g", "casync", "casyncdone")
-"""Entries of other clients, and of commit modes whose outcome is in ``committed``."""
+UNUSED = ("casync", "casyncdone")
+"""Entries of commit modes whose outcome is in ``committed``."""
 
 SLACK_US = 1_000_000
 """Two threads write one trace: a line may be this much older than the one before it."""
@@ -42,7 +42,10 @@ class GenerationSeen:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """A poll that returned records: first and last offset per partition, in the returned order."""
+    """A poll that returned records: first and last offset per partition, in the returned order.
+
+    Of a client that hands records out one by one: a record handed out (``g``).
+    """
 
     at_us: int
     ranges: tuple[tuple[TopicPartition, int, int], ...]
@@ -243,8 +246,9 @@ def _entry(fields: Fields, units: Units) -> Entry:
         case "r":
             partition = units.partition(fields.text("p"), fields.place)
             return Worked(*units.span(fields), partition, fields.count("o"))
-        case "poll":
-            return Polled(units.time(fields, "t"), _ranges(fields, units))
+        case "poll" | "g" as kind:
+            ranges = _ranges(fields, units) if kind == "poll" else _handed_out(fields, units)
+            return Polled(units.time(fields, "t"), ranges)
         case "assigned" | "revoked" | "lost" as call:
             return Listened(*units.span(fields), call, units.partitions(fields, "ps"))
         case "meta":
@@ -265,6 +269,11 @@ def _entry(fields: Fields, units: Units) -> Entry:
             return Mark(units.time(fields, "t"), kind)
         case kind:
             raise fields.place.error(f"unknown kind of entry {kind!r}")
+
+
+def _handed_out(fields: Fields, units: Units) -> tuple[tuple[TopicPartition, int, int], ...]:
+    partition, offset = units.partition(fields.text("p"), fields.place), fields.count("o")
+    return ((partition, offset, offset),)
 
 
 def _ranges(fields: Fields, units: Units) -> tuple[tuple[TopicPartition, int, int], ...]:
@@ -292,6 +301,12 @@ RESET_POLICY = "earliest"
 POLL_TIMEOUT_US = 100_000
 """The application calls ``poll(100 ms)``."""
 
+LIBRARIES = {"confluent": "librdkafka", "aiokafka": "aiokafka", "kafkapython": "kafka-python"}
+"""The capture's names of client libraries (``lib``), and those of a scenario; without it: Java."""
+
+STYLES = {"poll": "poll", "getone": "getone", "getmany": "getmany", "iter": "iterator"}
+"""The calls that hand records out (``style``), and those of a scenario."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings:
@@ -301,6 +316,12 @@ class MemberSettings:
     instance_id: str | None
     protocol: str
     """Its ``group.protocol``."""
+
+    client: str
+    """The client library, as a scenario names it."""
+
+    read_with: str | None
+    """The call that hands records out; None: the client's usual one."""
 
     kafka: Mapping[str, str]
     """Kafka's consumer settings by name, as strings, without those that name the member."""
@@ -340,12 +361,15 @@ def member_settings(trace: Trace) -> MemberSettings:
         if key.startswith(KAFKA)
     }
     kafka.setdefault("auto.offset.reset", RESET_POLICY)
-    kafka["enable.auto.commit"] = "true" if conf.get("mode") == "auto" else "false"
+    automatic = conf.get("mode") in ("auto", "store")
+    kafka["enable.auto.commit"] = "true" if automatic else "false"
     topics = conf.get("topics", "")
     return MemberSettings(
         member=trace.member,
         instance_id=kafka.get("group.instance.id"),
         protocol=trace.protocol,
+        client=LIBRARIES.get(conf.get("lib", ""), "java"),
+        read_with=STYLES.get(conf.get("style", "")),
         kafka={name: value for name, value in kafka.items() if name not in NAMES},
         topics=tuple(topics.split(",")) if topics else (),
         pattern=conf.get("pattern"),

@@ -24,6 +24,12 @@ from emulator.conformance.prediction.facts import trace_at
 HEARTBEAT_INTERVAL_US = 3_000_000
 """Kafka's default of ``heartbeat.interval.ms``."""
 
+SESSION_US = 45_000_000
+"""Kafka's default of ``session.timeout.ms``."""
+
+LATE_EVICTION_US = 130_000
+"""How late an eviction was at most in the captures."""
+
 CONSUMER_SESSION_US = 6_000_000
 """``group.consumer.session.timeout.ms`` of the captured cluster."""
 
@@ -70,6 +76,8 @@ def last_contact(capture: Capture, member: str, before_us: int) -> Contact | Non
     if trace is None:
         return None
     contacts = _contacts_by_expiry if trace.protocol == "consumer" else _contacts_of_client
+    if "lib" in trace.conf:
+        contacts = _contacts_without_log
     earlier = [each for each in contacts(capture, trace) if each.at_us <= before_us]
     return max(earlier, key=lambda contact: contact.at_us, default=None)
 
@@ -91,6 +99,26 @@ def _contacts_of_client(capture: Capture, trace: Trace) -> list[Contact]:
     ]
 
 
+def _contacts_without_log(capture: Capture, trace: Trace) -> list[Contact]:
+    """Return the contacts of a classic client without a log: its commits, and from its eviction.
+
+    An eviction follows the session timeout after the last contact; if that was no commit, it was a
+    heartbeat.
+    """
+    commits = _contacts_of_client(capture, trace)
+    session_us = milliseconds(trace, "c.session.timeout.ms") or SESSION_US
+    evicted = (
+        line.at_us - session_us
+        for line in capture.coordinator_log
+        if "has failed, removing it" in line.text
+        and any(member_id in line.text for member_id in trace.member_ids)
+    )
+    last = next(evicted, None)
+    if last is None or any(abs(last - contact.at_us) <= LATE_EVICTION_US for contact in commits):
+        return commits
+    return [*commits, Contact(last, HEARTBEAT)]
+
+
 def _contacts_by_expiry(capture: Capture, trace: Trace) -> list[Contact]:
     ids = trace.member_ids
     return [
@@ -106,10 +134,11 @@ def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
     if trace is None:
         return None
     log = capture.client_logs[trace.name]
-    if trace.protocol == "consumer":
+    if trace.protocol == "consumer" or "lib" in trace.conf:
         contact = last_contact(capture, member, capture.fault_us)
-        sent = [] if contact is None else [contact.at_us]
-        begun = _acknowledged(log)
+        by_heartbeat = contact is not None and contact.by in (HEARTBEAT, CONSUMER_HEARTBEAT)
+        sent = [contact.at_us] if contact is not None and by_heartbeat else []
+        begun = _stabilised(capture) if "lib" in trace.conf else _acknowledged(log)
     else:
         sent = [at_us for at_us in heartbeats_sent(log) if at_us <= capture.fault_us]
         begun = times_of(log, "Received successful JoinGroup response")
@@ -117,6 +146,13 @@ def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
     if not enabled:
         return None
     return Heartbeats(enabled[-1], sent[-1], heartbeat_interval_us(capture, trace))
+
+
+def _stabilised(capture: Capture) -> tuple[int, ...]:
+    """Return when join phases ended: from then on members send heartbeats."""
+    return tuple(
+        line.at_us for line in capture.coordinator_log if line.text.startswith("Stabilized")
+    )
 
 
 def _acknowledged(lines: Sequence[LogLine]) -> tuple[int, ...]:

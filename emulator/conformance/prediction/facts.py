@@ -6,6 +6,7 @@ of a fact, the docstring of the function says how it is inferred.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,6 +33,7 @@ from emulator.conformance.captured.traces import (
     member_settings,
     milliseconds,
 )
+from protocols.consumer.clients import CommitClock, profile_of
 
 METADATA_MAX_AGE_US = 300_000_000
 """Kafka's default of ``metadata.max.age.ms``."""
@@ -103,6 +105,20 @@ def group_leaders(capture: Capture) -> dict[int, str]:
     return dict(sorted(led.items()))
 
 
+_USED = re.compile(r"Elected group leader -- performing partition assignments using (\w+)")
+
+
+def assignors_used(capture: Capture) -> tuple[str, ...]:
+    """Return the assignors that leaders of a client of its own log format name, in order of time."""
+    said = [
+        (line.at_us, match[1])
+        for log in capture.client_logs.values()
+        for line in log
+        if (match := _USED.match(line.text))
+    ]
+    return tuple(name for _, name in sorted(said))
+
+
 def topic_ids(capture: Capture) -> dict[str, str]:
     """Return the ids of topics, by real name, that the coordinator's log shows."""
     return known_ids(capture.coordinator_log, [p.topic for p in capture.productions])
@@ -135,9 +151,24 @@ def _start_up(capture: Capture, trace: Trace) -> StartUp:
 def _first_request(capture: Capture, trace: Trace) -> int | None:
     """Return the time of a member's first join; for KIP-848, from the coordinator's log."""
     if trace.protocol != "consumer":
-        sent = times_of(capture.client_logs[trace.name], "Sending JoinGroup")
-        return next(iter(sent), None)
+        return next(iter(join_requests(capture, trace)), None)
     return next(iter(joined_epochs(capture, trace)), None)
+
+
+def join_requests(capture: Capture, trace: Trace) -> tuple[int, ...]:
+    """Return the times of a classic member's JoinGroup requests.
+
+    Without a log of the client, those that the coordinator logs with the member's first id.
+    """
+    sent = times_of(capture.client_logs[trace.name], "Sending JoinGroup")
+    if sent or not trace.member_ids:
+        return sent
+    first = trace.member_ids[0]
+    return tuple(
+        line.at_us
+        for line in capture.coordinator_log
+        if first in line.text and " joins group " in f" {line.text}"
+    )
 
 
 def joined_epochs(capture: Capture, trace: Trace) -> tuple[int, ...]:
@@ -153,9 +184,19 @@ def joined_epochs(capture: Capture, trace: Trace) -> tuple[int, ...]:
 def _first_answer(capture: Capture, trace: Trace) -> int | None:
     log = capture.client_logs[trace.name]
     if trace.protocol != "consumer":
-        return next((answer.at_us for answer in joins(log)), None)
+        answers = (answer.at_us for answer in joins(log))
+        return next(answers, _stabilised(capture, trace))
     heard = first_answer(log)
     return None if heard is None else heard.at_us
+
+
+def _stabilised(capture: Capture, trace: Trace) -> int | None:
+    """Return when the first join phase ended that a client without a log took part in."""
+    if "lib" not in trace.conf:
+        return None
+    sent = join_requests(capture, trace)
+    ended = (line.at_us for line in capture.coordinator_log if line.text.startswith("Stabilized"))
+    return next((at_us for at_us in ended if sent and at_us >= sent[0]), None)
 
 
 @lru_cache(maxsize=1)
@@ -291,7 +332,8 @@ def start_us(capture: Capture, up: StartUp) -> int:
     One that commits by a timer starts with its process, since the timer counts from there.
     """
     member = next(m for m in members(capture) if m.member == up.member)
-    if member.commit_every_us is not None:
+    by_timer = profile_of(member.client).commit_clock is not CommitClock.ASSIGNMENT
+    if member.commit_every_us is not None or by_timer:
         return up.started_us
     began = up.metadata_us or up.join_sent_us or up.subscribed_us or up.started_us
     if up.join_sent_us is not None:

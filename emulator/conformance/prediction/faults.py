@@ -53,7 +53,10 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
         if _uses_epochs(capture, up):
             continue
         name = f"{up.member}.{up.incarnation}"
-        sent = times_of(capture.client_logs[name], "Sending JoinGroup")
+        trace = next(trace for trace in capture.traces if trace.name == name)
+        sent = facts.join_requests(capture, trace)
+        if "lib" in trace.conf:
+            sent = sent[:1]  # without a log of the client, later requests are predicted
         first = is_first(capture, up)
         if sent:
             yield _delay(up.member, "JoinGroup", "request", up.started_us, sent[0], f"join-{name}")

@@ -49,6 +49,7 @@ _POLICIES = {
     "sync-per-record": CommitPolicy(call="sync", when="record"),
     "noargs-per-record": CommitPolicy(call="sync", when="record", arguments=False),
     "sync-before": CommitPolicy(call="sync", when="before"),
+    "store": CommitPolicy(call="store", when="record"),
 }
 
 
@@ -190,11 +191,15 @@ def _member(capture: Capture, member: MemberSettings) -> Member:
     begins_late = late and first.started_us >= capture.fault_us - 1_000_000
     settings = {name: _value(text) for name, text in member.kafka.items()}
     settings["client.id"] = member.member
+    if member.client != "java":
+        settings |= _own_assignor(capture, member)
     settings["group.protocol"] = member.protocol
     if member.instance_id is not None:
         settings["group.instance.id"] = member.instance_id
     return Member(
         name=member.member,
+        client=member.client,
+        read_with=member.read_with if member.client != "java" else None,
         settings=settings,
         topics=member.topics or None,
         pattern=member.pattern,
@@ -202,6 +207,13 @@ def _member(capture: Capture, member: MemberSettings) -> Member:
         poll_timeout=member.poll_timeout_us,
         start="by act" if begins_late else start_us(capture, first),
     )
+
+
+def _own_assignor(capture: Capture, member: MemberSettings) -> dict[str, object]:
+    """Return the assignor that the group's leader names in its log, if the settings name none."""
+    name = "partition.assignment.strategy"
+    used = facts.assignors_used(capture)
+    return {name: used[0]} if used and name not in member.kafka else {}
 
 
 def _value(text: str) -> object:

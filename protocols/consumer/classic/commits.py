@@ -33,7 +33,7 @@ from protocols.consumer.requests import (
 )
 from protocols.facts import CommitAnswered, CommitKind, CommitRefused, CommitSent, pairs_of
 from protocols.machine import Report, Step
-from protocols.messages import OffsetCommitRequest, OffsetToCommit
+from protocols.messages import UNKNOWN_EPOCH, OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -146,6 +146,10 @@ def automatic_offsets(consumer: Consumer) -> tuple[OffsetToCommit, ...]:
     """Return what an automatic commit covers now, in its order."""
     store = consumer.store
     offsets = all_consumed(consumer) if store is None else store.to_commit(consumer.positions)
+    if not consumer.profile.commits_epochs:
+        offsets = [
+            OffsetToCommit(entry.partition, entry.offset, UNKNOWN_EPOCH) for entry in offsets
+        ]
     return automatic_order(offsets)
 
 

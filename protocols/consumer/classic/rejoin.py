@@ -35,7 +35,7 @@ from protocols.consumer.classic.state import (
     Resume,
     Synced,
 )
-from protocols.consumer.clients import CommitClock
+from protocols.consumer.clients import CommitClock, Joins
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import Known
 from protocols.facts import CommitKind
@@ -138,10 +138,12 @@ def _before_joining(
     owned = state.assignment
     state = replace(state, prepare=PrepareDone(), leader_snapshot=None)
     state = watch_topics(state, consumer, frozenset())
-    if state.generation.lost:
-        call = Call("lost", tuple(sorted(owned))) if owned else None
+    if state.generation.lost and owned:
+        call = Call("lost", tuple(sorted(owned)))
+    elif state.generation.lost:
+        call = Call("revoked", ()) if consumer.profile.calls_for_nothing is Joins.ALL else None
     elif consumer.protocol is RebalanceProtocol.EAGER:
-        called = owned or consumer.profile.calls_for_nothing
+        called = owned or consumer.profile.calls_for_nothing is not Joins.NONE
         call = Call("revoked", tuple(sorted(owned))) if called else None
     else:
         gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)

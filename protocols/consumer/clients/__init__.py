@@ -46,6 +46,14 @@ class SessionEnd(enum.Enum):
     NOTHING = "nothing"
 
 
+class Joins(enum.Enum):
+    """Some of the joins of a member."""
+
+    NONE = "none"
+    AGAIN = "all but the first"
+    ALL = "all"
+
+
 class Amount(enum.Enum):
     """How many records a call of the application hands out."""
 
@@ -75,6 +83,9 @@ class ClientProfile:
 
     covers: Covers
     commit_clock: CommitClock
+    commits_epochs: bool = True
+    """Whether automatic commits carry leader epochs, with which the next owner checks its position."""
+
     only_forward: bool = False
     """Whether an automatic commit leaves out offsets that are not greater than the committed ones."""
 
@@ -84,8 +95,8 @@ class ClientProfile:
 
     session_end: SessionEnd = SessionEnd.LOOK_UP
     limits_poll_interval: bool = True
-    calls_for_nothing: bool = True
-    """Whether the first join calls the revoke listener, without partitions."""
+    calls_for_nothing: Joins = Joins.AGAIN
+    """The joins of a member without partitions that call the revoke listener."""
 
     reads: Mapping[str, Amount]
     """The calls that hand records out, the usual one first."""

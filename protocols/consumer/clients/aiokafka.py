@@ -11,6 +11,7 @@ from protocols.consumer.clients import (
     ClientProfile,
     CommitClock,
     Covers,
+    Joins,
     Runs,
 )
 
@@ -22,7 +23,9 @@ AIOKAFKA = ClientProfile(
     listener=Runs.IN_BACKGROUND,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.CREATION,
+    commits_epochs=False,
     queue=1,
+    calls_for_nothing=Joins.ALL,
     reads={"getone": Amount.ONE, "getmany": Amount.SETTING},
     assignors={"roundrobin": "roundrobin", "range": "range", "sticky": "sticky"},
     lacks_assignor="ModuleNotFoundError: No module named 'aiokafka.coordinator.assignors.{module}'",

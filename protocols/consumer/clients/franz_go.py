@@ -11,6 +11,7 @@ from protocols.consumer.clients import (
     ClientProfile,
     CommitClock,
     Covers,
+    Joins,
     Runs,
     SessionEnd,
 )
@@ -26,7 +27,7 @@ FRANZ_GO = ClientProfile(
     only_forward=True,
     session_end=SessionEnd.NOTHING,
     limits_poll_interval=False,
-    calls_for_nothing=False,
+    calls_for_nothing=Joins.NONE,
     reads={"PollFetches": Amount.ALL, "PollRecords": Amount.GIVEN},
     stores="MarkCommitRecords()",
     assignors={

@@ -6,7 +6,7 @@ Source: ``consumer/group.py`` (``__next__``, ``DEFAULT_CONFIG``), ``coordinator/
 
 from __future__ import annotations
 
-from protocols.consumer.clients import Amount, ClientProfile, CommitClock, Covers, Runs
+from protocols.consumer.clients import Amount, ClientProfile, CommitClock, Covers, Joins, Runs
 
 KAFKA_PYTHON = ClientProfile(
     name="kafka-python",
@@ -16,6 +16,7 @@ KAFKA_PYTHON = ClientProfile(
     listener=Runs.IN_POLL,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
+    calls_for_nothing=Joins.ALL,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
         "range": "range",

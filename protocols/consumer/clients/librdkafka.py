@@ -12,6 +12,7 @@ from protocols.consumer.clients import (
     ClientProfile,
     CommitClock,
     Covers,
+    Joins,
     Runs,
     SessionEnd,
 )
@@ -27,7 +28,7 @@ LIBRDKAFKA = ClientProfile(
     only_forward=True,
     queue=100_000,
     session_end=SessionEnd.DROP_OUT,
-    calls_for_nothing=False,
+    calls_for_nothing=Joins.NONE,
     reads={"poll": Amount.ONE, "consume": Amount.GIVEN},
     stores="store_offsets()",
     protocols=("classic",),

@@ -19,7 +19,8 @@ from emulator.conformance.captured.capture import (
 
 KEPT = Path(__file__).parents[2] / "captures"
 CAPTURES = os.environ.get("REBALANCE_CAPTURES")
-AT_HAND = find_runs(Path(CAPTURES)) if CAPTURES else ()
+FOLDERS = [os.environ.get(name) for name in ("REBALANCE_CAPTURES", "REBALANCE_CAPTURES_OPEN")]
+AT_HAND = tuple(run for folder in FOLDERS if folder for run in find_runs(Path(folder)))
 
 
 @cache
@@ -57,13 +58,13 @@ def copied(tmp_path: Path) -> Path:
     scope="session", params=AT_HAND, ids=[f"{run.parent.name}-{run.name}" for run in AT_HAND]
 )
 def capture_at_hand(request: pytest.FixtureRequest) -> Capture:
-    """Return each capture of ``REBALANCE_CAPTURES`` in turn, read once for all tests."""
+    """Return each capture of both folders in turn, read once for all tests."""
     return read_capture(request.param)
 
 
 @pytest.fixture(scope="session")
 def comparable_capture(capture_at_hand: Capture) -> Capture:
-    """Return each capture of ``REBALANCE_CAPTURES`` that the emulator can be compared with."""
+    """Return each capture of both folders that the emulator can be compared with."""
     reason = why_not_comparable(capture_at_hand)
     if reason is not None:
         pytest.skip(reason)

@@ -191,6 +191,22 @@ def test_heartbeats_and_metadata_have_their_times(tmp_path):
     assert metadata_news(lines) == (10_000, 11_000)
 
 
+def test_the_log_of_a_python_client_has_no_threads(tmp_path):
+    """Its statements are read, with the logger."""
+    path = tmp_path / "m1.1.log.gz"
+    said = "Elected group leader -- performing partition assignments using range"
+    line = f"12:00:00.012 INFO aiokafka.consumer.group_coordinator {said}\n"
+    path.write_bytes(gzip.compress(line.encode()))
+
+    (found,) = read_client_log(path, NOON, NOON)
+
+    assert ("", "aiokafka.consumer.group_coordinator", said) == (
+        found.thread,
+        found.logger,
+        found.text,
+    )
+
+
 def test_the_log_of_another_client_says_nothing(tmp_path):
     """Lines in another form are no statements."""
     path = tmp_path / "m1.1.log.gz"

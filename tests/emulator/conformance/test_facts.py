@@ -13,6 +13,7 @@ from emulator.conformance.prediction.facts import (
     due_us,
     gaps,
     group_leaders,
+    join_requests,
     last_metadata_refresh,
     members,
     partition_leaders,
@@ -62,9 +63,24 @@ def test_a_poll_hands_out_partitions_in_the_order_of_javas_hash_map(capture):
     assert min(several for _, several in counted) > 50
 
 
+def test_a_client_without_a_log_is_known_from_the_coordinators(capture):
+    """It logs the JoinGroup requests with a new member's id, and the eviction after a heartbeat."""
+    run = capture("inhand-librdkafka/run-1")
+    victim = run.actions[0].member
+    trace = next(trace for trace in run.traces if trace.member == victim)
+
+    first, second = join_requests(run, trace)[:2]
+    contact = last_contact(run, victim, run.fault_us)
+
+    assert trace.started_us < first <= second < run.formed_us
+    assert run.fault_us - 1_200_000 < contact.at_us <= run.fault_us
+
+
 @pytest.mark.long
 def test_every_poll_hands_out_partitions_in_the_order_of_javas_hash_map(comparable_capture):
-    """The same holds on every comparable capture at hand."""
+    """The same holds on every comparable capture at hand; other clients have other orders."""
+    if any("lib" in trace.conf for trace in comparable_capture.traces):
+        pytest.skip("not of the Java client")
     assert polls_out_of_order(comparable_capture)[0] == 0
 
 

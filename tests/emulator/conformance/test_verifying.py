@@ -28,6 +28,8 @@ from .conftest import CAPTURES
 
 CALM = [
     "coordinator-pause/run-3",
+    "inhand-aiokafka-getone/run-1",
+    "inhand-librdkafka/run-1",
     "kip848-crash/run-1",
     "kip848-join/run-21",
     "pause-zombie-kip848/run-22",
@@ -229,13 +231,13 @@ def test_an_unmodelled_run_is_skipped_with_the_reason(copied):
     """It is neither inside nor outside."""
     for path in copied.glob("*.jsonl.gz"):
         lines = gzip.decompress(path.read_bytes()).decode()
-        stalls = lines.replace('"strip":', '"lib":"aiokafka","strip":')
+        stalls = lines.replace('"strip":', '"lib":"sarama","strip":')
         path.write_bytes(gzip.compress(stalls.encode()))
 
     verdict = verify_run(copied)
 
     assert verdict.skipped is not None
-    assert "aiokafka" in verdict.skipped
+    assert "sarama" in verdict.skipped
     assert () == verdict.figures
 
 
@@ -312,11 +314,14 @@ def test_many_spoiled_captures_are_refused_or_judged(tmp_path, kept, data, name)
 # -- all of them -------------------------------------------------------------------------------
 
 
+SKIPPED = "not modelled in this version: the consumer protocol in librdkafka"
+
+
 @pytest.mark.long
 def test_every_capture_at_hand_is_inside(capture_at_hand):
-    """All Java runs are inside, races with up to 200 seeds; runs of other clients are skipped."""
+    """All runs are inside, races with up to 200 seeds; librdkafka's of KIP-848 are skipped."""
     verdict = judged(capture_at_hand.path)
 
     assert () == verdict.outside
     assert (verdict.skipped is None) == bool(verdict.figures)
-    assert "members that run " in (verdict.skipped or "members that run Java")
+    assert verdict.skipped in (None, SKIPPED)
