@@ -198,7 +198,7 @@ def _member(capture: Capture, member: MemberSettings) -> Member:
         settings["group.instance.id"] = member.instance_id
     return Member(
         name=member.member,
-        client=member.client,
+        client=member.client,  # type: ignore[arg-type]  # one of the names of LIBRARIES
         read_with=member.read_with if member.client != "java" else None,
         settings=settings,
         topics=member.topics or None,

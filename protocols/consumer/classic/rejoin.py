@@ -138,6 +138,7 @@ def _before_joining(
     owned = state.assignment
     state = replace(state, prepare=PrepareDone(), leader_snapshot=None)
     state = watch_topics(state, consumer, frozenset())
+    call: Call | None
     if state.generation.lost and owned:
         call = Call("lost", tuple(sorted(owned)))
     elif state.generation.lost:
