@@ -180,6 +180,7 @@ RECURRING: Final = (
     Source.COMMITS,
     Source.OWN_COMMITS,
     Source.REGULAR_POLLS,
+    Source.FOLDED_POLLS,
     Source.RECORDS,
     Source.SAMPLES,
     Source.SAMPLED,

@@ -41,6 +41,18 @@ def test_whole_periods_of_an_undisturbed_run_are_skipped():
     assert skipped < played / 10
 
 
+def test_polls_of_the_consumer_protocol_are_skipped_with_its_periods():
+    """Their times are drawn, but repeat."""
+    classic = '"partition.assignment.strategy" = "range", "session.timeout.ms" = 6000'
+    protocol = (classic, '"group.protocol" = "consumer"')
+    played, skipped = (
+        counts(read(('"10min"', '"10h"'), protocol, *changes))[Source.FOLDED_POLLS]
+        for changes in ((IRREGULAR,), ())
+    )
+
+    assert 0 < skipped < played / 10
+
+
 @pytest.mark.parametrize(
     ("more", "times", "starts"),
     [
