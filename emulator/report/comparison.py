@@ -110,7 +110,7 @@ def _tables(columns: Sequence[Column]) -> Iterator[list[str]]:
     while rest:
         several = next(n for n in range(len(rest), 0, -1) if n == 1 or _fits(first, rest[:n], rows))
         if len(rest) < len(columns) - 1:
-            yield ["", f"The other columns, again beside {first.name}"]
+            yield ["", f"The other columns, again beside {first.name}", ""]
         yield _table([first, *rest[:several]], rows)
         rest = rest[several:]
 
