@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: env demo test test-long browser check docs clean
+.PHONY: env demo test test-long soak browser check docs clean
 
 env: $(VENV)/.ready
 
@@ -27,6 +27,12 @@ test: env
 
 test-long: env
 	$(PYTEST) -m long
+
+# Fuzzers of all readers and random worlds, with new seeds, for MINUTES.
+MINUTES ?= 10
+SEED ?= 1
+soak: env
+	$(BIN)/python -m benchmarks.soak $(MINUTES) $(SEED)
 
 # For the tests that open pages in a browser; without it they are skipped. Needs root and Debian.
 browser: env
