@@ -187,9 +187,7 @@ PLANTED = (
         "if False and",
         "a static member that does not return",
     ),
-    Planted(
-        f"{PERIODS}.search:Periods._is_again", "_counts(period.end) != _counts(state)", "False", 68
-    ),
+    Planted(f"{PERIODS}.search:Periods._off_grid", "% self._grid_us", "% 1_000", 300),
     Planted(f"{PERIODS}.state:_is_undisturbed", "run.triggers.idle and ", "", "a crash at a step"),
     Planted(
         f"{PERIODS}.state:_is_undisturbed",
@@ -198,7 +196,9 @@ PLANTED = (
         "a delayed heartbeat",
     ),
     Planted(f"{WORLD}.kernel:Deadlines.move", "(self._due, self._queued)", "(self._queued,)", 123),
-    Planted(f"{WORLD}.kernel:Deadlines.move", "self._next += later_us", "pass", 68),
+    Planted(
+        f"{WORLD}.kernel:Deadlines.move", "self._next += later_us", "pass", "metadata with news"
+    ),
     Planted(f"{PERIODS}.skip:Skip._move", "timers.move(adds.later_us, names)", "pass", 123),
     Planted(
         f"{PERIODS}.skip:Skip._move",
