@@ -71,7 +71,7 @@ class Source(enum.StrEnum):
     SKIPPED = "lag samples in skipped periods"
 
 
-SEARCHED: Final = 3
+SEARCHED: Final = 2
 """About the number of periods that are played after a disturbance."""
 
 SETTLING_US: Final = 6_000_000
@@ -203,17 +203,28 @@ def _skip_periods(
 def _played_share(scenario: Scenario, changes: int) -> float:
     """Return the share of the simulated time that is played, not skipped as whole periods.
 
-    *changes*: rebalances. After each disturbance some periods pass until they are found; a period
-    with a metadata request is played.
+    *changes*: rebalances. After each disturbance some periods pass until they are found. A metadata
+    request is skipped like everything else if the time of its response follows from the period.
     """
     period_us = period_of(scenario)
     if period_us is None or not all(map(_is_regular_group, scenario.group)):
         return 1.0
     stretches = changes + len(scenario.fault)
-    refreshes = scenario.run_for / METADATA_MAX_AGE_US
+    refreshes = 0.0 if all(map(_refreshes_regularly, scenario.group)) else scenario.run_for
+    refreshes /= METADATA_MAX_AGE_US
     played_us = stretches * (SETTLING_US + SEARCHED * period_us) + refreshes * period_us
     played_us += disturbed_us(scenario)
     return min(played_us / scenario.run_for, 1.0)
+
+
+def _refreshes_regularly(group: Group) -> bool:
+    """Return whether it is known when the members of a group handle responses."""
+    return all(
+        consumer_settings(group, member).group_protocol == "classic"
+        and commit_policy(group, member).call != "async"
+        and commit_policy(group, member).when == "batch"
+        for member in group.members
+    )
 
 
 def _is_regular_group(group: Group) -> bool:
