@@ -106,10 +106,12 @@ class Application:
 
     def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
         """Stop processing a partition for good; workers may still have records of it."""
-        if self._workers is None:
-            self._process.progress.close(tp, why, event)
-        else:
+        if self._workers is not None:
             self._workers.revoked(tp, why, event)
+        elif self.busy:
+            self._process.progress.retire(tp, why, event)
+        else:
+            self._process.progress.close(tp, why, event)
 
     def step(self, name: str, then: Callable[[], None]) -> None:
         """Pass a step that faults may wait for, and continue if the process still can."""
