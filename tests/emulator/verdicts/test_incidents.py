@@ -47,6 +47,18 @@ INCIDENTS = [
         ("drop_outs", 0),
     ),
     (
+        "n1-one-member-stalls-all",
+        (VerdictId.LONG_DOWNTIME, "cooperative-sticky", "cooperative"),
+        [f"{SETTINGS}[partition.assignment.strategy]=cooperative-sticky"],
+        ("downtime_max_s", 5),
+    ),
+    (
+        "o1-expansion-with-latest",
+        (VerdictId.FOUND_LATE, "metadata.max.age.ms (now 300000)", "smaller-metadata-age"),
+        [f"{SETTINGS}[metadata.max.age.ms]=10s"],
+        ("downtime_max_s", 15),
+    ),
+    (
         "n3-new-members-time-out",
         (VerdictId.LONG_DOWNTIME, "A smaller interval bounds the wait", "cooperative"),
         [f"{INTERVAL}=1min"],
@@ -67,7 +79,13 @@ INCIDENTS = [
 ]
 
 
-SLOW = {"c5-hard-messages", "n3-new-members-time-out", "o5-topic-created-in-rebalance"}
+SLOW = {
+    "c5-hard-messages",
+    "n1-one-member-stalls-all",
+    "n3-new-members-time-out",
+    "o1-expansion-with-latest",
+    "o5-topic-created-in-rebalance",
+}
 
 
 @pytest.mark.parametrize(
