@@ -28,6 +28,7 @@ from emulator.scenario.kafka_settings import (
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Document, Part
 from emulator.versions import KAFKA, SCHEMA_VERSION
+from protocols.consumer.clients import CLIENTS, profile_of
 from protocols.settings import (
     BrokerSettings,
     ClientSettings,
@@ -78,6 +79,7 @@ def file_schema() -> Document:
     definitions["ConsumerSettings"] = _settings(
         CONSUMER | OTHER_CLIENTS, defaults_of(ConsumerSettings) | defaults_of(ClientSettings)
     )
+    _name_as_clients_do(definitions["ConsumerSettings"]["properties"])
     definitions["BrokerSettings"] = _settings(BROKER, defaults_of(BrokerSettings))
     definitions["Bounds"] = {"type": "object", "additionalProperties": _BOUND}
     head = {
@@ -249,6 +251,17 @@ def _settings(known: dict[str, Setting], defaults: dict[str, Any]) -> Document:
         table[last] = entry
     _close(nested)
     return {"type": "object", "additionalProperties": False, "properties": properties | nested}
+
+
+def _name_as_clients_do(properties: Document) -> None:
+    """Add the names that other clients have for the settings, with what each allows."""
+    for client in CLIENTS[1:]:
+        for name, kafkas in profile_of(client).names.items():
+            entry = {key: value for key, value in properties[kafkas].items() if key != "default"}
+            note = f"{client}: {kafkas}"
+            known = properties.setdefault(name, {**entry, "description": note})
+            if known["description"] != note and client not in known["description"]:
+                known["description"] = f"{client}, {known['description']}"
 
 
 def _close(tables: Document) -> None:

@@ -26,10 +26,10 @@ MOST_MEMBERS = 100_000
 LEGAL_NAME = r"^[A-Za-z0-9._-]{1,249}$"
 """Kafka's alphabet for topics and instance ids."""
 
-_HIDDEN = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+HIDDEN = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """Control characters, and marks that change the direction of text, in a character class."""
 
-PARTY_NAME = rf"^[^\s\[\]{_HIDDEN}]([^\[\]{_HIDDEN}]{{0,247}}[^\s\[\]{_HIDDEN}])?$"
+PARTY_NAME = rf"^[^\s\[\]{HIDDEN}]([^\[\]{HIDDEN}]{{0,247}}[^\s\[\]{HIDDEN}])?$"
 """Names of members and faults: any text that can be in the brackets of a path."""
 
 GROUP_ID = PARTY_NAME
@@ -158,7 +158,7 @@ def distribution(value: object) -> object:
 
 def title(text: str) -> str:
     """Return a title; refuse one that would not be shown as it is written."""
-    found = re.search(f"[{_HIDDEN}]", text)
+    found = re.search(f"[{HIDDEN}]", text)
     if found is not None:
         raise ValueError(
             f"has the character U+{ord(found[0]):04X}; control characters and marks that change "

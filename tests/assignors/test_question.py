@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assignors.own_code import allow_plugins
 from assignors.question import Question, QuestionError, answer, outcomes, read_question
 
 
@@ -113,6 +114,7 @@ def test_a_custom_cooperative_assignor_is_checked_as_the_leader_would(
         "    return FunctionAssignor('hasty', assign_range, both)\n"
     )
     monkeypatch.chdir(tmp_path)
+    allow_plugins("hasty")
     members = [
         {"id": "A", "topics": ["t"]},
         {"id": "B", "topics": ["t"], "ownedPartitions": [["t", 0], ["t", 3]]},

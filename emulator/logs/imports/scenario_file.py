@@ -24,6 +24,7 @@ from emulator.report.wording import counted, duration, figure
 from emulator.scenario.kafka_settings import ASSIGNORS, JAVA_ASSIGNORS, SERVER_ASSIGNORS
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
+from emulator.scenario.short_forms import HIDDEN
 from emulator.scenario.toml import toml_key, toml_value
 from emulator.scenario.units import format_duration, format_rate
 from protocols.settings import BrokerSettings, ConsumerSettings
@@ -64,7 +65,7 @@ def _head(sketch: Sketch) -> Iterator[str]:
     yield f"# Used: {_generation(sketch)}."
     yield from _others(sketch)
     yield from _past(found)
-    yield f"title = {toml_value(found.group + ', as imported')}"
+    yield f"title = {toml_value(_comment(found.group) + ', as imported')}"
     run_for = f"run_for = {toml_value(format_duration(ASSUMED_RUN_US))}"
     yield f"{run_for:<40} # assumed"
 
@@ -286,5 +287,5 @@ def _pair(key: str, value: object, words: str) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Return a text for a comment, on one line."""
-    return re.sub(r"[\x00-\x1f\x7f]", " ", text)
+    """Return a text for a comment or a title, on one line."""
+    return re.sub(f"[{HIDDEN}]", " ", text)

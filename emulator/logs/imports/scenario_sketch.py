@@ -15,6 +15,7 @@ from emulator.logs.errors import NoScenarioError
 from emulator.logs.imports.generations import CLASSIC, Follower, Generation, Member, Row
 from emulator.logs.imports.values import GroupFindings
 from emulator.scenario.cluster import MOST_PARTITIONS
+from emulator.scenario.short_forms import HIDDEN
 from protocols.settings import INT_MAX
 
 CONSUMER: Final = "consumer"
@@ -201,7 +202,7 @@ def _named(members: Sequence[Member]) -> Iterable[tuple[str, Member]]:
 
 def legal(name: str) -> str:
     """Return a name without characters that scenarios do not allow, such as brackets."""
-    return re.sub(r"[\[\]\x00-\x1f]", "_", name).strip()[:240] or "_"
+    return re.sub(rf"[\[\]{HIDDEN}]", "_", name).strip()[:240] or "_"
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:

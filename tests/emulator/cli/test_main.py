@@ -114,7 +114,7 @@ def test_the_console_script_is_this_application(tmp_path):
     done = subprocess.run([SCRIPT, "run", path], capture_output=True, text=True, check=False)
 
     assert (2, "") == (done.returncode, done.stdout)
-    assert done.stderr.startswith(f'{path}: topic[orders].rate = "20": a unit is missing')
+    assert done.stderr.startswith(f'{path}:8: topic[orders].rate = "20": a unit is missing')
     assert 1 == done.stderr.count("\n")
 
 

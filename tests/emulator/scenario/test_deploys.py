@@ -66,11 +66,11 @@ def test_a_deploy_of_some_members_starts_those():
         ),
         (
             f'settings = {{ "group.protocol" = "consumer", "heartbeat.interval.ms" = 1000 }}\n{UNSET}',
-            "fault[migrate].settings[heartbeat.interval.ms] = 1000: Kafka refuses it with",
+            "act[migrate].settings[heartbeat.interval.ms] = 1000: Kafka refuses it with",
         ),
         (
             'settings = { "group.remote.assignor" = "range" }',
-            "fault[migrate].settings[group.remote.assignor]",
+            "act[migrate].settings[group.remote.assignor]",
         ),
         (
             f'settings = {{ "group.protocol" = "consumer", "group.remote.assignor" = "unifrom" }}\n{UNSET}',
@@ -84,7 +84,7 @@ def test_a_deploy_of_some_members_starts_those():
         ),
         (
             'settings = { "heartbeat.interval.ms" = 7000 }',
-            "fault[migrate].settings[heartbeat.interval.ms] = 7000: not below session.timeout.ms",
+            "act[migrate].settings[heartbeat.interval.ms] = 7000: not below session.timeout.ms",
         ),
         ('settings = { "group.protocl" = "consumer" }', 'did you mean "group.protocol"?'),
         ('settings = { "group.consumer.max.size" = 3 }', "a setting of brokers"),

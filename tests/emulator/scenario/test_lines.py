@@ -52,8 +52,8 @@ def refused(text, overrides=()):
         (10, "group[billing].member[b-1].wrk "),
         (11, "group[billing].settings[auto.offset.reset] "),
         (12, "group[billing].settings[session.timeout.ms] "),
-        (16, "fault[start-1].at "),
-        (22, "fault[second].for "),
+        (16, "act[start-1].at "),
+        (22, "act[second].for "),
     ],
 )
 def test_a_problem_names_the_line_of_its_key(line, path):

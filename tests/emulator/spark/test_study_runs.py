@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from assignors.own_code import allow_plugins
 from emulator.metrics.distribution import order_statistic
 from emulator.spark import study_runs
 from emulator.spark.errors import WorkerDiedError
@@ -158,6 +159,7 @@ def deadly_tasks(tmp_path, monkeypatch):
     """Return the work of a study whose runs kill the Python process of an executor."""
     (tmp_path / "assignor_that_kills.py").write_text(DEADLY)
     monkeypatch.syspath_prepend(tmp_path)
+    allow_plugins("assignor_on_workers")
     spec = "group[billing].settings[partition.assignment.strategy]=assignor_that_kills:make"
     return tasks_of(plan_of(study_of(("seeds = 6", f'seeds = 6\nset = "{spec}"'))))
 

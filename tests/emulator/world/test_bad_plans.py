@@ -10,6 +10,7 @@ import pytest
 
 import emulator
 from assignors.errors import AssignorError
+from assignors.own_code import allow_plugins
 
 from .stage import TEXT
 
@@ -49,6 +50,7 @@ def module(tmp_path, monkeypatch):
     name = f"plans_{next(NUMBERS)}"
     (tmp_path / f"{name}.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
+    allow_plugins(name)
     yield name
     sys.modules.pop(name, None)
 
