@@ -159,7 +159,7 @@ def deadly_tasks(tmp_path, monkeypatch):
     """Return the work of a study whose runs kill the Python process of an executor."""
     (tmp_path / "assignor_that_kills.py").write_text(DEADLY)
     monkeypatch.syspath_prepend(tmp_path)
-    allow_plugins("assignor_on_workers")
+    allow_plugins("assignor_that_kills")
     spec = "group[billing].settings[partition.assignment.strategy]=assignor_that_kills:make"
     return tasks_of(plan_of(study_of(("seeds = 6", f'seeds = 6\nset = "{spec}"'))))
 
@@ -202,6 +202,7 @@ def test_an_assignor_of_the_users_own_is_found_by_workers(session, tmp_path, mon
     """It lies beside the scenario."""
     (tmp_path / "assignor_on_workers.py").write_text(OWN_ASSIGNOR)
     monkeypatch.syspath_prepend(tmp_path)
+    allow_plugins("assignor_on_workers")
     spec = "group[billing].settings[partition.assignment.strategy]=assignor_on_workers:make"
     plan = plan_of(study_of(("seeds = 6", f'seeds = 2\nset = "{spec}"')))
 
