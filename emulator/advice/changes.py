@@ -24,6 +24,8 @@ from emulator.advice.cluster_changes import (
 )
 from emulator.advice.commit_changes import (
     commit_on_revoke,
+    drain_workers,
+    finished_offsets,
     leader_epoch,
     longer_commit_interval,
     next_offset,
@@ -302,6 +304,7 @@ CHANGES: Final[Changes] = {
     "clean-elections": (("clean-elections", clean_elections),),
     "commit-after-processing": (("commit-sync-per-batch", sync_per_batch),),
     "commit-at-all": (("commit-sync-per-batch", sync_per_batch),),
+    "commit-finished-offsets": (("commit-finished-offsets", finished_offsets),),
     "commit-leader-epoch": (("commit-leader-epoch", leader_epoch),),
     "commit-less-often": (("commit-sync-per-batch", sync_per_batch),),
     "commit-more-often": (
@@ -318,6 +321,7 @@ CHANGES: Final[Changes] = {
         ("consumer-protocol", consumer_protocol),
     ),
     "cost-of-expired-offsets": (("reset-to-earliest", reset_to_earliest),),
+    "drain-workers": (("drain-workers", drain_workers),),
     "fence-sooner": (("fence-sooner", fence_sooner),),
     "fewer-commits": (("fewer-commits", longer_commit_interval),),
     "finish-before-close": (

@@ -114,3 +114,29 @@ def leader_epoch(situation: Situation) -> Draft | None:
     why = "The committed offsets have no leader epoch."
     how = "commit ConsumerRecords.nextOffsets()"
     return commit(situation, "leader_epoch", "true", how, why)
+
+
+def finished_offsets(situation: Situation) -> Draft | None:
+    """Commits stop at the first record that no worker has finished."""
+    if situation.group.handler is None:
+        return None
+    how = "commitSync(the first unfinished offset of each partition) every second"
+    if _policy(situation).call == "auto":
+        why = "poll() commits all that it has returned, finished or not."
+        return commit(situation, "", '{ call = "sync", when = "every", every = "1s" }', how, why)
+    if _policy(situation).offsets == "frontier":
+        return None
+    why = f"Members commit the {_policy(situation).offsets} finished offset."
+    return commit(situation, "offsets", "frontier", how, why)
+
+
+def drain_workers(situation: Situation) -> Draft | None:
+    """The revoke listener waits for the records in progress, and commits them."""
+    pool = situation.group.handler
+    if pool is None or (pool.drain != "none" and _policy(situation).on_revoke):
+        return None
+    why = f"Up to {counted(pool.workers, 'record')} of a member are in progress at a time."
+    how = "wait for workers and commitSync() in onPartitionsRevoked()"
+    draft = commit(situation, "on_revoke", "true", how, why)
+    path = f"group[{situation.group.id}].handler.drain=running"
+    return draft._replace(overrides=(path, *draft.overrides))

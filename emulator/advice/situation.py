@@ -11,7 +11,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.subject import GroupFacts
 from emulator.report.wording import duration
 from emulator.scenario.model import Close, Crash, Cut, Group, Hang, Pause, RollingRestart, Scenario
-from emulator.scenario.resolution import CLIENTS, Load, loads_of
+from emulator.scenario.resolution import CLIENTS, Load, concurrency, loads_of
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
 STEPS: Final = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -79,7 +79,9 @@ class Situation:
 
     @property
     def batch_s(self) -> float:
-        """The time of a full batch; infinite if a batch has no limit."""
+        """The time of a full batch, or of a full queue of workers; infinite if it has no limit."""
+        if self.group.handler is not None:
+            return self.group.handler.queue * self.work_s / concurrency(self.group)[0]
         return self.records * self.work_s if self.records < NO_LIMIT else inf
 
     @property
@@ -88,6 +90,9 @@ class Situation:
         if self.batch_s == inf:
             return "a batch has no limit of records"
         work, batch = duration(self.work_s), duration(self.batch_s)
+        pool = self.group.handler
+        if pool is not None:
+            return f"{pool.queue} queued records × {work} / {pool.workers} workers = {batch}"  # noqa: RUF001
         return f"a full batch takes {self.records} × {work} = {batch}"  # noqa: RUF001
 
     @property

@@ -168,6 +168,23 @@ COMMIT_AFTER_WORK = (
 )
 """For clients whose automatic commits cover what is in hand."""
 
+COMMIT_AFTER_PROCESSING = Hint(
+    "commit-after-processing",
+    "Commit after processing: committing first turns every crash into a loss.",
+    lambda case: case.commits(Commits.BEFORE_WORK),
+)
+COMMIT_FINISHED = Hint(
+    "commit-finished-offsets",
+    "Workers finish records out of order: commit the offset of the first unfinished record of each "
+    "partition, never the position or the highest finished offset.",
+    lambda case: bool(case.group.handler),
+)
+DRAIN_WORKERS = Hint(
+    "drain-workers",
+    "In onPartitionsRevoked(), wait for the records that workers have begun, and then commit. "
+    "Trade-off: the group waits as long; limit the time.",
+    lambda case: bool(case.group.handler),
+)
 IDEMPOTENT = Hint(
     "idempotent-processing",
     "No setting prevents this entirely: make processing idempotent, or store offsets together with "

@@ -10,11 +10,14 @@ from collections.abc import Mapping
 
 from emulator.ledger.entries import Cause
 from emulator.report.cases import (
+    COMMIT_AFTER_PROCESSING,
     COMMIT_AFTER_WORK,
     COMMIT_AT_ALL,
     COMMIT_BEFORE_ACKNOWLEDGING,
+    COMMIT_FINISHED,
     COMMIT_MORE_OFTEN,
     COMMIT_ON_REVOKE,
+    DRAIN_WORKERS,
     IDEMPOTENT,
     LISTENER_CATCHES,
     RESET_EARLIEST,
@@ -229,6 +232,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         ),
     ),
     Cause.TWO_OWNERS: (
+        DRAIN_WORKERS,
         LISTENER_CATCHES,
         Hint(
             "exclusive-assignor",
@@ -272,6 +276,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         ),
     ),
     Cause.REVOKED: (
+        DRAIN_WORKERS,
         COMMIT_AT_ALL,
         Hint(
             "commit-on-revoke",
@@ -342,12 +347,9 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "Give each member that needs every record its own group.id.",
             lambda case: case.group.shared,
         ),
+        COMMIT_FINISHED,
         *COMMIT_AFTER_WORK,
-        Hint(
-            "commit-after-processing",
-            "Commit after processing: committing first turns every crash into a loss.",
-            lambda case: case.commits(Commits.BEFORE_WORK),
-        ),
+        COMMIT_AFTER_PROCESSING,
         Hint(
             "pass-offsets",
             "Pass offsets to commitSync(): without them it commits the end of the whole batch.",
