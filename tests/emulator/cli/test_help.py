@@ -40,7 +40,8 @@ def examples(command: str) -> list[str]:
 
 def plays_many(example: str) -> bool:
     """Such an example is left to the long tests."""
-    return " compare " in example or "--seeds" in example
+    longer = (" compare ", "--seeds", "--advise", "--perfetto", "--html")
+    return any(word in example for word in longer)
 
 
 def answer_to_one(command: str) -> Answer:
