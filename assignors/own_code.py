@@ -33,6 +33,9 @@ class _Allowed:
     """What the user has allowed in this process."""
 
     plugins: list[str] = field(default_factory=list)
+    plugin_folders: list[Path] = field(default_factory=list)
+    """Where plugins were found outside Python's path; searched for plugins alone."""
+
     folders: list[Path] = field(default_factory=list)
     """Of the scenarios that this worker process plays."""
 
@@ -48,6 +51,7 @@ class Permissions(NamedTuple):
 
     plugins: tuple[str, ...]
     folders: tuple[str, ...]
+    plugin_folders: tuple[str, ...] = ()
 
 
 def allow_plugins(*modules: str) -> None:
@@ -71,13 +75,15 @@ def allowed(folders: Iterable[str | Path] = ()) -> Permissions:
     """Return what this process allows, and modules in *folders*, for its worker processes."""
     used = [folder for _, folder in _ALLOWED.beside.values()]
     every = [str(Path(folder).resolve()) for folder in (*folders, *used)]
-    return Permissions(tuple(_ALLOWED.plugins), tuple(dict.fromkeys(every)))
+    of_plugins = tuple(str(folder) for folder in _ALLOWED.plugin_folders)
+    return Permissions(tuple(_ALLOWED.plugins), tuple(dict.fromkeys(every)), of_plugins)
 
 
 def allow(permissions: Permissions) -> None:
     """Allow in a worker process what its parent process allows; modules are imported when used."""
     _ALLOWED.plugins = list(permissions.plugins)
     _ALLOWED.folders = [Path(folder) for folder in permissions.folders]
+    _ALLOWED.plugin_folders = [Path(folder) for folder in permissions.plugin_folders]
 
 
 def find_function(spec: str, folders: Iterable[str | Path]) -> Callable[..., object]:
@@ -135,14 +141,24 @@ def _import_plugin(name: str, spec: str | None = None) -> ModuleType:
     """Import a module that the user named; the current folder comes first, as in ``python -m``."""
     spec = spec or name
     top = name.partition(".")[0]
-    folder = Path()
-    if top not in sys.modules and (found := _found_in(folder, top)) is not None:
-        return _import_beside(spec, name, found, folder)
-    with user_code(spec, "be imported"), _missing_modules(spec, folder):
+    for folder in (Path(), *_ALLOWED.plugin_folders):
+        if top not in sys.modules and (found := _found_in(folder, top)) is not None:
+            _ALLOWED.plugin_folders.append(folder.resolve())
+            return _import_from(spec, name, found, folder)
+    with user_code(spec, "be imported"), _missing_modules(spec, Path()):
         return importlib.import_module(name)
 
 
 def _import_beside(
+    spec: str, name: str, found: importlib.machinery.ModuleSpec, folder: Path
+) -> ModuleType:
+    """Import a module from the folder of a scenario; its package may be named from then on."""
+    module = _import_from(spec, name, found, folder)
+    _ALLOWED.beside[found.name] = sys.modules[found.name], folder
+    return module
+
+
+def _import_from(
     spec: str, name: str, found: importlib.machinery.ModuleSpec, folder: Path
 ) -> ModuleType:
     """Import the module *name*, whose top-level module or package was *found* in a folder."""
@@ -153,7 +169,6 @@ def _import_beside(
     ):
         if not _is_same(spec, found):
             _execute(found)
-        _ALLOWED.beside[found.name] = sys.modules[found.name], folder
         return importlib.import_module(name)
 
 

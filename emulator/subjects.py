@@ -15,7 +15,7 @@ from emulator.playing import Run
 from emulator.report.group_state import DescribedGroup
 from emulator.report.subject import SET_BY_BROKERS, Commits, FinishedRun, GroupFacts, Subject
 from emulator.report.timeline import Timeline
-from emulator.report.wording import duration
+from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import CommitPolicy, Group, Scenario, mean_us
 from emulator.scenario.resolution import (
@@ -173,7 +173,9 @@ def _describe_handler(group: Group) -> str:
     if pool is None:
         return ""
     order = {"partition": "by partition", "key": "by key", "none": "in any order"}[pool.order]
-    return f"{pool.workers} workers {order}" if pool.workers > 1 else "1 worker"
+    drain = {"none": "", "running": ", drained", "all": ", drained with their queue"}[pool.drain]
+    more = " and continued after a revocation" if pool.revoked == "continue" else ""
+    return f"{counted(pool.workers, 'worker')} {order}{drain}{more}"
 
 
 def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, Any]:
@@ -216,6 +218,8 @@ def _describe_commits(policy: CommitPolicy, interval_ms: int) -> str:
     else:
         call = "commitSync()" if policy.call == "sync" else "commitAsync()"
         words = f"{call} {_when(policy)}"
+    if policy.offsets != "frontier":
+        words += f", of the {policy.offsets} finished record"
     return f"{words} and in the revoke listener" if policy.on_revoke else words
 
 

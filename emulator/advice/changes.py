@@ -106,6 +106,8 @@ def batch_within_commits(situation: Situation) -> Draft | None:
 
 
 def _batches_within(situation: Situation, within_s: float, name: str) -> Draft | None:
+    if situation.group.handler is not None:
+        return None
     records = round_down(within_s / MARGIN / max(situation.work_s, 1e-9))
     if not 0 < records <= situation.records / 2:
         return None
@@ -157,7 +159,8 @@ def shorter_session(situation: Situation) -> Draft | None:
     """A session of four heartbeats, but longer than pauses and, with instance ids, restarts."""
     heartbeat_s = situation.seconds(HEARTBEAT)
     outages = [situation.pause_s, (situation.down_s or 0) if situation.facts.static else 0]
-    value = milliseconds(max(LEAST_HEARTBEATS * heartbeat_s, *(each * MARGIN for each in outages)))
+    wanted = milliseconds(max(LEAST_HEARTBEATS * heartbeat_s, *(each * MARGIN for each in outages)))
+    value = max(wanted, int(situation.brokers["group.min.session.timeout.ms"]))
     if value >= situation.value(SESSION):
         return None
     why = (

@@ -57,6 +57,8 @@ def _uncommitted(situation: Situation) -> str:
 
 def longer_commit_interval(situation: Situation) -> Draft | None:
     """Automatic commits five times as rarely."""
+    if not situation.value(AUTO_INTERVAL):
+        return None
     value = round_up(situation.value(AUTO_INTERVAL) * FACTOR)
     now = duration(situation.seconds(AUTO_INTERVAL))
     return consumer(situation, AUTO_INTERVAL, value, f"Automatic commits are made every {now}.")

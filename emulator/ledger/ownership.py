@@ -253,12 +253,15 @@ class Ownership:
     def _expect_repeats(self, opening: Opening, before: Epoch) -> None:
         """Set the pending repeats: ranges that the previous owner processed, or had pending."""
         epoch = opening.epoch
-        if epoch.start < before.reach:
+        reach = (
+            before.reach if _other_process(before, epoch) else max(before.reach, before.position)
+        )
+        if epoch.start < reach:
             attribution = self.attributions.for_repeat(opening)
             if attribution.cause is Cause.TWO_OWNERS:
                 epoch.concurrent = {before.number: attribution}
-            epoch.pending_repeats = (PendingRepeat(epoch.start, before.reach, attribution),)
-        epoch.pending_repeats += before.pending_from(max(before.reach, epoch.start))
+            epoch.pending_repeats = (PendingRepeat(epoch.start, reach, attribution),)
+        epoch.pending_repeats += before.pending_from(max(reach, epoch.start))
         before.marks.forget_below(epoch.start)
 
     def _failover(self, group: str) -> Link | None:
@@ -282,6 +285,11 @@ class Ownership:
         account.open.remove(epoch)
         epoch.why = why
         epoch.closed_by = event
+
+
+def _other_process(before: Epoch, epoch: Epoch) -> bool:
+    """Return whether another process owned the partition; a worker of the same may still be at it."""
+    return (before.consumer, before.incarnation) != (epoch.consumer, epoch.incarnation)
 
 
 def _duplicates_avoided(opening: Opening) -> int:

@@ -301,6 +301,7 @@ class CapacityMeter:
             ev.ConsumerStarted: self._on_started,
             ev.Processed: self._on_processed,
             ev.ProgressCounted: self._on_processed,
+            ev.ProcessedOutOfOrder: self._on_processed,
             ev.LagSampled: self._on_sampled,
         }
 
@@ -319,7 +320,7 @@ class CapacityMeter:
         self._started_us.setdefault(what.group, event.at_us)
         self._processed[what.consumer] += 0
 
-    def _on_processed(self, _: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:
+    def _on_processed(self, _: ev.Event, what: ev.Work) -> None:
         self._processed[what.consumer] += what.next_offset - what.first
         first_us = self._first_us.get(what.group)
         if first_us is None or what.began_us < first_us:

@@ -289,7 +289,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "commit-before-close",
             "Commit before close(): without enable.auto.commit, close() commits nothing.",
-            lambda case: case.mentions("closed") and not auto(case),
+            lambda case: case.mentions("closed") and not (auto(case) or case.group.handler),
         ),
         STATIC,
         Hint(

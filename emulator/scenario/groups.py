@@ -242,7 +242,7 @@ class Group(Part):
     Spring's ``application.yml``. The keys of the scenario override it."""
 
     work: Distribution = always(1_000)
-    """Processing time of one record; a member processes its records one by one."""
+    """Processing time of one record; without a ``handler``, a member processes its records one by one."""
 
     handler: Handler = None
     """``serial``: the application thread processes its records one by one; a table: a pool of workers."""

@@ -9,7 +9,7 @@ import pytest
 
 from assignors import own_code
 from assignors.errors import AssignorNotFoundError
-from assignors.own_code import allow, allow_plugins, allowed
+from assignors.own_code import allow, allow_plugins, allowed, find_function
 from assignors.registry import load_assignor
 
 OWN = """
@@ -106,3 +106,19 @@ def test_a_worker_process_allows_the_same(folder: Path, monkeypatch: pytest.Monk
     allow(permissions)
 
     assert load_assignor("own_module:create").name == "own"
+
+
+def test_allowing_a_module_of_a_package_allows_no_other_one(tmp_path, monkeypatch):
+    """Neither in this process nor in its workers, which do not search the folder for scenarios."""
+    package = tmp_path / "half_allowed"
+    package.mkdir()
+    for name in ("__init__", "first", "second"):
+        (package / f"{name}.py").write_text("def create():\n    return 1\n")
+    monkeypatch.chdir(tmp_path)
+    allow_plugins("half_allowed.first")
+
+    assert find_function("half_allowed.first:create", ()) is not None
+    with pytest.raises(AssignorNotFoundError):
+        find_function("half_allowed.second:create", ())
+    assert str(tmp_path) not in allowed().folders
+    assert str(tmp_path) in allowed().plugin_folders

@@ -60,7 +60,7 @@ class ClientEvents:
         name = commit_name(process.name, fact.correlation_id)
         partitions = [partition for partition, _ in fact.offsets]
         process.progress.write_all(partitions)
-        done = [process.progress.done(tp) for tp in partitions]
+        done = [_finished(process, tp, offset) for tp, offset in fact.offsets]
         sent = recorded(
             fact,
             consumer=process.blueprint.name,
@@ -156,3 +156,14 @@ class ClientEvents:
         event = self._write(call, cause)
         causes.called[call.consumer] = event
         return event
+
+
+def _finished(process: ConsumerProcess, tp: TopicPartition, offset: int) -> int | None:
+    """Return the end of what was processed when a commit was made.
+
+    Workers may have finished more since the application chose the offset: that is no mistake of it.
+    """
+    blueprint, done = process.blueprint, process.progress.done(tp)
+    if done is None or blueprint.group.handler is None or blueprint.commit.off_by_one:
+        return done
+    return min(done, offset)

@@ -301,8 +301,7 @@ class Shutdown:
         self.ending = Ending.AFTER_RECORD if mid_batch else Ending.AFTER_BATCH
         doing = self._application.doing
         if self._workers is not None:
-            if doing is Doing.WORKING:
-                self._workers.stop_waiting()
+            if doing is Doing.WORKING and self._workers.leave_room():
                 self.close()
         elif doing is Doing.POLLING and self._process.busy:
             self._wake_up_later()

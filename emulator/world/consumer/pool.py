@@ -110,10 +110,13 @@ class Workers:
         self._running: dict[Job, None] = {}
         self._unfinished: Counter[TopicPartition] = Counter()
         self._acknowledged: dict[TopicPartition, int] = {}
-        self._awaited: tuple[Callable[[], bool], Then] | None = None
-        """What the application thread waits for, and how it continues."""
+        self._waits: dict[int, tuple[Callable[[], bool], Then]] = {}
+        """By number: what the application, or its rebalance listener, waits for; how it continues."""
 
-        self._waits = 0
+        self._number = 0
+        self._room: int | None = None
+        """The wait for room in the queue."""
+
         self._hang_us = 0
         """A fault lengthens the next record by this."""
 
@@ -185,7 +188,8 @@ class Workers:
         if self._process.run.recorder.on_record is not None and not skipped:
             self._process.run.recorder.on_record(work)
         if epoch is not job.epoch:
-            progress.write_out_of_order(work, epoch.generation, earlier=True)
+            if not skipped:
+                progress.write_out_of_order(work, epoch.generation, earlier=True)
             return
         if job.offset != epoch.done:
             epoch.out_of_order[job.offset] = skipped
@@ -270,7 +274,7 @@ class Workers:
         if self._pool.when_full == "pause":
             fetcher.pause(fetcher.positions.assigned)
             return True
-        self._await(lambda: not self._is_full, then)
+        self._room = self._await(lambda: not self._is_full, then)
         return False
 
     def finish(
@@ -290,36 +294,36 @@ class Workers:
             return
         if self._pool.drain == "running":
             self.discard(wanted)
-        self._await(lambda: not any(self._unfinished[tp] for tp in wanted), then)
-        waits = self._waits
-        if self._awaited is not None:
+        number = self._await(lambda: not any(self._unfinished[tp] for tp in wanted), then)
+        if number is not None:
             when, index = self._kernel.now + self._pool.drain_for, self._blueprint.index
-            self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._give_up(waits))
+            self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._give_up(number))
 
-    def _await(self, is_done: Callable[[], bool], then: Then) -> None:
+    def _await(self, is_done: Callable[[], bool], then: Then) -> int | None:
+        """Continue when something is done; return the number of the wait, None if it is done."""
         if is_done():
             then()
-            return
-        self._waits += 1
-        self._awaited = is_done, then
+            return None
+        self._number += 1
+        self._waits[self._number] = is_done, then
+        return self._number
 
     def _look(self) -> None:
         """Let the application thread continue if what it waits for has happened."""
-        if self._process.alive and self._awaited is not None and self._awaited[0]():
-            self.stop_waiting()()
+        for number in list(self._waits):
+            if self._process.alive and number in self._waits and self._waits[number][0]():
+                self._waits.pop(number)[1]()
 
-    def _give_up(self, waits: int) -> None:
+    def _give_up(self, number: int) -> None:
         process = self._process
-        if waits != self._waits or self._awaited is None or not process.alive:
+        if number not in self._waits or not process.alive:
             return
-        if not process.hold(lambda: self._give_up(waits)):
-            self.stop_waiting()()
+        if not process.hold(lambda: self._give_up(number)):
+            self._waits.pop(number)[1]()
 
-    def stop_waiting(self) -> Then:
-        """End the wait; return how the application thread continues."""
-        assert self._awaited is not None, "the application thread waits"
-        (_, then), self._awaited = self._awaited, None
-        return then
+    def leave_room(self) -> bool:
+        """Stop waiting for room in the queue; return whether the application did."""
+        return self._room is not None and self._waits.pop(self._room, None) is not None
 
     # -- interruptions --------------------------------------------------------------------------
 

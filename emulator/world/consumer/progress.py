@@ -239,10 +239,11 @@ class Progress:
     def skip(self, part: Handed, why: str, cause: int | None) -> None:
         """Note records that were handed out and will not be processed by this epoch."""
         tp = part.partition
-        epoch = self._epochs.get(tp)
+        retired = self._retired.get(tp)
+        epoch = retired[0].epoch if retired else self._epochs.get(tp)
         if epoch is None:
             return
-        self.write(tp)
+        self._write(tp, epoch)
         dropped = NotProcessed(
             consumer=self._consumer,
             group=self._group,
@@ -253,7 +254,10 @@ class Progress:
         )
         self._recorder.write(dropped, cause)
         epoch.written = epoch.done = part.next_offset
-        self._owners.done[tp] = part.next_offset
+        if retired is None:
+            self._owners.done[tp] = part.next_offset
+        elif epoch.done >= epoch.position:
+            self._close_retired(tp)
 
     def partly(self, tp: TopicPartition, offset: int, began_us: int, cause: int) -> None:
         """Write the record in progress when the process died."""

@@ -75,6 +75,6 @@ FRANZ_GO = ClientProfile(
         "rebalance.timeout.ms": 60_000,
         "fetch.max.wait.ms": 5_000,
         "retry.backoff.ms": 250,
-        "retry.backoff.max.ms": 5_000,
+        "retry.backoff.max.ms": 2_500,
     },
 )
