@@ -7,8 +7,8 @@ just any function that Python can import. A function may be named if its module
 * was allowed in this process with :func:`allow_plugins`: ``--plugin MODULE`` on the command line,
   ``rebalance_plugins`` in pytest's configuration.
 
-Nothing in a scenario file allows a module. The function must be defined in that module, since
-modules also hold what they import.
+Nothing in a scenario file allows a module. The function must be defined in that module, or in its
+package, since modules also hold what they import.
 """
 
 from __future__ import annotations
