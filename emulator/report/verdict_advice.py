@@ -52,7 +52,11 @@ def now(group: GroupFacts, setting: str) -> str:
 
 
 def batch(group: GroupFacts) -> str:
-    """Return how long a full batch takes, with the numbers that it follows from."""
+    """Return how long a full batch takes, or a record of workers, with the numbers behind it."""
+    if group.handler:
+        return (
+            f"A record takes {duration(group.work_us / 1_000_000)} on average, with {group.handler}"
+        )
     records = int(group.value("max.poll.records"))
     each_s = group.work_us / 1_000_000
     text = (
