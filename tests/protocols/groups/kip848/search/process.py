@@ -96,7 +96,10 @@ class Process(Party, ClientDriver):
         machine, state = self.client, self.state
         like = Likeness(self.now_us, numbers_of(state), assignments_of(state))
         beats = state.beat.number is not None
-        beat = state.beat._replace(due_us=0, retry_us=0) if beats else state.beat
+        beat = state.beat
+        if beats:  # whether the next one goes out at once counts, not when
+            due = self.now_us + (beat.due_us > self.now_us)
+            beat = beat._replace(due_us=due, retry_us=self.now_us + (beat.retry_us > self.now_us))
         state = replace(state, beat=beat, poll_due_us=0, autocommit_us=0, request_timer_us=None)
         timers = {n: like.moment(at) for n, at in self.timers.items() if n not in _NOT_TIMERS}
         timers.pop(HEARTBEAT, None)
