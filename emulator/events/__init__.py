@@ -23,7 +23,8 @@ findings and reports are the same, to the microsecond, if the writer keeps these
 The appends to a partition of the offsets log have an order of their own: they precede its next
 control event (the one with its ``log_partition``), and a sum precedes the next :class:`Appended`.
 
-*On time* and one by one are written: the processing of a partition with two owners; a commit of a
+*On time* and one by one are written: the processing of a partition with two owners, or by a pool of
+workers; a commit of a
 consumer that is not the only owner of all its partitions, that is refused, lost or not answered, or
 whose consumer is named by a control event between request and answer; an append with other records
 than commits, the first one of a group, and one of a replaced leader.

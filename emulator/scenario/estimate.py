@@ -36,6 +36,7 @@ from emulator.scenario.model import (
 from emulator.scenario.periods import period_of
 from emulator.scenario.resolution import (
     broker_settings,
+    client_of,
     commit_policy,
     concurrency,
     consumer_settings,
@@ -45,6 +46,7 @@ from emulator.scenario.resolution import (
     work_of,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S
+from protocols.consumer.clients import profile_of
 
 
 class Source(enum.StrEnum):
@@ -299,6 +301,8 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
     live = 1.0
     if group.handler is not None:
         found[Source.WORKERS] = polls.records
+    elif profile_of(client_of(group, member)).in_background:
+        found[Source.RECORDS] = polls.records
     elif policy.call not in ("sync", "async") and not group.poison:
         live = min(live_us(reader.scenario) / living_us, 1.0)
     found[Source.LIVE_BATCHES] = polls.batches * live

@@ -290,12 +290,6 @@ PLANTED = (
     Planted(
         f"{PERIODS}.state:_relative", "process.fetches.relative(process, positions, now)", "1", 1013
     ),
-    Planted(
-        "protocols.consumer.classic.machine:Client.move",
-        "self._poll_until += later_us",
-        "pass",
-        1035,
-    ),
     Planted(f"{PERIODS}.state:_relative", "process.progress.relative(now, positions)", "1", 700),
     Planted(
         f"{PERIODS}.state:_relative", "process.application.relative(now, positions)", "1", 1447

