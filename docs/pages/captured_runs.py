@@ -15,7 +15,7 @@ from emulator.conformance.verifying import Play, figures_of
 from emulator.processes import cores, parallel_map
 
 CAPTURES = Path(__file__).parents[2] / "tests" / "captures"
-SEEDS = 20
+SEEDS = 8
 SHOWN = ("duplicates", "lost", "takeover_first_s", "takeover_last_s", "stall_last_s")
 
 _OPENING = f"""\

@@ -372,7 +372,7 @@ def test_whatever_happens_the_ledger_counts_every_record_of_a_pool(document, see
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=200)
+@settings(unhurried, max_examples=60)
 @given(document=POOLED, seed=st.integers(0, 1 << 30))
 def test_many_worlds_with_pools(document, seed):
     run = play(document, seed)
