@@ -26,7 +26,7 @@ test: env
 	$(PYTEST)
 
 test-long: env
-	$(PYTEST) -m long
+	$(PYTEST) -m "long and not soak"
 
 # Fuzzers of all readers and random worlds, with new seeds, for MINUTES.
 MINUTES ?= 10

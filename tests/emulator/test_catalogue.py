@@ -274,6 +274,7 @@ def test_d3_an_older_commit_takes_the_group_back():
         assert low <= entry.first < high
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_f3_a_crash_repeats_half_the_threshold_on_average():
     """Over seeds the repeats lie evenly between nothing and the threshold."""

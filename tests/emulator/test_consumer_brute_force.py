@@ -30,6 +30,7 @@ def test_where_nothing_happens_nothing_is_lost(document, seed):
     assert (0, 0) == (run.ledger.lost, run.ledger.partial)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @settings(unhurried, max_examples=60)
 @given(document=DISTURBED_BY_EPOCHS, seed=seeds)

@@ -107,6 +107,7 @@ def committing_worlds(draw) -> dict:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @settings(unhurried, max_examples=200)
 @given(document=committing_worlds())
@@ -118,6 +119,7 @@ def test_sums_change_no_result_for_long(document):
 INSTANTS = 40
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["automatic commits", "a commit for each batch"])
 def test_a_crash_at_any_instant_finds_the_same_for_long(name):

@@ -246,6 +246,7 @@ def test_a_fault_in_a_skipped_period_finds_what_it_would_have_found(document):
     hold_equal(document, 0)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @settings(unhurried, max_examples=400)
 @given(document=regular_worlds())

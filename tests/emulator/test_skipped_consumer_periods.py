@@ -92,6 +92,7 @@ def test_a_disturbed_run_with_consumer_groups_leaves_the_same(seed):
     assert 0 < hold_both_ways(periodic_consumer_world(seed), seed, **how_consumers_played(seed))
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_many_disturbed_runs_with_consumer_groups_leave_the_same():
     """The same for more worlds, of which at least half have periods that are skipped."""

@@ -209,6 +209,7 @@ def test_gigabytes_of_zeros_behind_a_log_are_one_gap(tmp_path):
     )
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_a_large_log_is_shown_in_bounded_memory(tmp_path):
     """64 MB of commits, with every record shown."""

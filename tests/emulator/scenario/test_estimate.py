@@ -136,6 +136,7 @@ def test_many_runs_are_announced_by_the_time_they_take_together():
     assert notice(one, runs, processes=2) is None
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_the_estimate_is_right_within_a_factor_of_two_on_the_catalogue():
     """On a third of it; the speed of this machine is taken out: ratios are compared with their median."""

@@ -276,6 +276,7 @@ def test_sources_that_cannot_be_imported_are_refused(folder, tmp_path, arguments
     assert not (tmp_path / "imported").exists()
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_spark_submit_imports_a_uri(tmp_path):
     """With the file systems that it was given, the same folder as from a path."""

@@ -183,6 +183,7 @@ def test_the_environment_is_as_before(session):
     assert "rebalance-spark-" not in os.environ.get("JAVA_HOME", "")
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.spark
 def test_spark_submit_decides_the_master(tmp_path):
@@ -204,6 +205,7 @@ def test_spark_submit_decides_the_master(tmp_path):
     assert "master local[1]" in done.stdout, done.stderr
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.spark
 def test_spark_starts_quietly_on_the_java_that_comes_along(tmp_path):

@@ -371,6 +371,7 @@ def test_whatever_happens_the_ledger_counts_every_record_of_a_pool(document, see
     hold_laws(run)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @settings(unhurried, max_examples=60)
 @given(document=POOLED, seed=st.integers(0, 1 << 30))

@@ -218,6 +218,7 @@ def as_printed(row: dict[str, Any]) -> tuple[Any, ...]:
     return (*place_of(row), *(row[name] for name in names), row["commit_timestamp"])
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_spark_reads_the_same_through_its_data_source(broker, committed, tmp_path):
     """Byte by byte; a partition of the topic is one of Spark's."""
