@@ -70,6 +70,20 @@ COMMIT_THE_EPOCH = Hint(
     _without_epoch,
 )
 
+KEEP_PARTITIONS = (
+    Hint(
+        "poll-in-time",
+        STAY_A_MEMBER[1].text,
+        lambda case: case.mentions("lost") and too_slow(case),
+    ),
+    Hint(
+        "session-above-pauses",
+        STAY_A_MEMBER[0].text,
+        lambda case: case.mentions("lost") and evicted(case),
+    ),
+)
+"""Hints for partitions that were lost with the membership."""
+
 TRUNCATION_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.OUT_OF_RANGE: (
         COMMIT_THE_EPOCH,
@@ -264,16 +278,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         ),
         COMMIT_ON_REVOKE,
         STATIC,
-        Hint(
-            "poll-in-time",
-            STAY_A_MEMBER[1].text,
-            lambda case: case.mentions("lost") and too_slow(case),
-        ),
-        Hint(
-            "session-above-pauses",
-            STAY_A_MEMBER[0].text,
-            lambda case: case.mentions("lost") and evicted(case),
-        ),
+        *KEEP_PARTITIONS,
     ),
     Cause.REVOKED: (
         DRAIN_WORKERS,
@@ -292,16 +297,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             lambda case: case.mentions("closed") and not (auto(case) or case.group.handler),
         ),
         STATIC,
-        Hint(
-            "poll-in-time",
-            STAY_A_MEMBER[1].text,
-            lambda case: case.mentions("lost") and too_slow(case),
-        ),
-        Hint(
-            "session-above-pauses",
-            STAY_A_MEMBER[0].text,
-            lambda case: case.mentions("lost") and evicted(case),
-        ),
+        *KEEP_PARTITIONS,
     ),
     Cause.CRASHED: (
         Hint(
