@@ -7,7 +7,6 @@ when an epoch closes, at the end. So the events of a run do not depend on how it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -54,15 +53,7 @@ class Epoch:
         """Records beyond ``done`` that are finished, and whether their processing failed."""
 
         self.ended: tuple[str, int | None] | None = None
-        """Why the consumer gave the partition up, and the event; workers still have records of it."""
-
-
-class _Retired(NamedTuple):
-    """An epoch that ended before its last record was finished, and why."""
-
-    epoch: Epoch
-    why: str
-    cause: int | None
+        """Why the consumer gave the partition up, and the event; the handler still has records."""
 
 
 class Owners:
@@ -104,7 +95,7 @@ class Progress:
         self._by_record = recorder.by_record
         self._on_record = recorder.on_record
         self._epochs: dict[TopicPartition, Epoch] = {}
-        self._retired: dict[TopicPartition, list[_Retired]] = {}
+        self._retired: dict[TopicPartition, list[Epoch]] = {}
         """Epochs that ended while the handler still works on records that they were handed."""
 
         self._waiting: dict[TopicPartition, tuple[EpochOpened, int | None]] = {}
@@ -128,7 +119,7 @@ class Progress:
             self._waiting[tp] = (opened, cause)
             return
         if tp in self._epochs:
-            self.close(tp, *(self._epochs[tp].ended or ("reopened", cause)))
+            self.close(tp, "reopened", cause)
         holders = self._owners.holders.setdefault(tp, [])
         for other in holders:
             other.write_now(tp)
@@ -172,38 +163,38 @@ class Progress:
 
     def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
         """Note that the handler returned for all records before ``next_offset``."""
-        if tp in self._retired:
-            self._worked_late(tp, next_offset, began_us)
-            return
-        epoch = self._epochs.get(tp)
+        epoch = self._in_hand(tp)
         if epoch is None:
             return
         if epoch.written == epoch.done:
             epoch.began_us = began_us
         epoch.done = next_offset
+        if tp in self._retired:
+            self._write(tp, epoch)
+            self._close_if_finished(tp)
+            return
         self._owners.done[tp] = next_offset
         if self._by_record or len(self._owners.holders[tp]) > 1:
             self.write(tp)
 
-    def _worked_late(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
-        """Count a record of an epoch that has ended; its last one closes it."""
-        retired = self._retired[tp][0]
-        epoch = retired.epoch
-        if epoch.written == epoch.done:
-            epoch.began_us = began_us
-        epoch.done = next_offset
-        self._write(tp, epoch)
-        if next_offset >= epoch.position:
+    def _in_hand(self, tp: TopicPartition) -> Epoch | None:
+        """Return the epoch whose records the handler works on: one that has ended comes first."""
+        retired = self._retired.get(tp)
+        return retired[0] if retired else self._epochs.get(tp)
+
+    def _close_if_finished(self, tp: TopicPartition) -> None:
+        """Close an epoch that has ended if the handler has finished the last of its records."""
+        epoch = self._retired[tp][0]
+        if epoch.done >= epoch.position:
             self._close_retired(tp)
 
     def _close_retired(self, tp: TopicPartition) -> None:
         left = self._retired[tp]
-        retired = left.pop(0)
+        self._write_close(tp, left.pop(0))
         if not left:
             del self._retired[tp]
-        self._write_close(tp, *retired)
-        if tp in self._waiting and not left:
-            self.open(*self._waiting.pop(tp))
+            if tp in self._waiting:
+                self.open(*self._waiting.pop(tp))
 
     def epoch_of(self, tp: TopicPartition) -> Epoch | None:
         """Return the present epoch of a partition."""
@@ -239,8 +230,7 @@ class Progress:
     def skip(self, part: Handed, why: str, cause: int | None) -> None:
         """Note records that were handed out and will not be processed by this epoch."""
         tp = part.partition
-        retired = self._retired.get(tp)
-        epoch = retired[0].epoch if retired else self._epochs.get(tp)
+        epoch = self._in_hand(tp)
         if epoch is None:
             return
         self._write(tp, epoch)
@@ -254,10 +244,10 @@ class Progress:
         )
         self._recorder.write(dropped, cause)
         epoch.written = epoch.done = part.next_offset
-        if retired is None:
+        if tp in self._retired:
+            self._close_if_finished(tp)
+        else:
             self._owners.done[tp] = part.next_offset
-        elif epoch.done >= epoch.position:
-            self._close_retired(tp)
 
     def partly(self, tp: TopicPartition, offset: int, began_us: int, cause: int) -> None:
         """Write the record in progress when the process died."""
@@ -272,8 +262,7 @@ class Progress:
 
     def done(self, tp: TopicPartition) -> int | None:
         """Return the handler's progress in ``tp``; None if this process does not own it."""
-        retired = self._retired.get(tp)
-        epoch = retired[0].epoch if retired else self._epochs.get(tp)
+        epoch = self._in_hand(tp)
         return None if epoch is None else epoch.done
 
     def write(self, tp: TopicPartition) -> None:
@@ -316,7 +305,8 @@ class Progress:
         self.write(tp)
         self.behind.discard(tp)
         epoch = self._epochs.pop(tp)
-        self._write_close(tp, epoch, *(epoch.ended or (why, cause)))
+        epoch.ended = epoch.ended or (why, cause)
+        self._write_close(tp, epoch)
 
     def retire(self, tp: TopicPartition, why: str, cause: int | None) -> None:
         """End an epoch whose records the handler still works on, as soon as it has finished them."""
@@ -325,7 +315,8 @@ class Progress:
             self.close(tp, why, cause)
             return
         self.write(tp)
-        self._retired.setdefault(tp, []).append(_Retired(self._epochs.pop(tp), why, cause))
+        epoch.ended = why, cause
+        self._retired.setdefault(tp, []).append(self._epochs.pop(tp))
 
     def close_retired(self) -> None:
         """End all such epochs: the handler works on nothing any more."""
@@ -334,7 +325,9 @@ class Progress:
             while tp in self._retired:
                 self._close_retired(tp)
 
-    def _write_close(self, tp: TopicPartition, epoch: Epoch, why: str, cause: int | None) -> None:
+    def _write_close(self, tp: TopicPartition, epoch: Epoch) -> None:
+        assert epoch.ended is not None, "an epoch is closed with its end"
+        why, cause = epoch.ended
         self._owners.holders[tp].remove(self)
         closed = EpochClosed(
             consumer=self._consumer,
