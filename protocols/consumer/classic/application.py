@@ -14,6 +14,7 @@ from protocols.consumer.calls import (
 )
 from protocols.consumer.classic.commits import (
     automatic_offsets,
+    begin_commit,
     end_pending,
     exception_for,
     is_asynchronous,
@@ -55,6 +56,25 @@ from protocols.values import replace
 
 COMMIT_SYNC = "commit-sync"
 """Timer: commitSync retries, or ends with a TimeoutException."""
+
+
+def commit_sync(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Enter commitSync for *offsets* of the application; it may take ``default.api.timeout.ms``."""
+    deadline = now + consumer.settings.default_api_timeout_ms * MS
+    return begin_commit(state, consumer, offsets, now).then(
+        lambda s: begin_commit_sync(s, consumer, offsets, CommitKind.SYNC, deadline, now)
+    )
+
+
+def commit_async(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Send *offsets* of the application without waiting."""
+    return begin_commit(state, consumer, offsets, now).then(
+        lambda s: _send_or_keep(s, consumer, offsets, now)
+    )
 
 
 def begin_commit_sync(
@@ -178,7 +198,7 @@ def _return_from(
     return Step(after, (Return(result),))
 
 
-def begin_commit_async(
+def _send_or_keep(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Send a commit without waiting; its callback runs at a later poll or commit.

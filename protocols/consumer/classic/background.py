@@ -94,12 +94,7 @@ class BackgroundClient:
     ) -> Step[ClientState]:
         """Commit and wait; None commits what an automatic commit would. Ends in ``Return``."""
         wanted = self._wanted(offsets)
-        deadline = now + self.consumer.settings.default_api_timeout_ms * MS
-        step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
-            lambda s: application.begin_commit_sync(
-                s, self.consumer, wanted, CommitKind.SYNC, deadline, now
-            )
-        )
+        step = application.commit_sync(self.state, self.consumer, wanted, now)
         return self._took(step, now)
 
     def commit_async(
@@ -107,9 +102,7 @@ class BackgroundClient:
     ) -> Step[ClientState]:
         """Commit without waiting; None commits what an automatic commit would."""
         wanted = self._wanted(offsets)
-        step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
-            lambda s: application.begin_commit_async(s, self.consumer, wanted, now)
-        )
+        step = application.commit_async(self.state, self.consumer, wanted, now)
         return self._took(step, now)
 
     def _wanted(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
@@ -281,32 +274,25 @@ class BackgroundClient:
 
     def _hand_over(self, now: int) -> tuple[Effect, ...]:
         """Return queued records to a waiting application, and fetch."""
-        until = self._poll_until
-        fetcher = self.consumer.fetcher
-        effects: tuple[Effect, ...] = ()
-        if until is not None:
-            failed = self._failure()
-            if failed is not None:
-                self._poll_until = None
-                effects = (Return(failed),)
-            elif handed := self._taken():
-                self._poll_until = None
-                effects = (Return(handed),)
-            elif failed := self._off_its_log():
-                self._poll_until = None
-                effects = (Return(failed),)
-            elif now >= until:
-                self._poll_until = None
-                effects = (Return(()),)
-            else:
-                effects = (SetTimer(POLL, until),)
+        effects = self._end_poll(now)
         sends: tuple[Effect, ...] = tuple(
-            [Send(broker, request) for broker, request in fetcher.requests(now)]
+            [Send(broker, request) for broker, request in self.consumer.fetcher.requests(now)]
         )
-        ready_us = fetcher.next_ready_us(now)
+        ready_us = self.consumer.fetcher.next_ready_us(now)
         if ready_us is not None:
             sends += (SetTimer(rejoin.RETRY, ready_us),)
         return sends + effects
+
+    def _end_poll(self, now: int) -> tuple[Effect, ...]:
+        """Return what the application's poll returns or throws; it waits on if that is nothing."""
+        until = self._poll_until
+        if until is None:
+            return ()
+        found = self._failure() or self._taken() or self._off_its_log()
+        if not found and now < until:
+            return (SetTimer(POLL, until),)
+        self._poll_until = None
+        return (Return(found or ()),)
 
     def _taken(self) -> tuple[object, ...]:
         """Take records off the queue, and store their offsets."""

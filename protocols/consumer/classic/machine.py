@@ -38,8 +38,7 @@ from protocols.consumer.classic.state import (
     Consumer,
 )
 from protocols.consumer.fetching import Handed
-from protocols.consumer.reader import MS, NEVER, Reads
-from protocols.facts import CommitKind
+from protocols.consumer.reader import NEVER, Reads
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
@@ -74,12 +73,7 @@ class Client:
     ) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
         wanted = self._wanted(offsets)
-        deadline = now + self.consumer.settings.default_api_timeout_ms * MS
-        step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
-            lambda s: application.begin_commit_sync(
-                s, self.consumer, wanted, CommitKind.SYNC, deadline, now
-            )
-        )
+        step = application.commit_sync(self.state, self.consumer, wanted, now)
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
     def commit_async(
@@ -87,9 +81,7 @@ class Client:
     ) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
         wanted = self._wanted(offsets)
-        step = commits.begin_commit(self.state, self.consumer, wanted, now).then(
-            lambda s: application.begin_commit_async(s, self.consumer, wanted, now)
-        )
+        step = application.commit_async(self.state, self.consumer, wanted, now)
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
     def _wanted(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
