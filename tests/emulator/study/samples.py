@@ -7,10 +7,12 @@ from pathlib import Path
 
 from emulator.scenario.load import loads as load_scenario
 from emulator.scenario.model import Scenario
+from emulator.study.answer import answers, best_of_all
+from emulator.study.findings import Findings
 from emulator.study.model import Study, loads
 from emulator.study.plan import Plan, make_plan, metrics_of
 from emulator.study.rows import Task
-from emulator.study.summary import CellResults
+from emulator.study.summary import CellResults, summaries
 
 SCENARIO = """
 title = "one of two crashes"
@@ -63,6 +65,9 @@ def make():
 
     return FunctionAssignor("all-to-one", assign)
 """
+
+
+SEEDS = "seeds = 6"
 
 
 def study_of(*changes: tuple[str, str], more: str = "") -> Study:
@@ -122,3 +127,24 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def findings_with(
+    goal: str, *values: list[float], changes: Sequence[tuple[str, str]] = (), more: str = ""
+) -> Findings:
+    """Return findings of the small study, whose cells have these values of ``reprocessed``."""
+    plan = plan_of(study_of((SEEDS, f"{SEEDS}\ngoal = {goal}"), *changes, more=more))
+    results = results_of(plan, *values)
+    for each in results:
+        missing = [name for name in metrics_of(plan) if name not in each.values]
+        each.values.update({name: (0.0,) * len(each.seeds) for name in missing})
+    return Findings(
+        plan=plan,
+        results=results,
+        summaries=summaries(results, metrics_of(plan)),
+        differences=(),
+        influences=(),
+        fronts=(),
+        answers=answers(results, plan.study.goal),
+        best=best_of_all(results, plan.study.goal),
+    )

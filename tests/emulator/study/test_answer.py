@@ -9,11 +9,9 @@ import pytest
 from emulator.scenario.problems import ScenarioError
 from emulator.study.answer import answers, best_of_all, guaranteed_share
 from emulator.study.answer_text import answer_table, sentences
-from emulator.study.findings import Findings
-from emulator.study.plan import metrics_of
-from emulator.study.summary import differences, summaries
+from emulator.study.summary import differences
 
-from .samples import plan_of, results_of, study_of
+from .samples import SEEDS, findings_with, plan_of, results_of, study_of
 
 MEMBERS = """
 [[vary]]
@@ -21,32 +19,12 @@ name = "members"
 set = "group[billing].members"
 values = [2, 3]
 """
-SEEDS = "seeds = 6"
-
-
-def findings_of(goal: str, *values: list[float], more: str = "") -> Findings:
-    """Return findings whose cells have these values of ``reprocessed``."""
-    plan = plan_of(study_of((SEEDS, f"{SEEDS}\ngoal = {goal}"), more=more))
-    results = results_of(plan, *values)
-    for each in results:
-        missing = [name for name in metrics_of(plan) if name not in each.values]
-        each.values.update({name: (0.0,) * len(each.seeds) for name in missing})
-    return Findings(
-        plan=plan,
-        results=results,
-        summaries=summaries(results, metrics_of(plan)),
-        differences=(),
-        influences=(),
-        fronts=(),
-        answers=answers(results, plan.study.goal),
-        best=best_of_all(results, plan.study.goal),
-    )
 
 
 def test_the_best_cell_has_the_least_where_the_bounds_hold():
     """A cell that has less, but breaks a bound in one run, is none."""
     goal = '{ least = "commit interval", expect = { reprocessed = "<= 5" } }'
-    found = findings_of(goal, [1, 6, 1, 1], [4, 5, 4, 4])
+    found = findings_with(goal, [1, 6, 1, 1], [4, 5, 4, 4])
 
     assert (1, (1,)) == (found.best.best, found.best.feasible)
     assert "Best of 2 cells: commit interval=5s: reprocessed 4.25 ± 0.796, maximum 5." in list(
@@ -57,7 +35,7 @@ def test_the_best_cell_has_the_least_where_the_bounds_hold():
 def test_a_bound_over_seeds_is_compared_with_the_statistic():
     """One run may be outside."""
     goal = '{ least = "commit interval", expect = { "reprocessed.mean" = "<= 5" } }'
-    found = findings_of(goal, [1, 6, 1, 1], [4, 5, 4, 4])
+    found = findings_with(goal, [1, 6, 1, 1], [4, 5, 4, 4])
 
     assert (0, (0, 1)) == (found.best.best, found.best.feasible)
 
@@ -65,15 +43,15 @@ def test_a_bound_over_seeds_is_compared_with_the_statistic():
 def test_expectations_over_seeds_are_reported_for_the_best():
     """If the mean does not show them."""
     goal = '{ least = "commit interval", expect = { "reprocessed.p75" = "<= 5" } }'
-    found = findings_of(goal, [1, 6, 2, 1], [4, 5, 4, 4])
+    found = findings_with(goal, [1, 6, 2, 1], [4, 5, 4, 4])
 
     assert "commit interval=500ms: reprocessed 2.5 ± 3.79, p75 2." in " ".join(sentences(found))
 
 
 def test_cells_that_may_equal_the_best_are_named():
     """The mean of paired differences may be zero."""
-    untold = findings_of('{ least = "reprocessed" }', [1, 9, 1, 9], [9, 1, 9, 2])
-    distinct = findings_of('{ least = "reprocessed" }', [1, 2, 3, 4], [2, 3, 4, 6])
+    untold = findings_with('{ least = "reprocessed" }', [1, 9, 1, 9], [9, 1, 9, 2])
+    distinct = findings_with('{ least = "reprocessed" }', [1, 2, 3, 4], [2, 3, 4, 6])
 
     assert ((0, 1), (0,)) == (untold.best.ties, distinct.best.ties)
     assert "Not significantly different with these seeds: commit interval=5s." in list(
@@ -85,7 +63,7 @@ def test_cells_that_may_equal_the_best_are_named():
 def test_the_second_goal_decides_where_the_first_is_equal():
     """A cell that has less of the second alone is named beside the best."""
     goal = '{ least = ["reprocessed", "members"] }'
-    found = findings_of(goal, [5, 5], [0, 0], [7, 7], [1, 1], more=MEMBERS)
+    found = findings_with(goal, [5, 5], [0, 0], [7, 7], [1, 1], more=MEMBERS)
 
     assert (1, (1,)) == (found.best.best, found.best.ties)
     assert (0,) == found.best.alternatives
@@ -104,7 +82,7 @@ values = [{ name = "few", set = ["group[billing].members=2"] },
           { name = "many", set = ["group[billing].members=3"] }]
 """
     goal = '{ least = ["reprocessed", "team", "commit interval"] }'
-    found = findings_of(goal, [9, 9], [5, 5], [1, 1], [7, 7], more=names)
+    found = findings_with(goal, [9, 9], [5, 5], [1, 1], [7, 7], more=names)
     distinct = [each for each in sentences(found) if each.startswith("Pareto-optimal alternative")]
 
     assert [
@@ -116,7 +94,7 @@ values = [{ name = "few", set = ["group[billing].members=2"] },
 def test_a_cell_in_which_every_run_failed_takes_no_answer_along():
     """It is not among those that were tried."""
     goal = '{ least = "commit interval", expect = { reprocessed = "<= 5" } }'
-    found = findings_of(goal, [], [4, 5, 4, 4])
+    found = findings_with(goal, [], [4, 5, 4, 4])
 
     assert (1, (1,)) == (found.best.best, found.best.tried)
     assert any("all 4 runs of a cell" in each for each in sentences(found))
@@ -125,7 +103,7 @@ def test_a_cell_in_which_every_run_failed_takes_no_answer_along():
 def test_given_settings_are_answered_value_by_value():
     """It is not a choice; a table has a row for each value."""
     given = f"{MEMBERS}given = true\n"
-    found = findings_of('{ least = "reprocessed" }', [5, 5], [1, 1], [2, 2], [9, 9], more=given)
+    found = findings_with('{ least = "reprocessed" }', [5, 5], [1, 1], [2, 2], [9, 9], more=given)
 
     assert found.best is None
     assert [("2", 2), ("3", 1)] == [(*each.given, each.best) for each in found.answers]
@@ -139,8 +117,8 @@ def test_where_no_cell_is_as_expected_nothing_is_called_the_best():
     given = f"{MEMBERS}given = true\n"
     goal = '{ least = "reprocessed", expect = { reprocessed = "< 1" } }'
 
-    whole = findings_of(goal, [5, 5], [1, 1])
-    parts = findings_of(goal, [5, 5], [0, 0], [5, 5], [9, 9], more=given)
+    whole = findings_with(goal, [5, 5], [1, 1])
+    parts = findings_with(goal, [5, 5], [0, 0], [5, 5], [9, 9], more=given)
 
     assert "No feasible cell: none of 2 cells tried meets the constraints." in list(
         sentences(whole)

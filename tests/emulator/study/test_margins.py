@@ -4,37 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.study.answer import answers, best_of_all
 from emulator.study.answer_text import answer_table, sentences
 from emulator.study.findings import Findings
-from emulator.study.plan import metrics_of
-from emulator.study.summary import summaries
 
-from .samples import plan_of, results_of, study_of
+from .samples import findings_with
 
 VALUES = 'values = ["500ms", "5s"]'
 FIVE = 'values = ["1s", "2s", "4s", "8s", "16s"]'
-SEEDS = "seeds = 6"
 
 
 def findings_of(goal: str, *values: list[float], axis: str = FIVE, more: str = "") -> Findings:
     """Return findings whose cells have these values of ``reprocessed``."""
-    study = study_of((SEEDS, f"{SEEDS}\ngoal = {goal}"), (VALUES, axis), more=more)
-    plan = plan_of(study)
-    results = results_of(plan, *values)
-    for each in results:
-        missing = [name for name in metrics_of(plan) if name not in each.values]
-        each.values.update({name: (0.0,) * len(each.seeds) for name in missing})
-    return Findings(
-        plan=plan,
-        results=results,
-        summaries=summaries(results, metrics_of(plan)),
-        differences=(),
-        influences=(),
-        fronts=(),
-        answers=answers(results, plan.study.goal),
-        best=best_of_all(results, plan.study.goal),
-    )
+    return findings_with(goal, *values, changes=((VALUES, axis),), more=more)
 
 
 LEAST = '{ least = ["reprocessed", "commit interval"] }'
