@@ -134,7 +134,7 @@ class LawChecker:
             ev.AssignmentWarning: self._on_assignment_warning,
             ev.GroupStabilised: self._on_stabilised,
             ev.GroupConverted: self._on_converted,
-            ev.GroupEmptied: self._on_generation_reset,
+            ev.GroupEmptied: self._on_emptied,
             ev.CoordinatorMoved: self._on_generation_reset,
             ev.EpochOpened: self._on_opened,
             ev.EpochClosed: self._on_closed,
@@ -190,10 +190,13 @@ class LawChecker:
     def _on_joined(self, _: ev.Event, what: ev.JoinPhaseEnded) -> None:
         self._protocols[what.group] = what.protocol
 
-    def _on_generation_reset(
-        self, _: ev.Event, what: ev.GroupEmptied | ev.CoordinatorMoved
-    ) -> None:
+    def _on_generation_reset(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
         self._may_restart.add(what.group)
+
+    def _on_emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
+        """Allow the generation to restart: an empty group without offsets is deleted."""
+        self._may_restart.add(what.group)
+        self._set_back_readers(what.group)
 
     def _on_converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
         """Allow an empty group's generation to restart; with members, the count continues."""
@@ -201,8 +204,12 @@ class LawChecker:
         if what.members:
             return
         self._may_restart.add(what.group)
+        self._set_back_readers(what.group)
+
+    def _set_back_readers(self, group: str) -> None:
+        """Note that the open epochs of a group without members belong to no later generation."""
         for key, readers in self._readers.items():
-            for reading in readers.values() if key[0] == what.group else ():
+            for reading in readers.values() if key[0] == group else ():
                 reading.generation = BEFORE_RESTART
 
     def _on_assignment_warning(self, event: ev.Event, what: ev.AssignmentWarning) -> None:

@@ -86,6 +86,15 @@ def test_a_zombie_of_an_older_generation_breaks_no_law():
     assert [] == laws(history)
 
 
+def test_a_zombie_of_a_deleted_group_breaks_no_law():
+    """An empty group without offsets is deleted; the generations of the new one begin again."""
+    history = quiet()
+    history.say(ev.GroupEmptied(group=GROUP, generation=2))
+    history.open("b", generation=1)
+
+    assert [] == laws(history)
+
+
 def test_one_instance_in_two_processes_breaks_no_law():
     """A static member that was replaced may work on in the same generation."""
     history = quiet()

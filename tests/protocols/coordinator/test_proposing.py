@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.machine import Append
+from protocols.machine import Append, Send
 from protocols.messages import Envelope, Header, OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import ZERO_TOPIC_ID
@@ -27,6 +27,15 @@ def coordinator_with_offsets():
 
 def sets_of(step):
     return [len(effect.records) for effect in step.effects if isinstance(effect, Append)]
+
+
+def answers(step):
+    """Return the correlation id and the first partition's error of each response."""
+    return [
+        (effect.to.correlation_id, effect.message.errors[0][1])
+        for effect in step.effects
+        if isinstance(effect, Send)
+    ]
 
 
 def known(coordinator):
@@ -74,3 +83,29 @@ def test_the_records_of_a_request_are_one_set():
     request = OffsetCommitRequest(group_id="a", offsets=offsets)
 
     assert [5] == sets_of(coordinator.handle(Envelope(Header("c", 9, "c"), request), DAY_US))
+
+
+def test_a_response_that_waits_for_earlier_records_survives_a_failed_append():
+    """The append at the log offset where its own records end is the first that fails."""
+    coordinator = GroupCoordinator(BrokerSettings(), new_id=str)
+    coordinator.loaded(0)
+    for number in (1, 2):
+        offsets = (OffsetToCommit(TopicPartition("t", 0), number),)
+        request = OffsetCommitRequest(group_id="a", offsets=offsets)
+        coordinator.handle(Envelope(Header("c", number, "c"), request), 0)
+
+    failed = coordinator.rejected(1, ErrorCode.MESSAGE_TOO_LARGE, 1)
+    held = coordinator.durable(1, 2)
+
+    assert [(2, ErrorCode.UNKNOWN_SERVER_ERROR)] == answers(failed)
+    assert [(1, ErrorCode.NONE)] == answers(held)
+
+
+def test_an_event_of_earlier_records_survives_a_failed_append():
+    """It is emitted when they are durable."""
+    coordinator = coordinator_with_offsets()
+    coordinator.wake("expire-group-metadata", 8 * DAY_US)
+    coordinator.rejected(9, ErrorCode.MESSAGE_TOO_LARGE, 8 * DAY_US)
+
+    facts = [effect.fact for effect in coordinator.durable(9, 8 * DAY_US).effects]
+    assert ["b", "a"] == [fact.group for fact in facts]
