@@ -13,6 +13,7 @@ from emulator.metrics.distribution import Comparison as Difference
 from emulator.metrics.distribution import compare as differences
 from emulator.metrics.distribution import summarise
 from emulator.metrics.laws import Law
+from emulator.metrics.metrics import pairs_of
 from emulator.processes import OnProgress
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import ScenarioError, hint
@@ -82,10 +83,13 @@ class Comparison:
     def difference(self, variant: str, metric: str) -> Difference:
         """Return the difference of a metric between a variant and the first one, paired by seed.
 
-        Raises ``KeyError`` for an unknown variant or metric.
+        Raises ``KeyError`` for an unknown variant or metric, ``ValueError`` if in no seed both have a
+        value of it.
         """
         by_name = {each.name: each for each in self.variants}
-        return differences(_values(self.variants[0], metric), _values(by_name[variant], metric))
+        both = (self.variants[0], by_name[variant])
+        first, other = ([run.metrics for run in each.runs] for each in both)
+        return differences(*pairs_of(metric, first, other))
 
     def to_arrow(self) -> pa.Table:
         """Return one row for each variant and seed: variant, seed, digest and every metric."""

@@ -12,7 +12,7 @@ from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.distribution import Summary, summarise
 from emulator.metrics.laws import Finding
-from emulator.metrics.metrics import Metrics, values_of
+from emulator.metrics.metrics import Metrics
 from emulator.playing import FOLDED, bounds_of, run
 from emulator.processes import OnProgress, cores, parallel_map
 from emulator.scenario.model import Scenario
@@ -91,10 +91,14 @@ class Sweep:
         return tuple(run.seed for run in self.runs)
 
     def summary(self) -> dict[str, Summary]:
-        """Return the distribution of every metric over the seeds, by name."""
+        """Return the distribution of every metric over the seeds in which it has a value, by name.
+
+        A metric that has none in any seed is left out.
+        """
         return {
-            metric.name: summarise(values_of((run.metrics for run in self.runs), metric.name))
+            metric.name: summarise([run.metrics[metric.name] for run in having])
             for metric in VALUES
+            if (having := [run for run in self.runs if run.metrics.has(metric.name)])
         }
 
     def to_arrow(self) -> pa.Table:

@@ -27,6 +27,7 @@ from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import check_expectations
 from emulator.metrics.distribution import compare as difference
 from emulator.metrics.distribution import summarise
+from emulator.metrics.metrics import pairs_of, values_of
 from emulator.playing import bounds_of
 from emulator.report.comparison import comparison_screen, rows_screen
 from emulator.report.comparison_markdown import comparison_markdown
@@ -178,15 +179,19 @@ def _document(compared: Comparison) -> dict[str, Any]:
 
 def _figures(first: VariantRuns, variant: VariantRuns) -> dict[str, Any]:
     """Return a variant's figures: seed by seed, summarised, and compared with the first variant."""
-    base, values = (
-        {metric.name: [run.metrics[metric.name] for run in each.runs] for metric in VALUES}
-        for each in (first, variant)
-    )
+    base = [run.metrics for run in first.runs]
+    metrics = [run.metrics for run in variant.runs]
+    names = [metric.name for metric in VALUES]
+    pairs = {name: pairs_of(name, base, metrics) for name in names}
     return {
         "by_cause": [dict(run.by_cause) for run in variant.runs],
-        "values": values,
-        "summary": {name: asdict(summarise(values[name])) for name in values},
-        "differences": {name: asdict(difference(base[name], values[name])) for name in values},
+        "values": {name: [run.plain_value(name) for run in metrics] for name in names},
+        "summary": {
+            name: asdict(summarise(values_of(metrics, name)))
+            for name in names
+            if any(run.has(name) for run in metrics)
+        },
+        "differences": {name: asdict(difference(*both)) for name, both in pairs.items() if both[0]},
     }
 
 

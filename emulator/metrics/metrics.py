@@ -53,7 +53,11 @@ class Metrics:
 
     def plain_values(self) -> dict[str, Number | None]:
         """Return the values by name, for JSON; None: the metric has no value."""
-        return {name: value if self.has(name) else None for name, value in self.values.items()}
+        return {name: self.plain_value(name) for name in self.values}
+
+    def plain_value(self, name: str) -> Number | None:
+        """Return a value by its name; None: the metric has no value."""
+        return self[name] if self.has(name) else None
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
@@ -67,6 +71,18 @@ class Metrics:
 def values_of(runs: Iterable[Metrics], name: str) -> list[Number]:
     """Return the values of a metric in the runs that have one; 0 if none has."""
     return [run[name] for run in runs if run.has(name)] or [0]
+
+
+def pairs_of(
+    name: str, first: Iterable[Metrics], second: Iterable[Metrics]
+) -> tuple[list[Number], list[Number]]:
+    """Return the values of a metric in two runs each of the same seeds, where both have one."""
+    pairs = [
+        (one[name], other[name])
+        for one, other in zip(first, second, strict=True)
+        if one.has(name) and other.has(name)
+    ]
+    return [one for one, _ in pairs], [other for _, other in pairs]
 
 
 class MetricsMeter:

@@ -12,12 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from emulator.metrics.distribution import Comparison, compare, summarise
-from emulator.metrics.metrics import Metrics, values_of
-from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
+from emulator.metrics.metrics import Metrics, pairs_of, values_of
+from emulator.report.figures import NO_VALUE, as_lines, cells, note_if_alike, shown, why
 from emulator.report.subject import Subject, heading, in_force, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
 
-NO_VALUE = "none"
 """Shown if a metric has no value in any run, such as a takeover without one."""
 
 _DECIMALS = 9
@@ -136,14 +135,9 @@ def _row(name: str, columns: Sequence[Column]) -> Iterator[str]:
     for at, column in enumerate(columns):
         having = [run[name] for run in column.metrics if run.has(name)]
         yield figure(summarise(having).mean.value) if having else NO_VALUE
-        pairs = [
-            (base[name], run[name])
-            for base, run in zip(first, column.metrics, strict=True)
-            if base.has(name) and run.has(name)
-        ]
         if at:
-            before, after = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-            yield paired(compare(before, after)) if pairs else NO_VALUE
+            before, after = pairs_of(name, first, column.metrics)
+            yield paired(compare(before, after)) if before else NO_VALUE
 
 
 def paired(comparison: Comparison) -> str:

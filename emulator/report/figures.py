@@ -13,6 +13,9 @@ from rich.text import Text
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import duration, figure, joined, paragraph
 
+NO_VALUE = "none"
+"""A metric that has no value in any run."""
+
 ALWAYS = {
     "reprocessed": "reprocessed (records)",
     "lost": "lost (records)",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from emulator.metrics.distribution import Comparison, compare
-from emulator.metrics.metrics import Metrics
+from emulator.metrics.metrics import Metrics, pairs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +117,8 @@ class Trial:
 
     def _compared(self, name: str) -> Comparison | None:
         """Return the paired differences of a metric; None: no pair has values."""
-        pairs = [
-            (first[name], second[name])
-            for first, second in zip(self.before, self.after, strict=True)
-            if first.has(name) and second.has(name)
-        ]
-        if not pairs:
-            return None
-        return compare([first for first, _ in pairs], [second for _, second in pairs])
+        before, after = pairs_of(name, self.before, self.after)
+        return compare(before, after) if before else None
 
 
 def mean_of(name: str, runs: Sequence[Metrics]) -> float | None:

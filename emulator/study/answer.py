@@ -54,7 +54,8 @@ class Answer:
     """The other Pareto-optimal cells: better than the best one in some objective."""
 
     worst: int | None
-    """The cell with the largest mean of the first objective; None if that is an axis."""
+    """The cell with the largest mean of the first objective; None if that is an axis or has no
+    value."""
 
     margins: tuple[Margin, ...] = ()
     """The neighbours of the best cell, on each axis that has some."""
@@ -105,7 +106,7 @@ def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol:
         feasible=tuple(each.cell.number for each in feasible),
         ties=tuple(each.cell.number for each in ties),
         alternatives=tuple(each.cell.number for each in _alternatives(ties, feasible, goal, axes)),
-        worst=None if goal.least[0] in axes else _worst(results, goal.least[0]).cell.number,
+        worst=None if goal.least[0] in axes else _worst(results, goal.least[0]),
         margins=margins(ties[0]) if ties else (),
     )
 
@@ -118,16 +119,21 @@ def violations(each: CellResults, goal: Goal) -> int:
     return sum(not _check(each, name, bound).ok for name, bound in goal.expect.items())
 
 
-def measured_value(each: CellResults, name: str, bound: Bound) -> float:
-    """Return the figure of a cell that is compared with a constraint's bound."""
-    return _check(each, name, bound).measured or 0.0
+def measured_value(each: CellResults, name: str, bound: Bound) -> float | None:
+    """Return the figure of a cell that is compared with a constraint's bound; None: it has none."""
+    return _check(each, name, bound).measured
 
 
 def _check(each: CellResults, name: str, bound: Bound) -> Expected:
     metric, _ = split_name(name)
-    runs = [Metrics({metric: value}) for value in each.values[metric]]
+    runs = [_metrics(metric, value) for value in each.values[metric]]
     (expected,) = check_expectations({name: (bound.relation, bound.value)}, runs)
     return expected
+
+
+def _metrics(name: str, value: float | None) -> Metrics:
+    without = frozenset({name} if value is None else ())
+    return Metrics({name: value or 0.0}, without_value=without)
 
 
 def guaranteed_share(runs: int, among: int = 1) -> float:
@@ -187,8 +193,11 @@ def _is_tied(best: CellResults, other: CellResults, goal: Goal, axes: Ranks) -> 
     )
 
 
-def _worst(cells: Sequence[CellResults], metric: str) -> CellResults:
-    return max(cells, key=lambda each: (fmean(each.values[metric]), -each.cell.number))
+def _worst(cells: Sequence[CellResults], metric: str) -> int | None:
+    """Return the cell with the largest mean; None if no run has a value."""
+    known = [each for each in cells if each.known(metric)]
+    means = [(fmean(each.known(metric)), -each.cell.number) for each in known]
+    return -max(means)[1] if means else None
 
 
 def _alternatives(
@@ -206,9 +215,15 @@ def _alternatives(
 
 def _cost(each: CellResults, goal: Goal, axes: Ranks) -> tuple[float, ...]:
     return tuple(
-        axes[name][label_on(each.cell, name)] if name in axes else fmean(each.values[name])
+        axes[name][label_on(each.cell, name)] if name in axes else _mean(each, name)
         for name in goal.least
     )
+
+
+def _mean(each: CellResults, metric: str) -> float:
+    """Return the mean of a metric; infinite if no run has a value: such a cell shows nothing."""
+    known = each.known(metric)
+    return fmean(known) if known else math.inf
 
 
 def smaller_in(first: CellResults, second: CellResults, goal: Goal, axes: Ranks) -> list[str]:
@@ -226,10 +241,13 @@ def label_on(cell: Cell, axis: str) -> str:
 
 
 def differ_significantly(first: CellResults, second: CellResults, metric: str) -> bool:
-    """Return whether the 95 % interval of the mean paired difference excludes 0."""
+    """Return whether the 95 % interval of the mean paired difference excludes 0.
+
+    A cell with values differs from one without.
+    """
     before, after = first.by_seed(metric), second.by_seed(metric)
     both = [seed for seed in before if seed in after]
     if not both:
-        return False
+        return bool(before) != bool(after)
     mean = compare([before[seed] for seed in both], [after[seed] for seed in both]).mean
     return mean.low is not None and mean.high is not None and not mean.low <= 0 <= mean.high

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from emulator.metrics.catalogue import VALUES, is_metric
 from emulator.metrics.checks import split_name
 from emulator.metrics.distribution import Estimate, Summary
-from emulator.report.figures import ALWAYS, IF_ANY
+from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE
 from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound
 from emulator.study.answer import Answer, guaranteed_share, measured_value, ranks_of, smaller_in
@@ -82,7 +82,7 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
         )
     yield from _alternatives(findings, goal, best, best.best)
     if best.worst is not None:
-        mean = plus_minus(findings.summary_of(best.worst, goal.least[0]).mean)
+        mean = plus_minus(findings.mean_of(best.worst, goal.least[0]))
         yield f"Worst: {_name(findings, best.worst)}: {_plain(goal.least[0])} {mean}."
 
 
@@ -90,7 +90,7 @@ def _worse(findings: Findings, other: Neighbour) -> str:
     """Return how a neighbour of the best cell is worse."""
     if not other.worse_in:
         return f"{other.label} does not meet the constraints"
-    mean = plus_minus(findings.summary_of(other.cell, other.worse_in).mean)
+    mean = plus_minus(findings.mean_of(other.cell, other.worse_in))
     return f"at {other.label}, {_plain(other.worse_in)} is {mean}"
 
 
@@ -174,10 +174,11 @@ def _row(findings: Findings, answer: Answer) -> Iterator[str]:
     if goal:
         yield neighbours_text(answer.margins)
     if goal and answer.worst is not None:
-        mean = findings.summary_of(answer.worst, goal.least[0]).mean.value
-        tried = [findings.summary_of(cell, goal.least[0]).mean.value for cell in answer.tried]
+        means = {cell: findings.mean_of(cell, goal.least[0]) for cell in answer.tried}
+        known = {cell: mean.value for cell, mean in means.items() if mean}
+        worst = known[answer.worst]
         where = ", ".join(_chosen(findings, answer.worst))
-        yield "the same" if min(tried) == mean else f"{figure(mean)}, {where}"
+        yield "the same" if min(known.values()) == worst else f"{figure(worst)}, {where}"
 
 
 def _chosen(findings: Findings, cell: int) -> list[str]:
@@ -202,13 +203,16 @@ def _figure(findings: Findings, metric: str, cell: int) -> str:
     """Return a metric's mean and, if the goal has a bound on it, the figure that it bounds."""
     goal = findings.plan.study.goal
     summary = findings.summary_of(cell, metric)
+    if summary is None:
+        return NO_VALUE
     text = plus_minus(summary.mean)
     for name, bound in goal.expect.items() if goal else ():
         expected, statistic = split_name(name)
         if expected == metric and not statistic:
             text += _extreme(summary, bound)
         elif expected == metric and statistic != "mean":
-            text += f", {statistic} {figure(measured_value(findings.result_of(cell), name, bound))}"
+            measured = measured_value(findings.result_of(cell), name, bound)
+            text += f", {statistic} {NO_VALUE if measured is None else figure(measured)}"
     return text
 
 
@@ -244,7 +248,9 @@ def label_of(metric: str) -> str:
     return known or (f"{metric} ({unit})" if unit else metric)
 
 
-def plus_minus(estimate: Estimate) -> str:
-    """Return a mean with half the width of its interval."""
+def plus_minus(estimate: Estimate | None) -> str:
+    """Return a mean with half the width of its interval; of no values, that there is none."""
+    if estimate is None:
+        return NO_VALUE
     half = 0.0 if estimate.high is None else round(estimate.high - estimate.value, _DECIMALS)
     return f"{figure(estimate.value)} ± {figure(half)}" if half else figure(estimate.value)

@@ -1,7 +1,8 @@
 """Run a chunk and return its rows, and the schemas of the tables that hold them.
 
 ``runs`` has one row per run: seed, digest, findings, every metric of the catalogue, the entries of
-table metrics that the study names, and the error of a failed run (then nothing else). ``entries``
+table metrics that the study names, and the error of a failed run (then nothing else). A metric
+without a value, such as the takeover of a run in which nothing was taken over, is null. ``entries``
 has one row per ledger entry, ``events`` one per event. The cell is not a column but part of the
 folder's name (``cell=3``), as Spark, DuckDB and pyarrow read it.
 """
@@ -102,7 +103,7 @@ def _events(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
 
 
 def _row(finished: Run, metrics: Iterable[str]) -> dict[str, Any]:
-    values = finished.metrics.values
+    values = finished.metrics.plain_values()
     row: dict[str, Any] = {
         "seed": finished.seed,
         "digest": finished.digest,

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.table import Table
 
+from emulator.metrics.distribution import Summary
 from emulator.report.comparison import paired
-from emulator.report.figures import as_lines, cells
+from emulator.report.figures import NO_VALUE, as_lines, cells
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
 from emulator.study.answer_text import answer_table, label_of, plus_minus, sentences
@@ -73,19 +74,23 @@ def _table(findings: Findings, metric: str) -> Table:
     head = findings.plan.study.protocols[0] if against == "protocol" else "the first cell"
     for title in ("median", "p95", "maximum", "mean", f"difference to {head}"):
         table.add_column(title, justify="right")
-    rows = [each for each in findings.summaries if each.metric == metric]
-    for row in rows[:MOST_ROWS]:
-        cell = findings.plan.cells[row.cell]
-        summary = row.summary
-        figures = [
-            within(summary.median),
-            within(summary.p95),
-            figure(summary.maximum),
-            plus_minus(summary.mean),
-        ]
-        difference = paired(compared[row.cell]) if row.cell in compared else ""
+    for cell in [each.cell for each in findings.results if each.seeds][:MOST_ROWS]:
+        figures = _figures(findings.summary_of(cell.number, metric))
+        difference = paired(compared[cell.number]) if cell.number in compared else ""
         table.add_row(*cells(*_named(_values(cell), findings, cell), *figures, difference))
     return table
+
+
+def _figures(summary: Summary | None) -> list[str]:
+    """Return the figures of a metric in a cell; without a value in any run, that there is none."""
+    if summary is None:
+        return [NO_VALUE] * 4
+    return [
+        within(summary.median),
+        within(summary.p95),
+        figure(summary.maximum),
+        plus_minus(summary.mean),
+    ]
 
 
 def _named(axes: list[str], findings: Findings, cell: Cell | None = None) -> list[str]:

@@ -56,18 +56,20 @@ class Influence:
 def influences(results: Sequence[CellResults], metrics: Sequence[str]) -> list[Influence]:
     """Return the influence of every axis on every metric, for each metric the largest first.
 
-    Only seeds that failed in no cell are used. The list is empty with fewer than two cells or
-    seeds.
+    Only seeds that have a value of the metric in every cell are used. A metric is left out with
+    fewer than two of them, or two cells.
     """
-    seeds = sorted(set.intersection(*(set(each.seeds) for each in results))) if results else []
-    if len(results) < 2 or len(seeds) < 2:
+    if len(results) < 2:
         return []
-    weights = bootstrap_weights(len(seeds), REPLICATES)
     axes = _axes(results)
     found = []
     for metric in metrics:
         tables = [each.by_seed(metric) for each in results]
+        seeds = sorted(set.intersection(*map(set, tables)))
+        if len(seeds) < 2:
+            continue
         values = np.array([[table[seed] for seed in seeds] for table in tables])
+        weights = bootstrap_weights(len(seeds), REPLICATES)
         each_axis = [_influence(metric, name, labels, values, weights) for name, labels in axes]
         found += sorted(each_axis, key=lambda one: (-one.share, one.axis))
     return found

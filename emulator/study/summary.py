@@ -31,8 +31,8 @@ class CellResults:
 
     cell: Cell
     seeds: tuple[int, ...]
-    values: dict[str, tuple[float, ...]]
-    """Values by metric, in order of the seeds."""
+    values: dict[str, tuple[float | None, ...]]
+    """Values by metric, in order of the seeds; None: the metric has no value in that run."""
 
     failed: int
     error: str
@@ -42,8 +42,13 @@ class CellResults:
     """The seed of the first failed run."""
 
     def by_seed(self, metric: str) -> dict[int, float]:
-        """Return a metric's value by seed."""
-        return dict(zip(self.seeds, self.values[metric], strict=True))
+        """Return a metric's value by seed; seeds in which it has none are left out."""
+        pairs = zip(self.seeds, self.values[metric], strict=True)
+        return {seed: value for seed, value in pairs if value is not None}
+
+    def known(self, metric: str) -> tuple[float, ...]:
+        """Return a metric's values in the runs that have one."""
+        return tuple(self.by_seed(metric).values())
 
 
 def read_results(folder: Path, plan: Plan) -> list[CellResults]:
@@ -61,13 +66,15 @@ def _results(cell: Cell, columns: dict[str, list[object]], metrics: Sequence[str
     return CellResults(
         cell=cell,
         seeds=tuple(int(str(seeds[place])) for place in fine),
-        values={
-            name: tuple(float(str(columns[name][place])) for place in fine) for name in metrics
-        },
+        values={name: tuple(_number(columns[name][place]) for place in fine) for name in metrics},
         failed=len(failed),
         error=str(errors[failed[0]]) if failed else "",
         first_failed=int(str(seeds[failed[0]])) if failed else None,
     )
+
+
+def _number(value: object) -> float | None:
+    return None if value is None else float(str(value))
 
 
 # -- summaries and paired differences ----------------------------------------------------------
@@ -97,12 +104,12 @@ class Difference:
 
 
 def summaries(results: Sequence[CellResults], metrics: Sequence[str]) -> list[CellSummary]:
-    """Return the summary of every metric in every cell that has a successful run."""
+    """Return the summary of every metric in every cell where some run has a value of it."""
     return [
-        CellSummary(each.cell.number, metric, summarise(each.values[metric]))
+        CellSummary(each.cell.number, metric, summarise(known))
         for each in results
         for metric in metrics
-        if each.seeds
+        if (known := each.known(metric))
     ]
 
 
@@ -164,8 +171,13 @@ def rules_not_met(results: Sequence[CellResults], rules: Sequence[Until]) -> lis
 
 
 def _excess(result: CellResults, rule: Until) -> float:
-    """Return the half-width of the interval over the allowed one; infinite if an end is open."""
-    found = estimate_of(summarise(result.values[rule.metric]), rule.statistic)
+    """Return the half-width of the interval over the allowed one; infinite if an end is open.
+
+    0 if no run has a value: more runs would not make an interval of none narrower.
+    """
+    if not (known := result.known(rule.metric)):
+        return 0.0
+    found = estimate_of(summarise(known), rule.statistic)
     if found.low is None or found.high is None:
         return float("inf")
     half_width = max(found.high - found.value, found.value - found.low)
@@ -196,9 +208,9 @@ class Front:
 
 
 def front(results: Sequence[CellResults], metrics: tuple[str, ...]) -> Front:
-    """Return the Pareto set for the means of some metrics."""
-    with_runs = [each for each in results if each.seeds]
-    means = np.array([[np.mean(each.values[name]) for name in metrics] for each in with_runs])
+    """Return the Pareto set for the means of some metrics, of the cells that have all of them."""
+    with_runs = [each for each in results if all(each.known(name) for name in metrics)]
+    means = np.array([[np.mean(each.known(name)) for name in metrics] for each in with_runs])
     optimal = [row for row in range(len(with_runs)) if not is_dominated(means, row)]
     optimal.sort(key=lambda row: (*means[row], with_runs[row].cell.number))
     return Front(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from emulator.ledger.entries import Entry
-from emulator.metrics.distribution import compare, summarise
+from emulator.metrics.distribution import Comparison, compare, summarise
+from emulator.metrics.metrics import Metrics, pairs_of
 from emulator.report.comparison import Column, comparison_screen, paired
-from emulator.report.figures import shown
+from emulator.report.figures import NO_VALUE, shown
 from emulator.report.pages.differences import Difference, draw_differences
 from emulator.report.pages.history import History
 from emulator.report.pages.marks import marks_of
@@ -83,13 +84,13 @@ def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
     rows: list[list[str]] = [["metric", *_titles(columns)]]
     charted: list[Difference] = []
     for name, label in shown([run for column in columns for run in column.metrics]):
-        base = [run[name] for run in first.metrics]
         cells = [label]
         for place, column in enumerate(columns):
-            values = [run[name] for run in column.metrics]
-            cells.append(figure(summarise(values).mean.value))
-            if place:
-                found = compare(base, values)
+            having = [run[name] for run in column.metrics if run.has(name)]
+            cells.append(figure(summarise(having).mean.value) if having else NO_VALUE)
+            if place and (found := _paired(name, first.metrics, column.metrics)) is None:
+                cells.append(NO_VALUE)
+            elif place and found:
                 cells.append(paired(found))
                 mean = found.mean
                 charted.append(Difference(label, column.name, mean.value, mean.low, mean.high))
@@ -103,6 +104,12 @@ def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
         tables=[Table(caption=caption, rows=rows)],
         charts=[draw_differences(charted, first.name)] if charted else [],
     )
+
+
+def _paired(name: str, first: Sequence[Metrics], second: Sequence[Metrics]) -> Comparison | None:
+    """Return the paired differences of a metric; None: in no seed both have a value."""
+    before, after = pairs_of(name, first, second)
+    return compare(before, after) if before else None
 
 
 def _titles(columns: Sequence[Column]) -> Iterator[str]:
