@@ -14,6 +14,8 @@ import pytest
 from docs.pages.shown import example_folder, examples, output
 from docs.pages.site import on_page_markdown
 
+from ..emulator.report.pages.browser import open_page
+
 ROOT = Path(__file__).parents[2]
 LOADED = re.compile(
     r"""<(?:script|img|iframe)[^>]*\ssrc="?(?://|https?:)|@import\s+url\(["']?http"""
@@ -47,23 +49,57 @@ def test_every_page_has_a_place_in_the_site():
     assert sorted(placed) == sorted(str(page.relative_to(docs)) for page in docs.rglob("*.md"))
 
 
-@pytest.mark.long
-def test_the_site_is_built_and_needs_no_network(tmp_path):
-    """Strict: no link and no anchor is broken; nothing is loaded from elsewhere."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site. Strict: no link and no anchor is broken."""
     pytest.importorskip("mkdocs", reason="mkdocs is not installed (extra docs): no site")
+    folder = tmp_path_factory.mktemp("site")
     subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", tmp_path],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", folder],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         check=True,
     )
-    pages = list(tmp_path.rglob("*.html"))
+    return folder
+
+
+@pytest.mark.long
+def test_the_site_needs_no_network(site):
+    """Nothing is loaded from elsewhere."""
+    pages = list(site.rglob("*.html"))
 
     assert len(pages) > 15
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert not LOADED.search(text), page
         assert not STYLES.search(text), page
+
+
+SEARCH = """
+(async () => {
+  const until = async (found) => {
+    for (let i = 0; i < 100 && !found(); i += 1) await new Promise((done) => setTimeout(done, 100));
+  };
+  const links = () => [...document.querySelectorAll(".md-search-result__link")];
+  const input = document.querySelector(".md-search__input");
+  await new Promise((done) => setTimeout(done, 1000));
+  input.focus();
+  await until(() => typeof __index !== "undefined");
+  input.value = "grace period";
+  input.dispatchEvent(new KeyboardEvent("keyup", { bubbles: true }));
+  await until(() => links().length);
+  return links().map((link) => link.href.split("/").slice(-2).join("/"));
+})()
+"""
+
+
+@pytest.mark.long
+def test_the_search_works_from_disk(site):
+    """A worker is refused to pages from disk; an iframe takes its place."""
+    opened = open_page(site / "glossary.html", SEARCH)
+
+    assert [] == opened.errors
+    assert any(link.startswith("incidents/b-shutdown.html") for link in opened.answers[0])
 
 
 @pytest.mark.long

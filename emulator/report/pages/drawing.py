@@ -114,10 +114,11 @@ class TimeScale:
 def tick_text(moment: str) -> str:
     """Return a time for an axis: without the date, and without zero milliseconds.
 
-    >>> tick_text("2026-05-04 09:05:00.000"), tick_text("0:05:03.250")
-    ('09:05:00', '0:05:03.250')
+    >>> tick_text("2026-05-04 09:05:00.000"), tick_text("0:05:03.250"), tick_text("61.000 s")
+    ('09:05:00', '0:05:03.250', '61 s')
     """
-    return moment.rpartition(" ")[2].removesuffix(".000")
+    date, _, time = moment.rpartition(" ")
+    return (time if "-" in date else moment).replace(".000", "")
 
 
 def value_ticks(largest: float, most: int = 4) -> list[float]:

@@ -51,6 +51,7 @@ const metrics = { height: 1000, deviceScaleFactor: 1, mobile: request.width < 50
 await send("Emulation.setDeviceMetricsOverride", { width: request.width, ...metrics });
 const scheme = { name: "prefers-color-scheme", value: request.scheme };
 await send("Emulation.setEmulatedMedia", { features: [scheme] });
+await send("Emulation.setFocusEmulationEnabled", { enabled: true });
 await send("Page.navigate", { url: request.page });
 // The load event of the blank page before may come late, so the address decides.
 const ready = "location.protocol === 'file:' && document.readyState === 'complete'";
