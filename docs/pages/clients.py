@@ -64,6 +64,10 @@ def _reads(profile: ClientProfile) -> str:
     )
 
 
+def _returns_while_joining(profile: ClientProfile) -> str:
+    return "of kept partitions" if profile.records_while_joining else "no"
+
+
 _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("known as", lambda p: p.packages),
     ("version", lambda p: p.follows),
@@ -72,6 +76,8 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("rebalance callbacks", lambda p: p.listener.value),
     ("automatic commits cover", lambda p: p.covers.value),
     ("their interval counts from", lambda p: p.commit_clock.value),
+    ("a cooperative rebalance commits", lambda p: p.revoke_commit.value),
+    ("poll returns records while the member joins", _returns_while_joining),
     ("they carry leader epochs", lambda p: _yes(on=p.commits_epochs)),
     ("never commits a lower offset by itself", lambda p: _yes(on=p.only_forward)),
     ("its own session expires", lambda p: p.session_end.value),

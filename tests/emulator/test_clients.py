@@ -146,3 +146,49 @@ def test_the_schema_has_every_client():
     schema = emulator.scenario.schema.file_schema()
 
     assert schema["$defs"]["Group"]["properties"]["client"]["enum"] == list(CLIENTS)
+
+
+HAND_OVER = """
+title = "a member joins a cooperative group under load"
+run_for = "22s"
+topic = [{{ name = "orders", partitions = 3, rate = "50/s" }}]
+
+[[group]]
+id = "g"
+topics = ["orders"]
+members = 2
+work = "8ms"
+{keys}
+
+[group.settings]
+"auto.offset.reset" = "earliest"
+"partition.assignment.strategy" = "cooperative-sticky"
+
+[[group.member]]
+name = "g-2"
+start = "by act"
+
+[[act]]
+start = "g-2"
+at = "12.3s"
+"""
+
+
+HAND_OVERS = {
+    'client = "java"': range(12, 500),
+    'client = "kafka-python"': range(1),
+    CONSUME: range(1),
+    POLL_RECORDS: range(11),
+}
+"""Records reprocessed: Java commits before it joins only, and returns records until its partitions
+are taken away; franz-go commits then, too, but not the batch in hand."""
+
+
+@pytest.mark.parametrize("keys", HAND_OVERS)
+def test_a_cooperative_hand_over_repeats_what_no_commit_covers(keys):
+    """kafka-python returns nothing while it joins, librdkafka commits what it gives away."""
+    run = emulator.run(loads(HAND_OVER.format(keys=keys), "a test"), seed=1)
+
+    assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
+    assert run.metrics["reprocessed"] in HAND_OVERS[keys]
+    assert run.metrics["lost"] == 0

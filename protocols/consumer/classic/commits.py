@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
@@ -142,10 +143,14 @@ def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState
     return replace(state, autocommit_us=now)
 
 
-def automatic_offsets(consumer: Consumer) -> tuple[OffsetToCommit, ...]:
-    """Return what an automatic commit covers now, in its order."""
+def automatic_offsets(
+    consumer: Consumer, only: frozenset[TopicPartition] | None = None
+) -> tuple[OffsetToCommit, ...]:
+    """Return what an automatic commit covers now, in its order; *only*: of these partitions."""
     store = consumer.store
     offsets = all_consumed(consumer) if store is None else store.to_commit(consumer.positions)
+    if only is not None:
+        offsets = [entry for entry in offsets if entry.partition in only]
     if not consumer.profile.commits_epochs:
         offsets = [
             OffsetToCommit(entry.partition, entry.offset, UNKNOWN_EPOCH) for entry in offsets
@@ -154,10 +159,17 @@ def automatic_offsets(consumer: Consumer) -> tuple[OffsetToCommit, ...]:
 
 
 def commit_automatically(
-    state: ClientState, consumer: Consumer, kind: CommitKind, now: int
+    state: ClientState,
+    consumer: Consumer,
+    kind: CommitKind,
+    now: int,
+    only: frozenset[TopicPartition] | None = None,
 ) -> Step[ClientState]:
-    """Commit asynchronously; send nothing if there is nothing to commit."""
-    offsets = automatic_offsets(consumer)
+    """Commit asynchronously; send nothing if there is nothing to commit.
+
+    *only*: the partitions that the commit covers; None: all.
+    """
+    offsets = automatic_offsets(consumer, only)
     if not offsets or not isinstance(state.coordinator, Known):
         return Step(state)
     exception = local_refusal(state)

@@ -10,6 +10,7 @@ from protocols.consumer.classic.state import (
     Joining,
     Membership,
     Outside,
+    PrepareNeeded,
 )
 from protocols.consumer.reader import MS, NEVER
 from protocols.consumer.requests import Known, Unknown
@@ -109,6 +110,13 @@ def may_collect(state: ClientState, consumer: Consumer) -> bool:
     if isinstance(state.coordinator, Unknown):
         return False
     return rejoin.needed(state) or not positions.waiting_for_committed(consumer)
+
+
+def holds_records(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether a client returns no records because it joins, by its profile."""
+    if consumer.profile.records_while_joining:
+        return False
+    return state.future is not None or not isinstance(state.prepare, PrepareNeeded)
 
 
 def without_subscription(state: ClientState) -> bool:

@@ -364,7 +364,7 @@ class Client:
         if after.assignment is not before.assignment:
             fetcher.assign(after.assignment)
             fetcher.pending = frozenset()
-        fetcher.revoking = after.revoking
+        fetcher.revoking = after.revoking or duties.holds_records(after, self.consumer)
         was_calm, self._calm = self._calm, duties.calm(after, self.consumer)
         self._awaits_round = duties.awaits_round(after, self.consumer)
         if self._calm and not was_calm:

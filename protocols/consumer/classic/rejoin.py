@@ -35,7 +35,7 @@ from protocols.consumer.classic.state import (
     Resume,
     Synced,
 )
-from protocols.consumer.clients import CommitClock, Joins
+from protocols.consumer.clients import CommitClock, Joins, RevokeCommit
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import Known
 from protocols.facts import CommitKind
@@ -119,8 +119,10 @@ def _commit_first(
 
     An eager client first stops returning records, so that the commit covers all returned records.
     """
-    if consumer.settings.enable_auto_commit:
-        if consumer.protocol is RebalanceProtocol.EAGER:
+    eager = consumer.protocol is RebalanceProtocol.EAGER
+    at_revocation = not eager and consumer.profile.revoke_commit is RevokeCommit.REMOVED
+    if consumer.settings.enable_auto_commit and not at_revocation:
+        if eager:
             state = replace(state, revoking=True)
         if automatic_offsets(consumer) and state.membership is Membership.STABLE:
             number = state.reads.next_correlation_id
@@ -228,11 +230,39 @@ def _on_join_complete(
         reason = "received assignments that do not match the current subscription"
         again = replace(state, future=None, prepare=PrepareNeeded())
         return advance(request_rejoin(again, reason), consumer, now, poll_until_us)
-    gone = set(state.assignment).difference(synced.assignment)
-    if consumer.protocol is RebalanceProtocol.COOPERATIVE and gone:
-        calling = Calling(Resume.REVOKED, poll_until_us, synced)
-        return Step(replace(state, app=calling), (Call("revoked", tuple(sorted(gone))),))
-    return _take(state, consumer, synced, now, poll_until_us)
+    gone = frozenset(state.assignment).difference(synced.assignment)
+    if consumer.protocol is not RebalanceProtocol.COOPERATIVE or not gone:
+        return _take(state, consumer, synced, now, poll_until_us)
+    if consumer.profile.revoke_commit is not RevokeCommit.BEFORE_JOINING:
+        step = _commit_at_revocation(state, consumer, gone, now)
+        if isinstance(step.state.prepare, PrepareCommitting):
+            return step
+        state = step.state
+    calling = Calling(Resume.REVOKED, poll_until_us, synced)
+    return Step(replace(state, app=calling), (Call("revoked", tuple(sorted(gone))),))
+
+
+def _commit_at_revocation(
+    state: ClientState, consumer: Consumer, gone: frozenset[TopicPartition], now: int
+) -> Step[ClientState]:
+    """Commit before partitions are given away, and wait for the response; return no records.
+
+    Source: librdkafka ``rd_kafka_assignment_serve_removals``, franz-go ``defaultRevoke``.
+    """
+    prepare = state.prepare
+    if isinstance(prepare, PrepareCommitted) or not consumer.settings.enable_auto_commit:
+        return Step(state)
+    if isinstance(prepare, PrepareCommitting):
+        if prepare.commit is not None and now < prepare.deadline_us:
+            return Step(state)
+        return Step(replace(state, prepare=PrepareCommitted()))
+    only = gone if consumer.profile.revoke_commit is RevokeCommit.REMOVED else None
+    if not automatic_offsets(consumer, only):
+        return Step(state)
+    deadline = now + consumer.settings.session_timeout_ms * MS
+    waiting = PrepareCommitting(deadline, state.reads.next_correlation_id)
+    state = replace(state, prepare=waiting, revoking=True)
+    return commit_automatically(state, consumer, CommitKind.PREPARE, now, only)
 
 
 def _subscribes(state: ClientState, consumer: Consumer, tp: TopicPartition) -> bool:
@@ -247,7 +277,8 @@ def on_revoked(
     """Continue a cooperative onJoinComplete after its revocation; another join follows."""
     assert calling.synced is not None
     assert calling.poll_until_us is not None
-    state = request_rejoin(replace(state, app=Outside()), "need to revoke partitions and re-join")
+    state = replace(state, app=Outside(), revoking=False)
+    state = request_rejoin(state, "need to revoke partitions and re-join")
     return _take(state, consumer, calling.synced, now, calling.poll_until_us, calling.thrown)
 
 

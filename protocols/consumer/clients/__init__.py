@@ -38,6 +38,14 @@ class CommitClock(enum.Enum):
     TICKS = "creation, in fixed steps"
 
 
+class RevokeCommit(enum.Enum):
+    """What a cooperative rebalance commits; an eager one commits everything before it joins."""
+
+    BEFORE_JOINING = "before joining, everything"
+    REMOVED = "at the revocation, the partitions taken away"
+    TWICE = "before joining and at the revocation, everything"
+
+
 class SessionEnd(enum.Enum):
     """What a client does when its own copy of the session expires."""
 
@@ -85,6 +93,10 @@ class ClientProfile:
     commit_clock: CommitClock
     commits_epochs: bool = True
     """Whether automatic commits carry leader epochs, with which the next owner checks its position."""
+
+    revoke_commit: RevokeCommit = RevokeCommit.BEFORE_JOINING
+    records_while_joining: bool = True
+    """Whether poll returns records of partitions that are still owned while the member joins."""
 
     only_forward: bool = False
     """Whether an automatic commit leaves out offsets that are not greater than the committed ones."""

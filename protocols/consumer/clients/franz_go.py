@@ -12,6 +12,7 @@ from protocols.consumer.clients import (
     CommitClock,
     Covers,
     Joins,
+    RevokeCommit,
     Runs,
     SessionEnd,
 )
@@ -24,6 +25,7 @@ FRANZ_GO = ClientProfile(
     listener=Runs.IN_BACKGROUND,
     covers=Covers.EARLIER_POLLS,
     commit_clock=CommitClock.TICKS,
+    revoke_commit=RevokeCommit.TWICE,
     only_forward=True,
     session_end=SessionEnd.NOTHING,
     limits_poll_interval=False,

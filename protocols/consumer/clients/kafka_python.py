@@ -16,6 +16,7 @@ KAFKA_PYTHON = ClientProfile(
     listener=Runs.IN_POLL,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
+    records_while_joining=False,
     calls_for_nothing=Joins.ALL,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={

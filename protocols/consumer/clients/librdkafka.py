@@ -13,6 +13,7 @@ from protocols.consumer.clients import (
     CommitClock,
     Covers,
     Joins,
+    RevokeCommit,
     Runs,
     SessionEnd,
 )
@@ -25,6 +26,7 @@ LIBRDKAFKA = ClientProfile(
     listener=Runs.IN_POLL,
     covers=Covers.STORED,
     commit_clock=CommitClock.TICKS,
+    revoke_commit=RevokeCommit.REMOVED,
     only_forward=True,
     queue=100_000,
     session_end=SessionEnd.DROP_OUT,
