@@ -3,7 +3,8 @@
 Scenarios are passed on from one person to another, and ``"module:function"`` in one must not run
 just any function that Python can import. A function may be named if its module
 
-* is in the folder of the scenario file, or
+* is in the folder of the scenario file (a module that was loaded for one scenario may not be named
+  by another one), or
 * was allowed in this process with :func:`allow_plugins`: ``--plugin MODULE`` on the command line,
   ``rebalance_plugins`` in pytest's configuration.
 
@@ -86,16 +87,20 @@ def allow(permissions: Permissions) -> None:
     _ALLOWED.plugin_folders = [Path(folder) for folder in permissions.plugin_folders]
 
 
-def find_function(spec: str, folders: Iterable[str | Path]) -> Callable[..., object]:
+def find_function(spec: str, folders: Iterable[str | Path] | None) -> Callable[..., object]:
     """Return the function that ``"module:function"`` names.
 
-    *folders*: those of scenarios. Raises :class:`AssignorNotFoundError` if the module is not
+    *folders*: that of the scenario. None: the scenario has been loaded, so all modules that were
+    loaded from folders of scenarios may be named. Raises :class:`AssignorNotFoundError` if the module is not
     allowed or does not define the function, :class:`PluginError` if the module's code fails.
     """
     name, _, function = spec.partition(":")
     _refuse_bad_name(spec, name)
-    places = [Path(folder) for folder in folders]
-    return _function_in(spec, _module(spec, name, places), function)
+    if folders is None:
+        module = _loaded(spec, name) or _module(spec, name, [])
+    else:
+        module = _module(spec, name, [Path(folder) for folder in folders])
+    return _function_in(spec, module, function)
 
 
 def _refuse_bad_name(spec: str, name: str) -> None:
@@ -114,9 +119,6 @@ def _module(spec: str, name: str, folders: list[Path]) -> ModuleType:
             return _import_beside(spec, name, found, folder)
     if any(name == plugin or name.startswith(f"{plugin}.") for plugin in _ALLOWED.plugins):
         return _import_plugin(name, spec)
-    if _is_loaded(top):
-        with user_code(spec, "be imported"):
-            return importlib.import_module(name)
     where = "".join(f" ({folder.resolve()})" for folder in folders[:1])
     raise AssignorNotFoundError(
         f"The assignor {spec!r} is not loaded: there is no module {top!r} beside the scenario file"
@@ -126,9 +128,13 @@ def _module(spec: str, name: str, folders: list[Path]) -> ModuleType:
     )
 
 
-def _is_loaded(top: str) -> bool:
-    """Return whether a module was loaded from the folder of a scenario, and not removed since."""
-    return top in _ALLOWED.beside and sys.modules.get(top) is _ALLOWED.beside[top][0]
+def _loaded(spec: str, name: str) -> ModuleType | None:
+    """Return a module if its package was loaded from the folder of a scenario."""
+    top = name.partition(".")[0]
+    if top not in _ALLOWED.beside or sys.modules.get(top) is not _ALLOWED.beside[top][0]:
+        return None
+    with user_code(spec, "be imported"):
+        return importlib.import_module(name)
 
 
 def _found_in(folder: Path, top: str) -> importlib.machinery.ModuleSpec | None:

@@ -52,15 +52,15 @@ _METHODS = ("subscription_user_data", "assign", "on_assignment")
 
 
 def load_assignor(
-    spec: str, config: Mapping[str, Any] | None = None, *, folders: Iterable[str | Path] = ()
+    spec: str, config: Mapping[str, Any] | None = None, *, folders: Iterable[str | Path] | None = ()
 ) -> Assignor:
     """Create one consumer's assignor.
 
     *spec*: ``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``, the name of Kafka's
     Java class, or ``"module:function"`` for a function of the user that returns an object like
     :class:`assignors.types.Assignor`. It is called with *config* if it takes an argument.
-    *folders*: those of scenarios, whose modules may be named; any other module must be allowed,
-    see :mod:`assignors.own_code`.
+    *folders*: that of the scenario, whose modules may be named; None: the scenario has been loaded.
+    Any other module must be allowed, see :mod:`assignors.own_code`.
 
     Raises :class:`AssignorNotFoundError` if *spec* names no assignor or its module is not allowed,
     :class:`PluginError` if the user's module or function raises.

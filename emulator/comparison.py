@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.errors import RefusedError
-from emulator.loading import LoadedScenario, ScenarioText, load_text, loads, text_of_scenario
+from emulator.loading import LoadedScenario, ScenarioText, load_text, text_of_scenario
 from emulator.metrics.distribution import Comparison as Difference
 from emulator.metrics.distribution import compare as differences
 from emulator.metrics.distribution import summarise
@@ -150,7 +150,7 @@ def load_variants(
     Raises ``ScenarioError`` and ``RefusedError``, the latter also if all runs together are too
     large, unless *allow_large*.
     """
-    base = loads(text.text, text.source, overrides, folder=text.folder, is_file=text.is_file)
+    base = load_text(text, overrides, allow_large=True).scenario
     found = read_variants(variants, base)
     runs = seeds * len(found)
     return {

@@ -1,10 +1,14 @@
 """Read whole input files up to a size, so that none fills the memory.
 
 The limits are far above real files. ``--max-file-size``, or :func:`limit_files`, replaces them.
+
+Files that an input names must be in its own folder or below it: an input from somebody else could
+otherwise show what is in any file. ``--files-in``, or :func:`allow_files`, adds folders.
 """
 
 from __future__ import annotations
 
+import os
 import zlib
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -21,6 +25,7 @@ _GZIP_WINDOW: Final = 31
 _PIECE_BYTES: Final = 2**16
 
 _given: int | None = None
+_folders: list[Path] = []
 
 
 class FileTooLargeError(EmulatorError):
@@ -31,6 +36,27 @@ def limit_files(most_bytes: int | None) -> None:
     """Read files of up to *most_bytes* in this process; None: the default of each kind of file."""
     global _given  # noqa: PLW0603  one limit for the process
     _given = most_bytes
+
+
+def allow_files(*folders: str | Path) -> None:
+    """Let inputs that this process reads name files in *folders*, too."""
+    _folders.extend(Path(os.path.realpath(folder)) for folder in folders)
+
+
+def file_in(folder: Path, name: str) -> Path:
+    """Return the path of a file that an input in *folder* names.
+
+    Raises ValueError if it is neither in the folder or below it, nor in a folder that is allowed;
+    symbolic links are followed.
+    """
+    path = Path(os.path.realpath(folder / name))
+    own = Path(os.path.realpath(folder))
+    if not any(path.is_relative_to(each) for each in (own, *_folders)):
+        raise ValueError(
+            f"outside the folder {own}; copy the file there, or allow its folder with "
+            f"`files_in={path.parent}`"
+        )
+    return folder / name
 
 
 def read_bytes(path: str | Path, most_bytes: int = MOST_TOML_BYTES) -> bytes:

@@ -45,6 +45,9 @@ class ScenarioText:
     is_file: bool = True
     """Whether *folder* is that of the scenario's file."""
 
+    is_checked: bool = False
+    """Whether it was written from a loaded scenario, and may name modules loaded for scenarios."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedScenario:
@@ -85,17 +88,20 @@ def loads(
     *,
     folder: Path | None = None,
     is_file: bool = True,
+    is_checked: bool = False,
 ) -> Scenario:
     """Return the scenario that a TOML text describes, with some keys changed.
 
     *name*: used in error messages. *folder*: the base of relative paths in the text. The text may
     name functions of modules in it, unless *is_file* is false; any other module must have been
-    allowed with :func:`allow_plugins`.
+    allowed with :func:`allow_plugins`. *is_checked*: the text was written from a loaded scenario.
 
     Raises ``ScenarioError``, which lists all problems, including metrics in ``[expect]`` that do
     not exist.
     """
-    scenario = scenario_files.loads(text, name, overrides, folder=folder, is_file=is_file)
+    scenario = scenario_files.loads(
+        text, name, overrides, folder=folder, is_file=is_file, is_checked=is_checked
+    )
     if problems := _unknown_metrics(scenario):
         raise ScenarioError(name, scenario_files.with_lines(problems, text, overrides))
     return scenario
@@ -107,7 +113,10 @@ def text_of_scenario(scenario: Scenario | str | Path) -> ScenarioText:
         return read_text(str(scenario))
     from emulator.scenario.toml import to_toml  # noqa: PLC0415  most scenarios are files
 
-    return ScenarioText(scenario.title, "scenario", to_toml(scenario), Path.cwd(), is_file=False)
+    text = to_toml(scenario)
+    return ScenarioText(
+        scenario.title, "scenario", text, Path.cwd(), is_file=False, is_checked=True
+    )
 
 
 def read_text(name: str) -> ScenarioText:
@@ -139,6 +148,7 @@ def load_text(
         overrides,
         folder=written.folder,
         is_file=written.is_file,
+        is_checked=written.is_checked,
     )
     if not allow_large:
         _refuse_large(scenario, written.source, runs)

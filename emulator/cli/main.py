@@ -48,7 +48,16 @@ COMMANDS: Final = {
 MODULES: Final = {"import": "import_", "ledger": "explain", "init": "scenarios"}
 """The modules of commands whose module has another name."""
 
-READING_SCENARIOS: Final = ("run", "compare", "study", "explain", "ledger", "assign", "verify")
+READING_SCENARIOS: Final = (
+    "run",
+    "compare",
+    "study",
+    "explain",
+    "ledger",
+    "assign",
+    "verify",
+    "init",
+)
 """The commands that read scenarios, captures or questions, and may run code of the user."""
 
 SIGNAL_STATUS = 128

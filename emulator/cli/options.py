@@ -103,6 +103,13 @@ def _limit_files(size: str | None) -> None:
         raise typer.BadParameter(f"{size!r}: {error}") from None
 
 
+def _allow_files(folders: list[Path] | None) -> None:
+    if folders:
+        from emulator.input_files import allow_files
+
+        allow_files(*folders)
+
+
 def _declare(
     plugins: Annotated[
         list[str] | None,
@@ -126,9 +133,20 @@ def _declare(
             "unpacked files of captures of 64 MiB.",
         ),
     ] = None,
+    files_in: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--files-in",
+            metavar="FOLDER",
+            callback=_allow_files,
+            expose_value=False,
+            help="Let the scenario name files in this folder; repeatable. Files beside the scenario "
+            "file, or below, need no option.",
+        ),
+    ] = None,
 ) -> None:
     """Declare options whose callbacks do all of their work."""
-    del plugins, max_file_size
+    del plugins, max_file_size, files_in
 
 
 def input_options() -> list[Any]:

@@ -33,6 +33,7 @@ OPTIONS = {
     "ends": "--ends",
     "engine": "--engine",
     "expect": "--expect",
+    "files_in": "--files-in",
     "folder": "-o",
     "format": "--format",
     "group": "--group",
@@ -80,7 +81,7 @@ def say_report(lines: Iterable[str]) -> bool:
 def say_notes(notes: Iterable[str]) -> None:
     """Print notes about the input on stderr."""
     for note in notes:
-        sys.stderr.write(f"note: {note}\n")
+        sys.stderr.write(visible(shortened(f"note: {note}\n")))
 
 
 def say_json(document: object) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from emulator.input_files import read_bytes
+from emulator.input_files import file_in, read_bytes
 from emulator.scenario.client_keys import ClientFile
 from emulator.scenario.kafka_settings import CONSUMER, setting_value
 from emulator.scenario.part import Document, ScenarioSource
@@ -92,6 +92,7 @@ def _read(name: object, source: ScenarioSource) -> ClientFile:
         raise ScenarioError(source.name, [Problem(KEY, reason, name)])
     path = source.folder / name
     try:
+        file_in(source.folder, name)
         pairs = dict(_pairs(path, read_bytes(path).decode("utf-8-sig")))
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"

@@ -281,10 +281,10 @@ def _bounds(cluster: Cluster, brokers: BrokerSettings) -> Iterator[Problem]:
         yield Problem(f"cluster.settings[{name}]", reason, heartbeat)
 
 
-def assignor_problems(scenario: Scenario, folder: Path | None) -> Iterator[Problem]:
+def assignor_problems(scenario: Scenario, folders: Sequence[Path] | None) -> Iterator[Problem]:
     """Yield the problems of assignors that are given as ``module:function``.
 
-    Kafka's own need no check: each can run under the eager protocol.
+    *folders*: of the scenario's file; None: it has been loaded or was made in Python. Kafka's own need no check: each can run under the eager protocol.
     """
     seen = set[tuple[str, str]]()
     for group, member in ever_running(scenario):
@@ -292,18 +292,17 @@ def assignor_problems(scenario: Scenario, folder: Path | None) -> Iterator[Probl
         look = (repr(names), repr(member.assignor_config))
         if look not in seen and any(":" in name for name in names):
             seen.add(look)
-            yield from _problems(group, member, names, folder)
+            yield from _problems(group, member, names, folders)
 
 
 def _problems(
-    group: Group, member: Member, names: Sequence[str], folder: Path | None
+    group: Group, member: Member, names: Sequence[str], folders: Sequence[Path] | None
 ) -> Iterator[Problem]:
     from assignors.errors import AssignorError  # noqa: PLC0415  few scenarios need them,
     from assignors.registry import load_assignor  # noqa: PLC0415  and all would wait for them
 
     mine = f"group[{group.id}].member[{member.name}]"
     path = f"{mine if STRATEGY in member.settings else f'group[{group.id}]'}.settings[{STRATEGY}]"
-    folders = (folder,) if folder else ()
     made = []
     for name in names:
         try:

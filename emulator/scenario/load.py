@@ -58,14 +58,16 @@ def loads(
     *,
     folder: Path | None = None,
     is_file: bool = True,
+    is_checked: bool = False,
 ) -> Scenario:
     """Read the text of a scenario.
 
     *name*: for errors. *folder*: base of relative paths. *is_file*: the scenario may name modules
-    in *folder*, which is that of its file.
+    in *folder*, which is that of its file. *is_checked*: it was written from a loaded scenario.
     """
+    source = ScenarioSource(name, folder, is_file, is_checked)
     try:
-        return scenario_of(_document(text, name, overrides), ScenarioSource(name, folder, is_file))
+        return scenario_of(_document(text, name, overrides), source)
     except ScenarioError as error:
         if error.name != name:
             raise
@@ -129,7 +131,7 @@ def scenario_of(document: Document, source: ScenarioSource) -> Scenario:
         from emulator.scenario.validation_errors import problems_in  # noqa: PLC0415  most files are right
 
         raise ScenarioError(source.name, problems_in(error, document)) from None
-    check(scenario, source.name, source.folder if source.is_file else None)
+    check(scenario, source.name, source.module_folders)
     return scenario
 
 
@@ -137,12 +139,14 @@ def _groups(document: Document) -> tuple[Any, ...]:
     return document["group"] if isinstance(document.get("group"), tuple) else ()
 
 
-def check(scenario: Scenario, name: str = "scenario", folder: Path | None = None) -> None:
+def check(
+    scenario: Scenario, name: str = "scenario", folders: Sequence[Path] | None = None
+) -> None:
     """Raise ScenarioError if the tables of a scenario contradict each other.
 
     A loaded scenario has been checked; one built in Python has not.
     """
-    problems = problems_of(scenario, folder)
+    problems = problems_of(scenario, folders)
     if problems:
         raise ScenarioError(name, problems)
 
@@ -163,10 +167,11 @@ def _client_problems(scenario: Scenario) -> list[Problem]:
     return list(client_problems(scenario))
 
 
-def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]:
+def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> list[Problem]:
     """Return the problems of a scenario; none if it can be run.
 
-    *folder*: that of its file, which may hold modules with the user's own assignors.
+    *folders*: those that may hold modules with the user's own assignors; None: it was loaded, or
+    made in Python, and may name every module that was loaded from the folder of a scenario.
     """
     found = [
         *cluster_problems(scenario),
@@ -174,7 +179,7 @@ def problems_of(scenario: Scenario, folder: Path | None = None) -> list[Problem]
         *group_problems(scenario),
         *protocol_problems(scenario),
         *_client_problems(scenario),
-        *assignor_problems(scenario, folder),
+        *assignor_problems(scenario, folders),
         *fault_problems(scenario),
         *deploy_problems(scenario),
         *timeline_problems(scenario),

@@ -60,6 +60,16 @@ class ScenarioSource(NamedTuple):
     is_file: bool = True
     """Whether *folder* is that of the scenario's file, whose modules the scenario may name."""
 
+    is_checked: bool = False
+    """Whether it was written from a loaded scenario, and may name modules loaded for scenarios."""
+
+    @property
+    def module_folders(self) -> tuple[Path, ...] | None:
+        """Return the folders whose modules the scenario may name; None: all that were loaded."""
+        if self.is_checked:
+            return None
+        return (self.folder,) if self.is_file and self.folder else ()
+
 
 class Part(BaseModel):
     """Any table of a scenario file: immutable, and unknown keys are rejected.

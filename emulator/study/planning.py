@@ -14,6 +14,7 @@ from emulator import engines
 from emulator.comparison import NAMED
 from emulator.engines import EngineRequest, open_spark
 from emulator.errors import ProcessKilledError, RefusedError
+from emulator.input_files import file_in
 from emulator.loading import ScenarioText, load_text, read_text
 from emulator.output_files import is_uri
 from emulator.processes import parallel_map
@@ -117,8 +118,15 @@ def _with_seeds(study: Study, count: int | None) -> Study:
 
 
 def _scenario_of(study: Study, path: Path) -> ScenarioText:
-    beside = path.parent / study.scenario
-    return read_text(str(beside) if beside.is_file() else study.scenario)
+    """Read the scenario of a study: a file beside it, or a name of the catalogue."""
+    named = Path(study.scenario)
+    is_path = named.suffix != "" or len(named.parts) != 1 or (path.parent / named).is_file()
+    if not is_path:
+        return read_text(study.scenario)
+    try:
+        return read_text(str(file_in(path.parent, study.scenario)))
+    except ValueError as error:
+        raise ScenarioError(str(path), [Problem("scenario", str(error), study.scenario)]) from None
 
 
 def _overrides_of_protocols(

@@ -49,9 +49,11 @@ def test_nothing_else_is_imported(spec: str, folder: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("spec", ["own_module:create", "own_package.inner:create"])
 def test_a_module_beside_the_scenario_is_loaded(spec: str, folder: Path) -> None:
-    """And is known from then on: a run does not know the folder."""
+    """And is known in runs, which do not know the folder; no other scenario may name it."""
     assert load_assignor(spec, folders=[folder]).name == "own"
-    assert load_assignor(spec).name == "own"
+    assert load_assignor(spec, folders=None).name == "own"
+    with pytest.raises(AssignorNotFoundError, match="not loaded: there is no module"):
+        load_assignor(spec, folders=[folder / "own_package"])
 
 
 def test_what_a_module_only_imports_is_no_function_of_it(folder: Path) -> None:

@@ -5,11 +5,21 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from pathlib import Path
 
 import pytest
 
+from emulator import input_files
 from emulator.conformance.captured import reading
-from emulator.input_files import FileTooLargeError, limit_files, read_bytes, read_stream, unpacked
+from emulator.input_files import (
+    FileTooLargeError,
+    allow_files,
+    file_in,
+    limit_files,
+    read_bytes,
+    read_stream,
+    unpacked,
+)
 from emulator.scenario.load import load
 
 from .cli.commands import rebalance
@@ -80,3 +90,69 @@ def test_the_command_line_raises_the_limit(tmp_path):
     assert 0 == rebalance("run", path, "--max-file-size", "10KiB")[0]
     assert read_bytes(path, 5_000)
     assert 2 == rebalance("run", path, "--max-file-size", "much")[0]
+
+
+@pytest.fixture
+def own_folders(monkeypatch):
+    """Forget the folders that a test allows."""
+    monkeypatch.setattr(input_files, "_folders", [])
+
+
+@pytest.mark.usefixtures("own_folders")
+@pytest.mark.parametrize("name", ["{}/secret", "../secret", "below/../../secret", "link"])
+def test_a_file_that_an_input_names_is_in_its_folder_or_below(tmp_path, name):
+    """Or in a folder that was allowed; a link does not lead out of it."""
+    folder = tmp_path / "own"
+    (folder / "below").mkdir(parents=True)
+    (tmp_path / "secret").write_text("x")
+    (folder / "link").symlink_to("../secret")
+    name = name.format(tmp_path)
+
+    with pytest.raises(ValueError, match=r"outside the folder .*/own; copy .*`files_in=/.*`"):
+        file_in(folder, name)
+
+    allow_files(tmp_path)
+    assert (tmp_path / "secret").samefile(file_in(folder, name))
+
+
+def test_a_file_below_is_in_the_folder(tmp_path, monkeypatch):
+    """However the folder is written, and whether or not the file exists."""
+    monkeypatch.chdir(tmp_path)
+
+    assert tmp_path / "below" / "x" == tmp_path / file_in(Path(), "below/x")
+    assert tmp_path / "x" == file_in(tmp_path, "below/../x").resolve()
+
+
+@pytest.mark.usefixtures("own_folders")
+@pytest.mark.parametrize("key", ['settings_from = "../x.env"', 'work = { trace = "../x.env" }'])
+def test_a_scenario_shows_nothing_of_files_elsewhere(tmp_path, key):
+    """The refusal names the option that allows the folder."""
+    (tmp_path / "x.env").write_text("TOKEN=secret\n")
+    scenario = tmp_path / "own" / "scenario.toml"
+    scenario.parent.mkdir()
+    text = (
+        'title = "x"\nrun_for = "1s"\n[[topic]]\nname = "t"\n[[group]]\nid = "g"\ntopics = ["t"]\n'
+    )
+    scenario.write_text(text + key)
+
+    status, out, err = rebalance("run", scenario)
+
+    assert (2, "") == (status, out)
+    assert f"allow its folder with --files-in {tmp_path}" in err
+    assert "TOKEN" not in err
+    assert "outside the folder" not in rebalance("run", scenario, "--files-in", tmp_path)[2]
+
+
+@pytest.mark.usefixtures("own_folders")
+def test_a_study_shows_nothing_of_files_elsewhere(tmp_path):
+    """Its scenario is beside it, too."""
+    (tmp_path / "x.env").write_text("TOKEN=secret\n")
+    study = tmp_path / "own" / "study.toml"
+    study.parent.mkdir()
+    study.write_text(f'title = "x"\nscenario = "{tmp_path}/x.env"\nseeds = 2\nmetrics = ["lost"]\n')
+
+    status, out, err = rebalance("study", study, "-o", tmp_path / "out")
+
+    assert (2, "") == (status, out)
+    assert "outside the folder" in err
+    assert "TOKEN" not in err

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.conformance.captured.reading import Fields, Place, read_lines, read_text
+from emulator.conformance.captured.reading import Fields, Place, named_file, read_lines, read_text
 from emulator.conformance.offsets_log import (
     CURRENT,
     MEMBER,
@@ -81,7 +81,7 @@ def dump_of(run: Path, group: str) -> Path | None:
         raise Place(index).error(f"not JSON ({error})") from None
     known = Fields({"groups": listed}, Place(index)).tables("groups")
     covered = any(fields.text("group") == group for fields in known)
-    return folder / f"{group}.dump.txt.gz" if covered else None
+    return named_file(folder, f"{group}.dump.txt.gz") if covered else None
 
 
 def read_dump(path: Path) -> tuple[LogRecord, ...]:

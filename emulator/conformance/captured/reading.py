@@ -135,6 +135,13 @@ class Fields:
         return values
 
 
+def named_file(folder: Path, name: str) -> Path:
+    """Return a file in a folder; raise CaptureError if the name, of a capture, leads elsewhere."""
+    if Path(name).name != name or "\0" in name:
+        raise CaptureError(str(folder), f"{name!r} is not the name of a file in this folder")
+    return folder / name
+
+
 def read_text(path: Path) -> str:
     """Return the text of a file, decompressed if gzip; raise CaptureError if that fails."""
     place = Place(path)

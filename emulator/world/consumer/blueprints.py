@@ -260,7 +260,7 @@ def classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
 def make_assignors(settings: ConsumerSettings, member: Member) -> tuple[Assignor, ...]:
     """Return a consumer's own assignors, in its order of preference."""
     names = settings.partition_assignment_strategy
-    return tuple(load_assignor(name, member.assignor_config) for name in names)
+    return tuple(load_assignor(name, member.assignor_config, folders=None) for name in names)
 
 
 def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:

@@ -41,6 +41,16 @@ def test_names_and_titles_of_a_scenario_have_none(tmp_path, text):
         assert f"x\\u{ord(text[0]):04x}" in err.lower()
 
 
+def test_notes_have_none(tmp_path):
+    """They name what was ignored of the file of a real client."""
+    settings = tmp_path / "c.properties"
+    settings.write_text("evil\u202e\x1b[2J=1\n", encoding="utf-8")
+    path = written(tmp_path, CRASH.replace('id = "', 'settings_from = "c.properties"\nid = "', 1))
+    err = rebalance("run", path).err
+
+    assert 'note: c.properties: ignored, without a part here: "evil\\u202e\\u001b[2J"' in err
+
+
 def test_a_page_has_none():
     """Titles of parts come from logs, too."""
     html = render(Page(title="a\u202eb <b>\x07"))

@@ -1,6 +1,7 @@
 """Kafka's own dump of an offsets log is read and outlined."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,16 @@ def test_a_dump_is_found_where_the_index_names_the_group(kept):
     assert kept / f"offsets-log/{GROUP}.dump.txt.gz" == dump_of(run, GROUP)
     assert dump_of(run, "another") is None
     assert dump_of(kept, GROUP) is None
+
+
+@pytest.mark.parametrize("group", ["../secret", "/etc/secret", "a/b", "..", "a\0b"])
+def test_a_group_is_no_path(tmp_path, group):
+    """A capture names its group."""
+    (tmp_path / "offsets-log").mkdir()
+    (tmp_path / "offsets-log" / "index.json").write_text(json.dumps([{"group": group}]))
+
+    with pytest.raises(CaptureError, match="is not the name of a file in this folder"):
+        dump_of(tmp_path / "crash" / "run-1", group)
 
 
 def test_all_records_of_a_dump_are_read(kept):
