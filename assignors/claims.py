@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import repeat
 
 from assignors.java import HashTable, java_hash
 from assignors.leader_input import LeaderInput
 from assignors.types import NO_GENERATION, Subscription, TopicPartition, partition_of_pair
+from assignors.values import dataclass
 
 _INT32 = struct.Struct(">i")
 _two_int32 = struct.Struct(">ii").unpack_from

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, repeat
 
 from assignors.java import hash_map_order, java_hash, string_order
 from assignors.types import Subscription, Subscriptions, TopicPartition, Topics, partition_of_pair
+from assignors.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

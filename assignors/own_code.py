@@ -20,13 +20,14 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 from assignors.errors import AssignorNotFoundError, did_you_mean
 from assignors.plugin import user_code
+from assignors.values import dataclass
 
 
 @dataclass(slots=True)

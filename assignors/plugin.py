@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -33,6 +32,7 @@ from assignors.types import (
     Topics,
     partition_of_pair,
 )
+from assignors.values import dataclass
 
 RANGE: Final = FunctionAssignor("range", assign_range)
 ROUNDROBIN: Final = FunctionAssignor("roundrobin", assign_roundrobin)

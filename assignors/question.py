@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -50,6 +49,7 @@ from assignors.types import (
     TopicPartition,
     Topics,
 )
+from assignors.values import dataclass
 
 PARTITIONS_MAXIMUM = 10_000_000
 """Per question; more would exhaust the memory."""

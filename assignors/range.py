@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from assignors.leader_input import (
@@ -24,6 +24,7 @@ from assignors.leader_input import (
     static_order,
 )
 from assignors.types import Assignment, Subscriptions, TopicPartition, Topics
+from assignors.values import dataclass
 
 Readers = Mapping[str, tuple[str, ...]]
 """Known topic, in map order, to its subscribers, in static order."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import repeat
 
 from assignors.java import (
@@ -30,6 +29,7 @@ from assignors.types import (
     Topics,
     partition_of_pair,
 )
+from assignors.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assignors.claims import (
     Claim,
@@ -38,6 +38,7 @@ from assignors.types import (
     TopicPartition,
     Topics,
 )
+from assignors.values import dataclass
 
 
 @dataclass(slots=True)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from sortedcontainers import SortedList
 
 from assignors.java import HashTable, string_order, topic_partition_hash
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 
 
 class _Witness(NamedTuple):

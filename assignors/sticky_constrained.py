@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import compress
 from operator import itemgetter
 
@@ -18,6 +18,7 @@ from assignors.errors import AssignorDefectError, Defect
 from assignors.java import string_order
 from assignors.leader_input import LeaderInput, Racks, partitions_of
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ Source: ``AbstractStickyAssignor.GeneralAssignmentBuilder``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.claims import Claims, Owned, Target, generation_of
@@ -17,6 +16,7 @@ from assignors.errors import AssignorDefectError, Defect
 from assignors.leader_input import LeaderInput, Racks, partitions_of
 from assignors.sticky_balance import Workbench, balance_score
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 
 
 class _Stale(NamedTuple):

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
+
+from assignors.values import dataclass
 
 
 class TopicPartition(NamedTuple):

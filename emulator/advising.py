@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.advice.cost import seeds_within
 from emulator.advice.proposing import MOST, propose
 from emulator.advice.trials import Played, try_out

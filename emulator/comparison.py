@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.loading import LoadedScenario, ScenarioText, load_text, text_of_scenario
 from emulator.metrics.distribution import Comparison as Difference

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.processes import cores
 from emulator.spark.environment import is_decided

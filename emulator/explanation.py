@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.events import Event, Instant
 from emulator.ledger.entries import Entry

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.input_files import read_stream
 from emulator.ledger.entries import Cause

@@ -10,12 +10,12 @@ from __future__ import annotations
 import filecmp
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from assignors.values import dataclass
 from emulator.events import Event
 from emulator.logs.offsets_log.writing import LogFolder
 from emulator.playing import EXACT, FOLDED, Run, run

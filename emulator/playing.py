@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from assignors.plugin import is_exclusive
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.events import Event
 from emulator.ledger.entries import Ledger

@@ -12,10 +12,10 @@ of ``@given(scenarios(...))``. Hypothesis then prints the smallest scenario for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.scenario.load import scenario_of, tidy
 from emulator.scenario.model import Scenario

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from assignors.values import dataclass
 from emulator.loading import load_text, text_of_scenario
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import Expected, check_expectations

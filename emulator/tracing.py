@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.events.messages import MessageCarried
 from emulator.playing import EXACT, Run, run

@@ -12,8 +12,9 @@ from __future__ import annotations
 import enum
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.messages import OffsetToCommit
-from protocols.values import dataclass, unrecorded
+from protocols.values import unrecorded
 
 
 class Departure(enum.StrEnum):

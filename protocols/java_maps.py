@@ -9,12 +9,12 @@ the map is iterated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from immutables import Map
 
 from assignors.java import TIMELINE_LENGTH, java_hash, spread_hash, timeline_map_length
+from assignors.values import dataclass
 
 K = TypeVar("K", str, int)
 V = TypeVar("V")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from protocols.values import dataclass
+from assignors.values import dataclass
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition

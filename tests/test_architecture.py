@@ -49,7 +49,7 @@ LIBRARY |= {"emulator.loading", "emulator.modes", "emulator.sweeps"}
 ADVICE = PLAYED | {f"emulator.{x}" for x in ("loading", "processes", "report", "sweeps")}
 FILES = {"emulator.output_files", "emulator.parquet_file", "emulator.versions"}
 LOGS = FILES | {f"emulator.{x}" for x in ("metrics", "tables", "engines", "logs", "spark")}
-LOGS |= {"emulator.processes", "emulator.report"}
+LOGS |= {"assignors", "emulator.processes", "emulator.report"}
 WRITTEN = {"emulator.run_files", "emulator.run_pages", "emulator.tracing"}
 """What a run writes besides its report."""
 
@@ -58,15 +58,15 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.java_maps": {"assignors"},
     "protocols.leader_epochs": {"protocols.messages"},
     "protocols.messages": {"assignors", "protocols.values"},
-    "protocols.settings": set(),
-    "protocols.values": set(),
+    "protocols.settings": {"assignors"},
+    "protocols.values": {"assignors"},
     "protocols.offsets_topic": {
         "assignors",
         "protocols.java_maps",
         "protocols.offsets_topic.records",
     },
     "protocols.offsets_topic.records": {"assignors"},
-    "protocols.offsets_topic.segments": {"protocols.offsets_topic.records"},
+    "protocols.offsets_topic.segments": {"assignors", "protocols.offsets_topic.records"},
     "protocols.offsets_topic.replay": {
         "assignors",
         "protocols.java_maps",
@@ -107,7 +107,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.report": MEASURED,
     "emulator.report.wording": set(),
     "emulator.playing": PLAYED | {"emulator.tables"},
-    "emulator.loading": {f"emulator.{x}" for x in ("input_files", "ledger", "metrics", "scenario")},
+    "emulator.loading": PLAYED,
     "emulator.advice": ADVICE,
     "emulator.advising": ADVICE | {"emulator.advice", "emulator.subjects", "emulator.tables"},
     "emulator.assignment": {"assignors"},
@@ -135,7 +135,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.logs": MEASURED
     | FILES
     | {"protocols", "emulator", "emulator.scenario", "emulator.report", "emulator.study"},
-    "emulator.engines": {"emulator.processes", "emulator.spark"},
+    "emulator.engines": {"assignors", "emulator.processes", "emulator.spark"},
     "emulator.logs.importing": LOGS,
     "emulator.logs.group_scenario": LOGS | {"emulator.logs.importing"},
     "emulator.logs.auditing": LOGS,
@@ -153,7 +153,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.testing": PLAYED
     | {"emulator.explanation", "emulator.loading", "emulator.report", "emulator.subjects"}
     | {"assignors", "emulator.run_pages", "emulator.sweeps"},
-    "emulator.strategies": {"emulator.scenario"},
+    "emulator.strategies": {"assignors", "emulator.scenario"},
     "pytest_rebalance": {"emulator.testing"},
     "emulator": {
         "assignors",

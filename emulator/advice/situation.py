@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import ceil, floor, inf, log10
 from typing import Any, Final
 
+from assignors.values import dataclass
 from emulator.metrics.metrics import Metrics
 from emulator.report.subject import GroupFacts
 from emulator.report.wording import duration

@@ -34,11 +34,11 @@ records             equal: the group's records in the offsets log (:mod:`emulato
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from statistics import median
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.observed import Observed, View
 

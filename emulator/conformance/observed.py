@@ -7,10 +7,11 @@ Only the events are read. Consumers are named with their incarnation
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.stalls import Pace
 from emulator.events import (
     CommitAccepted,

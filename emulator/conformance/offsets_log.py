@@ -12,8 +12,9 @@ group records), and before a partition that the request already contains.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from assignors.values import dataclass
 from protocols.offsets_topic.records import (
     GroupMetadataValue,
     OffsetCommitKey,

@@ -8,9 +8,10 @@ own its partitions and receive no records from them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import CommitAnswered, CommitSent, Event, Processed, RunEnded
 from emulator.world.consumer.handler import RecordWork
 

@@ -6,7 +6,7 @@ Partitions of the offsets topic are called by the topic ``__consumer_offsets``.
 from __future__ import annotations
 
 from assignors.types import TopicPartition
-from protocols.values import dataclass
+from assignors.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from assignors.types import TopicPartition
-from protocols.values import dataclass
+from assignors.values import dataclass
 
 
 class PositionSource(enum.StrEnum):

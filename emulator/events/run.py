@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.facts import Offsets
-from protocols.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

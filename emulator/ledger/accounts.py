@@ -8,10 +8,11 @@ sessions nor assignments.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import PartlyProcessed, PositionSource
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Coverage, Repeat

@@ -12,8 +12,8 @@ Source: KIP-101 and KIP-320 (truncation), ``GroupCoordinatorService`` and ``Coor
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from assignors.values import dataclass
 from emulator.events import End, PositionSource, ResetReason
 from emulator.ledger.cluster import UNKNOWN_COORDINATOR, OffsetsPartition
 from emulator.ledger.commits import NONE_COMMITTED, Committed

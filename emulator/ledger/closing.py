@@ -9,10 +9,11 @@ next owner is unknown, and nothing more counts as skipped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.ledger.accounts import Account, Draft, PartialWork
 from emulator.ledger.causes import Opening
 from emulator.ledger.commits import NONE_COMMITTED, CommittedOffsets

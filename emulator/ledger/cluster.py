@@ -8,11 +8,12 @@ and load times. A history without broker events (one of a real cluster) has no s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from typing import Any
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import (
     Appended,
     BrokerDown,

@@ -8,10 +8,10 @@ one, whether it was one short, and whether its sender got an answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.ledger.cluster import Coordinators, OffsetsPartition, link_to
 from emulator.ledger.entries import Link, Step

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from assignors.values import dataclass
 from emulator.ledger.epochs import Attribution, Epoch
 
 MAX_SEGMENTS = 256

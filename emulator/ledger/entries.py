@@ -10,9 +10,10 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import Dated
 
 

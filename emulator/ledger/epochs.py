@@ -13,10 +13,11 @@ those, and so on. So a time comes out the same whether ranges were given one by 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import Event, ProgressCounted
 from emulator.ledger.cluster import link_to
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.logs.errors import NoScenarioError
 from emulator.logs.importing import OnProgress, run_import

@@ -11,8 +11,9 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from assignors.values import dataclass
 from emulator.metrics.catalogue import WITHOUT_VALUE, is_metric, unknown_metric
 from emulator.metrics.metrics import Metrics
 

@@ -14,9 +14,10 @@ when its topic was first subscribed to.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.metrics.readings import (
     Handler,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.ledger.cluster import Coordinators
 from emulator.ledger.entries import EntryKind, Ledger

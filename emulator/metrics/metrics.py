@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.events import Event
 from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Entry, EntryKind, Ledger

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import Event
 
 Number = int | float

@@ -25,9 +25,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.metrics.readings import Handler, Reading, Row, longest, seconds
 

@@ -20,10 +20,11 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import sub
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.metrics.readings import Handler, Key, Number, Reading, Row, longest, seconds
 

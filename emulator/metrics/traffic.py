@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.ledger.commits import BY_ADMIN
 from emulator.metrics.readings import Handler, Key, Reading, Row, longest, seconds

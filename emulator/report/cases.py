@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.ledger.entries import Cause
 from emulator.report.subject import Commits, GroupFacts, Subject
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from assignors.values import dataclass
 from emulator.metrics.checks import Expected
 
 NO_EXPECTATIONS = "the scenario has no [expect]: nothing was checked"

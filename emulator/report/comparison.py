@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from shlex import quote
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from assignors.values import dataclass
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of, values_of
 from emulator.report.figures import NO_VALUE, as_lines, cells, note_if_alike, shown, why

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from assignors.values import dataclass
 from emulator.ledger.entries import Entry, EntryKind, Owner
 from emulator.report.event_wording import GENERATION
 from emulator.report.wording import counted, paragraph

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator import events as ev
 
 Partitions = tuple[TopicPartition, ...]

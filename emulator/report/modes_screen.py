@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.report.run_document import folded_document
 from emulator.report.run_screen import folded_text
 from emulator.report.subject import Subject, heading

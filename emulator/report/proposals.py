@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from assignors.values import dataclass
 from emulator.metrics.distribution import Comparison, compare
 from emulator.metrics.metrics import Metrics, pairs_of
 

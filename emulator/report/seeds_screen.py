@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from rich import box
 from rich.table import Table
 
+from assignors.values import dataclass
 from emulator.metrics.checks import Expected
 from emulator.metrics.distribution import Estimate, Summary, summarise
 from emulator.metrics.laws import Finding

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from assignors.values import dataclass
 from emulator.ledger.entries import Ledger
 from emulator.metrics.checks import Expected
 from emulator.metrics.laws import Finding

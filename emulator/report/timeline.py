@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.report.wording import counted

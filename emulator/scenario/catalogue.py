@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from assignors.values import dataclass
 from emulator.scenario.families import Family, family_of
 from emulator.scenario.load import read_toml
 from emulator.scenario.part import Document

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from assignors.values import dataclass
 from emulator.scenario.part import Document
 
 

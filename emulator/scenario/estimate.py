@@ -11,9 +11,9 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from assignors.values import dataclass
 from emulator.scenario.distributions import Constant
 from emulator.scenario.lifetimes import (
     Lifetime,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from assignors.values import dataclass
 from emulator.scenario.toml import toml_value
 from emulator.scenario.units import format_rate, parse_rate
 

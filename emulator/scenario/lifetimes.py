@@ -7,9 +7,9 @@ eviction, a retry, a record that never ends) is not predicted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeGuard
 
+from assignors.values import dataclass
 from emulator.scenario.acts import (
     AddPartitions,
     Close,

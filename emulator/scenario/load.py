@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from emulator.input_files import read_bytes
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
-from emulator.scenario.fault_checks import deploy_problems, fault_problems, timeline_problems
 from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
 from emulator.scenario.kafka_settings import OTHER_CLIENTS, flattened
 from emulator.scenario.model import Scenario
@@ -167,6 +166,19 @@ def _client_problems(scenario: Scenario) -> list[Problem]:
     return list(client_problems(scenario))
 
 
+def _fault_problems(scenario: Scenario) -> list[Problem]:
+    """Return the problems of faults and acts."""
+    if not scenario.fault:
+        return []
+    from emulator.scenario import fault_checks  # noqa: PLC0415  a scenario may have no faults
+
+    return [
+        *fault_checks.fault_problems(scenario),
+        *fault_checks.deploy_problems(scenario),
+        *fault_checks.timeline_problems(scenario),
+    ]
+
+
 def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> list[Problem]:
     """Return the problems of a scenario; none if it can be run.
 
@@ -180,9 +192,7 @@ def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> li
         *protocol_problems(scenario),
         *_client_problems(scenario),
         *assignor_problems(scenario, folders),
-        *fault_problems(scenario),
-        *deploy_problems(scenario),
-        *timeline_problems(scenario),
+        *_fault_problems(scenario),
         *variant_problems(scenario),
     ]
     return list({str(problem): problem for problem in found}.values())

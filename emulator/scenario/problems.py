@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from assignors.values import dataclass
 from emulator.errors import EmulatorError
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple, Self
 
+from assignors.values import dataclass
 from emulator.scenario.model import (
     Bursts,
     Cluster,

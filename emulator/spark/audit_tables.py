@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import unit_of
 from emulator.logs.audit.csv_text import layout_in
 from emulator.logs.audit.passes import Counts, Terms, ranges_of_rows

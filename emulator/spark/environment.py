@@ -12,11 +12,11 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 
+from assignors.values import dataclass
 from emulator.spark.errors import SparkError
 
 OLDEST = 17

@@ -19,7 +19,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import assignors
 import emulator
 import protocols
+from assignors.values import dataclass
 from emulator.spark.environment import (
     CONNECT,
     PATIENCE_S,

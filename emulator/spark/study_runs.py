@@ -14,7 +14,7 @@ import pickle
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from assignors.own_code import Permissions, allow, allowed
+from assignors.values import dataclass
 from emulator.spark.errors import WorkerDiedError, translated_errors
 from emulator.study.attempts import KillsItsProcessError, attempts_at
 from emulator.study.plan import Chunk

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
 
+from assignors.values import dataclass
 from emulator.metrics.checks import Expected, check_expectations, split_name
 from emulator.metrics.distribution import compare
 from emulator.metrics.metrics import Metrics

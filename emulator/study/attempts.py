@@ -14,11 +14,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.errors import EmulatorError
 
 MOST_DEATHS = 3

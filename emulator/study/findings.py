@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from assignors.values import dataclass
 from emulator.metrics.distribution import Estimate, Summary
 from emulator.parquet_file import ParquetOutput
 from emulator.study.answer import Answer, answers, best_of_all

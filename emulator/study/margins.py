@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
+from assignors.values import dataclass
 from emulator.metrics.catalogue import is_metric
 from emulator.metrics.distribution import compare
 from emulator.study.model import Goal

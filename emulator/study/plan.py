@@ -19,9 +19,9 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
 from emulator.scenario.estimate import estimate

@@ -10,11 +10,11 @@ folder's name (``cell=3``), as Spark, DuckDB and pyarrow read it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from assignors.values import dataclass
 from emulator.events import Event
 from emulator.events.parquet import COLUMNS, row_of
 from emulator.ledger.entries import Entry

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from assignors.values import dataclass
 from emulator import engines
 from emulator.engines import EngineRequest
 from emulator.errors import RefusedError, reason_of

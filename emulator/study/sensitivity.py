@@ -14,11 +14,11 @@ version of NumPy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from assignors.values import dataclass
 from emulator.study.summary import CellResults
 from emulator.world.draws import stream_key
 

@@ -7,12 +7,12 @@ Student's t for means. All figures depend on the rows only, not on the engine th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from assignors.values import dataclass
 from emulator.metrics.distribution import Comparison, Estimate, Summary, compare, summarise
 from emulator.study.model import Until
 from emulator.study.plan import Cell, Plan, metrics_of

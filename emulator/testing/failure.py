@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
+from assignors.values import dataclass
 from emulator.events import Event
 from emulator.explanation import explain
 from emulator.ledger.entries import Entry, EntryKind, Ledger

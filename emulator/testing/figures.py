@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.metrics.catalogue import TABLES
 from emulator.metrics.checks import RELATIONS, check_expectations, is_expectable, split_name

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import pytest
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.loading import load, loads
 from emulator.scenario.model import Scenario

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError, reason_of
 from emulator.ledger.entries import Entry, EntryKind, Ledger, Owner
 from emulator.report.wording import counted, offset_range

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from assignors.values import dataclass
 from emulator.events import Event, FaultBegan, GroupEpochRaised, RebalanceStarted
 from emulator.ledger.entries import Ledger
 from emulator.metrics.laws import Finding

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.ledger.entries import Cause, Ledger
 from emulator.metrics.catalogue import VALUES, is_metric, unknown_metric

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from assignors.values import dataclass
 from emulator.ledger.entries import Ledger
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics

@@ -6,9 +6,9 @@ At fixed instants a run samples lag, applies retention and checks invariants.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from assignors.values import dataclass
 from emulator import events
 from emulator.events import LagSampled
 from emulator.scenario.model import Group, Scenario, Topic

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from assignors.values import dataclass
 from emulator.events import ControlEvent, DataEvent, Event, LagSampled, RequestsCounted, row_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.resolution import broker_settings

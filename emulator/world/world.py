@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import TopicCreated
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller

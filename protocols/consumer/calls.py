@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 
+from assignors.values import dataclass
 from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode
-from protocols.values import dataclass
 
 
 class CloseOperation(enum.Enum):

@@ -9,9 +9,9 @@ returned (``undirtyUncommitted``). Changed in place, like the positions.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.consumer.fetching import Handed
 from protocols.consumer.positions import Positions
 from protocols.leader_epochs import epoch_at

@@ -11,12 +11,13 @@ from dataclasses import field
 from typing import NamedTuple, Protocol
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.consumer.calls import Failed
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import FetchPosition, Positions
 from protocols.messages import TopicDescription
 from protocols.settings import ConsumerSettings
-from protocols.values import dataclass, replace
+from protocols.values import replace
 
 
 class Reader(Protocol):

@@ -21,6 +21,7 @@ from assignors.java import (
     topic_partition_hash,
 )
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.consumer import metadata, offset_fetcher, validation
 from protocols.consumer.reader import MS, Reader, Reads, backoff_us, reconnect_backoff_us
 from protocols.machine import Effect, Send, SetTimer, Step
@@ -32,7 +33,7 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.values import dataclass, replace
+from protocols.values import replace
 
 LOOKUP = "lookup"
 """Timer: look the coordinator up again."""

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from assignors.values import dataclass
 from protocols.groups import kip848
 from protocols.groups.offsets import Stored, with_offsets, without_offset
 from protocols.groups.shard import AnyShard, Durable, Shard, Turn, Waiting, is_classic

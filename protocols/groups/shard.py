@@ -20,6 +20,7 @@ from immutables import Map
 
 from assignors.registry import SERVER_SIDE, find_server_assignor
 from assignors.types import Assignment, Subscriptions, TopicPartition, Topics
+from assignors.values import dataclass
 from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING, TimelineMap
 from protocols.machine import Effect
@@ -27,7 +28,6 @@ from protocols.messages import OffsetCommitRequest, OffsetFetchRequest, TopicDes
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataValue, OffsetCommitValue, Record
 from protocols.settings import BrokerSettings
-from protocols.values import dataclass
 
 G = TypeVar("G")
 

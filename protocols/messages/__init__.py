@@ -6,9 +6,9 @@ in Python spelling. A message is sent with a :class:`Header`; its response carri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from assignors.values import dataclass
 from protocols.messages.errors import (
     CONSUMER_PROTOCOL_TYPE,
     NO_LEADER,

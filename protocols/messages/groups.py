@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from assignors.types import Subscription, TopicPartition
+from assignors.values import dataclass
 from protocols.messages.errors import (
     CONSUMER_PROTOCOL_TYPE,
     UNKNOWN_EPOCH,
@@ -18,7 +19,6 @@ from protocols.messages.errors import (
     UNKNOWN_OFFSET,
     ErrorCode,
 )
-from protocols.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.messages.errors import NO_LEADER, UNKNOWN_EPOCH, UNKNOWN_OFFSET, ErrorCode
-from protocols.values import dataclass
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2

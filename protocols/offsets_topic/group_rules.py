@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Iterable, Mapping, Sized
-from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from immutables import Map
 
+from assignors.values import dataclass
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import (
     GroupMetadataValue,

@@ -5,9 +5,9 @@ Source: ``GroupCoordinatorConfig`` and the broker and topic settings of Kafka 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from assignors.values import dataclass
 from protocols.settings.kinds import INT_MAX, LONG_MAX, Kind, Setting, declared
 
 UNIFORM_THEN_RANGE: Final = ("uniform", "range")

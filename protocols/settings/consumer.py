@@ -6,8 +6,8 @@ Source: ``ConsumerConfig`` and ``CommonClientConfigs`` of Kafka 4.4.0.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from assignors.values import dataclass
 from protocols.settings.kinds import LONG_MAX, Kind, Setting, declared
 
 DEFAULT_ASSIGNORS = ("range", "cooperative-sticky")

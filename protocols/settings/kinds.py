@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from functools import cache
 from typing import Any
+
+from assignors.values import dataclass
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1

@@ -7,11 +7,11 @@ Topics have their real names, prefix included: the hash order of a Java map depe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.client_logs import LogLine, read_client_log
 from emulator.conformance.captured.coordinator_log import CoordinatorLine, read_coordinator_log
 from emulator.conformance.captured.reading import CaptureError, Fields, read_object

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.reading import read_lines
 
 DAY_US = 86_400_000_000

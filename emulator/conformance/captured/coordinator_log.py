@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.reading import Place, read_lines
 from protocols.offsets_topic.records.wire import uuid_bytes
 

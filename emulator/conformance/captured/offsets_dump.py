@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from assignors.values import dataclass
 from emulator.conformance.captured.reading import Fields, Place, named_file, read_lines, read_text
 from emulator.conformance.offsets_log import (
     CURRENT,

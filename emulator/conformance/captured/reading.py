@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.errors import EmulatorError
 from emulator.input_files import MOST_CAPTURED_BYTES, read_bytes, unpacked
 

@@ -7,12 +7,12 @@ its return. All times here are microseconds since the run's first instant.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.reading import CaptureError, Fields, Place, read_objects
 
 MARKS = ("subscribed", "hangend", "sigterm", "wakeup", "closing", "closed")

@@ -9,9 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import (
     AutoCommit,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.client_logs import PositionSet
 from emulator.conformance.captured.traces import (
     Entry,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.coordinator_log import (
     COMPUTED,

@@ -8,8 +8,8 @@ shows when the coordinator received the last of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import (
     LogLine,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.capture import Addition, Capture, Production
 from emulator.conformance.captured.client_logs import (
     first_answer,

@@ -9,10 +9,11 @@ how late the threads were: it adds up the lateness of all heartbeats before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 from statistics import median
 
+from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.contacts import heartbeats

@@ -9,11 +9,11 @@ the leader's last metadata refresh before the fault. Everything else is predicte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture, Production
 from emulator.conformance.captured.traces import MemberSettings
 from emulator.conformance.prediction import facts

@@ -11,12 +11,12 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.errors import AuditError

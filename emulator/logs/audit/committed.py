@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.commits import GONE, Committed, Generation, KeptCommits
 from emulator.logs.audit.ranges import PartitionName

@@ -8,7 +8,6 @@ finds the newlines that are inside values; otherwise a regular expression does.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pv
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.rows import Mapped
 from emulator.logs.errors import AuditError

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from assignors.values import dataclass
 from emulator.ledger.entries import Cause, EntryKind
 from emulator.logs.audit.causes import AuditCause, Judgement, judge_again, judge_never
 from emulator.logs.audit.commits import Committed

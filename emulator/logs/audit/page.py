@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 
 import emulator
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.events.stored import is_event_file, iterate_events
 from emulator.ledger.entries import EntryKind

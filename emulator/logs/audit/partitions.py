@@ -8,12 +8,12 @@ consumer processed in between, was assigned the partition again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.ledger.accounts import PartitionAccount
 from emulator.logs.audit.columns import Array, shown
 from emulator.logs.audit.ranges import PartitionName, Pieces, cut_alike, runs_of

@@ -7,11 +7,12 @@ does it here; Spark does it in :mod:`emulator.spark.audit_ranges`, with the same
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
+from assignors.values import dataclass
 from emulator.logs.audit.partitions import Limits, PartitionLedger, account
 from emulator.logs.audit.ranges import (
     RANGES,

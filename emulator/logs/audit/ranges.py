@@ -14,12 +14,13 @@ ranges also overlap in time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.rows import Rows
 

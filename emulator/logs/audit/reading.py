@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import is_text, unit_of
 from emulator.logs.audit.csv_text import CsvLayout, layout_in
 from emulator.logs.audit.rows import Mapped, Rows, map_columns, rows_of

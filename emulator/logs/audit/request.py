@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import time_us
 from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.ledger import Expectation, read_expectation

@@ -18,13 +18,13 @@ end         when processing ended                                 end, ended, fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import (
     CLOCK_FROM_US,
     LARGEST_OFFSET,

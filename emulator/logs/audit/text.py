@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -22,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
 
+from assignors.values import dataclass
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.csv_text import (
     CSV_ROW_IN_ERROR,

@@ -12,8 +12,10 @@ Owners of partitions are those of the classic assignment, or of the current assi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, NamedTuple
+
+from assignors.values import dataclass
 
 Roster = Mapping[str, "Member"]
 """Members by id, in the order in which the log names them."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.logs.imports.generations import (
     CLASSIC,
     Change,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.logs.imports.reasons import Reason, forming
 from emulator.logs.imports.values import GroupFindings, MemberFinding, Pace, PartitionFinding, State
 from emulator.report.wording import counted, duration, figure, joined

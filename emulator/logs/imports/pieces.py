@@ -10,7 +10,6 @@ import glob
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final, cast
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO, Final, cast
 import numpy as np
 import pyarrow as pa
 
+from assignors.values import dataclass
 from emulator.logs.imports.tables import NO_PARTITION
 from emulator.logs.offsets_log.finding import STANDARD_INPUT, WANTED, LogFileError, logs_of, opened
 from emulator.logs.offsets_log.recognising import read_opened

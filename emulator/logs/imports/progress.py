@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from assignors.values import dataclass
 from emulator.logs.imports.generations import Place, Seen
 
 KEPT_BITS: Final = 8

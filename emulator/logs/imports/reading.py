@@ -7,10 +7,11 @@ through Java. Reading a piece a second time writes the same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
+from assignors.values import dataclass
 from emulator.logs.imports import store
 from emulator.logs.imports.pieces import LogRange, Piece, Selection, open_segment
 from emulator.logs.imports.rows import Events, Origin

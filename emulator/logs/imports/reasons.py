@@ -8,11 +8,11 @@ the change distinguishes them, if the member used to commit often enough.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.logs.imports.generations import Change, Departure, Seen
 from emulator.report.wording import duration, joined
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
+from assignors.values import dataclass
 from emulator.errors import RefusedError, reason_of
 from emulator.logs.errors import BrokerError, SettingError
 from emulator.logs.imports.client_settings import merged, parse_setting, read_settings

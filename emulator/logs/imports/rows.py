@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 
+from assignors.values import dataclass
 from emulator.logs.imports.group_rows import KINDS, Row, group_row
 from emulator.logs.imports.pieces import Selection
 from emulator.logs.imports.tables import (

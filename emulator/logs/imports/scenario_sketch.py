@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import mean
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.logs.errors import NoScenarioError
 from emulator.logs.imports.generations import CLASSIC, Follower, Generation, Member, Row
 from emulator.logs.imports.values import GroupFindings

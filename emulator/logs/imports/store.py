@@ -20,7 +20,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import emulator
+from assignors.values import dataclass
 from emulator.logs.errors import OtherFolderError
 from emulator.logs.imports.pieces import Piece, Selection
 from emulator.logs.imports.tables import (

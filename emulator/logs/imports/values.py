@@ -5,10 +5,11 @@ Times are epoch milliseconds, rates are records a second. ``assessing`` makes th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.logs.imports.generations import Member
 from emulator.logs.imports.reasons import Deploy, Explained, Reason
 

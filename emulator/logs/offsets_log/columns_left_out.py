@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from assignors.values import dataclass
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.reader import Gap
 from protocols.offsets_topic.segments.record import RecordFields

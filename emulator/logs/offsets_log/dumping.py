@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from assignors.values import dataclass
 from emulator.logs.offsets_log.describing import (
     NOTHING_LOADED,
     Followed,

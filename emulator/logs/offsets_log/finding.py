@@ -13,11 +13,11 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from assignors.values import dataclass
 from emulator.errors import EmulatorError
 from protocols.offsets_topic.segments.segment import base_offset_of
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.report.pages.drawing import LABELS_WIDTH, TimeScale, text
 from emulator.report.pages.history import Span
 from emulator.report.pages.thinning import Piece

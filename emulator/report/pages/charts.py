@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from assignors.values import dataclass
 from emulator.report.pages.drawing import (
     LABELS_WIDTH,
     TimeScale,

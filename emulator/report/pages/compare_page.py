@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.ledger.entries import Entry
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of

@@ -7,9 +7,10 @@ a pattern, so that neither alone carries a meaning.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from html import escape
 from typing import Final
+
+from assignors.values import dataclass
 
 COLOURS: Final = 8
 PATTERNS: Final = ("", "M-2 2l4 -4M0 8l8 -8M6 10l4 -4", "M2 2h2v2h-2z M6 6h2v2h-2z", "M0 2h8M0 6h8")

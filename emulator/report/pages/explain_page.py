@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from assignors.values import dataclass
 from emulator.ledger.entries import Entry
 from emulator.report.entry_screen import Line
 from emulator.report.pages.history import History

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.report.event_wording import EPOCH, GENERATION
 from emulator.report.timeline import LASTING

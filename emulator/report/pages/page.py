@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from typing import Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from assignors.values import dataclass
 from emulator.report.pages.drawing import definitions, element, fill_of
 from emulator.report.pages.lanes import LANES
 from emulator.report.pages.marks import NAMES, glyph

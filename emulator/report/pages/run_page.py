@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.report.advice import WHY
 from emulator.report.entry_screen import Line

@@ -8,11 +8,11 @@ shown for a whole step even if it is shorter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.report.pages.history import Sample, Span
 
 MOST_PIECES: Final = 24_000

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from assignors.values import dataclass
 from emulator.report.pages.canvas import (
     BETWEEN,
     TOP,

@@ -7,10 +7,10 @@ groups do are notes. Ordinary heartbeats and metadata are left out, and the diag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator import events as ev
 from emulator.events.messages import MessageCarried
 from emulator.ledger.entries import Entry

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from assignors.values import dataclass
 
 SHORTEST_US = 1
 """The least length of a slice at an end of a flow."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from assignors.values import dataclass
 from emulator.events import (
     CoordinatorLoaded,
     CoordinatorMoved,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assignors.registry import load_assignor
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
+from assignors.values import dataclass
 from emulator.scenario.model import CommitPolicy, Group, Member, Poison, Scenario
 from emulator.scenario.resolution import (
     Deploy,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import (
     ConsumerPaused,
     ConsumerResumed,

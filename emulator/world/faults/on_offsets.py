@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import ActRefused, CommitAnswered, CommitSent, is_data_event
 from emulator.scenario import model
 from emulator.scenario.resolution import ADMIN

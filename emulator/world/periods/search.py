@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from assignors.values import dataclass
 from emulator.events import CommitSent, Event
 from emulator.scenario.periods import LONGEST_PERIOD_US, longest_interval_of
 from emulator.world.cluster.stored_log import StoredBatch

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import (
     Appended,
     CommitAccepted,

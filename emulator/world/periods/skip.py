@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.events import (
     CommitAccepted,
     CommitAnswered,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from emulator.scenario import periods
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.shards import Shard

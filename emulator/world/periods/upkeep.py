@@ -14,9 +14,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from assignors.values import dataclass
 from emulator.events import CommitAnswered, CommitSent, Event
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.network import broker_party

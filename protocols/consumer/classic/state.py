@@ -15,6 +15,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
+from assignors.values import dataclass
 from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
 from protocols.consumer.clients import JAVA, ClientProfile
 from protocols.consumer.fetching import Fetcher
@@ -31,7 +32,6 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 from protocols.settings import ClientSettings, ConsumerSettings
-from protocols.values import dataclass
 
 if TYPE_CHECKING:
     from protocols.consumer.offset_store import OffsetStore

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Final
+
+from assignors.values import dataclass
 
 
 class Runs(enum.Enum):

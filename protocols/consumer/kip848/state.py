@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.consumer.calls import Failed
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.threads import OUTSIDE, App, Event, Lags, Needed, at_once

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import exp
 from statistics import NormalDist
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.consumer.calls import Closed, CloseOperation, CommitResult, Failed
 from protocols.facts import CommitKind
 from protocols.messages import OffsetToCommit

@@ -17,12 +17,13 @@ from immutables import Map
 
 from assignors.java import DEFAULT_LENGTH, hash_map_order, java_hash
 from assignors.types import Subscription, TopicPartition
+from assignors.values import dataclass
 from protocols.groups import shard as shared
 from protocols.groups.classic.states import PREDECESSORS, State
 from protocols.groups.shard import Turn
 from protocols.java_maps import NOTHING
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, Protocol
-from protocols.values import dataclass, replace
+from protocols.values import replace
 
 V = TypeVar("V")
 

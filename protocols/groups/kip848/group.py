@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from immutables import Map
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING, TimelineMap
 from protocols.messages import TopicPartitions

@@ -23,11 +23,11 @@ Source: ``CurrentAssignmentBuilder`` of Kafka 4.4.0.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from immutables import Map
 
 from assignors.java import hash_map_order, length_of_map_copy
+from assignors.values import dataclass
 from protocols.groups.kip848.group import (
     AssignedEpochs,
     CurrentAssignment,

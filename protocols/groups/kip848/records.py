@@ -10,8 +10,8 @@ Source: ``GroupCoordinatorRecordHelpers``, ``ConsumerGroup.createGroupTombstoneR
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from assignors.values import dataclass
 from protocols.groups.kip848.group import AssignedEpochs, CurrentAssignment, Group, TargetPartitions
 from protocols.groups.kip848.replay import replayed
 from protocols.offsets_topic.records import Record

@@ -12,11 +12,11 @@ of ``GroupMetadataManager``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from immutables import Map
 
+from assignors.values import dataclass
 from protocols.facts import GroupLoaded
 from protocols.groups.kip848.group import Group, MemberState
 from protocols.groups.shard import Moment, Turn

@@ -9,8 +9,7 @@ Source: ``GroupMetadataManager.consumerGroupHeartbeat``, ``classicGroupJoinToCon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from assignors.values import dataclass
 from protocols.facts import GroupEpochRaised, MemberMoved, TargetComputed
 from protocols.groups.kip848 import patterns
 from protocols.groups.kip848.group import (

@@ -4,9 +4,9 @@ Source: ``LegacyOffsetCommitKey/Value.json``, ``OffsetCommitKey/Value.json`` (KI
 KIP-848 for the topic id), ``GroupMetadataKey/Value.json`` (KIP-345 for static members).
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NamedTuple
 
+from assignors.values import dataclass
 from protocols.offsets_topic.records.schema import (
     After,
     Int32,

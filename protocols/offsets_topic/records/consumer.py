@@ -8,9 +8,9 @@ Source: ``ConsumerGroupMetadata*``, ``ConsumerGroupPartitionMetadata*``,
 ``ConsumerGroupRegularExpression*.json``.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NamedTuple
 
+from assignors.values import dataclass
 from protocols.offsets_topic.records.schema import (
     Int8,
     Int32,

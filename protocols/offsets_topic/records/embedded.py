@@ -9,10 +9,10 @@ KIP-792, KIP-881).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from assignors.types import NO_GENERATION, Subscription, TopicPartition
+from assignors.values import dataclass
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
 from protocols.offsets_topic.records.reading import struct_reader
 from protocols.offsets_topic.records.schema import Int32, Layout, Since, Struct, struct_of

@@ -6,9 +6,9 @@ Source: ``ControlRecordType``, ``EndTransactionMarker``, ``EndTxnMarker.json`` (
 """
 
 import enum
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from assignors.values import dataclass
 from protocols.offsets_topic.records.errors import MalformedRecordError
 from protocols.offsets_topic.records.reading import struct_reader
 from protocols.offsets_topic.records.schema import Int16, Int32, Layout, struct_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from assignors.lazy_imports import LazyMapping
+from assignors.values import dataclass
 from protocols.offsets_topic.records.classic import (
     LegacyOffsetCommitValue,
     OffsetCommitValue,

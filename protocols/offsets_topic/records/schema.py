@@ -22,8 +22,9 @@ import functools
 import itertools
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple, Protocol, Union, get_args, get_origin
+
+from assignors.values import dataclass
 
 UNKNOWN_TAGS = "unknown_tags"
 """Attribute for tagged fields that Kafka 4.4 does not know: (tag, content) in the order read."""

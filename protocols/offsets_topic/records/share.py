@@ -5,9 +5,9 @@ The state of its partitions is in another topic, ``__share_group_state``.
 Source: ``ShareGroup*Key/Value.json``.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NamedTuple
 
+from assignors.values import dataclass
 from protocols.offsets_topic.records.consumer import TopicPartitions
 from protocols.offsets_topic.records.schema import (
     Int8,

@@ -5,9 +5,9 @@ Type 18 is retired.
 Source: ``StreamsGroup*Key/Value.json``.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NamedTuple
 
+from assignors.values import dataclass
 from protocols.offsets_topic.records.schema import (
     Int8,
     Int16,

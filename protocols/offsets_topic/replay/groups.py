@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from immutables import Map
 
+from assignors.values import dataclass
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.group_rules import (
     LEFT_EPOCH,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from immutables import Map
 
+from assignors.values import dataclass
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.group_rules import (
     ClassicGroup,

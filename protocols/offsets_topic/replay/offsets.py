@@ -5,12 +5,12 @@ Source: ``OffsetMetadataManager.replay`` and ``replayEndTransactionMarker``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from immutables import Map
 
 from assignors.types import TopicPartition
+from assignors.values import dataclass
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue
 from protocols.values import replace

@@ -18,9 +18,10 @@ at the high watermark is that of KAFKA-20452.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from assignors.values import dataclass
 from protocols.offsets_topic.segments.batch import Batch, encode_batch, encode_empty_batch
 from protocols.offsets_topic.segments.header import DELETE_HORIZON, Producer
 from protocols.offsets_topic.segments.offset_map import OffsetMap

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
+from assignors.values import dataclass
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.header import CONTROL, BatchHeader
 from protocols.offsets_topic.segments.record import RecordFields

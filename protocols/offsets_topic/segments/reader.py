@@ -10,11 +10,11 @@ Source: ``FileRecords``, ``FileLogInputStream``.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
 from crc32c import crc32c
 
+from assignors.values import dataclass
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.header import (
     HEADER,

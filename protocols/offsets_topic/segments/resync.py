@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 from typing import BinaryIO, Final, NamedTuple
 
 from crc32c import crc32c
 
+from assignors.values import dataclass
 from protocols.offsets_topic.segments.batch import wrong_checksum
 from protocols.offsets_topic.segments.header import (
     HEADER_BYTES,

@@ -19,9 +19,9 @@ import enum
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from assignors.values import dataclass
 from protocols.offsets_topic.segments.header import BatchHeader
 
 _NAME: Final = re.compile(r"(\d{20})\.log")
