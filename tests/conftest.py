@@ -15,8 +15,8 @@ from emulator.report.wording import WIDTH
 ALLOCATIONS_BETWEEN_COLLECTIONS = 20_000
 
 # The time of a test depends on the load of the machine; its examples are always the same.
-# Use --hypothesis-profile=exploring to search for new ones.
-hypothesis.settings.register_profile("settled", deadline=None, derandomize=True)
+# Use --hypothesis-profile=exploring to search for new ones, twice as many.
+hypothesis.settings.register_profile("settled", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.register_profile("exploring", deadline=None, derandomize=False)
 hypothesis.settings.load_profile("settled")
 

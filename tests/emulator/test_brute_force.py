@@ -83,6 +83,7 @@ def test_records_with_the_same_offset_are_counted_apart(document, seed):
     hold_laws(run)
 
 
+@pytest.mark.long
 @settings(unhurried, max_examples=6)
 @given(document=QUIET, seed=seeds)
 def test_where_nothing_happens_the_ledger_is_empty(document, seed):

@@ -168,6 +168,7 @@ def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):
     hold_equal(document, seed)
 
 
+@pytest.mark.long
 @settings(unhurried, max_examples=6)
 @given(document=TRUNCATED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event_of_a_truncation(document, seed):

@@ -38,6 +38,7 @@ def test_a_place_of_the_page_names_what_there_is(place):
     assert {metric or "lost"} <= {value.name for value in VALUES}
 
 
+@pytest.mark.long
 def test_added_partitions_wait_for_metadata_or_for_a_heartbeat():
     """103 s lie within one age of the metadata, 5 s are the heartbeat interval of the brokers."""
     classic = row("published-partitions-added", "classic, range").metrics
@@ -87,6 +88,7 @@ def test_static_members_restart_without_a_rebalance():
     assert static["downtime_total_s"] == pytest.approx(2 * 5 * 35, abs=5)
 
 
+@pytest.mark.long
 def test_the_group_waits_for_the_silent_member_under_one_protocol_only():
     """Half an hour under an eager assignor; seconds without a barrier."""
     name = "published-slowest-poll"

@@ -7,6 +7,7 @@ import pytest
 import emulator
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "change", "figure"),
     [

@@ -141,6 +141,7 @@ def check(capture, chance):
     judged_or_refused(capture)
 
 
+@pytest.mark.long
 @given(chance=st.randoms(use_true_random=False))
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8

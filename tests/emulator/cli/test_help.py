@@ -77,6 +77,7 @@ def assert_works(command: str, folder: Path, *, many: bool) -> None:
             assert out or any(folder.glob("*.json")), example
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_examples_of_a_help_work_without_a_checkout(command, tmp_path, monkeypatch):
     """Users copy them before they read anything; verify needs a captured run."""

@@ -197,6 +197,7 @@ def test_a_reader_that_goes_away_ends_it(tmp_path):
     assert "" == done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("only_groups", [False, True])
 def test_memory_does_not_grow_with_the_log(tmp_path, only_groups):
     """A log six times as long takes as much."""

@@ -142,6 +142,7 @@ def _parts(record: LogRecord) -> tuple[st.SearchStrategy[bytes | None], ...]:
     )
 
 
+@pytest.mark.long
 @MODERATE
 @given(data=rewritten(), options=st.sampled_from(ASKED))
 def test_meaningless_records_are_shown_with_the_rest(tmp_path, data, options):
@@ -174,6 +175,7 @@ def test_a_batch_of_a_newer_format_is_a_gap(tmp_path, magic):
     assert f"message format {magic}" in gap["reason"]
 
 
+@pytest.mark.long
 def test_batches_that_would_fill_the_memory_are_gaps(tmp_path):
     """One that says it has 2 GB, and one that grows to 200 MB when it is decompressed."""
     good = next(part.batch.data for part in read_log(REAL[1]))

@@ -291,6 +291,7 @@ def check_spoiled(tmp_path: Path, data: st.DataObject, run: Path) -> None:
         assert verdict.skipped or verdict.figures
 
 
+@pytest.mark.long
 @given(data=st.data())
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15

@@ -25,6 +25,7 @@ def screen(scenario: str, *changes: str) -> str:
     return " ".join(CliRunner().invoke(app, ["run", scenario, *options]).stdout.split())
 
 
+@pytest.mark.long
 def test_a_slow_load_has_its_length_and_advice():
     """In the timeline, as a cause, and as a hint."""
     said = screen("slow-load-after-a-year")
@@ -62,6 +63,7 @@ def test_two_owners_of_two_coordinators_are_called_so():
     assert "Two brokers acted as coordinator of the group" in screen(str(SPLIT_BRAIN))
 
 
+@pytest.mark.long
 def test_a_commit_that_was_never_answered_is_not_blamed_on_the_settings():
     """Three copies and two in sync would not have saved it."""
     said = screen("coordinator-dies-in-commit", "cluster.settings[min.insync.replicas]=2")
@@ -133,6 +135,7 @@ def test_enough_copies_of_which_one_acknowledges_alone_ask_for_two_in_sync():
     assert [] == [each for each in advice if "offsets.topic.replication.factor" in each]
 
 
+@pytest.mark.long
 def test_a_dead_broker_that_had_the_only_offsets_asks_for_copies():
     """With them the same failure repeats next to nothing, and nothing is said of copies."""
     copies = "cluster.settings[offsets.topic.replication.factor]=3"

@@ -34,6 +34,7 @@ SKEWED = [
 TERMS = Terms(end_us=EPOCH + 1140 * SECOND, limits=limits(p0=1000, p1=50, p2=95, p3=7))
 
 
+@pytest.mark.long
 def test_spark_comes_to_the_ledger_of_one_process(session, tmp_path, monkeypatch):
     """From files with row groups of any size and rows in any order, at relative paths and absolute.
 

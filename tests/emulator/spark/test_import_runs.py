@@ -63,6 +63,7 @@ def files_in(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
+@pytest.mark.long
 def test_spark_writes_the_same_bytes_as_one_process(session, tasks, kept, tmp_path):
     """One file a task; each is reported when it is written."""
     folder, receipts = kept

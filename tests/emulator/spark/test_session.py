@@ -42,6 +42,7 @@ def test_without_pyspark_it_says_what_to_install(monkeypatch):
         pass
 
 
+@pytest.mark.long
 def test_the_same_sources_make_the_same_zip(tmp_path):
     """With every module compiled beside its source."""
     first, second = (write_zip(tmp_path / name) for name in ("a.zip", "b.zip"))

@@ -82,6 +82,7 @@ def test_quantiles_by_spark_sql_are_ours(session, played):
     assert order_statistic(values, 0.95) == row.p95
 
 
+@pytest.mark.long
 def test_entries_and_runs_agree_in_spark_sql(session, played):
     """The sum over causes is the total, run by run."""
     folder, _ = played
@@ -124,6 +125,7 @@ def test_executors_need_no_folder(session, tasks, tmp_path, monkeypatch):
     assert [False, True] == existed
 
 
+@pytest.mark.long
 def test_an_interrupted_study_keeps_the_chunks_that_were_received(session, tasks, tmp_path):
     """The jobs in progress are cancelled, and only the other chunks are run again."""
     chunks = play_on_spark(session, tasks, tmp_path)
@@ -198,6 +200,7 @@ def test_a_killed_worker_is_reported_with_its_run(session, tmp_path, monkeypatch
     assert [fine.chunk] == done
 
 
+@pytest.mark.long
 def test_an_assignor_of_the_users_own_is_found_by_workers(session, tmp_path, monkeypatch):
     """It lies beside the scenario."""
     (tmp_path / "assignor_on_workers.py").write_text(OWN_ASSIGNOR)

@@ -136,6 +136,7 @@ def test_a_rule_that_holds_asks_for_no_more_seeds(tmp_path):
     assert 8 == study(path, tmp_path / "out", "--json").document["runs"]
 
 
+@pytest.mark.long
 def test_a_rule_that_never_holds_ends_with_the_seeds(tmp_path):
     """All cells have the same ones."""
     path = written(tmp_path, UP_TO, more=RULE.format('"0.001%"'))

@@ -36,6 +36,7 @@ def test_a_record_that_takes_longer_than_the_interval_is_named():
     assert "smaller max.poll.records does not help" in hints
 
 
+@pytest.mark.long
 def test_the_advice_for_a_slow_record_is_confirmed():
     """With the interval above its work nobody drops out; with small batches everybody does."""
     name = "c1-slow-record-loop"

@@ -227,6 +227,7 @@ def test_poisson_streams_differ_by_seed_topic_and_partition_only():
     assert mine not in (first(of(topic, 1)), first(of(topic, seed=1)), first(of(other)))
 
 
+@pytest.mark.long
 def test_a_poisson_stream_remembers_little_of_a_long_run():
     """A checkpoint every few minutes: a day at 50 a second is some hundred numbers."""
     arrivals = of(Topic(name="t", rate=Poisson(poisson=50.0)))

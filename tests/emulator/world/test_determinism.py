@@ -109,6 +109,7 @@ def elsewhere(text, hash_seed):
     return head.split(), lines
 
 
+@pytest.mark.long
 def test_digest_events_and_figures_are_the_same_under_any_hash_seed():
     """Law 8: nothing depends on how sets and dictionaries of text happen to be laid out."""
     here = wide(7)

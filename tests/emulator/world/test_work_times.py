@@ -133,6 +133,7 @@ def poisoned(how, work='"4ms"', run_for="20s"):
     return played(group=group(work, poison), run_for=run_for)
 
 
+@pytest.mark.long
 def test_a_slow_record_takes_its_own_time():
     """Whatever the others take."""
     taken = lengths(poisoned('work = "2s"', WORKS["exponential"]))

@@ -59,6 +59,7 @@ def test_a_file_cut_late_gives_nearly_all():
     assert TEXT == read(ZIPPED[:-1])[0]
 
 
+@pytest.mark.long
 @given(at=st.integers(20, len(ZIPPED) - 1), bit=st.integers(0, 7))
 def test_a_damaged_file_gives_what_comes_before(at, bit):
     """All bytes before the damage; the checksum of the file finds it at the latest."""

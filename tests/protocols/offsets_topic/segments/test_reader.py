@@ -84,6 +84,7 @@ def test_batches_lie_across_the_borders_of_what_is_read_at_once():
     assert found == list(read_log(many))
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_a_sound_log():
     """A window of about a chunk."""
     one = commits(["key" * 20] * 5).data

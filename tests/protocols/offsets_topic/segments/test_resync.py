@@ -176,6 +176,7 @@ class Zeros(io.RawIOBase):
         return tail
 
 
+@pytest.mark.long
 def test_ten_gigabytes_of_zeros_are_one_gap_in_little_memory():
     """Two megabytes are enough."""
     size = 10 * 2**30
