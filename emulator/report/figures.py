@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import duration, figure, joined, paragraph
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 NO_VALUE = "none"
 """A metric that has no value in any run."""
@@ -70,6 +71,8 @@ def why(causes: Sequence[Mapping[str, int]]) -> Iterator[str]:
 
 def as_lines(table: Table, width: int = AS_NEEDED) -> Iterator[str]:
     """Yield a table as lines of plain text, wrapped at *width* columns."""
+    from rich.console import Console  # noqa: PLC0415  one run is shown without a table
+
     console = Console(width=width, color_system=None, force_terminal=False, highlight=False)
     with console.capture() as caught:
         console.print(table)
@@ -78,6 +81,8 @@ def as_lines(table: Table, width: int = AS_NEEDED) -> Iterator[str]:
 
 def cells(*values: str) -> list[Text]:
     """Return the cells of a row; nothing in them is markup."""
+    from rich.text import Text  # noqa: PLC0415  one run is shown without a table
+
     return [Text(value) for value in values]
 
 
