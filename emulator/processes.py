@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from assignors.own_code import Permissions, allow, allowed
 from emulator.errors import ProcessKilledError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 TASKS_PER_PROCESS = 4
 """Tasks queued for each process, so that none waits for its next one."""
@@ -61,7 +61,16 @@ def _results(
     jobs = min(jobs, len(tasks))
     if jobs < 1 or (jobs == 1 and not isolated):
         yield from map(work, tasks)
-        return
+    else:
+        yield from _parallel(work, tasks, jobs, folders)
+
+
+def _parallel(
+    work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, folders: Sequence[Path]
+) -> Iterator[Result]:
+    import multiprocessing  # noqa: PLC0415  one run does not need it
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor  # noqa: PLC0415
+
     executor = ProcessPoolExecutor(
         jobs,
         mp_context=multiprocessing.get_context("spawn"),
@@ -109,6 +118,8 @@ def _terminate(executor: ProcessPoolExecutor) -> None:
     Futures are not cancelled: a future that is cancelled while its process ends raises an error in
     the thread that manages both.
     """
+    import multiprocessing  # noqa: PLC0415  one run does not need it
+
     for child in multiprocessing.active_children():
         child.terminate()
     executor.shutdown()

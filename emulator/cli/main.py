@@ -65,7 +65,7 @@ SIGNAL_STATUS = 128
 """Added to the number of the signal that ends the process, as shells do."""
 
 GC_THRESHOLD = 50_000
-"""New objects between two runs of the cyclic garbage collector: imports leave no garbage."""
+"""New objects between two runs of the cyclic garbage collector."""
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -88,6 +88,7 @@ class Commands(TyperGroup):
         if cmd_name not in self.list_commands(ctx):
             return None
         module = import_module(f"emulator.cli.{MODULES.get(cmd_name, cmd_name)}")
+        _collect_garbage_from_now_on()
         one = typer.Typer(rich_markup_mode=None, add_completion=False)
         module.register(one)
         command = typer.main.get_group(one).commands[cmd_name]
@@ -176,8 +177,7 @@ def main() -> None:
     Plugins of pydantic are not searched for among the installed packages, which takes 10 ms.
     """
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    gc.freeze()
-    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
+    gc.disable()
     open_streams()
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
@@ -192,6 +192,13 @@ def main() -> None:
             raise
         typer.echo(str(error), err=True)
         raise SystemExit(BAD_INPUT) from None
+
+
+def _collect_garbage_from_now_on() -> None:
+    """Start the cyclic garbage collector; what has been imported is no garbage."""
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
+    gc.enable()
 
 
 def _terminate(number: int, _: FrameType | None) -> NoReturn:

@@ -39,12 +39,14 @@ at = "5s"
 for protocol, fault in (("classic", ""), ("classic", FAULT), ("consumer", "")):
     emulator.run(emulator.loads(SCENARIO.format(protocol) + fault), keep_events=False)
     print(json.dumps(sorted(sys.modules)))
+import emulator.processes, emulator.report.run_screen
+print(json.dumps(sorted(sys.modules)))
 """
 
 
 @pytest.fixture(scope="module")
 def loaded():
-    """Return the modules after a classic group, then after a fault, then after KIP-848."""
+    """Return the modules after a classic group, a fault, KIP-848, and the screen of a run."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
     )
@@ -67,7 +69,7 @@ def loaded():
 )
 def test_the_consumer_protocol_is_read_with_the_first_group_that_uses_it(loaded, room):
     """A run of classic groups loads no rule of KIP-848; a run of a group of that protocol does."""
-    _, after_fault, after_consumer = loaded
+    _, after_fault, after_consumer, _ = loaded
 
     assert room not in after_fault
     assert room in after_consumer
@@ -76,7 +78,7 @@ def test_the_consumer_protocol_is_read_with_the_first_group_that_uses_it(loaded,
 @pytest.mark.parametrize("room", ["emulator.world.faults.acts", "emulator.world.faults.targets"])
 def test_faults_are_read_with_the_first_scenario_that_has_one(loaded, room):
     """A run without faults loads no script of a fault or act."""
-    after_classic, after_fault, _ = loaded
+    after_classic, after_fault, *_ = loaded
 
     assert room not in after_classic
     assert room in after_fault
@@ -102,6 +104,12 @@ def test_a_plain_run_does_not_read_what_it_does_not_use(loaded, room):
     """Pages, traces, the admin client, compaction, the bytes of batches, checks of invariants."""
     for modules in loaded:
         assert room not in modules
+
+
+@pytest.mark.parametrize("library", ["concurrent.futures", "multiprocessing", "rich"])
+def test_the_screen_of_one_run_needs_neither_tables_nor_processes(loaded, library):
+    """Rich draws the tables of other screens; several seeds need processes."""
+    assert library not in loaded[-1]
 
 
 def test_a_run_of_a_classic_group_loads_so_many_modules_and_no_more(loaded):
