@@ -16,6 +16,7 @@ from docs.pages.clients import clients_page
 from docs.pages.commands import commands_page
 from docs.pages.conformance import conformance_page
 from docs.pages.consumer_protocol import consumer_protocol_page
+from docs.pages.consumer_verdicts import consumer_verdicts_page
 from docs.pages.coordinator_failures import coordinator_failures_page
 from docs.pages.events import events_page
 from docs.pages.metrics import metrics_page
@@ -31,6 +32,7 @@ PAGES = {
     "reference/causes.md": causes_page,
     "reference/classic-verdicts.md": classic_verdicts_page,
     "reference/clients.md": clients_page,
+    "reference/consumer-verdicts.md": consumer_verdicts_page,
     "reference/conformance.md": conformance_page,
     "reference/commands.md": commands_page,
     "reference/events.md": events_page,

@@ -11,6 +11,7 @@ _OPENING = """\
 Printed from `protocols/groups/classic/states.py` by `python -m docs.pages`; change
 the tables, not this page. Rows: the sender, the first that applies. Columns: the state of the
 group. A code is the error of the answer; a sentence is the action. A dash: not possible.
+The consumer protocol (KIP-848) has [a page of its own](consumer-verdicts.md).
 """
 
 _NOTES = {

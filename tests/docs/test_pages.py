@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import emulator
+from docs.pages import consumer_verdicts
 from docs.pages.__main__ import DOCS, PAGES, PLAYED
 from docs.pages.advice import advice_page, hint_ids
 from docs.pages.causes import causes_page
@@ -29,6 +30,16 @@ def test_a_page_matches_the_code(name):
 def test_a_played_page_shows_what_the_runs_come_to(name):
     """Its tables are those of ``rebalance compare``."""
     assert PLAYED[name]() == (DOCS / name).read_text(encoding="utf-8"), "python -m docs.pages"
+
+
+@pytest.mark.parametrize("state", ["STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS"])
+def test_the_senders_of_the_verdict_tables_are_in_the_state_of_their_column(state):
+    """So that a cell is about that state."""
+    situation = consumer_verdicts.COLUMNS[state]()
+    member = situation.cluster.member(situation.sender)
+
+    assert member is not None
+    assert (state, situation.epoch) == (member.current.state.name, member.current.epoch)
 
 
 def test_every_cause_has_a_paragraph():
