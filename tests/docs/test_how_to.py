@@ -1,0 +1,152 @@
+"""The examples of ``docs/how-to/`` run, in the order of their page: commands, files, Python, queries.
+
+Their outputs are compared where the page shows them. A command for a cluster of Spark is not run;
+its options are. ``docs/how-to/pytest.md`` has a test of its own.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+import emulator
+from docs.pages.shown import ROOT, example_folder, output
+from emulator.cli.main import app
+
+FOLDER = ROOT / "docs" / "how-to"
+PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted(FOLDER.glob("*.md"))}
+EXAMPLE = re.compile(r"^```(console|python|pycon|sql|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CLUSTER = re.compile(r"spark-submit|SPARK_REMOTE|spark://")
+QUICKER = {"compare": "--seeds 2", "run --seeds": "--seeds 2"}
+"""Options after a command with these words, which take less time than its own."""
+
+
+def examples(page, *kinds):
+    return [text for kind, text in EXAMPLE.findall(PAGES[page]) if kind in kinds]
+
+
+COMMANDS = [
+    (page, line.removeprefix("$ "))
+    for page in PAGES
+    for text in examples(page, "console")
+    for line in text.splitlines()
+    if line.startswith("$ ")
+]
+
+
+def arguments(command):
+    """The words after ``rebalance``, also of a program that stands for it."""
+    words = shlex.split(command, comments=True)
+    start = words.index("rebalance") if "rebalance" in words else words.index("play.py")
+    return words[start + 1 :]
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[one for _, one in COMMANDS])
+def test_a_command_has_only_options_that_exist(page, command):
+    """Also those that need a cluster."""
+    name, *words = arguments(command)
+    group = typer.main.get_command(app)
+    with click.Context(group, info_name="rebalance") as context:
+        group.get_command(context, name).make_context(name, words, parent=context)
+
+
+def play(command, shown=""):
+    words = arguments(command)
+    quicker = [more for each, more in QUICKER.items() if {*each.split()} <= {*words}]
+    printed = output(" ".join([*map(shlex.quote, words), *quicker]))
+    if shown:
+        assert shown.splitlines() == printed.splitlines(), command
+
+
+def play_console(text):
+    for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+        if not CLUSTER.search(command):
+            play(command, shown)
+
+
+def play_python(text):
+    Path("example.py").write_text(text, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(
+        [sys.executable, "example.py"], check=True, env=environment, stdout=subprocess.DEVNULL
+    )
+
+
+@pytest.mark.long
+def test_the_examples_of_workers():
+    """Four runs, and the keys of a group."""
+    topic = '[[topic]]\nname = "orders"\npartitions = 6\nrate = "20/s"\n'
+    for text in examples("workers", "toml"):
+        emulator.loads(f'title = "workers"\nrun_for = "1min"\n{topic}{text}')
+    with example_folder():
+        for text in examples("workers", "console"):
+            play_console(text)
+
+
+@pytest.mark.long
+def test_the_examples_of_offsets_logs():
+    """What they print is what the page shows."""
+    with example_folder():
+        play("rebalance run member-crashes --write-log log")
+        for text in examples("offsets-log", "console"):
+            play_console(text)
+        for text in examples("offsets-log", "pycon"):
+            test = doctest.DocTestParser().get_doctest(text, {}, "page", None, None)
+            assert 0 == doctest.DocTestRunner(verbose=False).run(test).failed
+
+
+@pytest.mark.long
+def test_the_examples_of_studies():
+    """Python runs the study of the commands; the file of the page is planned."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: queries not run")
+    with example_folder():
+        (study,) = examples("studies", "toml")
+        Path("my-study.toml").write_text(study, encoding="utf-8")
+        assert emulator.plan_study("my-study.toml")
+        play("rebalance study")
+        for text in examples("studies", "python"):
+            play_python(text)
+        for query in examples("studies", "sql"):
+            assert duckdb.sql(query).fetchall()
+
+
+@pytest.fixture
+def cluster():
+    """A folder with the offsets log of a group, and the processing logs of its consumers."""
+    with example_folder():
+        play(
+            "rebalance run member-crashes --write-log kafka --events events.parquet --set start=2026-05-04T09:00:00Z"
+        )
+        Path("processed").mkdir()
+        Path("events.parquet").rename("processed/events.parquet")
+        Path("ends.txt").write_text("".join(f"orders:{number}:100000\n" for number in range(6)))
+        yield
+
+
+def at_home(text):
+    """An example with files of the fixture instead of those of a cluster."""
+    return text.replace(
+        "/var/kafka/__consumer_offsets-4", "/var/kafka/__consumer_offsets-9"
+    ).replace("/var/kafka", "kafka")
+
+
+@pytest.mark.long
+def test_the_examples_of_imports_and_audits(cluster):
+    """An import, its group as a scenario, and an audit with its commits."""
+    for text in examples("imported-groups", "console"):
+        play_console(at_home(text))
+    for page in ("imported-groups", "audits"):
+        for text in examples(page, "python"):
+            if "import_log" in text:
+                shutil.rmtree("imported")
+            play_python(at_home(text))
