@@ -23,125 +23,7 @@ from emulator.playing import Run
 from emulator.scenario import catalogue
 from emulator.scenario.load import load_with
 
-SHOWS = {
-    "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},
-    "a3-drain-beyond-interval": set(),
-    "a5-two-applications-one-group": {Cause.CRASHED},
-    "b4-close-beyond-session": set(),
-    "b2-stop-without-leaving": {Cause.CRASHED},
-    "batch-discarded": {Cause.DISCARDED},
-    "c1-slow-record-loop": {Cause.TWO_OWNERS},
-    "c5-hard-messages": {Cause.TWO_OWNERS},
-    "client-aiokafka-getmany": {Cause.COMMITTED_AHEAD},
-    "client-aiokafka-getone": {Cause.COMMITTED_AHEAD},
-    "client-franz-go": {Cause.CRASHED},
-    "client-librdkafka-crash": {Cause.CRASHED},
-    "client-librdkafka-in-hand": {Cause.COMMITTED_AHEAD},
-    "client-mixed": {Cause.CRASHED},
-    "c6-drain-before-revocation": {Cause.TWO_OWNERS},
-    "close-in-mid-batch": {Cause.COMMITTED_AHEAD},
-    "commit-answer-lost": set(),
-    "commit-before-work": {Cause.COMMITTED_AHEAD},
-    "coordinator-broker-dies": {Cause.MESSAGE_LOST},
-    "coordinator-commit-times-out": {Cause.CRASHED},
-    "coordinator-dies-at-a-step": set(),
-    "coordinator-dies-in-commit": {Cause.NOT_REPLICATED},
-    "coordinator-goes-on-alone": {Cause.STALE_COORDINATOR},
-    "d1-commit-refused-in-rebalance": {Cause.REFUSED},
-    "d3-older-commit-wins": {Cause.REWIND, Cause.REFUSED, Cause.REVOKED},
-    "deploy-kills-in-mid-batch": {Cause.CRASHED},
-    "e5-workers-and-a-join": {Cause.REVOKED},
-    "e7-workers-commit-the-highest": {Cause.COMMITTED_AHEAD, Cause.CRASHED},
-    "workers-and-auto-commit": {Cause.COMMITTED_AHEAD},
-    "eager-repeats-kept": {Cause.KEPT_REWOUND, Cause.REVOKED},
-    "expansion-by-duration": {Cause.RESET_BY_DURATION},
-    "f3-commit-every-n": {Cause.CRASHED},
-    "g4-replicas-and-partitions": set(),
-    "h1-coordinator-moves": set(),
-    "h4-offsets-on-one-broker": {Cause.MESSAGE_LOST},
-    "h6-stale-coordinator": {Cause.STALE_COORDINATOR},
-    "h7-rolling-broker-restart": set(),
-    "heartbeats-stop": {Cause.TWO_OWNERS, Cause.MESSAGE_LOST},
-    "i1-idle-beyond-retention": {Cause.EXPIRED},
-    "i2-weekend-down": {Cause.EXPIRED},
-    "i3-quiet-partitions": {Cause.EXPIRED},
-    "i4-commit-without-epoch": {Cause.OUT_OF_RANGE},
-    "i5-offset-beyond-the-end": {Cause.OUT_OF_RANGE},
-    "k1-instance-id-reused": {Cause.TWO_OWNERS},
-    "k4-threads-share-an-id": set(),
-    "l4-assign-listener-throws": {Cause.CRASHED},
-    "leader-acknowledges-alone": set(),
-    "m3-set-up-beyond-interval": set(),
-    "n3-new-members-time-out": set(),
-    "o5-topic-created-in-rebalance": set(),
-    "p6-one-bounce": set(),
-    "kip848-assign-listener-throws": set(),
-    "kip848-close-in-mid-batch": {Cause.COMMITTED_AHEAD},
-    "kip848-close-options": set(),
-    "kip848-commit-ahead": {Cause.COMMITTED_AHEAD},
-    "kip848-commit-before-revocation": set(),
-    "kip848-commit-in-rebalance": set(),
-    "kip848-join-answer-lost": set(),
-    "kip848-member-crashes": {Cause.CRASHED},
-    "kip848-pattern-by-broker": {Cause.RESET_TO_LATEST},
-    "kip848-poll-timer": {Cause.TWO_OWNERS},
-    "kip848-poll-without-event": {Cause.REFUSED},
-    "kip848-revoke-listener-throws": {Cause.REFUSED, Cause.TWO_OWNERS},
-    "kip848-session-by-broker": {Cause.CRASHED},
-    "kip848-slow-handover": {Cause.TWO_OWNERS},
-    "kip848-static-crash": {Cause.CRASHED},
-    "kip848-topics-change": set(),
-    "kip848-zombie": {Cause.TWO_OWNERS},
-    "l1-zombie-after-pause": {Cause.TWO_OWNERS},
-    "m1-session-timeout": {Cause.TWO_OWNERS, Cause.MESSAGE_LOST, Cause.CRASHED},
-    "member-closes": set(),
-    "member-crashes": {Cause.CRASHED},
-    "member-joins": set(),
-    "migration-no-way-back": {Cause.CRASHED},
-    "migration-refused": set(),
-    "migration-there-and-back": {Cause.REVOKED},
-    "n1-one-member-stalls-all": {Cause.TWO_OWNERS},
-    "o1-expansion-with-latest": {Cause.RESET_TO_LATEST},
-    "o4-new-topic-many-rebalances": set(),
-    "off-by-one": {Cause.OFF_BY_ONE},
-    "offsets-deleted": {Cause.RESET_TO_LATEST},
-    "offsets-deleted-repeat": {Cause.DELETED},
-    "offsets-expire": {Cause.EXPIRED},
-    "offsets-reset": {Cause.RESET},
-    "partitions-added": set(),
-    "published-eager-deploy": set(),
-    "published-expansion-latest": {Cause.RESET_TO_LATEST},
-    "published-leave-on-close": set(),
-    "published-partitions-added": set(),
-    "published-slowest-poll": {Cause.TWO_OWNERS},
-    "quiet": set(),
-    "q2-members-start-one-by-one": set(),
-    "r3-many-small-topics": set(),
-    "record-skipped": {Cause.SKIPPED},
-    "retention-overtakes": {Cause.RETENTION},
-    "rolling-restart-cooperative": {Cause.REVOKED},
-    "rolling-restart-eager": set(),
-    "rolling-restart-kip848": set(),
-    "rolling-restart-static": set(),
-    "slow-load-after-a-year": {Cause.LOADING},
-    "topic-matches-pattern": set(),
-    "unclean-election-drops-commits": {Cause.NOT_REPLICATED},
-}
-"""What each is there to show; an empty set: that nothing is repeated or lost."""
-
-UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
-"""Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
-
-ENDLESS = {
-    "a record slower than the poll interval",
-    "hard messages exceed the poll interval",
-    "the set-up of partitions is longer than the poll interval",
-    "work in the revocation is longer than the poll interval",
-}
-"""Titles of scenarios about a loop without an end: no run lasts until nothing more happens."""
-
-MOST_RECORDS = 60_000
-"""A scenario that processes more takes too long for somebody who tries things out."""
+from .catalogue_shows import ENDLESS, MOST_RECORDS, SHOWS, SLOW, UNFOLDED
 
 
 @cache
@@ -149,19 +31,6 @@ def played(name: str, seed: int = 0, *changes: str) -> Run:
     """Play a scenario once for all tests that look at it."""
     scenario = load_with(catalogue.path_of(name), changes)
     return emulator.run(scenario, seed)
-
-
-SLOW = {
-    "batch-discarded",
-    "c5-hard-messages",
-    "commit-answer-lost",
-    "i1-idle-beyond-retention",
-    "i2-weekend-down",
-    "i3-quiet-partitions",
-    "kip848-member-crashes",
-    "rolling-restart-kip848",
-}
-"""Take a second or more, and other tests play them or their like, too."""
 
 
 def entries(run: Run, cause: Cause) -> list:
