@@ -38,7 +38,7 @@ from emulator.advice.drafts import Draft, Make, capital, consumer, of_group
 from emulator.advice.situation import Situation, milliseconds, round_down
 from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import PROTOCOL
-from emulator.scenario.resolution import topics_of
+from emulator.scenario.resolution import client_of, topics_of
 from emulator.scenario.units import US_PER_S, format_duration
 
 MARGIN: Final = 1.25
@@ -134,6 +134,32 @@ def longer_interval(situation: Situation) -> Draft | None:
     )
     now = duration(situation.seconds(INTERVAL))
     return consumer(situation, INTERVAL, value, f"{capital(longest)}; {INTERVAL} is {now}.")
+
+
+def pause_retries(situation: Situation) -> Draft | None:
+    """Failed records are processed again after a pause in which the consumer polls."""
+    group = situation.group
+    clients = {client_of(group, member) for member in group.members}
+    if group.handler is not None or clients != {"java"}:
+        return None
+    interval_us = situation.value(INTERVAL) * 1_000
+    usual_us = int(situation.facts.work_us)
+    rules = [
+        (index, poison)
+        for index, poison in enumerate(group.poison)
+        if poison.error == "retry" and poison.work_us(usual_us) > interval_us
+    ]
+    if not rules:
+        return None
+    longest = duration(max(poison.work_us(usual_us) for _, poison in rules) / US_PER_S)
+    return Draft(
+        f"The attempts on a failed record take {longest} with their back-off, and {INTERVAL} is "
+        f"{duration(situation.seconds(INTERVAL))}.",
+        (
+            "retry with paused partitions: seek back, pause(), and poll() until the back-off is over",
+        ),
+        tuple(f"group[{group.id}].poison[{index}].error=pause" for index, _ in rules),
+    )
 
 
 def shorter_interval(situation: Situation) -> Draft | None:
@@ -298,6 +324,7 @@ def whole_batches(situation: Situation) -> Draft | None:
 Changes = Mapping[str, tuple[tuple[str, Make], ...]]
 
 _POLL_IN_TIME = (
+    ("pause-retries", pause_retries),
     ("longer-poll-interval", longer_interval),
     ("smaller-batches", batch_within_interval),
 )
@@ -348,7 +375,7 @@ CHANGES: Final[Changes] = {
     "session-above-commit-timeout": (("longer-session", session_above_commits),),
     "session-above-pauses": (("longer-session", longer_session),),
     "shorter-session": (("shorter-session", shorter_session),),
-    "slow-record": (("longer-poll-interval", longer_interval),),
+    "slow-record": (("pause-retries", pause_retries), ("longer-poll-interval", longer_interval)),
     "smaller-batches": (("smaller-batches", batch_within_interval),),
     "smaller-metadata-age": (("smaller-metadata-age", smaller_metadata_age),),
     "static-membership": (("static-membership", static_membership),),

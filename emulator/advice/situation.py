@@ -147,7 +147,7 @@ class Situation:
     @property
     def slowest_record_s(self) -> float:
         """The longest time of one record: of a slow one, of a handler that hangs, or the mean."""
-        slow = [poison.work for poison in self.group.poison if poison.work is not None]
+        slow = [poison.work_us(int(self.facts.work_us)) for poison in self.group.poison]
         hangs = [
             fault.lasting
             for fault in self.scenario.fault

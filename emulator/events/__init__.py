@@ -87,6 +87,7 @@ from emulator.events.consumers import (
     PositionSource,
     Processed,
     ProcessedOutOfOrder,
+    ProcessingFailed,
     ProgressCounted,
     ReadOn,
     ResetReason,
@@ -197,6 +198,7 @@ __all__ = [
     "PositionSource",
     "Processed",
     "ProcessedOutOfOrder",
+    "ProcessingFailed",
     "ProgressCounted",
     "ReadOn",
     "RebalanceStarted",
@@ -251,6 +253,7 @@ ControlEvent = (
     | ReadOn
     | PartlyProcessed
     | NotProcessed
+    | ProcessingFailed
     | EpochClosed
     | CommitRefused
     | CommitAnswered

@@ -240,6 +240,23 @@ class NotProcessed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessingFailed:
+    """The handler failed on a record, and did not merely skip it or exit.
+
+    ``failures``: since the last such event about it; ``then``: what follows, as in the scenario:
+    ``seek``, ``pause``, ``succeed``, ``forward`` (to the topic ``to``), ``skip`` or ``stop``.
+    """
+
+    consumer: str
+    group: str
+    partition: TopicPartition
+    offset: int
+    failures: int
+    then: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EpochClosed:
     """A consumer stopped processing a partition for good.
 

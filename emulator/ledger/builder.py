@@ -101,6 +101,7 @@ class LedgerBuilder:
             ev.PartlyProcessed: processing.on_partly_processed,
             ev.NotProcessed: processing.on_not_processed,
             ev.Polled: processing.on_polled,
+            ev.ProcessingFailed: processing.on_failed,
             ev.CommitSent: self._offsets.on_sent,
             ev.CommitAccepted: outcomes.on_accepted,
             ev.CommitRefused: outcomes.on_refused,
@@ -276,6 +277,12 @@ class Processing:
             if holding is not None:
                 holding[0].position = max(holding[0].position, next_offset)
                 holding[0].clamp()
+
+    def on_failed(self, _: ev.Event, fact: ev.ProcessingFailed) -> None:
+        """Move the positions of a consumer back that seeks to its first unprocessed records."""
+        if fact.then in ("seek", "pause"):
+            for epoch, _account in self._ownership.consumer(fact.consumer).holdings.values():
+                epoch.position = epoch.finished
 
     def on_epoch_closed(self, event: ev.Event, fact: ev.EpochClosed) -> None:
         """Close an epoch; first count what it finished without an event."""

@@ -23,7 +23,13 @@ from emulator.metrics.log_size import LogMeter
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
 from emulator.metrics.recovery import LagMeter, TakeoverMeter
-from emulator.metrics.traffic import CapacityMeter, CommitMeter, MemberMeter, TrafficMeter
+from emulator.metrics.traffic import (
+    CapacityMeter,
+    CommitMeter,
+    FailureMeter,
+    MemberMeter,
+    TrafficMeter,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,7 @@ class MetricsMeter:
             TrafficMeter(),
             LogMeter(),
             MemberMeter(),
+            FailureMeter(),
         )
         self._now_us = 0
         self._handlers = _merged(self._meters)

@@ -80,6 +80,40 @@ class TrafficMeter:
             self._records[kind] += what.times * count
 
 
+class FailureMeter:
+    """Counts failed attempts to process records, and the records sent to other topics."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._forwarded = Counter[tuple[str, str, str, int]]()
+        """By group, target, partition and offset: how often a record was sent."""
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {ev.ProcessingFailed: self._on_failed}
+
+    def read(self, ended_us: int) -> Reading:
+        """Return the failures of a run."""
+        del ended_us
+        topics = Counter[str]()
+        for (_, target, _, _), times in self._forwarded.items():
+            topics[target] += times
+        total = topics.total()
+        return Reading(
+            values={
+                "failed_attempts": self._failures,
+                "forwarded": total,
+                "forwarded_again": total - len(self._forwarded),
+            },
+            tables={"forwarded.by_topic": {**dict(sorted(topics.items()))}},
+        )
+
+    def _on_failed(self, _: ev.Event, what: ev.ProcessingFailed) -> None:
+        self._failures += what.failures
+        if what.to:
+            self._forwarded[what.group, what.to, str(what.partition), what.offset] += 1
+
+
 class MemberMeter:
     """Measures members' running time and counts evictions."""
 

@@ -171,6 +171,19 @@ def _member_added(what: ev.MemberAdded, _: TopicPartition) -> str:
     return f"{what.consumer} joins {what.group} as {what.member_id}{instead}"
 
 
+def _failed(what: ev.ProcessingFailed, partition: str) -> str:
+    times = "fails" if what.failures == 1 else f"fails {what.failures} times"
+    then = {
+        "seek": "it seeks back",
+        "pause": "it seeks back and pauses",
+        "succeed": "then it succeeds",
+        "forward": f"the record is sent to {what.to}",
+        "skip": "the record is skipped",
+        "stop": "the process exits",
+    }[what.then]
+    return f"{what.consumer} {times} at offset {what.offset} of {partition}; {then}"
+
+
 def _stopped(what: ev.ConsumerStopped, _: TopicPartition) -> str:
     return f"process {what.consumer} ends: {what.how}" + (f", {what.reason}" if what.reason else "")
 
@@ -262,6 +275,7 @@ WORDS: dict[type, Words] = {
     ev.NotProcessed: lambda w, p: (
         f"{w.consumer} does not process {p} {offset_range(w.first, w.next_offset)}: {w.why}"
     ),
+    ev.ProcessingFailed: _failed,
     ev.Polled: _polled,
     ev.CommitSent: lambda w, p: (
         f"{w.consumer} sends commit {w.commit} ({w.kind}): {_committing(w, p)}"

@@ -202,6 +202,19 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
         yield from paragraph(expected.message, outcome(expected))
 
 
+def _failures(metrics: Metrics) -> str:
+    """Return how often the handler failed, and where it sent the records."""
+    text = counted(int(metrics["failed_attempts"]), "failed attempt")
+    sent = [
+        f"{counted(int(number), 'record')} to {topic}"
+        for topic, number in metrics.tables["forwarded.by_topic"].items()
+    ]
+    if sent:
+        text += f"; sent {', '.join(sent)}"
+    again = int(metrics["forwarded_again"])
+    return f"{text}; {counted(again, 'record')} of these sent more than once" if again else text
+
+
 def _without_downtime(metrics: Metrics) -> str:
     if not metrics["processed"]:
         return "no partition was ever processed"
@@ -239,6 +252,8 @@ def _key_figures(
         yield from _figure(name, text)
     yield from _figure("lag", _lag(metrics))
     yield from _figure("commits", _commits(metrics))
+    if metrics["failed_attempts"]:
+        yield from _figure("failures", _failures(metrics))
     if metrics["log_loads"]:
         yield from _figure("loads", _loads(metrics))
     avoided = int(metrics["duplicates_avoided"])

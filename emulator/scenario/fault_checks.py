@@ -215,7 +215,7 @@ def _may_exit(group: Group, member: Member) -> bool:
         or INSTANCE_ID in group.settings
         or INSTANCE_ID in member.settings
         or policy.on_refusal == "stop"
-        or any(poison.error == "stop" for poison in group.poison)
+        or any("stop" in (poison.error, poison.then) for poison in group.poison)
     )
 
 

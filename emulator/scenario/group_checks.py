@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
+from emulator.scenario.cluster_checks import named_twice, unknown
 from emulator.scenario.kafka_settings import (
     ONLY_CLASSIC,
     ONLY_CONSUMER,
@@ -70,20 +70,10 @@ def _coordinator_problems(group: Group, scenario: Scenario) -> Iterator[Problem]
 
 
 def _poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
-    topics = {topic.name: topic for topic in scenario.topic}
-    path = f"group[{group.id}].poison"
-    for number, poison in enumerate(group.poison):
-        yield from unknown(f"{path}[{number}].topic", poison.topic, topics, "topic")
-        if poison.topic in topics:
-            most = most_partitions(topics[poison.topic], scenario)
-            if poison.partition >= most:
-                reason = f"no such partition; allowed are 0 to {most - 1}"
-                yield Problem(f"{path}[{number}].partition", reason, poison.partition)
-    places = [
-        (f"{path}[{number}]", f"{poison.topic}-{poison.partition}, offset {poison.offset}")
-        for number, poison in enumerate(group.poison)
-    ]
-    yield from named_twice(places, "record")
+    if group.poison:
+        from emulator.scenario.poison import poison_problems  # noqa: PLC0415  few groups need it
+
+        yield from poison_problems(group, scenario)
 
 
 def _handler_problems(group: Group) -> Iterator[Problem]:

@@ -156,13 +156,13 @@ def blocked_us(scenario: Scenario, group: Group) -> int:
     It waits for that member if it rebalances meanwhile, for at most ``max.poll.interval.ms``. A
     record whose processing takes longer than that blocks the group repeatedly.
     """
-    slow = [poison for poison in group.poison if poison.work is not None]
+    slow = [poison for poison in group.poison if poison.offset is not None and poison.work_us(0)]
     hangs = [fault for fault in scenario.fault if isinstance(fault, Hang)]
     if not slow and not hangs:
         return 0
     limit_us = max(consumer_settings(group, m).max_poll_interval_ms for m in group.members)
     limit_us *= US_PER_MS
-    if any(poison.work is not None and poison.work >= limit_us for poison in slow):
+    if any(poison.work_us(0) >= limit_us for poison in slow):
         return scenario.run_for * 9 // 10
     switches = _switches(scenario)
     changes = sorted(at for m in group.members for at, _ in switches[m.name] if at)

@@ -12,6 +12,9 @@ SHOWS = {
     "b2-stop-without-leaving": {Cause.CRASHED},
     "batch-discarded": {Cause.DISCARDED},
     "c1-slow-record-loop": {Cause.TWO_OWNERS},
+    "c4-retries-block-the-poll-loop": {Cause.TWO_OWNERS},
+    "dead-letter-topic": {Cause.CRASHED},
+    "retry-topic": set(),
     "c5-hard-messages": {Cause.TWO_OWNERS},
     "client-aiokafka-getmany": {Cause.COMMITTED_AHEAD},
     "client-aiokafka-getone": {Cause.COMMITTED_AHEAD},
@@ -116,6 +119,7 @@ UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 ENDLESS = {
     "a record slower than the poll interval",
     "hard messages exceed the poll interval",
+    "retries that wait in the poll loop",
     "the set-up of partitions is longer than the poll interval",
     "work in the revocation is longer than the poll interval",
 }

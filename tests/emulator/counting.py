@@ -23,6 +23,7 @@ from emulator.events import (
     Polled,
     Processed,
     ProcessedOutOfOrder,
+    ProcessingFailed,
     ReadOn,
     RecordsTruncated,
     RunEnded,
@@ -181,6 +182,13 @@ class Count:
         reader.incarnation = what.incarnation
         if reader.cursor >= lowest:
             reader.pass_over(lowest, what.offset)
+
+    def on_ProcessingFailed(self, what: ProcessingFailed) -> None:  # noqa: N802
+        """A seek: what was polled and is not processed will be polled again."""
+        if what.then in ("seek", "pause"):
+            for (consumer, _), reader in self.readers.items():
+                if consumer == what.consumer:
+                    reader.handed = reader.cursor
 
     def on_Polled(self, what: Polled) -> None:  # noqa: N802
         """Each poll goes on where the last one of the same epoch ended."""

@@ -153,13 +153,23 @@ def _grows_once(faults) -> bool:
     return sum("add_partitions" in fault for fault in faults) <= 1
 
 
-POISON = st.fixed_dictionaries(
-    {"topic": st.just("t"), "partition": st.just(0), "offset": st.integers(0, 200)},
-    optional={"work": st.just("5s")},
-).flatmap(
-    lambda record: st.sampled_from(["skip", "stop", "retry"]).map(
-        lambda error: {**record, "error": error}
-    )
+_POISONED = st.one_of(
+    st.builds(lambda offset: {"topic": "t", "partition": 0, "offset": offset}, st.integers(0, 200)),
+    st.sampled_from([{"every": 15}, {"share": 0.05, "topic": "t"}, {"key": 3, "partition": 0}]),
+)
+_REACTIONS = st.one_of(
+    st.sampled_from([{"error": error} for error in ("skip", "stop", "retry", "forward")]),
+    st.builds(
+        lambda error, then: {"error": error, "then": then, "attempts": 2, "multiplier": 3},
+        st.sampled_from(["retry", "seek", "pause"]),
+        st.sampled_from(["succeed", "skip", "forward"]),
+    ),
+)
+POISON = st.builds(
+    lambda records, reaction, work: {**records, **reaction, **work},
+    _POISONED,
+    _REACTIONS,
+    st.sampled_from([{}, {}, {"work": "5s"}]),
 )
 
 

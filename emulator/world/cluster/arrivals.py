@@ -18,7 +18,7 @@ difference is a few milliseconds.)
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
@@ -93,6 +93,31 @@ class Silent:
         """Return 0: there are no intervals."""
         del index
         return 0
+
+
+class Appended:
+    """Records that consumers append while the run is played."""
+
+    __slots__ = ("_times",)
+
+    def __init__(self) -> None:
+        self._times: list[int] = []
+
+    def add(self, at_us: int) -> None:
+        """Add a record that arrives now or later."""
+        insort(self._times, at_us)
+
+    def count(self, until_us: int) -> int:
+        """Return how many records have arrived at or before ``until_us``."""
+        return bisect_right(self._times, until_us)
+
+    def time(self, index: int) -> int:
+        """Return when record ``index`` arrives; ``NEVER`` if it was not appended yet."""
+        return self._times[index] if index < len(self._times) else NEVER
+
+    def phase(self, index: int) -> None:
+        """Return None: there is no rule."""
+        del index
 
 
 class Alternating:

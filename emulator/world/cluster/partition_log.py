@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from emulator.scenario.model import Topic
-from emulator.world.cluster.arrivals import IN_FLIGHT, NEVER, Arrivals, Visibility
+from emulator.world.cluster.arrivals import IN_FLIGHT, NEVER, Appended, Arrivals, Visibility
 from emulator.world.cluster.replicas import WHOLE, Belief, Era, ReplicaSet, Truncation
 from protocols.messages import EpochStart
 
@@ -77,6 +77,14 @@ class PartitionLog:
         before = self._backlog if now >= self._backlog_us else 0
         serial = before + self._arrivals.count(now)
         return serial if self._history is WHOLE else self._history.offset(serial)
+
+    def append(self, at_us: int) -> None:
+        """Append a record of a consumer, which arrives then; no producer writes to the topic."""
+        arrivals = self._arrivals
+        if not isinstance(arrivals, Appended):
+            arrivals = self._arrivals = Appended()
+            self._arrival = arrivals.time
+        arrivals.add(at_us)
 
     def appended(self, now: int) -> int:
         """Return the number of records ever appended by ``now``."""

@@ -6,12 +6,12 @@ listener call, close (:class:`Doing`). Each method is one thing that happens to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from assignors.types import TopicPartition
 from emulator.world import consumer
-from emulator.world.consumer.handler import Batch, Doing, Ending, Flaw
+from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.policy import Listener, PolicyCommits, Shutdown, without_commit
 from emulator.world.kernel import Rank
@@ -38,7 +38,11 @@ class Application:
         self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
         self._worked_through = process.progress.worked
         handler = self._blueprint.group.handler
-        self._workers = None if handler is None else consumer.pool.Workers(process, self, handler)
+        self._failures = (
+            consumer.failures.Failures(process, self) if self._blueprint.poison else None
+        )
+        pools = None if handler is None else consumer.pool.Workers
+        self._workers = pools and pools(process, self, self._failures)
         self.shutdown = Shutdown(process, self, self._workers)
 
     # -- poll -----------------------------------------------------------------------------------
@@ -53,11 +57,11 @@ class Application:
         if self._workers is not None and not self._workers.make_room(self.poll):
             self.doing = Doing.WORKING
             return
+        if self._failures is not None:
+            self._failures.before_poll()
         self.doing = Doing.POLLING
         now = self._kernel.now
-        if self._process.polls(now):
-            return
-        if self._process.polls_in_vain(now):
+        if self._process.polls(now) or self._process.polls_in_vain(now):
             return
         client = self._process.client
         self._process.carry_out(client.poll(now, self._blueprint.poll_timeout_us))
@@ -78,11 +82,7 @@ class Application:
 
     def _poll_was_empty(self) -> None:
         """Continue after an empty poll: a commit by time may be due nevertheless."""
-        policy = self._blueprint.commit
-        if policy.when == "every" and policy.between_batches and self.commits.due:
-            self._commit(dict(self.commits.uncommitted), self._next_poll)
-        else:
-            self.poll()
+        self.commit_finished((), self.poll)
 
     # -- a pool of workers ----------------------------------------------------------------------
 
@@ -90,7 +90,8 @@ class Application:
         """Give the records of a poll to workers, and commit what is due."""
         workers.take(ranges)
         if self.commits.due_between_polls:
-            self._commit(dict(self.commits.uncommitted), self._next_poll)
+            ends = dict(self.commits.uncommitted)
+            self._commit(ends, lambda result: self._after_commit(result, self.poll))
         else:
             self.poll()
 
@@ -149,7 +150,7 @@ class Application:
         """End that batch."""
         batch = self.batch
         assert batch is not None, "work ended that was not begun"
-        self._count(batch, batch.count)
+        self.count(batch, batch.count)
         self.batch = None
         self.doing = Doing.POLLING
 
@@ -216,14 +217,14 @@ class Application:
             return
         batch = self.batch
         assert batch is not None, "work ended that was not begun"
-        flaw = batch.flaws.get(batch.reported) if batch.flaws else None
-        if flaw is None:
-            self._report(batch, self._kernel.now)
-        elif flaw is Flaw.STOP:
-            process.stop("failed", None, "the handler raised")
-            return
+        if batch.flaws:
+            rule = batch.flaws.get(batch.reported)
+            if rule is None:
+                self.count(batch, batch.reported + 1)
+            elif self._failures is not None and not self._failures.ended(batch, rule):
+                return
         else:
-            self._skip(batch)
+            self._report(batch, self._kernel.now)
         each = self._each_record or batch.reported < batch.count
         (self._record_done if each else self._batch_done)(batch)
 
@@ -238,9 +239,10 @@ class Application:
         """Count what is finished by ``until_us`` as processed."""
         finished = batch.finished(until_us)
         if finished > batch.reported:
-            self._count(batch, finished)
+            self.count(batch, finished)
 
-    def _count(self, batch: Batch, finished: int) -> None:
+    def count(self, batch: Batch, finished: int) -> None:
+        """Count the records of a batch up to a number as processed."""
         began = batch.began_us(batch.reported)
         self._process.progress.report(batch, batch.reported, finished)
         for part in batch.part(batch.reported, finished):
@@ -249,14 +251,6 @@ class Application:
                 self._uncommitted[part.partition] = part.next_offset
         self.commits.processed(finished - batch.reported)
         batch.reported = finished
-
-    def _skip(self, batch: Batch) -> None:
-        """Continue behind a record whose processing failed."""
-        tp, offset = batch.record(batch.reported)
-        cause = self._run.causes.disturbed.get(self._blueprint.name)
-        self._process.progress.skip(Handed(tp, offset, offset + 1), "skipped", cause)
-        self.commits.uncommitted[tp] = offset + 1
-        batch.reported += 1
 
     def _discard(self, ranges: tuple[Handed, ...]) -> None:
         """Discard records after a refused commit, and poll again."""
@@ -313,21 +307,27 @@ class Application:
         self.step("batch done", lambda: self._after_batch(batch))
 
     def _after_batch(self, batch: Batch) -> None:
-        policy = self._blueprint.commit
         if self.ending is Ending.AFTER_RECORD:
             self.shutdown.close()
-        elif policy.when == "batch" and policy.call in ("sync", "async", "store"):
-            ends = {part.partition: part.next_offset for part in batch.ranges}
-            self._commit(ends, self._next_poll)
-        elif policy.when == "every" and policy.between_batches and self.commits.due:
-            self._commit(dict(self.commits.uncommitted), self._next_poll)
         else:
-            self.poll()
+            self.commit_finished(batch.ranges, self.poll)
 
-    def _next_poll(self, result: CommitResult) -> None:
+    def commit_finished(self, ranges: Iterable[Handed], then: Callable[[], None]) -> None:
+        """Commit finished records as the policy does after a batch, then continue."""
+        policy = self._blueprint.commit
+        ends = {part.partition: part.next_offset for part in ranges}
+        if policy.when == "batch" and policy.call in ("sync", "async", "store") and ends:
+            self._commit(ends, lambda result: self._after_commit(result, then))
+        elif policy.when == "every" and policy.between_batches and self.commits.due:
+            ends = dict(self.commits.uncommitted)
+            self._commit(ends, lambda result: self._after_commit(result, then))
+        else:
+            then()
+
+    def _after_commit(self, result: CommitResult, then: Callable[[], None]) -> None:
         self.commits.refused(result)
         if self._process.alive:
-            self.poll()
+            then()
 
     def _commit(
         self, ends: dict[TopicPartition, int] | None, then: Callable[[CommitResult], None]

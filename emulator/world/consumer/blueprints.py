@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assignors.registry import load_assignor
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
-from emulator.scenario.model import CommitPolicy, Group, Member, Poison, Scenario
+from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
 from emulator.scenario.resolution import (
     Deploy,
     client_of,
@@ -25,7 +25,7 @@ from emulator.scenario.resolution import (
     work_of,
 )
 from emulator.world import consumer
-from emulator.world.consumer.handler import Batch, Flaw, WorkTimes
+from emulator.world.consumer.handler import Batch, WorkTimes
 from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
 from protocols.consumer.classic.machine import Client as ClassicClient
@@ -36,6 +36,7 @@ from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
 if TYPE_CHECKING:
+    from emulator.world.consumer.poison import Rules
     from protocols.consumer.classic.background import BackgroundClient
     from protocols.consumer.kip848.machine import Client as AsyncClient
 
@@ -69,7 +70,10 @@ class Blueprint:
     """Processing time of each record, if it is constant and no record is poisoned."""
 
     work: WorkTimes
-    flaws: dict[tuple[TopicPartition, int], Flaw]
+    poison: Rules | None
+    reads_forwarded: bool
+    """Whether consumers of the run append records to one of its topics."""
+
     seed: int
     epoch_ms: int
     brokers: tuple[int, ...]
@@ -87,8 +91,9 @@ class Blueprint:
     @property
     def plain(self) -> bool:
         """Whether the application does nothing but poll and work."""
-        serial = self.group.handler is None
-        return serial and self.commit.call in ("auto", "none") and not self.group.poison
+        if self.group.handler is not None or self.reads_forwarded:
+            return False
+        return self.commit.call in ("auto", "none") and self.poison is None
 
     @property
     def folds(self) -> bool:
@@ -111,13 +116,10 @@ class Blueprint:
             batch.take_each(self.each_us)
             return
         batch.take(self.work)
-        if self.flaws:
-            found = {
-                index: self.flaws[record]
-                for index, record in enumerate(batch.records())
-                if record in self.flaws
-            }
-            batch.flaws = found or None
+        if self.poison is not None:
+            failing = self.poison.failing
+            rules = ((index, failing(*record)) for index, record in enumerate(batch.records()))
+            batch.flaws = {index: rule for index, rule in rules if rule is not None} or None
 
 
 def blueprints(scenario: Scenario, seed: int, work: WorkTimes | None) -> list[Blueprint]:
@@ -141,7 +143,9 @@ def _blueprint(
     work: WorkTimes | None,
 ) -> Blueprint:
     constant = constant_of(work_of(group, member))
-    plain = work is None and not group.poison
+    rules = consumer.poison.Rules(group, seed) if group.poison else None
+    forwarded = _reads_forwarded(scenario, group, member)
+    plain = work is None and rules is None and not forwarded
     late = sampler(group.lateness, stream_key(seed, "lateness", member.name))
     start = scenario.start
     return Blueprint(
@@ -157,44 +161,36 @@ def _blueprint(
         listener_us=sampler(group.listener, stream_key(seed, "listener", member.name)),
         lateness_us=None if constant_of(group.lateness) == 0 else late,
         each_us=constant if plain else None,
-        work=work or _work_times(group, member, seed),
-        flaws=_flaws(group.poison),
+        work=work or _work_times(group, member, seed, rules),
+        poison=rules,
+        reads_forwarded=forwarded,
         seed=seed,
         epoch_ms=0 if start is None else int(start.timestamp() * 1000),
         brokers=tuple(range(1, scenario.cluster.brokers + 1)),
     )
 
 
-def _work_times(group: Group, member: Member, seed: int) -> WorkTimes:
+def _reads_forwarded(scenario: Scenario, group: Group, member: Member) -> bool:
+    if not any(each.poison for each in scenario.group):
+        return False
+    from emulator.scenario.poison import reads_forwarded  # noqa: PLC0415  few scenarios need it
+
+    return reads_forwarded(scenario, group, member)
+
+
+def _work_times(group: Group, member: Member, seed: int, rules: Rules | None) -> WorkTimes:
     """Return the work of each record: drawn by its address, the same for every consumer."""
     distribution = work_of(group, member)
     samplers: dict[TopicPartition, Sampler] = {}
-    poison = {(p.topic, p.partition, p.offset): p for p in group.poison}
 
     def time_of(tp: TopicPartition, offset: int) -> int:
         sample = samplers.get(tp)
         if sample is None:
             sample = samplers[tp] = sampler(distribution, stream_key(seed, "work", str(tp)))
-        bad = poison.get((tp.topic, tp.partition, offset)) if poison else None
-        return sample(offset) if bad is None else _poisoned(bad, sample(offset))
+        rule = None if rules is None else rules.of(tp, offset)
+        return sample(offset) if rule is None else rule.poison.work_us(sample(offset))
 
     return time_of
-
-
-def _poisoned(bad: Poison, usual_us: int) -> int:
-    once = usual_us if bad.work is None else bad.work
-    if bad.error != "retry":
-        return once
-    return once * (bad.attempts + 1) + bad.backoff * bad.attempts
-
-
-def _flaws(poison: tuple[Poison, ...]) -> dict[tuple[TopicPartition, int], Flaw]:
-    reactions = {"skip": Flaw.SKIP, "stop": Flaw.STOP}
-    return {
-        (TopicPartition(p.topic, p.partition), p.offset): reactions[p.error]
-        for p in poison
-        if p.error in reactions
-    }
 
 
 def redeployed(old: Blueprint, act: Deploy) -> Blueprint:

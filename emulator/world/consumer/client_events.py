@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from emulator import events
-from emulator.scenario.model import Poison
 from emulator.world.cluster.coordinator_events import commit_name
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.consumer.handler import Ending
@@ -17,6 +16,10 @@ from protocols import facts
 from protocols.consumer.fetching import Handed
 from protocols.messages.errors import ErrorCode
 from protocols.values import recorded
+
+if TYPE_CHECKING:
+    from emulator.scenario.model import Poison
+    from emulator.world.consumer.poison import Rule
 
 
 class ClientEvents:
@@ -122,19 +125,19 @@ class ClientEvents:
         Every consumer that gets the record later is disturbed by the same event.
         """
         consumer = process.blueprint.name
-        for number, poison in enumerate(process.blueprint.group.poison, 1):
-            tp = TopicPartition(poison.topic, poison.partition)
+        for rule in process.blueprint.poison.rules if process.blueprint.poison else ():
             for part in ranges:
-                if part.partition == tp and part.first <= poison.offset < part.next_offset:
-                    self._causes.disturbed[consumer] = self._met(poison, number, consumer)
+                offset = rule.first_in(part)
+                if offset is not None:
+                    record = f"record {offset} of {part.partition}"
+                    self._causes.disturbed[consumer] = self._met(rule, record, consumer)
 
-    def _met(self, poison: Poison, number: int, consumer: str) -> int:
-        event = self._poisoned.get(poison)
+    def _met(self, rule: Rule, record: str, consumer: str) -> int:
+        event = self._poisoned.get(rule.poison)
         if event is None:
-            record = f"record {poison.offset} of {poison.topic}-{poison.partition}"
-            event = self._poisoned[poison] = self._write(
+            event = self._poisoned[rule.poison] = self._write(
                 events.FaultBegan(
-                    fault=f"poison-{number}", verb="poison", target=f"{record} at {consumer}"
+                    fault=f"poison-{rule.number}", verb="poison", target=f"{record} at {consumer}"
                 )
             )
         return event

@@ -279,9 +279,30 @@ class Fetches:
                     want.log = self._topics.shown_by(fetch.broker, want.partition)
                     want.when_us = _visible_us(want, fetch.broker, least, now)
                 if fetch.ready_us > now:
-                    fetch.plan(max(fetch.asked_us, now))
-                    self._hold(fetch)
-                    self._await(fetch)
+                    self._plan(fetch, now)
+
+    def _plan(self, fetch: FetchInFlight, now: int) -> None:
+        fetch.plan(max(fetch.asked_us, now))
+        self._hold(fetch)
+        self._await(fetch)
+
+    def append(self, tp: TopicPartition, at_us: int) -> None:
+        """Append a record that a consumer produces; fetches in flight may be answered earlier.
+
+        A partition that the scenario does not have takes it too: nobody reads from it.
+        """
+        log = self._topics.find(tp)
+        if log is None:
+            return
+        log.append(at_us)
+        now = self._run.kernel.now
+        for name in sorted(self._in_flight):
+            for fetch in list(self._in_flight[name].values()):
+                want = fetch.wants.cached.get(tp)
+                if want is not None and want.log is log and fetch.ready_us > now:
+                    least = fetch.process.blueprint.settings.fetch_min_bytes
+                    want.when_us = _visible_us(want, fetch.broker, least, now)
+                    self._plan(fetch, now)
 
     def overtaken(self) -> bool:
         """Return whether retention has overtaken what some fetch asks for, or will ask for."""

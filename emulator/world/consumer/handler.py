@@ -10,10 +10,13 @@ import enum
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Handed
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.poison import Rule
 
 WorkTimes = Callable[[TopicPartition, int], int]
 """Partition and offset to the microseconds the handler spends on that record."""
@@ -28,13 +31,6 @@ class RecordWork(NamedTuple):
     ended_us: int
 
 
-class Flaw(enum.Enum):
-    """How the work on a poisoned record ends."""
-
-    SKIP = "the handler continues with the next"
-    STOP = "the process dies"
-
-
 class Batch:
     """The records of one poll, and the progress of the handler in them."""
 
@@ -46,7 +42,9 @@ class Batch:
         self.reported = 0
         """How many of its records have been counted as processed."""
 
-        self.flaws: dict[int, Flaw] | None = None
+        self.flaws: dict[int, Rule] | None = None
+        """By place in the batch: records whose processing fails."""
+
         self.begin_us = begin_us
         self._each = 0
         self._ends: list[int] | None = None
@@ -192,6 +190,7 @@ class Doing(enum.Enum):
     LISTENING = "its rebalance listener"
     CLOSING = "close"
     RECOVERING = "a pause after an exception it has caught"
+    BACKING_OFF = "a wait after a record has failed"
 
 
 class Ending(enum.Enum):

@@ -305,7 +305,7 @@ class Shutdown:
                 self.close()
         elif doing is Doing.POLLING and self._process.busy:
             self._wake_up_later()
-        elif doing is Doing.POLLING:
+        elif doing in (Doing.POLLING, Doing.BACKING_OFF):
             self.close()
         elif doing is Doing.WORKING and mid_batch and self._application.batch is not None:
             batch = self._application.batch

@@ -33,7 +33,7 @@ from protocols.consumer.fetching import Handed
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
-    from emulator.world.consumer.blueprints import AnyClient
+    from emulator.world.consumer.blueprints import AnyClient, Blueprint
     from protocols.consumer.classic.calm import CalmPoll as ClassicPoll
     from protocols.consumer.kip848.calm import CalmPoll as AsyncPoll
 
@@ -104,7 +104,7 @@ class PollLoop:
         if blueprint.group.handler is not None:
             return Live.WORKERS
         if not blueprint.plain:
-            return Live.POISON if blueprint.group.poison else Live.COMMITS
+            return _why_not_plain(blueprint)
         if not process.run.triggers.idle:
             return Live.TRIGGER
         if not self._app.calm:
@@ -278,6 +278,13 @@ class PollLoop:
     def write(self) -> None:
         """Count what was finished since the last time as processed."""
         self._finished.write()
+
+
+def _why_not_plain(blueprint: Blueprint) -> Live:
+    """Return why a serial handler is not only polled for and worked with."""
+    if blueprint.poison is not None:
+        return Live.POISON
+    return Live.FORWARDED if blueprint.reads_forwarded else Live.COMMITS
 
 
 class RoundWait:

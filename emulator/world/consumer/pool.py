@@ -11,8 +11,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from assignors.types import TopicPartition
-from emulator.scenario.model import Pool
-from emulator.world.consumer.handler import Flaw, RecordWork
+from emulator.world.consumer.failures import Failures, Reaction
+from emulator.world.consumer.handler import RecordWork
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.consumer.progress import Epoch
 from emulator.world.draws import draw, stream_key
@@ -99,13 +99,19 @@ class Workers:
     """The workers of one process."""
 
     def __init__(
-        self, process: ConsumerProcess, application: ConsumerApplication, pool: Pool
+        self,
+        process: ConsumerProcess,
+        application: ConsumerApplication,
+        failures: Failures | None,
     ) -> None:
         self._process = process
         self._application = application
         self._blueprint = process.blueprint
         self._kernel = process.run.kernel
+        pool = process.blueprint.group.handler
+        assert pool is not None, "only groups with a pool have workers"
         self._pool = pool
+        self._failures = failures
         self._lanes = Lanes()
         self._running: dict[Job, None] = {}
         self._unfinished: Counter[TopicPartition] = Counter()
@@ -161,18 +167,27 @@ class Workers:
         process = self._process
         if not process.alive or process.hold(lambda: self._ended(job)):
             return
-        flaw = self._blueprint.flaws.get((job.partition, job.offset))
-        if flaw is Flaw.STOP:
+        reaction = self._reaction(job)
+        if reaction is Reaction.STOP:
             process.stop("failed", None, "the handler raised")
             return
         del self._running[job]
         self._lanes.finish(job)
-        self._count(job, skipped=flaw is Flaw.SKIP)
+        self._count(job, skipped=reaction is Reaction.SKIPPED)
         self._release(job.partition, 1)
         if process.run.triggers.awaited(self._blueprint.name, "record done"):
             self._application.step("record done", self._go_on)
         else:
             self._go_on()
+
+    def _reaction(self, job: Job) -> Reaction:
+        """Return what becomes of a record after the work on it."""
+        if self._failures is None or self._blueprint.poison is None:
+            return Reaction.PROCESSED
+        rule = self._blueprint.poison.failing(job.partition, job.offset)
+        if rule is None:
+            return Reaction.PROCESSED
+        return self._failures.react(rule, job.partition, job.offset)
 
     def _go_on(self) -> None:
         self._begin()

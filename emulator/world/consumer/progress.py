@@ -135,6 +135,10 @@ class Progress:
         """Note the records that poll returned."""
         self._epochs[tp].position = next_offset
 
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        """Note that the consumer has sought back to its first unprocessed record."""
+        self._epochs[tp].position = offset
+
     def read_on(self, part: Handed, epoch: int) -> None:
         """Write an event at the first records of an incarnation that began after this epoch.
 

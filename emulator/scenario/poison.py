@@ -1,0 +1,122 @@
+"""Records that take long or fail: checks of their rules, and the topics they are forwarded to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
+from emulator.scenario.model import Group, Member, Poison, Scenario, Topic
+from emulator.scenario.problems import Problem
+from emulator.scenario.resolution import client_of, subscription_of
+
+
+def forwarded_topics(scenario: Scenario) -> frozenset[str]:
+    """Return the topics of a scenario to which failed records are sent."""
+    known = frozenset(topic.name for topic in scenario.topic)
+    rules = ((group, rule) for group in scenario.group for rule in group.poison if rule.forwards)
+    return known & {name for group, rule in rules for name in _targets(group, rule, scenario)}
+
+
+def _targets(group: Group, rule: Poison, scenario: Scenario) -> set[str]:
+    """Return the topics to which a rule may send records of a group."""
+    if rule.topic is not None:
+        return {rule.target(rule.topic)}
+    return {rule.target(topic) for topic in _read_by(group, scenario)}
+
+
+def _read_by(group: Group, scenario: Scenario) -> set[str]:
+    """Return the topics of a scenario that some member of a group reads."""
+    found: set[str] = set()
+    for member in group.members:
+        topics, pattern = subscription_of(group, member)
+        found.update(topics)
+        if pattern is not None:
+            found.update(topic.name for topic in scenario.topic if _matches(pattern, topic))
+    return found
+
+
+def _matches(pattern: str, topic: Topic) -> bool:
+    try:
+        return re.fullmatch(pattern, topic.name) is not None
+    except re.error:  # another check reports it
+        return False
+
+
+def reads_forwarded(scenario: Scenario, group: Group, member: Member) -> bool:
+    """Return whether a member may read a topic to which failed records are sent."""
+    fed = forwarded_topics(scenario)
+    topics, pattern = subscription_of(group, member)
+    return bool(fed) and (pattern is not None or not fed.isdisjoint(topics))
+
+
+# -- checks --------------------------------------------------------------------------------------
+
+
+def poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    """Yield the problems of the rules of a group."""
+    path = f"group[{group.id}].poison"
+    for number, rule in enumerate(group.poison):
+        yield from _place_problems(f"{path}[{number}]", rule, scenario)
+        yield from _reaction_problems(f"{path}[{number}]", rule, group)
+        yield from _target_problems(f"{path}[{number}]", rule, group, scenario)
+    places = [
+        (f"{path}[{number}]", f"{rule.topic}-{rule.partition}, offset {rule.offset}")
+        for number, rule in enumerate(group.poison)
+        if rule.offset is not None
+    ]
+    yield from named_twice(places, "record")
+
+
+def _place_problems(path: str, rule: Poison, scenario: Scenario) -> Iterator[Problem]:
+    """Yield topics and partitions that do not exist."""
+    topics = {topic.name: topic for topic in scenario.topic}
+    if rule.topic is not None:
+        yield from unknown(f"{path}.topic", rule.topic, topics, "topic")
+    within = [topic for topic in scenario.topic if rule.topic in (None, topic.name)]
+    most = max((most_partitions(topic, scenario) for topic in within), default=None)
+    if rule.partition is not None and most is not None and rule.partition >= most:
+        reason = f"no such partition; allowed are 0 to {most - 1}"
+        yield Problem(f"{path}.partition", reason, rule.partition)
+
+
+def _reaction_problems(path: str, rule: Poison, group: Group) -> Iterator[Problem]:
+    """Yield reactions that the handler or the client does not have, and keys it does not know."""
+    if rule.seeks and group.handler is not None:
+        reason = (
+            "workers have the records behind it already; with a pool of workers, allowed are "
+            '"retry", "forward", "skip" and "stop"'
+        )
+        yield Problem(f"{path}.error", reason, rule.error)
+    other = next((m for m in group.members if client_of(group, m) != "java"), None)
+    if rule.seeks and other is not None:
+        reason = (
+            "follows the error handler of Spring for Apache Kafka, which has the Java client; "
+            f'{other.name} has client = "{client_of(group, other)}": use "retry"'
+        )
+        yield Problem(f"{path}.error", reason, rule.error)
+    keys = 1_000 if group.handler is None else group.handler.keys
+    if rule.key is not None and rule.key >= keys:
+        yield Problem(f"{path}.key", f"no such key; allowed are 0 to {keys - 1}", rule.key)
+
+
+def _target_problems(
+    path: str, rule: Poison, group: Group, scenario: Scenario
+) -> Iterator[Problem]:
+    """Yield targets that a producer of the scenario writes to, or that are the source."""
+    if not rule.forwards:
+        return
+    targets = _targets(group, rule, scenario)
+    if rule.to is not None and rule.to in _sources(group, rule, scenario):
+        reason = "a record that fails would come back for ever; name another topic"
+        yield Problem(f"{path}.to", reason, rule.to)
+        return
+    for topic in scenario.topic:
+        if topic.name in targets and (topic.rate != 0 or topic.backlog):
+            reason = "failed records are sent to it, so it has no producer: leave out its rate and backlog"
+            yield Problem(f"topic[{topic.name}]", reason)
+
+
+def _sources(group: Group, rule: Poison, scenario: Scenario) -> set[str]:
+    """Return the topics whose records a rule concerns."""
+    return _read_by(group, scenario) if rule.topic is None else {rule.topic}
