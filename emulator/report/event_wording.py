@@ -171,7 +171,7 @@ def _member_added(what: ev.MemberAdded, _: TopicPartition) -> str:
     return f"{what.consumer} joins {what.group} as {what.member_id}{instead}"
 
 
-def _failed(what: ev.ProcessingFailed, partition: str) -> str:
+def _failed(what: ev.ProcessingFailed, partition: TopicPartition) -> str:
     times = "fails" if what.failures == 1 else f"fails {what.failures} times"
     then = {
         "seek": "it seeks back",
