@@ -16,6 +16,9 @@ from emulator.study.margin_text import margin_sentence, neighbours_text, not_tri
 from emulator.study.margins import Neighbour
 from emulator.study.model import Goal, Study
 
+MOST_GIVEN = 6
+"""Given values for which the sentences name the best cell; the table has all."""
+
 MOST_NAMED = 3
 """Ties and alternatives that the sentences name; of further ties they give the number."""
 
@@ -28,6 +31,8 @@ def sentences(findings: Findings) -> Iterator[str]:
     yield _objective(findings, goal)
     if best is not None:
         yield from _best(findings, goal, best)
+    else:
+        yield _best_of_each(findings)
     yield not_tried(findings.plan)
     yield from _certainty(findings, goal)
 
@@ -84,6 +89,36 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
     if best.worst is not None:
         mean = plus_minus(findings.mean_of(best.worst, goal.least[0]))
         yield f"Worst: {_name(findings, best.worst)}: {_plain(goal.least[0])} {mean}."
+
+
+def _best_of_each(findings: Findings) -> str:
+    """Return the best cell for each value of the given axes, and for each protocol."""
+    found = [f"{where} {best}" for where, best in best_of_each(findings)]
+    more = len(found) - MOST_GIVEN
+    return f"Best {'; '.join(found[:MOST_GIVEN])}{f'; {more} more' if more > 0 else ''}."
+
+
+def best_of_each(findings: Findings) -> list[tuple[str, str]]:
+    """Return, for each answer, for what it is and the settings that are best there."""
+    given = [axis.name for axis in findings.plan.study.vary if axis.given]
+    chosen = [axis.name for axis in findings.plan.study.vary if not axis.given]
+    several = len(findings.plan.study.protocols) > 1
+    found = []
+    for answer in findings.answers:
+        words = [f"{name}={value}" for name, value in zip(given, answer.given, strict=True)]
+        words += [answer.protocol] if several else []
+        labels = [] if answer.best is None else _chosen(findings, answer.best)
+        settings = [f"{name}={value}" for name, value in zip(chosen, labels, strict=bool(labels))]
+        best = "no feasible cell" if answer.best is None else joined(settings) or "the one cell"
+        found.append((f"for {', '.join(words)}:", best))
+    return found
+
+
+def figures_of_best(findings: Findings) -> list[tuple[str, str]]:
+    """Return the labels and figures of the best of all cells; none if there is no single best."""
+    if findings.best is None or findings.best.best is None:
+        return []
+    return [(label_of(name), text) for name, text in _figures(findings, findings.best.best).items()]
 
 
 def _worse(findings: Findings, other: Neighbour) -> str:

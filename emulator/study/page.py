@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,25 +16,32 @@ from emulator.report.pages.charts import (
     Bars,
     Curve,
     Dots,
-    HeatMap,
     Plot,
     Point,
+    Rings,
     Series,
     category_axis,
-    draw_heat_map,
     draw_plot,
     value_axis_of,
 )
-from emulator.report.pages.page import Chart, Page, Part, Table, render
+from emulator.report.pages.heat_map import HeatMap, draw_heat_map
+from emulator.report.pages.page import Chart, Number, Page, Part, Table, render
 from emulator.report.wording import counted, figure, file_width
-from emulator.study.answer_text import answer_table, label_of, sentences
+from emulator.study.answer_text import (
+    answer_table,
+    best_of_each,
+    figures_of_best,
+    label_of,
+    sentences,
+)
 from emulator.study.findings import Findings
+from emulator.study.overview_charts import BEST, front_chart, sensitivity_chart
 from emulator.study.plan import Cell, Settings
 from emulator.study.screen import study_screen
-from emulator.study.summary import Front
 from emulator.versions import KAFKA
 
 MOST_CURVES = 8
+MOST_NUMBERS = 5
 LOG_FROM = 12.0
 """Ratio of the ends of an axis from which it is logarithmic."""
 
@@ -52,6 +59,7 @@ def study_page(findings: Findings) -> str:
             question=study.question,
             facts=_facts(findings),
             answer=list(sentences(findings)),
+            numbers=_numbers(findings),
             parts=[
                 *_table(findings),
                 Part(title="Charts", charts=list(map(drawn, pictures(findings)))),
@@ -59,6 +67,22 @@ def study_page(findings: Findings) -> str:
             text="\n".join(study_screen(findings)),
         )
     )
+
+
+def _numbers(findings: Findings) -> list[Number]:
+    """Return the figures of the best cell, or the best settings for each given value."""
+    figures = figures_of_best(findings)
+    if figures:
+        return [Number(value, f"best cell: {label}") for label, value in figures[:MOST_NUMBERS]]
+    if findings.best is not None:
+        return []
+    each = best_of_each(findings)[:MOST_NUMBERS]
+    return [Number(best, f"best {where.removesuffix(':')}") for where, best in each]
+
+
+def _best_cells(findings: Findings) -> frozenset[int]:
+    """Return the best cell of each answer: for each given value and each protocol."""
+    return frozenset(each.best for each in findings.answers if each.best is not None)
 
 
 def drawn(picture: Picture) -> Chart:
@@ -95,9 +119,9 @@ def pictures(findings: Findings) -> Iterator[Picture]:
         elif not many:
             yield _bars(findings, metric)
     for front in findings.fronts:
-        yield _front(findings, front)
+        yield front_chart(findings, front, _best_cells(findings))
     if findings.influences:
-        yield _sensitivity(findings)
+        yield sensitivity_chart(findings)
 
 
 def _point(findings: Findings) -> Sequence[Any]:
@@ -127,10 +151,13 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
     spread = findings.plan.study.latin_hypercube is not None
     x_axis = _x_axis(findings, place, axis)
     series: list[Series] = []
+    best: list[Point] = []
     for number, (name, points) in enumerate(list(by_line.items())[:MOST_CURVES]):
         points.sort(key=lambda point: _number(point[0].settings, place))
         at = [_x(cell.settings, place, x_axis) for cell, _ in points]
         series += _line_of(at, points, name, number, spread=spread)
+        best += _rings(findings, at, points)
+    series += [Rings(BEST, best)] if best else []
     bounds = list(_bounds(findings, metric))
     return Plot(
         title=f"{label_of(metric)} over {axis}",
@@ -200,6 +227,16 @@ def _line_of(
     return [Curve(name, number, means), Dots("", number, p95, hollow=True)]
 
 
+def _rings(
+    findings: Findings, at: Sequence[float], points: Sequence[tuple[Cell, Summary]]
+) -> Iterator[Point]:
+    """Yield the best cells among the points of a curve."""
+    best = _best_cells(findings)
+    for x, (cell, summary) in zip(at, points, strict=True):
+        if cell.number in best:
+            yield Point(x, summary.mean.value, text=f"{BEST}: {_tip(cell, summary)}")
+
+
 def _tip(cell: Cell, summary: Summary) -> str:
     return f"{cell.settings.name}: {figure(summary.mean.value)}"
 
@@ -249,13 +286,27 @@ def _heat_maps(findings: Findings, metric: str, across: int, up: int) -> Iterato
     scale = (min(known, default=0.0), max(known, default=0.0))
     for protocol, means in zip(findings.plan.study.protocols, panels, strict=True):
         yield HeatMap(
-            title=f"{label_of(metric)} over {names[0]} and {names[1]}: {protocol}",
-            caption="Mean of all runs; the colours have the same scale for each protocol.",
+            title=f"{label_of(metric)} over {names[0]} and {names[1]}"
+            + (f": {protocol}" if len(panels) > 1 else ""),
+            caption="Mean of all runs; the colours have the same scale for each protocol."
+            + (" Framed: the best cell." if findings.answers else ""),
             across=category_axis(names[0], x),
             up=category_axis(names[1], y),
             values=means,
             scale=scale,
+            marked=_marked(findings, across, up, protocol),
         )
+
+
+def _marked(findings: Findings, across: int, up: int, protocol: str) -> frozenset[tuple[int, int]]:
+    """Return the row and column of each best cell of a protocol."""
+    x, y = _labels(findings, across), _labels(findings, up)
+    settings = [findings.plan.cells[cell].settings for cell in _best_cells(findings)]
+    return frozenset(
+        (y.index(each.point[up].label), x.index(each.point[across].label))
+        for each in settings
+        if each.protocol == protocol
+    )
 
 
 def _means(
@@ -289,60 +340,5 @@ def _bars(findings: Findings, metric: str) -> Plot:
         caption="Bar: mean; whisker: its 95 % confidence interval.",
         x=category_axis("", names),
         y=_y_axis(label_of(metric), series),
-        series=series,
-    )
-
-
-# -- Pareto sets and sensitivity ---------------------------------------------------------------
-
-
-def _front(findings: Findings, front: Front) -> Plot:
-    names = {cell.number: cell.settings.name for cell in findings.plan.cells}
-
-    def points(cells: Iterable[int]) -> list[Point]:
-        found = [
-            Point(front.means[cell][0], front.means[cell][1], text=names[cell]) for cell in cells
-        ]
-        return sorted(found, key=lambda point: (point.x, -point.y))
-
-    best = points(front.cells)
-    others = Dots(
-        "dominated", 5, points(c for c in front.means if c not in front.cells), hollow=True
-    )
-    optimal: Series = (
-        Curve("Pareto-optimal", 1, best, steps=True)
-        if len(front.metrics) == 2
-        else Dots("Pareto-optimal", 1, best)
-    )
-    first, second, *more = map(label_of, front.metrics)
-    also = f" Also minimised: {', '.join(more)}." if more else ""
-    return Plot(
-        title=f"{first} and {second}",
-        caption=f"Each point is the means of a cell; both metrics are minimised.{also}",
-        x=value_axis_of(first, [mean[0] for mean in front.means.values()]),
-        y=value_axis_of(second, [mean[1] for mean in front.means.values()]),
-        series=[others, optimal],
-    )
-
-
-def _sensitivity(findings: Findings) -> Plot:
-    metrics = findings.plan.study.metrics
-    axes = list(dict.fromkeys(each.axis for each in findings.influences))
-    wide = 0.8 / len(metrics)
-    series = []
-    for number, metric in enumerate(metrics):
-        bars = []
-        for each in findings.influences:
-            if each.metric == metric:
-                begin = axes.index(each.axis) + 0.1 + number * wide
-                tip = f"{label_of(metric)}, {each.axis}: {each.share:.0%}"
-                bars.append(Bar(begin, begin + wide, 0, each.share, each.low, each.high, tip))
-        series.append(Bars(label_of(metric), number, bars))
-    percent = [(tenth / 10, f"{tenth * 10} %") for tenth in range(0, 11, 2)]
-    return Plot(
-        title="Sensitivity",
-        caption="Main effect of each setting; whiskers: 95 % confidence interval.",
-        x=category_axis("", axes),
-        y=Axis("share of the variance", 0, 1, percent),
         series=series,
     )

@@ -1,4 +1,4 @@
-"""Draw charts as SVG: curves with bands, points with whiskers, bars, heat maps.
+"""Draw charts as SVG: curves with bands, points with whiskers, bars, rings.
 
 Each series has a colour and also a dash and a marker of its own. The legend is text beside the
 chart, so that it covers nothing.
@@ -154,7 +154,15 @@ class Bars:
     bars: Sequence[Bar]
 
 
-Series = Curve | Dots | Bars
+@dataclass(frozen=True, slots=True)
+class Rings:
+    """Circles around points of other series, which they mark."""
+
+    name: str
+    points: Sequence[Point]
+
+
+Series = Curve | Dots | Bars | Rings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +193,7 @@ def draw_plot(plot: Plot) -> Chart:
     place = x_of, y_of
     words = dict(plot.y.ticks)
     lines, labels = value_axis([at for at, _ in plot.y.ticks], y_of, WIDTH, lambda at: words[at])
-    drawn = [lines, *_horizontal(plot.x, x_of)]
+    drawn = [lines, *horizontal_axis(plot.x, x_of)]
     for begin, end in plot.bands:
         shape = {"x": x_of(begin), "width": max(x_of(end) - x_of(begin), 1)}
         drawn.append(element("rect", class_="rebalance", y=ABOVE, height=HEIGHT, **shape))
@@ -193,13 +201,16 @@ def draw_plot(plot: Plot) -> Chart:
     for bound in plot.bounds:
         y = y_of(bound)
         drawn.append(element("line", x1=0, x2=WIDTH, y1=y, y2=y, class_="bound"))
-    titles = _vertical_title(plot.y.title)
-    return _chart(plot.title, plot.caption, titles + labels, "".join(drawn), legend_of(plot.series))
+    titles = vertical_title(plot.y.title)
+    return chart_of(
+        plot.title, plot.caption, titles + labels, "".join(drawn), legend_of(plot.series)
+    )
 
 
-def _chart(
+def chart_of(
     heading: str, caption: str, labels: str, drawn: str, legend: Sequence[tuple[str, str]]
 ) -> Chart:
+    """Return a chart of the size that all have; *labels* and *drawn*: SVG of its two parts."""
     height = ABOVE + HEIGHT + BELOW
     box = f"{number(WIDTH)} {number(height)}"
     return Chart(
@@ -228,13 +239,14 @@ def _chart(
     )
 
 
-def _vertical_title(words: str) -> str:
+def vertical_title(words: str) -> str:
+    """Return the title of a vertical axis, for the column of labels."""
     turned = f"rotate(-90 14 {ABOVE + HEIGHT / 2})"
     place = {"transform": turned, "text_anchor": "middle", "class_": "part"}
     return text(14, ABOVE + HEIGHT / 2, words, **place)
 
 
-def _horizontal(axis: Axis, x_of: Callable[[float], float]) -> Iterator[str]:
+def horizontal_axis(axis: Axis, x_of: Callable[[float], float]) -> Iterator[str]:
     """Yield ticks and title of a horizontal axis; labels that would overlap are left out."""
     y, free = ABOVE + HEIGHT, -math.inf
     yield element("line", x1=0, x2=WIDTH, y1=y, y2=y, class_="axis")
@@ -256,12 +268,14 @@ def legend_of(series: Sequence[Series]) -> list[tuple[str, str]]:
 def _swatch(series: Series) -> str:
     if isinstance(series, Bars):
         return swatch(element("rect", x=1, y=1, width=26, height=12, class_=f"f{_style(series)}"))
+    if isinstance(series, Rings):
+        return swatch(_ring(14, 7, 5.5))
     line = element("polyline", points="0,7 28,7", class_=f"curve l{_style(series)}")
     dot = _marker(series.style, 14, 7, hollow=isinstance(series, Dots) and series.hollow)
     return swatch((line if isinstance(series, Curve) else "") + dot)
 
 
-def _style(series: Series) -> int:
+def _style(series: Curve | Dots | Bars) -> int:
     return series.style % STYLES
 
 
@@ -327,64 +341,17 @@ def _draw_bars(bars: Bars, x_of: Place, y_of: Place) -> str:
     return "".join(drawn)
 
 
+def _draw_rings(rings: Rings, x_of: Place, y_of: Place) -> str:
+    return "".join(_ring(x_of(one.x), y_of(one.y), 8, one.text) for one in rings.points)
+
+
+def _ring(x: float, y: float, radius: float, tip: str = "") -> str:
+    return element("circle", title(tip) if tip else "", cx=x, cy=y, r=radius, class_="best")
+
+
 _DRAWERS: Final[dict[type, Callable[..., str]]] = {
     Curve: _draw_curve,
     Dots: _draw_dots,
     Bars: _draw_bars,
+    Rings: _draw_rings,
 }
-
-
-class HeatMap(NamedTuple):
-    """Values by row and column; None: there is none."""
-
-    title: str
-    caption: str
-    across: Axis
-    up: Axis
-    values: Sequence[Sequence[float | None]]
-    scale: tuple[float, float]
-    """Of the colours; the same for all panels of a metric."""
-
-
-HEAT_STEPS: Final = 8
-
-
-def draw_heat_map(heat: HeatMap) -> Chart:
-    """Return a heat map as SVG, with its values written in the cells."""
-    wide = WIDTH / max(len(heat.across.ticks), 1)
-    tall = HEIGHT / max(len(heat.up.ticks), 1)
-    drawn, labels = [], [_vertical_title(heat.up.title)]
-    for row, (_, name) in enumerate(heat.up.ticks):
-        y = ABOVE + HEIGHT - (row + 1) * tall
-        middle = {"class_": "tick", "text_anchor": "end"}
-        labels.append(text(LABELS_WIDTH - 6, y + tall / 2 + 4, name[:16], **middle))
-        for column, value in enumerate(heat.values[row]):
-            if value is not None:
-                drawn.append(_cell(column * wide, y, wide, tall, value, heat.scale))
-    drawn += _horizontal(heat.across, lambda value: value * wide)
-    return _chart(heat.title, heat.caption, "".join(labels), "".join(drawn), _heat_legend(heat))
-
-
-def _cell(
-    x: float, y: float, wide: float, tall: float, value: float, scale: tuple[float, float]
-) -> str:
-    step = _heat_step(value, scale)
-    shape = {"x": x + 0.5, "y": y + 0.5, "width": wide - 1, "height": tall - 1}
-    words = text(x + wide / 2, y + tall / 2 + 4, figure(value), class_=f"in-heat{step}")
-    return element("rect", class_=f"heat{step}", **shape) + words
-
-
-def _heat_step(value: float, scale: tuple[float, float]) -> int:
-    low, high = scale
-    if high <= low:
-        return 0
-    return min(int((value - low) / (high - low) * HEAT_STEPS), HEAT_STEPS - 1)
-
-
-def _heat_legend(heat: HeatMap) -> list[tuple[str, str]]:
-    low, high = heat.scale
-    ends = ((0, f"from {figure(low)}"), (HEAT_STEPS - 1, f"to {figure(high)}"))
-    return [
-        (swatch(element("rect", x=1, y=1, width=26, height=12, class_=f"heat{step}")), words)
-        for step, words in ends
-    ]

@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from emulator.report.pages.charts import Curve, HeatMap
+from emulator.report.pages.charts import Curve
+from emulator.report.pages.heat_map import HeatMap
 from emulator.study import store
 from emulator.study.findings import find
 from emulator.study.page import drawn, pictures, study_page
@@ -19,7 +20,11 @@ MEMBERS = '[[vary]]\nname = "members"\nset = "group[billing].members"\nvalues = 
 VARIED = {
     "curves": study_of(),
     "a grid": study_of(
-        ("seeds = 6", 'seeds = 2\nprotocols = ["as-written", "static"]'), more=MEMBERS
+        (
+            "seeds = 6",
+            'seeds = 2\nprotocols = ["as-written", "static"]\ngoal = { least = "reprocessed" }',
+        ),
+        more=MEMBERS,
     ),
     "one cell": study_of(
         ('values = ["500ms", "5s"]', 'values = ["5s"]'), ('"commits_sent"]', '"lost", "run_s"]')
@@ -59,6 +64,18 @@ def test_heat_maps_of_a_metric_share_one_scale(findings):
         by_metric.setdefault(each.title.split(":")[0], set()).add(each.scale)
 
     assert all(len(scales) == 1 for scales in by_metric.values())
+
+
+def test_the_best_cell_of_each_protocol_is_marked(findings):
+    """Ringed on curves and in Pareto sets, framed in heat maps, named in legends and figures."""
+    charts = list(map(drawn, pictures(findings)))
+    marked = [each for each in charts if 'class="best"' in each.figure]
+    over = [each for each in charts if " over " in each.title]
+
+    assert bool(findings.answers) == bool(marked)
+    assert [each for each in over if each in marked] == (over if findings.answers else [])
+    assert all("best cell" in [name for _, name in each.legend] for each in marked)
+    assert ("<dt>best cell: " in study_page(findings)) == bool(findings.answers)
 
 
 def test_the_page_loads_nothing(findings):

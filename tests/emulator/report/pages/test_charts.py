@@ -12,17 +12,16 @@ from emulator.report.pages.charts import (
     Bar,
     Bars,
     Curve,
-    HeatMap,
     Plot,
     Point,
     category_axis,
-    draw_heat_map,
     draw_plot,
     time_axis,
     value_axis_of,
 )
 from emulator.report.pages.differences import CHARACTER, Difference, draw_differences
 from emulator.report.pages.drawing import WIDTH
+from emulator.report.pages.heat_map import HeatMap, draw_heat_map
 
 
 @pytest.mark.parametrize("values", [[3, 4204], [-7.5, 2], [0], [0.0004, 0.002], [1e12]])

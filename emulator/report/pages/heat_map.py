@@ -1,0 +1,86 @@
+"""Draw a heat map as SVG: shades of one scale, the values written in the cells, frames around some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from emulator.report.pages.charts import (
+    ABOVE,
+    HEIGHT,
+    WIDTH,
+    Axis,
+    chart_of,
+    horizontal_axis,
+    vertical_title,
+)
+from emulator.report.pages.drawing import LABELS_WIDTH, element, text
+from emulator.report.pages.page import Chart, swatch
+from emulator.report.wording import figure
+
+
+class HeatMap(NamedTuple):
+    """Values by row and column; None: there is none."""
+
+    title: str
+    caption: str
+    across: Axis
+    up: Axis
+    values: Sequence[Sequence[float | None]]
+    scale: tuple[float, float]
+    """Of the colours; the same for all panels of a metric."""
+
+    marked: frozenset[tuple[int, int]] = frozenset()
+    """Rows and columns of the cells with a frame."""
+
+
+HEAT_STEPS: Final = 8
+
+
+def draw_heat_map(heat: HeatMap) -> Chart:
+    """Return a heat map as SVG, with its values written in the cells."""
+    wide = WIDTH / max(len(heat.across.ticks), 1)
+    tall = HEIGHT / max(len(heat.up.ticks), 1)
+    drawn, labels = [], [vertical_title(heat.up.title)]
+    for row, (_, name) in enumerate(heat.up.ticks):
+        y = ABOVE + HEIGHT - (row + 1) * tall
+        middle = {"class_": "tick", "text_anchor": "end"}
+        labels.append(text(LABELS_WIDTH - 6, y + tall / 2 + 4, name[:16], **middle))
+        for column, value in enumerate(heat.values[row]):
+            if value is not None:
+                drawn.append(_cell(column * wide, y, wide, tall, value, heat.scale))
+            if (row, column) in heat.marked:
+                drawn.append(_frame(column * wide, y, wide, tall))
+    drawn += horizontal_axis(heat.across, lambda value: value * wide)
+    return chart_of(heat.title, heat.caption, "".join(labels), "".join(drawn), _heat_legend(heat))
+
+
+def _cell(
+    x: float, y: float, wide: float, tall: float, value: float, scale: tuple[float, float]
+) -> str:
+    step = _heat_step(value, scale)
+    shape = {"x": x + 0.5, "y": y + 0.5, "width": wide - 1, "height": tall - 1}
+    words = text(x + wide / 2, y + tall / 2 + 4, figure(value), class_=f"in-heat{step}")
+    return element("rect", class_=f"heat{step}", **shape) + words
+
+
+def _frame(x: float, y: float, wide: float, tall: float) -> str:
+    shape = {"x": x + 3, "y": y + 3, "width": wide - 6, "height": tall - 6}
+    return "".join(element("rect", class_=kind, **shape) for kind in ("best-halo", "best"))
+
+
+def _heat_step(value: float, scale: tuple[float, float]) -> int:
+    low, high = scale
+    if high <= low:
+        return 0
+    return min(int((value - low) / (high - low) * HEAT_STEPS), HEAT_STEPS - 1)
+
+
+def _heat_legend(heat: HeatMap) -> list[tuple[str, str]]:
+    low, high = heat.scale
+    ends = ((0, f"from {figure(low)}"), (HEAT_STEPS - 1, f"to {figure(high)}"))
+    legend = [
+        (swatch(element("rect", x=1, y=1, width=26, height=12, class_=f"heat{step}")), words)
+        for step, words in ends
+    ]
+    return [*legend, (swatch(_frame(-2, -2, 32, 18)), "best cell")] if heat.marked else legend
