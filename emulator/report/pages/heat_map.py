@@ -79,8 +79,10 @@ def _heat_step(value: float, scale: tuple[float, float]) -> int:
 def _heat_legend(heat: HeatMap) -> list[tuple[str, str]]:
     low, high = heat.scale
     ends = ((0, f"from {figure(low)}"), (HEAT_STEPS - 1, f"to {figure(high)}"))
-    legend = [
-        (swatch(element("rect", x=1, y=1, width=26, height=12, class_=f"heat{step}")), words)
-        for step, words in ends
+    box = {"x": 1, "y": 1, "width": 26, "height": 12}
+    legend: list[tuple[str, str]] = [
+        (swatch(element("rect", class_=f"heat{step}", **box)), words) for step, words in ends
     ]
-    return [*legend, (swatch(_frame(-2, -2, 32, 18)), "best cell")] if heat.marked else legend
+    if heat.marked:
+        legend.append((swatch(_frame(-2, -2, 32, 18)), "best cell"))
+    return legend
