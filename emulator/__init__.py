@@ -39,6 +39,8 @@ The rooms, from the bottom up:
 ``logs/``
     Logs of real clusters: ``offsets_log/`` (segments), ``imports/`` (groups of a cluster), ``audit/``
     (processing logs).
+``capturing/``
+    Experiments on a real Kafka: its cluster, its traced members, the files of a run.
 ``conformance/``
     Captures of a real Kafka: read, rebuilt as a scenario, compared.
 ``spark/``

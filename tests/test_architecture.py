@@ -92,10 +92,8 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.consumer": FLOOR,
     "protocols.consumer.classic": FLOOR | {"protocols.consumer"},
     "protocols.consumer.kip848": FLOOR | {"protocols.consumer"},
-    "emulator.errors": {"assignors"},
-    "emulator.processes": {"assignors"},
+    **{f"emulator.{x}": {"assignors"} for x in ("errors", "input_files", "processes")},
     **{f"emulator.{x}": set() for x in ("versions", "output_files", "tables")},
-    "emulator.input_files": {"assignors"},
     "emulator.parquet_file": {"emulator.output_files"},
     "emulator.events": {"assignors", "protocols.facts", "protocols.values"}
     | {"emulator.parquet_file"},
@@ -124,6 +122,7 @@ ARROWS: Mapping[str, set[str]] = {
     | FILES,
     "emulator.tracing": PLAYED | {"emulator.report", "emulator.run_files"},
     "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
+    "emulator.capturing": PLAYED | {"emulator.versions"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.study.planning": PLAYED
     | {"emulator.comparison", "emulator.engines", "emulator.loading"}
@@ -144,7 +143,7 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.engines", "emulator.logs.importing", "emulator.logs.group_scenario"}
     | {"emulator.logs.auditing", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
-    | {"emulator.assignment", "emulator.subjects"}
+    | {"emulator.assignment", "emulator.capturing", "emulator.subjects"}
     | WRITTEN
     | LIBRARY
     | PLAYED

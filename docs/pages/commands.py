@@ -26,6 +26,7 @@ COMMANDS = (
     "audit",
     "log",
     "assign",
+    "capture",
     "verify",
 )
 

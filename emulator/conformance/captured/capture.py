@@ -12,6 +12,7 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
+from emulator.conformance.captured.actions import Action, read_action
 from emulator.conformance.captured.client_logs import LogLine, read_client_log
 from emulator.conformance.captured.coordinator_log import CoordinatorLine, read_coordinator_log
 from emulator.conformance.captured.reading import CaptureError, Fields, read_object
@@ -27,11 +28,22 @@ MODES = (
     "timer",
     "timer-sync-on-revoke",
     "store",
+    "none",
 )
 """The commit modes of the captures' application."""
 
+CONSUMER_SESSION_US = 6_000_000
+"""``group.consumer.session.timeout.ms`` of captures whose ``meta.json`` has no broker settings."""
+
+KAFKAS_CONSUMER_SESSION_US = 45_000_000
+"""Kafka's default of it."""
+
 QUIET_FROM = 21
 """Runs from this number on were recorded on a quiet machine."""
+
+
+RECORD_BYTES = 100
+"""The records of captures whose ``meta.json`` has no size are small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +60,9 @@ class Production:
 
     preload: int
     """Records in each partition before ``start_us``."""
+
+    record_bytes: int
+    """The size of a record's value."""
 
     preload_when_formed: bool
     """Whether they came after the group formed, just before ``start_us``; else before the run."""
@@ -104,6 +119,12 @@ class Capture:
     orphaned: tuple[TopicPartition, ...]
     """Partitions without a reader at the end."""
 
+    noisy: bool | None
+    """Whether other work disturbed the machine; None if that was not measured."""
+
+    consumer_session_us: int
+    """``group.consumer.session.timeout.ms`` of the brokers."""
+
     drained: bool
     failure: str | None
     """The failure of the run itself."""
@@ -125,7 +146,7 @@ class Capture:
     @property
     def quiet(self) -> bool:
         """Whether the run was recorded on a quiet machine."""
-        return self.run >= QUIET_FROM
+        return self.run >= QUIET_FROM if self.noisy is None else not self.noisy
 
     @property
     def has_epochs(self) -> bool:
@@ -227,6 +248,8 @@ def read_capture(path: Path) -> Capture:
         coordinator=meta.table("coord").count("coord"),
         offsets_partition=meta.count("offsets_partition"),
         orphaned=units.partitions(meta, "orphaned"),
+        noisy=meta.table("noise").flag("noisy") if "noise" in meta else None,
+        consumer_session_us=_consumer_session_us(meta),
         drained=meta.flag("drained"),
         failure=summary.text("error") if "error" in summary else None,
         traces=traces,
@@ -236,6 +259,15 @@ def read_capture(path: Path) -> Capture:
     )
     _check_times(capture, meta)
     return capture
+
+
+def _consumer_session_us(meta: Fields) -> int:
+    """Return the brokers' session of the consumer protocol; older captures do not have it."""
+    if "broker_settings" not in meta:
+        return CONSUMER_SESSION_US
+    given = meta.table("broker_settings")
+    name = "group.consumer.session.timeout.ms"
+    return int(given.text(name)) * 1000 if name in given else KAFKAS_CONSUMER_SESSION_US
 
 
 def _units(meta: Fields) -> Units:
@@ -284,6 +316,7 @@ def _production(topic: str, fields: Fields, units: Units, plan: Fields) -> Produ
         partitions=fields.count("partitions"),
         rate=fields.number("rate"),
         preload=fields.count("preload"),
+        record_bytes=fields.count("record_bytes") if "record_bytes" in fields else RECORD_BYTES,
         preload_when_formed=any(table.flag("preload_when_formed") for table in planned),
         created_us=units.time(fields, "t_created"),
         start_us=units.time(fields, "t_start"),
@@ -319,60 +352,3 @@ def _check_times(capture: Capture, meta: Fields) -> None:
     for action in capture.actions:
         if action.at_us > capture.end_us:
             raise meta.place.error(f"inconsistent times: {action.do} was done after t_end")
-
-
-VERBS = {
-    "sigkill": "crash",
-    "sigterm": "close",
-    "sigstop": "pause",
-    "sigcont": "pause ends",
-    "hang": "hang",
-    "start": "start",
-    "waitexit": "",
-    "none": "",
-    "addparts": "add_partitions",
-    "maketopic": "create_topic",
-}
-"""The scenario's verb for each action of a capture; empty if the action does nothing."""
-
-VERBS_ON_BROKERS = {
-    "kill": "crash_broker",
-    "restart": "crash_broker ends",
-    "stop": "pause_broker",
-    "cont": "pause_broker ends",
-}
-"""The same by prefix, for actions on a broker."""
-
-COORDINATOR = "coord"
-"""The suffix for the coordinator's broker, which needs no number."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """One action of the run; ``do`` is the capture's name of it."""
-
-    do: str
-    at_us: int
-    member: str | None
-    topic: str | None
-    broker: int | None
-
-    @property
-    def verb(self) -> str | None:
-        """Its verb in a scenario, with `` ends`` if it ends an action; None if there is none."""
-        for word, verb in VERBS_ON_BROKERS.items():
-            named = self.broker is not None and self.do.startswith(word)
-            if named or self.do == word + COORDINATOR:
-                return verb
-        return VERBS.get(self.do)
-
-
-def read_action(fields: Fields, units: Units) -> Action:
-    """Read one action of ``meta.json``; raise CaptureError if it is invalid."""
-    return Action(
-        do=fields.text("do"),
-        at_us=units.time(fields, "t"),
-        member=fields.text("member") if "member" in fields else None,
-        topic=units.prefix + fields.text("topic") if "topic" in fields else None,
-        broker=fields.count("broker") if "broker" in fields else None,
-    )

@@ -26,6 +26,7 @@ _RECORD = re.compile(
 )
 _TYPES = {"1": "OffsetCommit", "2": "GroupMetadata", **TYPES}
 FOLDER = "offsets-log"
+OWN_DUMP = "offsets-log.dump.txt.gz"
 
 _EPOCHS = {
     METADATA: "epoch",
@@ -69,8 +70,12 @@ class LogRecord:
 def dump_of(run: Path, group: str) -> Path | None:
     """Return the dump that has a group's records, or None if there is none.
 
-    It is beside the scenarios. Raise CaptureError if the index there is invalid.
+    It is in the run's folder, or beside the scenarios. Raise CaptureError if the index there is
+    invalid.
     """
+    own = run / OWN_DUMP
+    if own.exists():
+        return own
     folder = run.resolve().parent.parent / FOLDER
     index = folder / "index.json"
     if not index.exists():

@@ -377,6 +377,7 @@ def member_settings(trace: Trace) -> MemberSettings:
         commit_every_us=milliseconds(trace, "commitEvery"),
         work_us=milliseconds(trace, "work") or 0,
         stops_in_batch=conf.get("stop") == "midbatch",
+        poll_timeout_us=milliseconds(trace, "pollTimeout") or POLL_TIMEOUT_US,
     )
 
 

@@ -6,7 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from emulator.conformance.captured.capture import Action, Capture
+from emulator.conformance.captured.actions import Action
+from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import positions
 from emulator.conformance.captured.coordinator_log import offset_lines
 from emulator.conformance.captured.traces import Mark, Trace

@@ -30,9 +30,6 @@ SESSION_US = 45_000_000
 LATE_EVICTION_US = 130_000
 """How late an eviction was at most in the captures."""
 
-CONSUMER_SESSION_US = 6_000_000
-"""``group.consumer.session.timeout.ms`` of the captured cluster."""
-
 CONSUMER_INTERVAL_US = 1_000_000
 """``group.consumer.heartbeat.interval.ms``, which the coordinator sends to each member."""
 
@@ -122,7 +119,7 @@ def _contacts_without_log(capture: Capture, trace: Trace) -> list[Contact]:
 def _contacts_by_expiry(capture: Capture, trace: Trace) -> list[Contact]:
     ids = trace.member_ids
     return [
-        Contact(line.at_us - CONSUMER_SESSION_US, CONSUMER_HEARTBEAT)
+        Contact(line.at_us - capture.consumer_session_us, CONSUMER_HEARTBEAT)
         for line in capture.coordinator_log
         if "session expired" in line.text and any(member_id in line.text for member_id in ids)
     ]

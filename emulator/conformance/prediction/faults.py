@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.conformance.captured.capture import Action, Capture
+from emulator.conformance.captured.actions import Action
+from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import LogLine, first_answer, positions, times_of
 from emulator.conformance.captured.traces import Hung, Listened, MemberSettings, Trace
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.contacts import (
     CONSUMER_HEARTBEAT,
     CONSUMER_INTERVAL_US,
-    CONSUMER_SESSION_US,
     HEARTBEAT,
     heartbeat_interval_us,
     last_contact,
@@ -277,7 +277,7 @@ def broker_settings(capture: Capture) -> dict[str, object]:
         return {}
     answers = (first_answer(log) for log in capture.client_logs.values())
     interval_us = next((answer.interval_us for answer in answers if answer), CONSUMER_INTERVAL_US)
-    session_ms, interval_ms = CONSUMER_SESSION_US // 1000, interval_us // 1000
+    session_ms, interval_ms = capture.consumer_session_us // 1000, interval_us // 1000
     return {
         "group.consumer.session.timeout.ms": session_ms,
         "group.consumer.min.session.timeout.ms": session_ms,

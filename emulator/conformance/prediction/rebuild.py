@@ -39,9 +39,6 @@ from emulator.world.draws import draw, stream_key
 from emulator.world.run import Replay
 
 MS = 1_000
-RECORD_BYTES = 100
-"""The captures' records are small: one fetch returns a whole backlog of 1,600."""
-
 _POLICIES = {
     "auto": CommitPolicy(call="auto"),
     "sync-per-poll": CommitPolicy(call="sync", when="batch"),
@@ -50,6 +47,7 @@ _POLICIES = {
     "noargs-per-record": CommitPolicy(call="sync", when="record", arguments=False),
     "sync-before": CommitPolicy(call="sync", when="before"),
     "store": CommitPolicy(call="store", when="record"),
+    "none": CommitPolicy(call="none"),
 }
 
 
@@ -138,7 +136,7 @@ def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
         rate=_rate(capture, production, lasting_us),
         backlog=0 if come_slowly else production.preload,
         backlog_at=0 if come_slowly or not production.preload_when_formed else production.start_us,
-        record_size=RECORD_BYTES,
+        record_size=production.record_bytes,
         created="by act" if late else 0,
         produce_from=production.start_us - lasting_us,
         produce_until=_last_due(capture, production) + 1,

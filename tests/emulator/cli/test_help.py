@@ -20,7 +20,7 @@ COMMANDS = [
     *("", "run", "compare", "study", "explain", "ledger"),
     *("assign", "log", "import", "audit", "verify", "scenarios", "init", "schema"),
 ]
-ALL = [*COMMANDS, "scenarios show", "scenarios copy", "scenarios list"]
+ALL = [*COMMANDS, "capture", "scenarios show", "scenarios copy", "scenarios list"]
 EXAMPLES = re.compile(r"^  Examples:\n((?:    .*\n)+)", re.MULTILINE)
 
 
@@ -150,7 +150,7 @@ def test_the_help_fits(command, columns, monkeypatch):
     lines = help_of(command).splitlines()
 
     assert max(map(len, lines)) <= WIDTH
-    several = re.compile(r"(COMMAND|CAPTURE|FILE|SOURCE|WORD)\W.*\.\.\.$")
+    several = re.compile(r"(COMMAND|CAPTURE|EXPERIMENT|FILE|SOURCE|WORD)\W.*\.\.\.$")
     assert not [line for line in lines if line.endswith("...") and not several.search(line)]
 
 

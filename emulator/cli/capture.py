@@ -1,0 +1,85 @@
+"""``rebalance capture``: run experiments on a real Kafka and write what happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emulator.cli.options import Examples, with_examples
+from emulator.cli.output import say
+from emulator.versions import KAFKA
+
+if TYPE_CHECKING:
+    from emulator.capturing.live import Made
+
+RUN_FAILED = 1
+MOST_RUNS = 1_000
+
+EXAMPLES: Examples = (
+    ("two runs of an experiment", "rebalance capture crash.toml --runs 2 -o captures"),
+    ("compare them with the emulator", "rebalance verify captures"),
+    ("play the same file", "rebalance run crash.toml"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        "capture",
+        short_help="Run experiments on a real Kafka, and write what happened.",
+        help=with_examples(capture, EXAMPLES),
+    )(capture)
+
+
+def capture(
+    experiments: Annotated[
+        list[Path],
+        typer.Argument(metavar="EXPERIMENT...", help="Scenario files; - cannot be given."),
+    ],
+    folder: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for the runs.")
+    ],
+    runs: Annotated[
+        int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs of each experiment.")
+    ] = 1,
+    kafka_version: Annotated[
+        str, typer.Option("--kafka-version", help="Version of Kafka's published jars.")
+    ] = KAFKA,
+) -> None:
+    """Run experiments on a real Kafka, and write what happened.
+
+    An experiment is a scenario file: rebalance run plays the same file. A KRaft cluster (one
+    controller, and the brokers of the file) is started on the loopback interface from Kafka's
+    published jars, which Maven resolves; members are processes of their own. Each run becomes the
+    folder DIR/EXPERIMENT/run-NUMBER, which rebalance verify compares with the emulator. The number
+    is the seed of the times given with between. Runs that exist already are skipped.
+
+    Needs a JDK of version 17 or newer, Apache Maven, the extra rebalance-emulator[capture], and
+    about 2.5 GB of memory. All processes and temporary files are removed at the end, also after
+    Ctrl-C. A run is marked as noisy if other work on the machine disturbed it.
+
+    Exit status: 0 all runs are complete; 1 some run is not usable; 2 bad input, or the machine
+    lacks something: then nothing is printed.
+    """
+    from emulator.capturing.capturing import capture as make
+    from emulator.capturing.experiment import plan_of
+
+    plans = [plan_of(path) for path in experiments]
+    failed = False
+    for made in make(plans, folder, runs=runs, kafka=kafka_version, say=_progress):
+        say(_line(made))
+        failed = failed or made.error is not None
+    if failed:
+        raise typer.Exit(RUN_FAILED)
+
+
+def _progress(what: str) -> None:
+    typer.echo(what, err=True)
+
+
+def _line(made: Made) -> str:
+    if made.error is not None:
+        return f"{made.path}: not usable: {made.error}"
+    return f"{made.path}: {'noisy' if made.noisy else 'quiet'}"

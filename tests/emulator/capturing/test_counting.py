@@ -1,0 +1,48 @@
+"""The summary counts processings of each record by itself."""
+
+from __future__ import annotations
+
+from emulator.capturing.counting import Process, ranges, summary_of
+
+META = {
+    "scenario": "s",
+    "run": 1,
+    "group": "g",
+    "victim": "m1",
+    "drained": True,
+    "orphaned": [],
+    "t_fault": 1_000_000,
+    "t_end": 9_000_000,
+    "ends": {"t-0": 5, "t-1": 2},
+    "steady_owned": {"m1": ["t-0"], "m2": ["t-1"]},
+}
+
+
+def record(partition, offset, at_us):
+    return {"e": "r", "p": partition, "o": offset, "a": at_us, "b": at_us + 10}
+
+
+def summary(*processes):
+    return summary_of(META, [Process(name, name.partition(".")[0], e) for name, e in processes])
+
+
+def test_duplicates_losses_and_the_new_owner():
+    first = [record("t-0", offset, 500_000 + offset) for offset in range(3)]
+    second = [record("t-0", offset, 4_000_000 + offset) for offset in (1, 2, 4)]
+    found = summary(("m1.1", first), ("m2.1", [record("t-1", 0, 1), record("t-1", 1, 2), *second]))
+    assert (found["produced"], found["processed"], found["distinct"]) == (7, 8, 6)
+    assert found["duplicates"] == 2
+    assert found["dup_by_members"] == {"m1.1>m2.1": 2}
+    assert (found["never_processed"], found["lost_ranges"]) == (1, {"t-0": [[3, 3]]})
+    assert found["takeover_s"] == {"t-0": 3.0}
+
+
+def test_records_after_the_end_and_commits_count_apart():
+    late = [record("t-1", 0, 5), record("t-1", 0, 9_500_000), {"e": "committed", "t": 5, "o": {}}]
+    found = summary(("m1.1", late))
+    assert found["per_partition"]["t-1"]["duplicates"] == 0
+    assert found["commits"]["m1.1"] == {"accepted": 0, "failed": 0}
+
+
+def test_ranges():
+    assert ranges([0, 1, 2, 5, 7, 8]) == [[0, 2], [5, 5], [7, 8]]
