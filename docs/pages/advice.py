@@ -16,7 +16,7 @@ from emulator.report.advice import (
     SHORTER_SESSION,
 )
 from emulator.report.hints import HINTS
-from emulator.report.verdict_advice import VERDICT_HINTS
+from emulator.report.hints_of_verdicts import VERDICT_HINTS
 
 _OPENING = """\
 # Hints
@@ -41,8 +41,9 @@ Python, `emulator.advise("scenario.toml", seeds=10)` returns them with their tri
 
 A change is *better* or *worse* if a main figure (records reprocessed, lost and truncated, takeover,
 downtime, rebalances) falls or rises in some seeds and does the opposite in none, or if the 95 %
-confidence interval of the mean difference does not contain 0; *mixed* if one figure falls and another
-rises; *unclear* if seeds disagree. Main figures are not all: a smaller session timeout also removes
+confidence interval of the mean difference does not contain 0; *better*, too, if runs with it lack a problem that runs without
+it have, or if no record is reprocessed, lost or truncated any more, whatever the price in time; *mixed* if one
+figure falls and another rises; *unclear* if seeds disagree. Main figures are not all: a smaller session timeout also removes
 members that pause, which shows only in a scenario with pauses.
 """
 

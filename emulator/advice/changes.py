@@ -309,6 +309,29 @@ def more_members(situation: Situation) -> Draft | None:
     return Draft(why, (f"members of {group}: {value}",), (f"group[{group}].members={value}",))
 
 
+def even_members(situation: Situation) -> Draft | None:
+    """The next number of members of which each has as many partitions."""
+    load, group = situation.load, situation.group.id
+    if load is None or not load.even_members:
+        return None
+    value = load.even_members
+    return Draft(
+        f"{load.partitions} partitions are {load.partitions // value} for each of {value} members.",
+        (f"members of {group}: {value}",),
+        (f"group[{group}].members={value}",),
+    )
+
+
+def balance_over_topics(situation: Situation) -> Draft | None:
+    """An assignor that counts the partitions of all topics together."""
+    facts = situation.facts
+    if facts.by_coordinator or facts.shared or facts.mixed:
+        return None
+    return consumer(
+        situation, STRATEGY, "roundrobin", f"{facts.assignors[0]} assigns topic by topic."
+    )
+
+
 def whole_batches(situation: Situation) -> Draft | None:
     """Processes end after their batch, not in the middle of it."""
     acts = [*situation.mid_batch()]
@@ -352,6 +375,7 @@ CHANGES: Final[Changes] = {
     ),
     "cost-of-expired-offsets": (("reset-to-earliest", reset_to_earliest),),
     "drain-workers": (("drain-workers", drain_workers),),
+    "even-partitions": (("more-members", even_members),),
     "fence-sooner": (("fence-sooner", fence_sooner),),
     "fewer-commits": (("fewer-commits", longer_commit_interval),),
     "finish-before-close": (
@@ -378,6 +402,7 @@ CHANGES: Final[Changes] = {
     "slow-record": (("pause-retries", pause_retries), ("longer-poll-interval", longer_interval)),
     "smaller-batches": (("smaller-batches", batch_within_interval),),
     "smaller-metadata-age": (("smaller-metadata-age", smaller_metadata_age),),
+    "spread-partitions": (("balance-over-topics", balance_over_topics),),
     "static-membership": (("static-membership", static_membership),),
     "three-replicas": (("three-replicas", three_replicas),),
     "two-in-sync": (("two-in-sync", two_in_sync),),

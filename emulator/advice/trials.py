@@ -56,6 +56,7 @@ def _trial(proposal: Proposal, before: Sequence[Played], after: Sequence[Played]
         before=tuple(run.metrics for run in before),
         after=tuple(run.metrics for run in after),
         problems=_new_problems(before, after),
+        solved=_new_problems(after, before),
         inconclusive=sum(
             _is_inconclusive(second) and not _is_inconclusive(first)
             for first, second in zip(before, after, strict=True)

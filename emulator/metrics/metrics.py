@@ -15,11 +15,10 @@ from assignors.values import dataclass
 from emulator.events import Event
 from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Entry, EntryKind, Ledger
-from emulator.metrics.availability import AvailabilityMeter
+from emulator.metrics.brokers import AvailabilityMeter, LogMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
 from emulator.metrics.downtime import DowntimeMeter
 from emulator.metrics.laws import Finding, LawChecker
-from emulator.metrics.log_size import LogMeter
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
 from emulator.metrics.recovery import LagMeter, TakeoverMeter

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from emulator.metrics.metrics import Metrics
 from emulator.report.given_hints import hints_of
-from emulator.report.proposals import HEADLINE, Effect, Proposal, Trial, mean_of
+from emulator.report.proposals import HEADLINE, RECORDS, Effect, Proposal, Trial, mean_of
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, difference, figure, joined, paragraph
 
@@ -27,7 +27,6 @@ Times are in seconds; downtime is the longest of one partition, and summed over 
 
 ARROW: Final = " → "
 ALWAYS: Final = ("reprocessed", "lost")
-RECORDS: Final = ("reprocessed", "lost", "truncated")
 PAGE: Final = "docs/reference/advice.md"
 
 
@@ -69,8 +68,10 @@ def verdict_of(trial: Trial) -> str:
     less = [HEADLINE[name] for name, value in differences.items() if value < 0]
     more = [HEADLINE[name] for name, value in differences.items() if value > 0]
     parts = [f"lower {joined(less)}"] if less else []
-    parts += [f"higher {joined(more)}"] if more else []
-    text = f"{trial.effect}: {'; '.join(parts)}." if parts else f"{trial.effect} in these runs."
+    price = "at the price of " if more and trial.effect is Effect.BETTER else ""
+    parts += [f"{price}higher {joined(more)}"] if more else []
+    end = "." if parts or trial.solved else " in these runs."
+    text = f"{trial.effect}{': ' if parts else ''}{'; '.join(parts)}{end}"
     return " ".join([text, *_unclear(trial), *_remarks(trial)])
 
 
@@ -85,6 +86,8 @@ def _unclear(trial: Trial) -> Iterator[str]:
 
 
 def _remarks(trial: Trial) -> Iterator[str]:
+    for problem in trial.solved:
+        yield f"Removes a problem: {problem}."
     for problem in trial.problems:
         yield f"New problem: {problem}."
     if trial.inconclusive:
@@ -134,6 +137,7 @@ def _trial_document(trial: Trial) -> dict[str, Any]:
         "before": {name: mean_of(name, trial.before) for name in HEADLINE},
         "after": {name: mean_of(name, trial.after) for name in HEADLINE},
         "problems": list(trial.problems),
+        "solved": list(trial.solved),
         "inconclusive": trial.inconclusive,
         "missed": trial.missed,
     }

@@ -44,6 +44,9 @@ HEADLINE: Final = {
 }
 """The metrics by which a trial is judged; less is better."""
 
+RECORDS: Final = ("reprocessed", "lost", "truncated")
+"""The main figures in records; the others are times and counts."""
+
 ONLY_FEWER: Final = ("rebalances",)
 """Main figures of which more is no harm by itself: what it costs is in the others."""
 
@@ -74,6 +77,9 @@ class Trial:
     problems: tuple[str, ...] = ()
     """Sentences of problems that only runs with the change had."""
 
+    solved: tuple[str, ...] = ()
+    """Sentences of problems that no run with the change had."""
+
     inconclusive: int = 0
     """Runs with the change that were too short, though their pairs were not."""
 
@@ -84,13 +90,25 @@ class Trial:
     def effect(self) -> Effect:
         """What the change does, all main figures together."""
         differences = self.differences().values()
-        better = any(value < 0 for value in differences)
+        better = any(value < 0 for value in differences) or bool(self.solved)
         worse = any(value > 0 for value in differences) or bool(self.problems)
         if better and worse:
-            return Effect.MIXED
+            return Effect.BETTER if self.removes_all else Effect.MIXED
         if better or worse:
             return Effect.BETTER if better else Effect.WORSE
         return Effect.UNCLEAR if self.unclear() else Effect.NONE
+
+    @property
+    def removes_all(self) -> bool:
+        """Whether no records are reprocessed, lost or truncated any more, at whatever price in time.
+
+        False if there were none before, or with a problem that only runs with the change have.
+        """
+        before, after = (
+            sum(mean_of(name, runs) or 0.0 for name in RECORDS)
+            for runs in (self.before, self.after)
+        )
+        return before > 0 and after == 0 and not self.problems
 
     @property
     def rank(self) -> tuple[Any, ...]:

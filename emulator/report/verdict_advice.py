@@ -7,16 +7,13 @@ from math import ceil
 from typing import NamedTuple
 
 from emulator.report.cases import GivenHint
-from emulator.report.subject import GroupFacts, Subject
+from emulator.report.hints_of_verdicts import NEW_MEMBER, VERDICT_HINTS
+from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 from emulator.verdicts.facts import POLL_TOO_LATE
 from emulator.verdicts.verdict import Verdict, VerdictId
 
 NEW_MEMBER_S = 300
-NEW_MEMBER = (
-    "A coordinator waits 5 minutes for a new member that has joined, and then removes it; it joins "
-    "repeatedly while the rebalance lasts. Shorten the rebalance, not the session."
-)
 """GroupMetadata.newMemberJoinTimeoutMs (KAFKA-7610)."""
 
 HEARTBEATS_A_SESSION = 3
@@ -227,6 +224,63 @@ def _overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> It
         )
 
 
+BUSY = 0.9
+"""The share of its time from which on a member has none left for more records."""
+
+
+def _lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    numbers = verdict.numbers
+    if numbers["busiest"] < BUSY:
+        yield _time_beside_work(group)
+    elif numbers["idlest"] > BUSY * numbers["busiest"]:
+        yield Given(
+            "more-members",
+            f"{int(numbers['running'])} of {int(numbers['members'])} members of {group.id} ran at the "
+            f"end, and had no time left: run more, or make the work on a record shorter "
+            f"({duration(group.work_us / 1_000_000)} now).",
+        )
+    elif numbers["topics"] > 1 and group.assignors[0] == "range":
+        yield Given(
+            "spread-partitions",
+            f"range assigns topic by topic: the first of {group.members} members get the extra "
+            f"partition of each topic. partition.assignment.strategy=roundrobin or cooperative-sticky "
+            f"balances over all {int(numbers['topics'])} topics.",
+        )
+    elif numbers["even_members"]:
+        yield Given(
+            "even-partitions",
+            f"{int(numbers['partitions'])} partitions are not the same for each of {group.members} "
+            f"members, and those with more of them have no time left: run "
+            f"{int(numbers['even_members'])} members, or a number of partitions that the members "
+            f"divide.",
+        )
+
+
+def _time_beside_work(group: GroupFacts) -> Given:
+    """Return the hint for members that wait more than they work."""
+    if Commits.EACH_RECORD in group.commit_kinds and Commits.SYNC in group.commit_kinds:
+        return Given(
+            "commit-less-often",
+            "Call commitSync() after each batch, not after each record: it waits for the answer of "
+            f"the coordinator, beside {duration(group.work_us / 1_000_000)} of work.",
+        )
+    return Given(
+        "less-waiting",
+        f"Members wait for commits, fetches and rebalances instead of working: use a larger "
+        f"{now(group, 'max.poll.records')}, fewer commits, and larger fetches.",
+    )
+
+
+def _stalled(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    if verdict.numbers["slow"]:
+        yield Given(
+            "slow-record",
+            f"One record holds up its partition, and nothing reports it before "
+            f"{now(group, 'max.poll.interval.ms')}: limit the time of a record in the handler, process "
+            f"it in another thread, or write it to a dead letter topic.",
+        )
+
+
 def _listener_threw(_verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
     yield LISTENER_CATCHES
 
@@ -256,76 +310,10 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.GROUP_DEAD: _died,
     VerdictId.LONG_DOWNTIME: _long_downtime,
     VerdictId.FOUND_LATE: _found_late,
+    VerdictId.PARTITION_STALLED: _stalled,
     VerdictId.OVERLOAD: _overload,
+    VerdictId.LAG_GROWS: _lag_grows,
     VerdictId.LISTENER_THREW: _listener_threw,
     VerdictId.REMOVED_IN_CLOSE: _removed_in_close,
     VerdictId.SHARED_GROUP: _shared_group,
 }
-
-_BY_REASON = {
-    "own-instance-id": "Give each process its own group.instance.id.",
-    "assignor-in-two-steps": "Change partition.assignment.strategy in two rolling restarts.",
-    "offset-reset-none": "With auto.offset.reset=none, commit offsets before the start.",
-    "catch-in-listener": "Catch exceptions inside the rebalance listener.",
-    "group-max-size": "The group is full: raise group.max.size, or start fewer members.",
-}
-
-VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
-    VerdictId.MEMBER_LOOP: {
-        "poll-in-time": "Keep the time between two polls below max.poll.interval.ms.",
-        "slow-record": (
-            "One record takes longer than the interval: process it in another thread while poll() "
-            "continues, or write it to a dead letter topic."
-        ),
-        "shorter-rebalance": NEW_MEMBER,
-        "heartbeats-per-session": (
-            "Set heartbeat.interval.ms to at most a third of session.timeout.ms."
-        ),
-        "session-above-pauses": (
-            "Set session.timeout.ms above the pauses and network failures that a member survives."
-        ),
-        "rebalance-timeout": (
-            "A rebalance waits for each member up to max.poll.interval.ms, and removes those that "
-            "take longer."
-        ),
-    },
-    VerdictId.MEMBERS_DIED: _BY_REASON,
-    VerdictId.GROUP_DEAD: _BY_REASON,
-    VerdictId.LONG_DOWNTIME: {
-        "cooperative": (
-            "With the eager protocol all partitions stop during a rebalance; with "
-            "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer the other "
-            "members continue."
-        ),
-        "rebalance-timeout": (
-            "A rebalance waits for each member up to max.poll.interval.ms: a smaller interval, or "
-            "shorter batches and listener calls, bound the wait."
-        ),
-    },
-    VerdictId.FOUND_LATE: {
-        "smaller-metadata-age": (
-            "New partitions and topics are found by the next metadata refresh, after at most "
-            "metadata.max.age.ms."
-        ),
-    },
-    VerdictId.LISTENER_THREW: {
-        "catch-in-listener": "Catch exceptions inside the rebalance listener.",
-    },
-    VerdictId.REMOVED_IN_CLOSE: {
-        "close-within-session": (
-            "Keep close() shorter than session.timeout.ms: while the listener runs in close() the client "
-            "sends no heartbeats."
-        ),
-    },
-    VerdictId.SHARED_GROUP: {
-        "separate-groups": "Give each application its own group.id.",
-    },
-    VerdictId.OVERLOAD: {
-        "more-members": "Run more members, or make the work on a record shorter.",
-        "more-partitions": (
-            "Add partitions or spread the keys, process records of a partition concurrently, or make "
-            "the work on a record shorter."
-        ),
-    },
-}
-"""The hints that each verdict may have, in general words; ``docs/reference/advice.md`` shows them."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple, Self
 
-from emulator.scenario.model import AddPartitions, Cluster, Scenario, Topic
+from emulator.scenario.model import AddPartitions, Cluster, Group, Scenario, Topic
 from emulator.scenario.problems import Problem, hint, listed
 from emulator.scenario.resolution import (
     ADMIN,
     BROKERS,
     CLIENTS,
+    CONTROLLER,
+    COORDINATOR_OF,
     REPLICATION_FACTORS,
-    Names,
     broker_names,
     broker_settings,
+    members_of,
 )
 from emulator.scenario.units import format_duration
 
@@ -159,3 +162,50 @@ def variant_problems(scenario: Scenario) -> Iterator[Problem]:
             if path == change.strip() or path.startswith("variant"):
                 reason = "not understood; allowed is path=value, such as run_for=20s"
                 yield Problem(f"variant[{variant.name}].set", reason, change)
+
+
+# -- names -----------------------------------------------------------------------------------
+
+
+class Names(NamedTuple):
+    """All names that a scenario can refer to, in the order of the file."""
+
+    member: dict[str, Group]
+    """Each member's name, with its group."""
+
+    group: dict[str, Group]
+    topic: tuple[str, ...]
+    broker: tuple[str, ...]
+    """``broker-N``, and ``coordinator of GROUP``."""
+
+    fault: tuple[str, ...]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Self:
+        """Return the names of a scenario."""
+        coordinators = [f"{COORDINATOR_OF}{group.id}" for group in scenario.group]
+        return cls(
+            member={member.name: group for group, member in members_of(scenario)},
+            group={group.id: group for group in scenario.group},
+            topic=tuple(topic.name for topic in scenario.topic),
+            broker=(*coordinators, *broker_names(scenario.cluster)),
+            fault=tuple(fault.id for fault in scenario.fault),
+        )
+
+    @property
+    def party(self) -> tuple[str, ...]:
+        """Return the names of all nodes that can send and receive."""
+        return (CLIENTS, BROKERS, CONTROLLER, ADMIN, *self.member, *self.broker)
+
+    def same_side(self, one: str, other: str) -> bool:
+        """Return whether both are clients, or neither: then they exchange no client requests."""
+        return self._sends_requests(one) == self._sends_requests(other)
+
+    def exchange_messages(self, one: str, other: str) -> bool:
+        """Return whether two nodes exchange messages of any kind."""
+        if self._sends_requests(one) or self._sends_requests(other):
+            return not self.same_side(one, other) and CONTROLLER not in (one, other)
+        return one != other
+
+    def _sends_requests(self, party: str) -> bool:
+        return party in (CLIENTS, ADMIN) or party in self.member

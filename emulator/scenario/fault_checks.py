@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from emulator.scenario import short_forms
-from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
+from emulator.scenario.cluster_checks import Names, most_partitions, named_twice, unknown
 from emulator.scenario.group_checks import (
     REFUSED,
     assignor_problems_of,
@@ -38,7 +38,6 @@ from emulator.scenario.problems import NOT_GIVEN, Problem, few_listed
 from emulator.scenario.resolution import (
     INSTANCE_ID,
     Deploy,
-    Names,
     broker_names,
     broker_number,
     broker_settings,

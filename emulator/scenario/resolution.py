@@ -1,4 +1,4 @@
-"""Resolve the settings, the names and the loads of a scenario.
+"""Resolve the settings and the loads of a scenario.
 
 A member's settings override its group's, which override Kafka's defaults; a deploy changes them. A
 load follows from rates and mean work alone; polls, rebalances and faults come on top.
@@ -7,9 +7,10 @@ load follows from rates and mean work alone; polls, rebalances and faults come o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 from itertools import combinations
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from assignors.values import dataclass
 from emulator.scenario.model import (
@@ -253,50 +254,6 @@ def broker_names(cluster: Cluster) -> list[str]:
     return [f"broker-{number}" for number in range(1, cluster.brokers + 1)]
 
 
-class Names(NamedTuple):
-    """All names that a scenario can refer to, in the order of the file."""
-
-    member: dict[str, Group]
-    """Each member's name, with its group."""
-
-    group: dict[str, Group]
-    topic: tuple[str, ...]
-    broker: tuple[str, ...]
-    """``broker-N``, and ``coordinator of GROUP``."""
-
-    fault: tuple[str, ...]
-
-    @classmethod
-    def of(cls, scenario: Scenario) -> Self:
-        """Return the names of a scenario."""
-        coordinators = [f"{COORDINATOR_OF}{group.id}" for group in scenario.group]
-        return cls(
-            member={member.name: group for group, member in members_of(scenario)},
-            group={group.id: group for group in scenario.group},
-            topic=tuple(topic.name for topic in scenario.topic),
-            broker=(*coordinators, *broker_names(scenario.cluster)),
-            fault=tuple(fault.id for fault in scenario.fault),
-        )
-
-    @property
-    def party(self) -> tuple[str, ...]:
-        """Return the names of all nodes that can send and receive."""
-        return (CLIENTS, BROKERS, CONTROLLER, ADMIN, *self.member, *self.broker)
-
-    def same_side(self, one: str, other: str) -> bool:
-        """Return whether both are clients, or neither: then they exchange no client requests."""
-        return self._sends_requests(one) == self._sends_requests(other)
-
-    def exchange_messages(self, one: str, other: str) -> bool:
-        """Return whether two nodes exchange messages of any kind."""
-        if self._sends_requests(one) or self._sends_requests(other):
-            return not self.same_side(one, other) and CONTROLLER not in (one, other)
-        return one != other
-
-    def _sends_requests(self, party: str) -> bool:
-        return party in (CLIENTS, ADMIN) or party in self.member
-
-
 # -- loads -----------------------------------------------------------------------------------
 
 
@@ -321,6 +278,21 @@ class Load:
     disjoint: tuple[str, str] | tuple[()] = ()
     """The topics of two members that have none in common; empty: there are no such members."""
 
+    topics: int = 1
+    """Topics with a rate."""
+
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    """What each member can process."""
+
+    period_s: float = 0.0
+    """The longest period of a rate that varies; 0: all are steady."""
+
+    @property
+    def even_members(self) -> int:
+        """The next larger number of members of which each gets as many partitions; 0: none."""
+        more = range(self.members + 1, self.partitions + 1)
+        return next((number for number in more if self.partitions % number == 0), 0)
+
     @property
     def is_overload(self) -> bool:
         """Whether more arrives than the members, or the owner of one partition, can process."""
@@ -336,9 +308,13 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
             if topic.produce_until is None or topic.produce_until >= scenario.run_for
             for number, rate in enumerate(_rates(topic))
         }
-        speeds = [US_PER_S / max(mean_us(work_of(group, member)), 1.0) for member in group.members]
+        of_member, of_partition = concurrency(group)
+        alone = {
+            member.name: US_PER_S / max(mean_us(work_of(group, member)), 1.0)
+            for member in group.members
+        }
+        speeds = [*alone.values()]
         if rates and speeds:
-            of_member, of_partition = concurrency(group)
             at_most = len(rates) * of_partition * max(speeds)
             hottest = max(rates, key=lambda name: rates[name])
             yield Load(
@@ -351,7 +327,17 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
                 hottest_arrival=rates[hottest],
                 fastest=max(speeds) * of_partition,
                 disjoint=_disjoint(group),
+                topics=len({name.rpartition("-")[0] for name in rates}),
+                speeds={name: speed * of_member for name, speed in alone.items()},
+                period_s=_period_s(group, scenario),
             )
+
+
+def _period_s(group: Group, scenario: Scenario) -> float:
+    """Return the longest period of the bursts of a group's topics, in seconds."""
+    rates = (topic.rate for topic in topics_of(group, scenario))
+    periods = [rate.bursts.every for rate in rates if isinstance(rate, Bursts)]
+    return max(periods, default=0) / US_PER_S
 
 
 def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:

@@ -7,7 +7,7 @@ values at the end of the run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -16,9 +16,7 @@ from assignors.values import dataclass
 from emulator import events as ev
 from emulator.metrics.readings import Handler
 from emulator.metrics.traffic import EVICTIONS
-
-OWNERS_IN_A_ROW = 4
-"""So many owners that started at one offset make a partition stuck."""
+from emulator.verdicts.progress import Growth, Progress, Stalled, Stuck
 
 LEFT_BY_ITSELF = (
     "consumer pro-actively leaving the group",
@@ -65,16 +63,6 @@ class Repeated(NamedTuple):
     times: int
 
 
-class Stuck(NamedTuple):
-    """A partition whose owners all started at the same offset."""
-
-    partition: TopicPartition
-    offset: int
-    owners: int
-    behind: int
-    """Records from that offset to the end of the log, at the last sample of lag."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEnd:
     """One group at the end of a run."""
@@ -105,6 +93,10 @@ class GroupEnd:
     """Calls of rebalance listeners that threw: ``assigned``, ``revoked`` or ``lost``."""
 
     stuck: tuple[Stuck, ...] = ()
+    stalled: tuple[Stalled, ...] = ()
+    growth: Growth | None = None
+    """How lag grew since the last fault began or ended; None: it did not."""
+
     waiting: int = 0
     """Records that were produced and not processed."""
 
@@ -155,40 +147,13 @@ class GroupFacts:
 
     removed_in_close: list[Failure] = field(default_factory=list)
     thrown: Counter[tuple[str, str]] = field(default_factory=Counter)
-    starts: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """The offset at which the last owner started, and how many in a row started there."""
-
-    sampled: ev.LagSampled | None = None
+    progress: Progress = field(default_factory=Progress)
 
     def keep(self, consumers: Iterable[str]) -> None:
         """Keep the newest member of each of *consumers*, and no other."""
         newest = {process.consumer: name for name, process in self.members.items()}
         kept = {newest[consumer] for consumer in consumers if consumer in newest}
         self.members = {name: one for name, one in self.members.items() if name in kept}
-
-    def open(self, partition: TopicPartition, offset: int) -> None:
-        """Note where an owner of a partition started."""
-        before, owners = self.starts.get(partition, (-1, 0))
-        self.starts[partition] = (offset, owners + 1 if offset == before else 1)
-
-    def stuck(self) -> Iterator[Stuck]:
-        """Yield the partitions whose last owners started at one offset, and which lag."""
-        if self.sampled is None:
-            return
-        sampled = self.sampled
-        ends = zip(sampled.partitions, sampled.log_ends, sampled.committed, strict=True)
-        for partition, end, committed in ends:
-            offset, owners = self.starts.get(partition, (end, 0))
-            many = owners >= OWNERS_IN_A_ROW and end - offset >= owners
-            if many and committed <= offset:
-                yield Stuck(partition, offset, owners, end - offset)
-
-    def waiting(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Return the records below *ends* that were not processed at the last sample."""
-        if self.sampled is None:
-            return 0
-        reached = zip(self.sampled.partitions, self.sampled.processed, strict=True)
-        return sum(max(ends.get(tp, 0) - max(processed, 0), 0) for tp, processed in reached)
 
 
 class FactsMeter:
@@ -208,8 +173,14 @@ class FactsMeter:
 
         self._found: dict[tuple[str, str], int] = {}
         self._log_ends: dict[TopicPartition, int] = {}
+        self._disturbed_us = 0
+        """When the last fault began or ended."""
+
         self._now_us = 0
-        self._handlers: dict[type, Handler] = {
+        self._handlers = self._handlers_by_event()
+
+    def _handlers_by_event(self) -> dict[type, Handler]:
+        return {
             ev.FaultBegan: self._on_fault_began,
             ev.FaultEnded: self._on_fault_ended,
             ev.FaultMissed: self._on_fault_missed,
@@ -270,8 +241,10 @@ class FactsMeter:
             removed_in_close=tuple(group.removed_in_close),
             thrown=tuple(Repeated(*key, times) for key, times in group.thrown.items()),
             loops=tuple(Repeated(*key, times) for key, times in group.loops.most_common()),
-            stuck=tuple(group.stuck()),
-            waiting=group.waiting(self._log_ends),
+            stuck=tuple(group.progress.stuck()),
+            stalled=tuple(group.progress.stalled()),
+            growth=group.progress.growth(self._disturbed_us),
+            waiting=group.progress.waiting(self._log_ends),
         )
 
     def _group(self, name: str) -> GroupFacts:
@@ -281,6 +254,7 @@ class FactsMeter:
 
     def _on_fault_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
         """Note a fault that ends; the steps of a rolling restart have a cause."""
+        self._disturbed_us = event.at_us
         if what.verb in CLOSES:
             self._closing.add(what.target)
         if what.verb == POISON:
@@ -288,7 +262,8 @@ class FactsMeter:
         elif event.cause is None:
             self._lasting[what.fault] = Lasting(what.fault, what.verb, what.target)
 
-    def _on_fault_ended(self, _: ev.Event, what: ev.FaultEnded) -> None:
+    def _on_fault_ended(self, event: ev.Event, what: ev.FaultEnded) -> None:
+        self._disturbed_us = event.at_us
         self._lasting.pop(what.fault, None)
 
     def _on_fault_missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
@@ -345,9 +320,9 @@ class FactsMeter:
     def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
         group = self._group(what.group)
         topic = what.partition.topic
-        if topic in self._created_us and what.partition not in group.starts:
+        if topic in self._created_us and what.partition not in group.progress.starts:
             self._found[what.group, topic] = event.at_us - self._created_us[topic]
-        group.open(what.partition, what.offset)
+        group.progress.open(what.partition, what.offset, what.consumer)
 
     def _on_ended(self, _: ev.Event, what: ev.RunEnded) -> None:
         self._log_ends = dict(what.log_ends)
@@ -356,8 +331,8 @@ class FactsMeter:
         if event.at_us:
             self._created_us[what.topic] = event.at_us
 
-    def _on_sampled(self, _: ev.Event, what: ev.LagSampled) -> None:
-        self._group(what.group).sampled = what
+    def _on_sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
+        self._group(what.group).progress.sample(event.at_us, what)
 
     # -- groups ------------------------------------------------------------------------------
 

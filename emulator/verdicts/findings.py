@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from emulator.ledger.entries import Ledger
 from emulator.metrics.metrics import Metrics
-from emulator.report.wording import counted, duration, figure, joined
+from emulator.report.wording import counted, duration, joined
 from emulator.scenario.resolution import Load
 from emulator.verdicts.facts import Facts
 from emulator.verdicts.verdict import (
@@ -276,38 +276,6 @@ def _found_late(evidence: Evidence) -> Iterator[Verdict]:
             )
 
 
-def _overload(evidence: Evidence) -> Iterator[Verdict]:
-    for load in evidence.loads:
-        if not load.is_overload:
-            continue
-        arrival, capacity, who = (
-            load.arrival,
-            load.capacity,
-            f"its {counted(load.members, 'member')}",
-        )
-        what = f"records arrive for {load.group}"
-        if arrival <= capacity:
-            arrival, capacity, who = load.hottest_arrival, load.fastest, "the owner of a partition"
-            what = f"records arrive in {load.hottest}"
-        yield Verdict(
-            id=VerdictId.OVERLOAD,
-            sentence=(
-                f"{figure(arrival)} {what} per second, and {who} can process at most "
-                f"{figure(capacity)}: lag grows without end"
-            ),
-            numbers={
-                "arrival_per_s": load.arrival,
-                "capacity_per_s": load.capacity,
-                "members": load.members,
-                "partitions": load.partitions,
-                "hottest_per_s": load.hottest_arrival,
-                "fastest_per_s": load.fastest,
-            },
-            group=load.group,
-            problem=True,
-        )
-
-
 def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
     for group in evidence.facts.groups:
         if group.thrown:
@@ -360,6 +328,15 @@ def _shared_group(evidence: Evidence) -> Iterator[Verdict]:
             )
 
 
+def _of_lag(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield partitions without progress, overload and growing lag; most runs have none of them."""
+    suspects = any(group.stalled or group.growth for group in evidence.facts.groups)
+    if suspects or any(load.is_overload for load in evidence.loads):
+        from emulator.verdicts.lag import lag_problems  # noqa: PLC0415  as above
+
+        yield from lag_problems(evidence)
+
+
 RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _nothing_processed,
     _dead,
@@ -367,7 +344,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _stuck,
     _long_downtime,
     _found_late,
-    _overload,
+    _of_lag,
     _listener_threw,
     _removed_in_close,
     _shared_group,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import emulator
@@ -99,9 +101,15 @@ def runs(**values: list[float]) -> tuple[Metrics, ...]:
         ({"rebalances": [3]}, {"rebalances": [2]}, Effect.BETTER),
         (
             {"reprocessed": [9], "downtime_total_s": [1]},
-            {"reprocessed": [0], "downtime_total_s": [9]},
+            {"reprocessed": [3], "downtime_total_s": [9]},
             Effect.MIXED,
         ),
+        (
+            {"reprocessed": [9], "downtime_total_s": [1]},
+            {"reprocessed": [0], "downtime_total_s": [9]},
+            Effect.BETTER,
+        ),
+        ({"lost": [5], "reprocessed": [0]}, {"lost": [0], "reprocessed": [9]}, Effect.MIXED),
     ],
 )
 def test_a_change_is_judged_by_its_pairs(before, after, effect):
@@ -119,3 +127,18 @@ def test_a_change_that_brings_a_new_problem_is_worse():
 
     assert Effect.WORSE == trial.effect
     assert "New problem: a loop." in verdict_of(trial)
+
+
+def test_a_change_that_removes_a_problem_is_better():
+    """Although no figure falls; the price in time of a change that removes all duplicates is named."""
+    same = runs(lost=[0])
+    solved = Trial(proposal=PROPOSAL, seeds=(0,), before=same, after=same, solved=("lag grows",))
+    before, after = (
+        runs(reprocessed=[many], downtime_total_s=[down]) for many, down in ((9, 1), (0, 9))
+    )
+    clean = Trial(proposal=PROPOSAL, seeds=(0,), before=before, after=after)
+
+    assert Effect.BETTER == solved.effect
+    assert "Removes a problem: lag grows." in verdict_of(solved)
+    assert "at the price of higher summed downtime" in verdict_of(clean)
+    assert Effect.MIXED == replace(clean, problems=("a loop",)).effect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.metrics.availability import AvailabilityMeter
+from emulator.metrics.brokers import AvailabilityMeter
 
 from ..ledger.history import P0, P1, History
 from .meters import read

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator import events as ev
-from emulator.metrics.log_size import MOST_POINTS, LogMeter
+from emulator.metrics.brokers import MOST_POINTS, LogMeter
 
 from ..ledger.history import GROUP, History
 from .meters import read

@@ -1,0 +1,102 @@
+"""The hints that each verdict may have, in general words, without the numbers of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from emulator.verdicts.verdict import VerdictId
+
+NEW_MEMBER = (
+    "A coordinator waits 5 minutes for a new member that has joined, and then removes it; it joins "
+    "repeatedly while the rebalance lasts. Shorten the rebalance, not the session."
+)
+
+_BY_REASON = {
+    "own-instance-id": "Give each process its own group.instance.id.",
+    "assignor-in-two-steps": "Change partition.assignment.strategy in two rolling restarts.",
+    "offset-reset-none": "With auto.offset.reset=none, commit offsets before the start.",
+    "catch-in-listener": "Catch exceptions inside the rebalance listener.",
+    "group-max-size": "The group is full: raise group.max.size, or start fewer members.",
+}
+
+VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
+    VerdictId.MEMBER_LOOP: {
+        "poll-in-time": "Keep the time between two polls below max.poll.interval.ms.",
+        "slow-record": (
+            "One record takes longer than the interval: process it in another thread while poll() "
+            "continues, or write it to a dead letter topic."
+        ),
+        "shorter-rebalance": NEW_MEMBER,
+        "heartbeats-per-session": (
+            "Set heartbeat.interval.ms to at most a third of session.timeout.ms."
+        ),
+        "session-above-pauses": (
+            "Set session.timeout.ms above the pauses and network failures that a member survives."
+        ),
+        "rebalance-timeout": (
+            "A rebalance waits for each member up to max.poll.interval.ms, and removes those that "
+            "take longer."
+        ),
+    },
+    VerdictId.MEMBERS_DIED: _BY_REASON,
+    VerdictId.GROUP_DEAD: _BY_REASON,
+    VerdictId.LONG_DOWNTIME: {
+        "cooperative": (
+            "With the eager protocol all partitions stop during a rebalance; with "
+            "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer the other "
+            "members continue."
+        ),
+        "rebalance-timeout": (
+            "A rebalance waits for each member up to max.poll.interval.ms: a smaller interval, or "
+            "shorter batches and listener calls, bound the wait."
+        ),
+    },
+    VerdictId.FOUND_LATE: {
+        "smaller-metadata-age": (
+            "New partitions and topics are found by the next metadata refresh, after at most "
+            "metadata.max.age.ms."
+        ),
+    },
+    VerdictId.PARTITION_STALLED: {
+        "slow-record": (
+            "Limit the time of a record in the handler, process it in another thread, or write it to a "
+            "dead letter topic."
+        ),
+    },
+    VerdictId.LAG_GROWS: {
+        "spread-partitions": (
+            "range assigns topic by topic, so the first members get the extra partition of each topic; "
+            "partition.assignment.strategy=roundrobin or cooperative-sticky balances over all topics."
+        ),
+        "even-partitions": (
+            "Run a number of members that divides the partitions: those with one partition more have "
+            "no time left."
+        ),
+        "commit-less-often": "Call commitSync() after each batch, not after each record.",
+        "less-waiting": (
+            "Members wait for commits, fetches and rebalances instead of working: use a larger "
+            "max.poll.records, fewer commits, and larger fetches."
+        ),
+        "more-members": "Run more members, or make the work on a record shorter.",
+    },
+    VerdictId.LISTENER_THREW: {
+        "catch-in-listener": "Catch exceptions inside the rebalance listener.",
+    },
+    VerdictId.REMOVED_IN_CLOSE: {
+        "close-within-session": (
+            "Keep close() shorter than session.timeout.ms: while the listener runs in close() the client "
+            "sends no heartbeats."
+        ),
+    },
+    VerdictId.SHARED_GROUP: {
+        "separate-groups": "Give each application its own group.id.",
+    },
+    VerdictId.OVERLOAD: {
+        "more-members": "Run more members, or make the work on a record shorter.",
+        "more-partitions": (
+            "Add partitions or spread the keys, process records of a partition concurrently, or make "
+            "the work on a record shorter."
+        ),
+    },
+}
+"""The hints that each verdict may have, in general words; ``docs/reference/advice.md`` shows them."""

@@ -1,0 +1,195 @@
+"""Problems that lag shows: partitions without progress, overload, and lag that grows without end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from emulator.report.wording import counted, duration, figure
+from emulator.scenario.resolution import Load
+from emulator.verdicts.facts import GroupEnd
+from emulator.verdicts.progress import Growth, Stalled
+from emulator.verdicts.verdict import Evidence, Verdict, VerdictId
+
+HOUR_S: Final = 3_600
+
+
+def lag_problems(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield the problems that lag shows."""
+    yield from _stalled(evidence)
+    yield from _overload(evidence)
+    yield from _lag_grows(evidence)
+
+
+# -- partitions without progress -----------------------------------------------------------------
+
+STALLED_S: Final = 60
+
+
+def _stalled(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield the partitions that an owner has, but does not process."""
+    for group in evidence.facts.groups:
+        stalled = _stalled_partitions(evidence, group)
+        if stalled:
+            yield _stalled_verdict(evidence, group.group, stalled)
+
+
+def _stalled_partitions(evidence: Evidence, group: GroupEnd) -> list[Stalled]:
+    """Return the partitions of a group that stalled for long; none if a fault explains it."""
+    facts = evidence.facts
+    if facts.lasting or not group.running:
+        return []
+    rows = evidence.metrics.listings.get("without_owner", ())
+    known = {str(row["partition"]) for row in rows if row["group"] == group.group}
+    known |= {str(stuck.partition) for stuck in group.stuck}
+    return [
+        each
+        for each in group.stalled
+        if str(each.partition) not in known
+        and facts.ended_us - _without_progress_since(each, evidence) >= STALLED_S * 1_000_000
+    ]
+
+
+def _without_progress_since(stalled: Stalled, evidence: Evidence) -> int:
+    """Return since when a partition has waited for a record of its own, not for those of others."""
+    if _slow_record(stalled, evidence):
+        return stalled.since_us
+    return max(stalled.since_us, stalled.worked_us)
+
+
+def _slow_record(stalled: Stalled, evidence: Evidence) -> str:
+    """Return the record with work of its own in a partition; empty if there is none."""
+    suffix = f" of {stalled.partition}"
+    return next((each for each in evidence.facts.slow_records if each.endswith(suffix)), "")
+
+
+def _stalled_verdict(evidence: Evidence, group: str, stalled: list[Stalled]) -> Verdict:
+    worst = min(stalled, key=lambda each: (each.since_us, -each.behind))
+    waited_s = (evidence.facts.ended_us - worst.since_us) / 1_000_000
+    slow = _slow_record(worst, evidence)
+    sentence = (
+        f"{worst.partition} made no progress at offset {worst.offset} in the last "
+        f"{duration(waited_s)}, and {counted(worst.behind, 'record')} wait"
+    )
+    sentence += f"; {slow} is the one that takes long or fails" if slow else ""
+    more = len(stalled) - 1
+    sentence += f"; so did {counted(more, 'other partition')}" if more else ""
+    return Verdict(
+        id=VerdictId.PARTITION_STALLED,
+        sentence=sentence,
+        numbers={
+            "partitions": len(stalled),
+            "offset": worst.offset,
+            "waited_s": waited_s,
+            "slow": bool(slow),
+        },
+        group=group,
+        problem=True,
+    )
+
+
+# -- overload, and growing lag --------------------------------------------------------------------
+
+
+def _overload(evidence: Evidence) -> Iterator[Verdict]:
+    for load in evidence.loads:
+        if not load.is_overload:
+            continue
+        arrival, capacity, who = (
+            load.arrival,
+            load.capacity,
+            f"its {counted(load.members, 'member')}",
+        )
+        what = f"records arrive for {load.group}"
+        if arrival <= capacity:
+            arrival, capacity, who = load.hottest_arrival, load.fastest, "the owner of a partition"
+            what = f"records arrive in {load.hottest}"
+        yield Verdict(
+            id=VerdictId.OVERLOAD,
+            sentence=(
+                f"{figure(arrival)} {what} per second, and {who} can process at most "
+                f"{figure(capacity)}: lag grows without end"
+            ),
+            numbers={
+                "arrival_per_s": load.arrival,
+                "capacity_per_s": load.capacity,
+                "members": load.members,
+                "partitions": load.partitions,
+                "hottest_per_s": load.hottest_arrival,
+                "fastest_per_s": load.fastest,
+            },
+            group=load.group,
+            problem=True,
+        )
+
+
+GROWTH_S: Final = 60
+PERIODS: Final = 4
+"""Lag has to grow over so many periods of a rate that varies."""
+
+EXPLAINED = frozenset({"loops", "stuck", "failures", "thrown"})
+"""What the facts of a group may hold that explains growing lag, and has a verdict of its own."""
+
+
+def _lag_grows(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield the groups whose lag grows although their members can process what arrives."""
+    facts = evidence.facts
+    loads = {load.group: load for load in evidence.loads if not load.is_overload}
+    waiting = {str(row["group"]) for row in evidence.metrics.listings.get("without_owner", ())}
+    for group in facts.groups if not facts.lasting else ():
+        growth, load = group.growth, loads.get(group.group)
+        if growth is None or load is None or group.group in waiting:
+            continue
+        explained = any(getattr(group, name) for name in EXPLAINED)
+        explained |= not group.running or bool(_stalled_partitions(evidence, group))
+        lasted_s = (facts.ended_us - growth.since_us) / 1_000_000
+        if not explained and lasted_s >= max(GROWTH_S, PERIODS * load.period_s):
+            yield _growth_verdict(evidence, group, load, growth)
+
+
+def _growth_verdict(evidence: Evidence, group: GroupEnd, load: Load, growth: Growth) -> Verdict:
+    lasted_s = (evidence.facts.ended_us - growth.since_us) / 1_000_000
+    busy = _busy(evidence, load)
+    return Verdict(
+        id=VerdictId.LAG_GROWS,
+        sentence=(
+            f"lag of {load.group} grew from {growth.before:,} to {growth.after:,} records in the last "
+            f"{duration(lasted_s)}, although {figure(load.arrival)} records arrive per second and its "
+            f"{counted(load.members, 'member')} can process {figure(load.capacity)}{_worked(busy)}"
+        ),
+        numbers={
+            "before": growth.before,
+            "after": growth.after,
+            "lasted_s": lasted_s,
+            "busiest": max(busy.values(), default=0.0),
+            "idlest": min(busy.values(), default=0.0),
+            "running": group.running,
+            "members": load.members,
+            "partitions": load.partitions,
+            "topics": load.topics,
+            "even_members": load.even_members,
+        },
+        group=load.group,
+        problem=True,
+    )
+
+
+def _worked(busy: Mapping[str, float]) -> str:
+    """Return how long the busiest and the least busy member worked, after a colon."""
+    if not busy:
+        return ""
+    most, least = max(busy, key=lambda name: busy[name]), min(busy, key=lambda name: busy[name])
+    if f"{busy[most]:.0%}" == f"{busy[least]:.0%}":
+        return f": each worked {busy[most]:.0%} of its time"
+    return f": {most} worked {busy[most]:.0%} of its time, {least} {busy[least]:.0%}"
+
+
+def _busy(evidence: Evidence, load: Load) -> dict[str, float]:
+    """Return the share of its running time that each member worked."""
+    tables = evidence.metrics.tables
+    hours, processed = tables["member_hours.by_member"], tables["processed.by_member"]
+    return {
+        name: min(processed.get(name, 0) / speed / (hours[name] * HOUR_S), 1.0)
+        for name, speed in load.speeds.items()
+        if hours.get(name)
+    }

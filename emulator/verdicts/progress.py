@@ -1,0 +1,184 @@
+"""Follow how far each partition of a group is processed: stuck, stalled, and growing lag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from assignors.types import TopicPartition
+from assignors.values import dataclass
+from emulator import events as ev
+
+OWNERS_IN_A_ROW: Final = 4
+"""So many owners that started at one offset make a partition stuck."""
+
+CHECKPOINT_US: Final = 10_000_000
+MOST_CHECKPOINTS: Final = 256
+"""When there are more, every second one is dropped, and the distance doubles."""
+
+QUARTERS: Final = 4
+LEAST_GROWTH: Final = 0.01
+"""The share of what arrives in a quarter of a window by which lag has to grow in it."""
+
+LEAST_RECORDS: Final = 100
+"""The growth of lag over a window below which it may be chance."""
+
+
+class Stuck(NamedTuple):
+    """A partition whose owners all started at the same offset."""
+
+    partition: TopicPartition
+    offset: int
+    owners: int
+    behind: int
+    """Records from that offset to the end of the log, at the last sample of lag."""
+
+
+class Stalled(NamedTuple):
+    """A partition without progress until the end, although records waited."""
+
+    partition: TopicPartition
+    offset: int
+    since_us: int
+    behind: int
+    worked_us: int
+    """When its owner last processed records of any partition, at most a checkpoint too late."""
+
+
+class Growth(NamedTuple):
+    """Lag that grew in every quarter of a window before the end."""
+
+    since_us: int
+    arrived: int
+    before: int
+    after: int
+
+
+class Checkpoint(NamedTuple):
+    """The records of a group's topics at one instant."""
+
+    at_us: int
+    produced: int
+    processed: int
+
+    @property
+    def lag(self) -> int:
+        """The records that were produced and not processed."""
+        return self.produced - self.processed
+
+
+@dataclass(slots=True)
+class Progress:
+    """The progress of one group, from its samples of lag and the starts of owners."""
+
+    starts: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    """The offset at which the last owner started, and how many in a row started there."""
+
+    sampled: ev.LagSampled | None = None
+    _checkpoints: list[Checkpoint] = field(default_factory=list)
+    _checked: ev.LagSampled | None = None
+    """The sample of the last checkpoint."""
+
+    _every_us: int = CHECKPOINT_US
+    _next_us: int = 0
+    _stalled_us: dict[TopicPartition, int] = field(default_factory=dict)
+    """Since when a partition has had no progress, although records waited."""
+
+    _owners: dict[TopicPartition, str] = field(default_factory=dict)
+    _worked_us: dict[str, int] = field(default_factory=dict)
+    """Consumer: the last checkpoint before which it processed records."""
+
+    def open(self, partition: TopicPartition, offset: int, owner: str) -> None:
+        """Note where an owner of a partition started."""
+        self._owners[partition] = owner
+        before, owners = self.starts.get(partition, (-1, 0))
+        self.starts[partition] = (offset, owners + 1 if offset == before else 1)
+
+    def sample(self, at_us: int, sampled: ev.LagSampled) -> None:
+        """Follow a sample of lag."""
+        self.sampled = sampled
+        if at_us >= self._next_us:
+            self._next_us = at_us + self._every_us
+            self._note_stalled(at_us, sampled)
+            produced, processed = sum(sampled.log_ends), sum(map(_started, sampled.processed))
+            self._checkpoints.append(Checkpoint(at_us, produced, processed))
+            self._checked = sampled
+            if len(self._checkpoints) > MOST_CHECKPOINTS:
+                self._checkpoints = self._checkpoints[::2]
+                self._every_us *= 2
+
+    def _note_stalled(self, at_us: int, sampled: ev.LagSampled) -> None:
+        before = self._checked
+        if before is None or before.partitions != sampled.partitions:
+            self._stalled_us = {}
+            return
+        waited = zip(
+            sampled.partitions, before.log_ends, before.processed, sampled.processed, strict=True
+        )
+        since_us = self._checkpoints[-1].at_us
+        stalled: dict[TopicPartition, int] = {}
+        for partition, end, first, second in waited:
+            if first != second:
+                self._worked_us[self._owners.get(partition, "")] = at_us
+            elif end > first >= 0:
+                stalled[partition] = self._stalled_us.get(partition, since_us)
+        self._stalled_us = stalled
+
+    def stuck(self) -> Iterator[Stuck]:
+        """Yield the partitions whose last owners started at one offset, and which lag."""
+        if self.sampled is None:
+            return
+        sampled = self.sampled
+        ends = zip(sampled.partitions, sampled.log_ends, sampled.committed, strict=True)
+        for partition, end, committed in ends:
+            offset, owners = self.starts.get(partition, (end, 0))
+            many = owners >= OWNERS_IN_A_ROW and end - offset >= owners
+            if many and committed <= offset:
+                yield Stuck(partition, offset, owners, end - offset)
+
+    def stalled(self) -> Iterator[Stalled]:
+        """Yield the partitions without progress until the last sample."""
+        if self.sampled is None or not self._stalled_us:
+            return
+        sampled = self.sampled
+        ends = zip(sampled.partitions, sampled.log_ends, sampled.processed, strict=True)
+        for partition, end, offset in ends:
+            since_us = self._stalled_us.get(partition)
+            if since_us is not None and self._has_waited(partition, offset):
+                worked_us = self._worked_us.get(self._owners.get(partition, ""), 0)
+                yield Stalled(partition, offset, since_us, end - offset, worked_us)
+
+    def _has_waited(self, partition: TopicPartition, offset: int) -> bool:
+        """Return whether a partition has had no progress since the last checkpoint either."""
+        assert self._checked is not None, "a partition stalls between two checkpoints"
+        return self._checked.processed[self._checked.partitions.index(partition)] == offset
+
+    def waiting(self, ends: Mapping[TopicPartition, int]) -> int:
+        """Return the records below *ends* that were not processed at the last sample."""
+        if self.sampled is None:
+            return 0
+        reached = zip(self.sampled.partitions, self.sampled.processed, strict=True)
+        return sum(max(ends.get(tp, 0) - max(processed, 0), 0) for tp, processed in reached)
+
+    def growth(self, after_us: int) -> Growth | None:
+        """Return how lag grew from *after_us* until the end; None if it did not in some quarter."""
+        window = [each for each in self._checkpoints if each.at_us >= after_us]
+        if len(window) <= QUARTERS:
+            return None
+        last = len(window) - 1
+        points = [window[last * number // QUARTERS] for number in range(QUARTERS + 1)]
+        grows = all(
+            second.lag - first.lag > LEAST_GROWTH * (second.produced - first.produced)
+            for first, second in pairwise(points)
+        )
+        begin, end = points[0], points[-1]
+        if not grows or end.lag - begin.lag < LEAST_RECORDS:
+            return None
+        return Growth(begin.at_us, end.produced - begin.produced, begin.lag, end.lag)
+
+
+def _started(offset: int) -> int:
+    """Return an offset, or 0 of a partition that never had an owner."""
+    return max(offset, 0)
