@@ -34,15 +34,13 @@ from emulator.advice.commit_changes import (
     shorter_commit_interval,
     sync_per_batch,
 )
-from emulator.advice.drafts import Draft, Make, capital, consumer, of_group
+from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, capital, consumer, of_group
+from emulator.advice.load_changes import balance_over_topics, even_members, more_members
 from emulator.advice.situation import Situation, milliseconds, round_down
 from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.resolution import client_of, topics_of
 from emulator.scenario.units import US_PER_S, format_duration
-
-MARGIN: Final = 1.25
-"""A limit is this many times what has to fit into it: no value stands at the edge."""
 
 LEAST_HEARTBEATS: Final = 4
 """Heartbeats of a session that a change asks for: Kafka recommends at least three."""
@@ -51,7 +49,6 @@ POLLS_A_STEP: Final = 4
 """Batches that have to fit into the interval with the consumer protocol: a poll() that finds buffered
 records does not reset the timer, and partitions are revoked one step a batch."""
 
-STRATEGY: Final = "partition.assignment.strategy"
 INTERVAL: Final = "max.poll.interval.ms"
 SESSION: Final = "session.timeout.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
@@ -290,46 +287,6 @@ def consumer_protocol(situation: Situation) -> Draft | None:
 
 
 # -- members and batches --------------------------------------------------------------------------
-
-
-def more_members(situation: Situation) -> Draft | None:
-    """Members that can process what arrives, with a margin, as far as there are partitions."""
-    load = situation.load
-    if load is None or not load.is_overload or load.hottest_arrival > load.fastest:
-        return None
-    needed = round(load.arrival * MARGIN / (load.capacity / load.members) + 0.5)
-    if load.members >= min(needed, load.partitions):
-        return None
-    value = min(needed, load.partitions)
-    why = (
-        f"{load.arrival:,.0f} records arrive per second, and {load.members} members process "
-        f"{load.capacity:,.0f}."
-    )
-    group = situation.group.id
-    return Draft(why, (f"members of {group}: {value}",), (f"group[{group}].members={value}",))
-
-
-def even_members(situation: Situation) -> Draft | None:
-    """The next number of members of which each has as many partitions."""
-    load, group = situation.load, situation.group.id
-    if load is None or not load.even_members:
-        return None
-    value = load.even_members
-    return Draft(
-        f"{load.partitions} partitions are {load.partitions // value} for each of {value} members.",
-        (f"members of {group}: {value}",),
-        (f"group[{group}].members={value}",),
-    )
-
-
-def balance_over_topics(situation: Situation) -> Draft | None:
-    """An assignor that counts the partitions of all topics together."""
-    facts = situation.facts
-    if facts.by_coordinator or facts.shared or facts.mixed:
-        return None
-    return consumer(
-        situation, STRATEGY, "roundrobin", f"{facts.assignors[0]} assigns topic by topic."
-    )
 
 
 def whole_batches(situation: Situation) -> Draft | None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from emulator.advice.situation import Situation
 from emulator.report.subject import SET_BY_BROKERS
 from emulator.scenario.model import Group
 from emulator.scenario.resolution import deploys_of
+
+MARGIN: Final = 1.25
+"""A limit is this many times what has to fit into it: no value stands at the edge."""
+
+STRATEGY: Final = "partition.assignment.strategy"
 
 
 class Draft(NamedTuple):
