@@ -19,7 +19,7 @@ from emulator.ledger.entries import EntryKind
 from emulator.logs.audit.causes import AuditCause
 from emulator.logs.audit.columns import shown as shown_time
 from emulator.logs.audit.ledger import AuditEntry, AuditLedger
-from emulator.report.pages.history import GroupHistory, Historian, History
+from emulator.report.pages.history import GroupHistory, Historian, History, Span
 from emulator.report.pages.marks import Mark, anchor_of, words_of
 from emulator.report.pages.page import (
     Cell,
@@ -140,29 +140,44 @@ def _history(logs: Sequence[str]) -> History | None:
 
 
 def _affected(ledger: AuditLedger, marks: Sequence[Mark]) -> Figure:
-    """Return the partitions with entries as rows, without owners: a log does not name them all."""
+    """Return the partitions with entries as rows, with the consumers that worked on them."""
     records = Counter[TopicPartition]()
     for entry in ledger.entries:
         records[TopicPartition(entry.topic, entry.partition)] += entry.count
     kept, left_out = largest(sorted(records), MOST_PARTITIONS, lambda tp: records[tp])
-    times = [mark.at_us for mark in marks]
-    begin_us, end_us = min(times), max(times)
-    around_us = max((end_us - begin_us) // 20, 1_000_000)
-    window = begin_us - around_us, end_us + around_us
-    group = GroupHistory(ledger.group, owners={tp: [] for tp in kept})
+    spans = {TopicPartition(*each.name): each.spans for each in ledger.partitions}
+    owners = {
+        tp: [Span(each.began_us, each.ended_us, each.consumer) for each in spans.get(tp, ())]
+        for tp in kept
+    }
+    window = _window(ledger, marks)
     drawing = draw_timeline(
-        group,
+        GroupHistory(ledger.group, owners=owners),
         History(end_us=window[1]),
         marks,
         _moment,
-        View(name="Entries of the ledger over time", window=window),
+        View(name="Entries of the ledger over time", window=window, without="nothing processed"),
     )
+    return Figure(title="", caption=_affected_caption(left_out), drawing=drawing)
+
+
+def _window(ledger: AuditLedger, marks: Sequence[Mark]) -> tuple[int, int]:
+    """Return the time of all entries, from the first work on their records, and some around it."""
+    times = [mark.at_us for mark in marks]
+    times += [entry.first_at_us for entry in ledger.entries if entry.first_at_us is not None]
+    begin_us, end_us = min(times), max(times)
+    around_us = max((end_us - begin_us) // 8, 1_000_000)
+    return begin_us - around_us, end_us + around_us
+
+
+def _affected_caption(left_out: int) -> str:
     more = f" {counted(left_out, 'further partition')} are not drawn." if left_out else ""
-    caption = (
+    return (
         "Each row is a partition with reprocessed (triangle) or lost (cross) records, at the time when "
-        f"the next consumer processed them again, or continued behind them.{more}"
+        "the next consumer processed them again, or continued behind them. Its fill is the consumer "
+        "from its first to its last record; broken outline: nothing was processed; crossed: two "
+        f"consumers processed records at once.{more}"
     )
-    return Figure(title="", caption=caption, drawing=drawing)
 
 
 # -- tables ------------------------------------------------------------------------------------

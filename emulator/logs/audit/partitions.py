@@ -22,6 +22,9 @@ from emulator.logs.errors import AuditError
 BLOCK: Final = 1 << 14
 """Number of pieces accounted at once."""
 
+MOST_SPANS: Final = 5_000
+"""Spans of work that are kept for a partition; with more, its owners are not drawn."""
+
 
 class Limits(NamedTuple):
     """Offsets of a partition from other sources than its processing log."""
@@ -55,6 +58,14 @@ class AffectedRange(NamedTuple):
     """Whether the first owner still processed the partition when the second one began."""
 
 
+class WorkSpan(NamedTuple):
+    """The time from the first to the last record of a consumer, before another one continued."""
+
+    consumer: str
+    began_us: int
+    ended_us: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLedger:
     """The totals of one partition, in records."""
@@ -73,6 +84,9 @@ class PartitionLedger:
 
     again: tuple[AffectedRange, ...]
     never: tuple[AffectedRange, ...]
+
+    spans: tuple[WorkSpan, ...] = ()
+    """Who worked when, by begin; empty without affected ranges, or if there are too many."""
 
 
 def account(
@@ -108,7 +122,27 @@ def account(
         unread=0 if limits.end is None else max(0, limits.end - account.frontier),
         again=again,
         never=never,
+        spans=_spans(ordered, consumers) if again or never else (),
     )
+
+
+def _spans(pieces: Pieces, consumers: list[str]) -> tuple[WorkSpan, ...]:
+    """Return the sequences by begin; those of one consumer with none in between are one span."""
+    if not len(pieces):
+        return ()
+    order, new = runs_of(pieces)
+    first = np.flatnonzero(new)
+    began = np.minimum.reduceat(pieces.began_us[order], first)
+    ended = np.maximum.reduceat(pieces.ended_us[order], first)
+    consumer = pieces.consumer[order][first]
+    order = np.lexsort((consumer, ended, began))
+    began, ended, consumer = began[order], ended[order], consumer[order]
+    first = np.flatnonzero(np.append(True, consumer[1:] != consumer[:-1]))
+    if len(first) > MOST_SPANS:
+        return ()
+    ended = np.maximum.reduceat(ended, first)
+    names = [consumers[each] for each in consumer[first].tolist()]
+    return tuple(map(WorkSpan, names, began[first].tolist(), ended.tolist()))
 
 
 def _base(pieces: Pieces, limits: Limits) -> int:

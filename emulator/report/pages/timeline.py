@@ -85,6 +85,9 @@ class View:
     prefix: str = ""
     """Of the places of the entries on the page."""
 
+    without: str = "no owner"
+    """What a time without an owner is called."""
+
 
 def draw_timeline(
     group: GroupHistory,
@@ -101,7 +104,7 @@ def draw_timeline(
     owners = sorted({span.name for spans in clipped.values() for span in spans}, key=natural_order)
     canvas.heading("partitions")
     numbers = {each: at for at, each in enumerate(owners)}
-    places = _draw_rows(canvas, rows, numbers, round(MOST_TITLED * view.share))
+    places = _draw_rows(canvas, rows, numbers, view)
     draw_lanes(canvas, group.members, view.share)
     _draw_curves(canvas, [one for one in group.samples if begin_us <= one.at_us <= end_us])
     bands = _bands(canvas, group.rebalances)
@@ -134,13 +137,13 @@ def _svg(content: str, width: float, height: float, kind: str, name: str | None)
 
 
 def _draw_rows(
-    canvas: Canvas, rows: Rows, owners: Mapping[str, int], most_titled: int
+    canvas: Canvas, rows: Rows, owners: Mapping[str, int], view: View
 ) -> dict[str, float]:
     """Draw the partitions; return the middle of each row by its partition."""
     height = _row_height(len(rows.rows))
     each_label = max(round(14 / height), 1)
     places: dict[str, float] = {}
-    titled = sum(row.size for row in rows.rows) <= most_titled
+    titled = sum(row.size for row in rows.rows) <= round(MOST_TITLED * view.share)
     shapes: dict[str, list[str]] = {}
     top = canvas.bottom
     for place, row in enumerate(rows.rows):
@@ -151,6 +154,7 @@ def _draw_rows(
                 y + min(height, 14) - 2, row.name if len(row.name) < 17 else f"…{row.name[-15:]}"
             )
         if titled:
+            _draw_gaps(canvas, row, y, height, view.without)
             _draw_row(canvas, row, y, height, owners)
             continue
         for piece in row.pieces:
@@ -168,12 +172,16 @@ def _draw_rows(
     return places
 
 
-def _draw_row(canvas: Canvas, row: Row, y: float, height: float, owners: Mapping[str, int]) -> None:
-    """Draw a partition, each piece with a tool tip."""
+def _draw_gaps(canvas: Canvas, row: Row, y: float, height: float, name: str) -> None:
+    """Draw the times of a partition without an owner."""
     for piece in row.gaps:
         shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
-        tip = title(f"{row.name}: no owner, {times_of(canvas, piece)}")
+        tip = title(f"{row.name}: {name}, {times_of(canvas, piece)}")
         canvas.drawn.append(element("rect", tip, class_="gap", **shape))
+
+
+def _draw_row(canvas: Canvas, row: Row, y: float, height: float, owners: Mapping[str, int]) -> None:
+    """Draw the owners of a partition, each piece with a tool tip."""
     for piece in row.pieces:
         canvas.drawn.append(_piece(canvas, row.name, piece, y, height, owners[piece.owner]))
     for piece in row.doubles:

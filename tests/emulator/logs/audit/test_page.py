@@ -38,6 +38,31 @@ def test_entries_are_marks_that_link_to_their_details(tmp_path):
     )
 
 
+def test_a_log_shows_who_worked_when(tmp_path):
+    """With the time in which nobody did; a consumer has its colour from its first to its last record."""
+    content = emulator.audit(processing_log(tmp_path / "log.jsonl")).page()
+
+    assert "orders-0: m1, 2026-11-21 10:46:" in content
+    assert "orders-0: m2, 2026-11-21 10:48:50.000 to " in content
+    assert (
+        "orders-0: nothing processed, 2026-11-21 10:47:19.000 to 2026-11-21 10:48:50.000" in content
+    )
+    assert "no owner" not in content
+
+
+def test_consumers_at_once_are_crossed(tmp_path):
+    """One that goes on while another one has begun."""
+    rows = [
+        {"topic": "orders", "partition": 0, "offset": offset, "consumer": name, "end": at + offset}
+        for name, first, at in (("m1", 0, 1_795_258_000), ("m2", 30, 1_795_258_002))
+        for offset in range(first, first + 40)
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    content = emulator.audit(tmp_path / "log.jsonl").page()
+
+    assert "orders-0: two owners, m1 and m2, " in content
+
+
 def test_the_events_of_a_run_show_their_owners_too(tmp_path):
     """The same timeline as on the page of the run."""
     run = emulator.run(emulator.loads(CRASH))
