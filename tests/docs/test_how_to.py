@@ -1,12 +1,11 @@
 """The examples of ``docs/how-to/`` run, in the order of their page: commands, files, Python, queries.
 
 Their outputs are compared where the page shows them. A command for a cluster of Spark is not run;
-its options are. ``docs/how-to/pytest.md`` has a test of its own.
+its options are. ``pytest.md`` and ``offsets-log.md`` have tests of their own.
 """
 
 from __future__ import annotations
 
-import doctest
 import os
 import re
 import shlex
@@ -25,7 +24,7 @@ from emulator.cli.main import app
 
 FOLDER = ROOT / "docs" / "how-to"
 PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted(FOLDER.glob("*.md"))}
-EXAMPLE = re.compile(r"^```(console|python|pycon|sql|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^```(console|python|sql|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CLUSTER = re.compile(r"spark-submit|SPARK_REMOTE|spark://")
 QUICKER = {"compare": "--seeds 2", "run --seeds": "--seeds 2"}
 """Options after a command with these words, which take less time than its own."""
@@ -91,18 +90,6 @@ def test_the_examples_of_workers():
     with example_folder():
         for text in examples("workers", "console"):
             play_console(text)
-
-
-@pytest.mark.long
-def test_the_examples_of_offsets_logs():
-    """What they print is what the page shows."""
-    with example_folder():
-        play("rebalance run member-crashes --write-log log")
-        for text in examples("offsets-log", "console"):
-            play_console(text)
-        for text in examples("offsets-log", "pycon"):
-            test = doctest.DocTestParser().get_doctest(text, {}, "page", None, None)
-            assert 0 == doctest.DocTestRunner(verbose=False).run(test).failed
 
 
 @pytest.mark.long

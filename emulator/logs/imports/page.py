@@ -11,11 +11,14 @@ from emulator.logs.imports.assessing import HOUR_MS
 from emulator.logs.imports.notices import clock, iso
 from emulator.logs.imports.reasons import Explained, Reason
 from emulator.logs.imports.screen import (
+    GROUP_TITLES,
     Shortlist,
     findings_screen,
-    group_lines,
+    group_row,
     headline,
-    member_lines,
+    member_table,
+    notice_lines,
+    urgent,
 )
 from emulator.logs.imports.values import GroupFindings
 from emulator.report.pages.charts import (
@@ -31,7 +34,7 @@ from emulator.report.pages.charts import (
     time_axis,
     value_axis_of,
 )
-from emulator.report.pages.page import Page, Part, render
+from emulator.report.pages.page import Cell, Number, Page, Part, Table, render
 from emulator.report.wording import counted, file_width
 from emulator.versions import KAFKA
 
@@ -218,7 +221,9 @@ def findings_page(shortlist: Shortlist) -> str:
         Page(
             title=TITLE,
             facts=_facts(shortlist),
-            parts=[_part(place, found) for place, found in enumerate(groups)],
+            answer=[_answer(shortlist, groups)],
+            numbers=_numbers(shortlist),
+            parts=[*_groups(shortlist), *(_part(at, each) for at, each in enumerate(groups))],
             text="\n".join(findings_screen(shortlist)),
         )
     )
@@ -236,14 +241,52 @@ def _facts(shortlist: Shortlist) -> str:
     return " | ".join(parts)
 
 
+def _answer(shortlist: Shortlist, groups: Sequence[GroupFindings]) -> str:
+    if not shortlist.troubled:
+        return f"{counted(shortlist.groups, 'group')}, none with a notice."
+    some = f"{shortlist.troubled:,} of {counted(shortlist.groups, 'group')} with notices"
+    return f"{some}; look first at {groups[0].group}: {urgent(groups[0])}."
+
+
+def _numbers(shortlist: Shortlist) -> list[Number]:
+    """Return the numbers of groups and, if all groups are kept, sums over them."""
+    groups = shortlist.first()
+    numbers = [
+        Number(f"{shortlist.groups:,}", "groups"),
+        Number(f"{shortlist.troubled:,}", "groups with notices", shortlist.troubled > 0),
+    ]
+    if len(groups) < shortlist.groups:
+        return numbers
+    sums = (
+        (sum(len(each.members) for each in groups), "members at the end"),
+        (sum(len(each.partitions) for each in groups), "partitions with commits"),
+        (sum(each.pace.rebalances for each in groups), "rebalances"),
+    )
+    return [*numbers, *(Number(f"{value:,}", label) for value, label in sums)]
+
+
+def _groups(shortlist: Shortlist) -> Iterator[Part]:
+    """Yield the table of the groups; those with charts link to them."""
+    groups = shortlist.first()
+    if not groups:
+        return
+    rows: list[list[str | Cell]] = [list(GROUP_TITLES)]
+    for place, found in enumerate(groups):
+        name, *others = group_row(found)
+        rows.append([Cell(name, f"group-{place}" if place < MOST_DRAWN else ""), *others])
+    caption = "The groups, those to look at first at the top"
+    yield Part(title="Groups", anchor="groups", tables=[Table(caption=caption, rows=rows)])
+
+
 def _part(place: int, found: GroupFindings) -> Part:
-    texts = [("", "\n".join(list(group_lines(found))[1:]))]
-    if members := "\n".join(member_lines(found)):
-        texts.append(("Commits by member", members))
+    notices = "\n".join(notice_lines(found))
+    members, note = member_table(found)
+    caption = f"Commits by member, the busiest first. {note}".strip()
     return Part(
         title=found.group,
         anchor=f"group-{place}",
         facts=headline(found),
-        texts=texts,
+        texts=[("", notices)] if notices else (),
+        tables=[Table(caption=caption, rows=members)] if members else (),
         charts=list(map(draw_plot, pictures_of(found))),
     )

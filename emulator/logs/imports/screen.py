@@ -78,6 +78,11 @@ def findings_screen(shortlist: Shortlist) -> Iterator[str]:
 def group_lines(found: GroupFindings) -> Iterator[str]:
     """Yield the lines about one group."""
     yield from paragraph(headline(found), "", "  ")
+    yield from notice_lines(found)
+
+
+def notice_lines(found: GroupFindings) -> Iterator[str]:
+    """Yield the notices of a group, those to look at first with an exclamation mark."""
     for notice in notices(found):
         mark = "! " if notice.weight else "  "
         yield from paragraph(notice.words, f"  {mark}", "    ")
@@ -87,18 +92,33 @@ def group_lines(found: GroupFindings) -> Iterator[str]:
 
 def member_lines(found: GroupFindings) -> Iterator[str]:
     """Yield a table of commits by member, the busiest first."""
-    rows = sorted(_by_member(found).items(), key=lambda each: (-_advanced(each[1]), each[0]))
+    rows, note = member_table(found)
     if not rows:
         return
     table = Table(box=box.MARKDOWN)
-    table.add_column("member")
-    for title in ("partitions", "commits", "records", "records/s", "commits every", "p95"):
+    table.add_column(rows[0][0])
+    for title in rows[0][1:]:
         table.add_column(title, justify="right")
-    for name, mine in rows[:MOST_MEMBERS]:
-        table.add_row(*cells(name, *_member_row(mine)))
+    for row in rows[1:]:
+        table.add_row(*cells(*row))
     yield from as_lines(table)
-    if len(rows) > MOST_MEMBERS:
-        yield f"The first {MOST_MEMBERS} of {len(rows):,} members; cadence.parquet has all."
+    if note:
+        yield note
+
+
+def member_table(found: GroupFindings) -> tuple[list[tuple[str, ...]], str]:
+    """Return commits by member, the busiest first, below titles, and what is left out."""
+    rows = sorted(_by_member(found).items(), key=lambda each: (-_advanced(each[1]), each[0]))
+    if not rows:
+        return [], ""
+    titles = ("member", "partitions", "commits", "records", "records/s", "commits every", "p95")
+    shown = [(name, *_member_row(mine)) for name, mine in rows[:MOST_MEMBERS]]
+    all_in = "" if len(rows) <= MOST_MEMBERS else _all_members(len(rows))
+    return [titles, *shown], all_in
+
+
+def _all_members(number: int) -> str:
+    return f"The first {MOST_MEMBERS} of {number:,} members; cadence.parquet has all."
 
 
 def _by_member(found: GroupFindings) -> dict[str, list[CadenceFinding]]:
@@ -162,17 +182,18 @@ _TITLES: Final = (
 
 def _table(groups: Sequence[GroupFindings]) -> Table:
     table = Table(box=box.MARKDOWN)
-    for title in ("group", "protocol", "state"):
-        table.add_column(title)
-    for title in _TITLES:
-        table.add_column(title, justify="right")
-    table.add_column("notices")
+    for title in GROUP_TITLES:
+        table.add_column(title, justify="right" if title in _TITLES else "left")
     for found in groups:
-        table.add_row(*cells(*_row(found)))
+        table.add_row(*cells(*group_row(found)))
     return table
 
 
-def _row(found: GroupFindings) -> Iterable[str]:
+GROUP_TITLES: Final = ("group", "protocol", "state", *_TITLES, "notices")
+
+
+def group_row(found: GroupFindings) -> tuple[str, ...]:
+    """Return a group in the columns of :data:`GROUP_TITLES`."""
     an_hour = found.pace.an_hour
     return (
         found.group,
@@ -184,8 +205,13 @@ def _row(found: GroupFindings) -> Iterable[str]:
         _ms(found.p95_ms),
         "" if found.rate is None else figure(found.rate),
         "" if an_hour is None else figure(an_hour),
-        ", ".join(notice.short for notice in notices(found) if notice.weight),
+        urgent(found),
     )
+
+
+def urgent(found: GroupFindings) -> str:
+    """Return what to look at first in a group, in a few words; empty: nothing."""
+    return ", ".join(notice.short for notice in notices(found) if notice.weight)
 
 
 def _ms(value: int | None) -> str:

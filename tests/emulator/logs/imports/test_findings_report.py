@@ -144,6 +144,17 @@ def test_every_picture_can_be_drawn():
     assert "rewind" in [name for _, name in draw_plot(shown[1]).legend]
 
 
+def test_the_page_begins_with_the_group_to_look_at_first():
+    """In a sentence, with five figures, and in a table that links to its part."""
+    shortlist = shortlist_of(quiet(), troubled())
+    page = findings_page(shortlist)
+
+    assert "1 of 2 groups with notices; look first at billing: " in page
+    assert 5 == page.count("<dd>")
+    assert page.index('href="#group-0">billing') < page.index('href="#group-1">quiet')
+    assert "2 groups, none with a notice." in findings_page(shortlist_of(quiet("a"), quiet("b")))
+
+
 def test_the_page_loads_nothing():
     """No address that a browser could fetch, and none would be allowed."""
     page = findings_page(shortlist_of(troubled(), quiet()))
