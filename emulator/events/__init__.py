@@ -77,6 +77,7 @@ from emulator.events.consumers import (
     ConsumerResumed,
     ConsumerStarted,
     ConsumerStopped,
+    DuplicateDelivered,
     End,
     EpochClosed,
     ListenerCalled,
@@ -163,6 +164,7 @@ __all__ = [
     "DataEvent",
     "Dated",
     "Departure",
+    "DuplicateDelivered",
     "End",
     "EpochClosed",
     "EpochOpened",
@@ -254,6 +256,7 @@ ControlEvent = (
     | PartlyProcessed
     | NotProcessed
     | ProcessingFailed
+    | DuplicateDelivered
     | EpochClosed
     | CommitRefused
     | CommitAnswered

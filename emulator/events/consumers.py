@@ -257,6 +257,20 @@ class ProcessingFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateDelivered:
+    """A processed record reached the deduplication of its group again.
+
+    ``recognised``: the seen-set still had it, so that it has no effect a second time.
+    """
+
+    consumer: str
+    group: str
+    partition: TopicPartition
+    offset: int
+    recognised: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EpochClosed:
     """A consumer stopped processing a partition for good.
 

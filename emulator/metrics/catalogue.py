@@ -144,6 +144,12 @@ VALUES = (
     ),
     Metric("forwarded", "records", "sent to a dead-letter or retry topic; they count as processed"),
     Metric("forwarded_again", "records", "of these, sent before: duplicates in that topic"),
+    Metric(
+        "deduplicated",
+        "records",
+        "of the reprocessed ones, those that the deduplication of their group recognised",
+    ),
+    Metric("not_deduplicated", "records", "those that it had forgotten, or never known"),
     Metric("lag_committed_peak", "records", "maximum, summed over a group's partitions"),
     Metric("lag_committed_peak_partition", "records", "maximum of one partition"),
     Metric("lag_committed_area", "record-s", "committed lag, integrated over time"),

@@ -88,9 +88,12 @@ class FailureMeter:
         self._forwarded = Counter[tuple[str, str, str, int]]()
         """By group, target, partition and offset: how often a record was sent."""
 
+        self._duplicates = Counter[bool]()
+        """Of duplicates that reached a seen-set: whether it recognised them."""
+
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
-        return {ev.ProcessingFailed: self._on_failed}
+        return {ev.ProcessingFailed: self._on_failed, ev.DuplicateDelivered: self._on_duplicate}
 
     def read(self, ended_us: int) -> Reading:
         """Return the failures of a run."""
@@ -104,9 +107,14 @@ class FailureMeter:
                 "failed_attempts": self._failures,
                 "forwarded": total,
                 "forwarded_again": total - len(self._forwarded),
+                "deduplicated": self._duplicates[True],
+                "not_deduplicated": self._duplicates[False],
             },
             tables={"forwarded.by_topic": {**dict(sorted(topics.items()))}},
         )
+
+    def _on_duplicate(self, _: ev.Event, what: ev.DuplicateDelivered) -> None:
+        self._duplicates[what.recognised] += 1
 
     def _on_failed(self, _: ev.Event, what: ev.ProcessingFailed) -> None:
         self._failures += what.failures

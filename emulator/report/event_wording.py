@@ -276,6 +276,10 @@ WORDS: dict[type, Words] = {
         f"{w.consumer} does not process {p} {offset_range(w.first, w.next_offset)}: {w.why}"
     ),
     ev.ProcessingFailed: _failed,
+    ev.DuplicateDelivered: lambda w, p: (
+        f"the deduplication behind {w.consumer} {'recognises' if w.recognised else 'has forgotten'} "
+        f"offset {w.offset} of {p}"
+    ),
     ev.Polled: _polled,
     ev.CommitSent: lambda w, p: (
         f"{w.consumer} sends commit {w.commit} ({w.kind}): {_committing(w, p)}"

@@ -202,6 +202,17 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
         yield from paragraph(expected.message, outcome(expected))
 
 
+def _handled(metrics: Metrics) -> Iterator[tuple[str, str]]:
+    """Yield what deduplication recognised, and how often the handler failed."""
+    if duplicates := int(metrics["deduplicated"] + metrics["not_deduplicated"]):
+        yield (
+            "seen-set",
+            f"recognised {int(metrics['deduplicated']):,} of {counted(duplicates, 'duplicate')}",
+        )
+    if metrics["failed_attempts"]:
+        yield "failures", _failures(metrics)
+
+
 def _failures(metrics: Metrics) -> str:
     """Return how often the handler failed, and where it sent the records."""
     text = counted(int(metrics["failed_attempts"]), "failed attempt")
@@ -252,8 +263,8 @@ def _key_figures(
         yield from _figure(name, text)
     yield from _figure("lag", _lag(metrics))
     yield from _figure("commits", _commits(metrics))
-    if metrics["failed_attempts"]:
-        yield from _figure("failures", _failures(metrics))
+    for name, text in _handled(metrics):
+        yield from _figure(name, text)
     if metrics["log_loads"]:
         yield from _figure("loads", _loads(metrics))
     avoided = int(metrics["duplicates_avoided"])

@@ -77,7 +77,13 @@ def _poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
 
 
 def _handler_problems(group: Group) -> Iterator[Problem]:
-    """Yield commits that do not go with the handler."""
+    """Yield commits and a deduplication that do not go with the handler."""
+    seen = group.deduplication
+    if seen is not None and seen.mark == "before" and group.handler is not None:
+        reason = (
+            'only a serial handler asks the set before it begins; leave out "mark" or "handler"'
+        )
+        yield Problem(f"group[{group.id}].deduplication.mark", reason, seen.mark)
     for member in group.members:
         policy = commit_policy(group, member)
         own = member.commit is not None

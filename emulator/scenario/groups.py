@@ -245,6 +245,23 @@ class Poison(Part):
         return int(min(self.backoff * self.multiplier**exponent, longest, 1 << 60))
 
 
+class Deduplication(Part):
+    """A seen-set behind the handler, by partition and offset."""
+
+    window: PositiveDuration | None = None
+    """How long it remembers a record; with neither this nor ``records`` it forgets nothing."""
+
+    records: int | None = Field(None, ge=1)
+    """How many records it remembers, the newest."""
+
+    scope: Literal["shared", "process"] = "shared"
+    """One set for the group, or one in the memory of each process, which ends with it."""
+
+    mark: Literal["after", "before"] = "after"
+    """``before``: a record is added before its work begins, a bug: if the process is killed, the
+    record is recognised when it comes again, and is never processed."""
+
+
 class Member(Part):
     """One consumer of a group, with the keys that differ from the group."""
 
@@ -335,6 +352,9 @@ class Group(Part):
 
     poison: tuple[Poison, ...] = ()
     """Records that take long to process, or that fail."""
+
+    deduplication: Deduplication | None = None
+    """What recognises duplicates behind the handler; the ledger counts them all the same."""
 
     poll_timeout: PollTime = 100_000
     """Timeout of one poll."""

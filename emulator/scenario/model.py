@@ -75,7 +75,7 @@ from emulator.scenario.faults import (
     Step,
     Timed,
 )
-from emulator.scenario.groups import CommitPolicy, Group, Member, Poison, Pool
+from emulator.scenario.groups import CommitPolicy, Deduplication, Group, Member, Poison, Pool
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.units import format_number
 
@@ -94,6 +94,7 @@ __all__ = [
     "CrashBroker",
     "CreateTopic",
     "Cut",
+    "Deduplication",
     "DelayMessage",
     "DeleteGroup",
     "DeleteOffsets",

@@ -7,6 +7,7 @@ from emulator.ledger.entries import Cause
 SHOWS = {
     "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},
     "a3-drain-beyond-interval": set(),
+    "a9-seen-set": {Cause.CRASHED},
     "a5-two-applications-one-group": {Cause.CRASHED},
     "b4-close-beyond-session": set(),
     "b2-stop-without-leaving": {Cause.CRASHED},

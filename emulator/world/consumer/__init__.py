@@ -1,7 +1,7 @@
 """Consumers: processes with a client, a poll loop and a handler.
 
-The clients of the consumer protocol, those that work in the background, pools of workers and
-records that fail are imported with the first group that has them: most runs have classic Java
+The clients of the consumer protocol, those that work in the background, pools of workers,
+records that fail and deduplication are imported with the first group that has them: most runs have classic Java
 consumers with serial handlers alone and do not wait.
 """
 
@@ -12,8 +12,22 @@ from typing import TYPE_CHECKING
 from assignors.lazy_imports import lazy_modules
 
 if TYPE_CHECKING:
-    from emulator.world.consumer import async_client, background_client, failures, poison, pool
+    from emulator.world.consumer import (
+        async_client,
+        background_client,
+        deduplication,
+        failures,
+        poison,
+        pool,
+    )
 
-__all__ = ["async_client", "background_client", "failures", "poison", "pool"]
+__all__ = [
+    "async_client",
+    "background_client",
+    "deduplication",
+    "failures",
+    "poison",
+    "pool",
+]
 
 __getattr__ = lazy_modules(__name__, __all__)

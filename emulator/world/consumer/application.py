@@ -36,7 +36,9 @@ class Application:
         self._pending_hang_us = 0
         self._paused_us: int | None = None
         self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
-        self._worked_through = process.progress.worked
+        deliveries = process.progress.deliveries
+        self.seen = consumer.deduplication.Deduplicator(process, deliveries) if deliveries else None
+        self._worked_through = self.seen.worked if self.seen else process.progress.worked
         handler = self._blueprint.group.handler
         self._failures = (
             consumer.failures.Failures(process, self) if self._blueprint.poison else None

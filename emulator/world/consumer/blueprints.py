@@ -91,7 +91,7 @@ class Blueprint:
     @property
     def plain(self) -> bool:
         """Whether the application does nothing but poll and work."""
-        if self.group.handler is not None or self.reads_forwarded:
+        if self.group.handler is not None or self.reads_forwarded or self.group.deduplication:
             return False
         return self.commit.call in ("auto", "none") and self.poison is None
 
@@ -104,6 +104,8 @@ class Blueprint:
     def per_record(self) -> bool:
         """Whether the application looks at each record, not only at the end of a batch."""
         policy = self.commit
+        if self.group.deduplication is not None:
+            return True
         return policy.when == "record" or (policy.when == "every" and not policy.between_batches)
 
     def work_us(self, tp: TopicPartition, offset: int) -> int:
@@ -145,7 +147,7 @@ def _blueprint(
     constant = constant_of(work_of(group, member))
     rules = consumer.poison.Rules(group, seed) if group.poison else None
     forwarded = _reads_forwarded(scenario, group, member)
-    plain = work is None and rules is None and not forwarded
+    plain = work is None and rules is None and not forwarded and not group.deduplication
     late = sampler(group.lateness, stream_key(seed, "lateness", member.name))
     start = scenario.start
     return Blueprint(

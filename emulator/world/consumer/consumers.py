@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from assignors.types import TopicPartition
 from emulator.scenario.model import FailListener
 from emulator.scenario.resolution import Deploy, changes_settings
+from emulator.world import consumer as consumer_room
 from emulator.world.consumer.blueprints import Blueprint, redeployed, resubscribed, topics_of
 from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
@@ -31,7 +32,11 @@ class Consumers:
         return self._owners.setdefault(group, Owners())
 
     def _owners_of(self, consumer: str) -> Owners:
-        return self.owners(self._blueprints[consumer].group.id)
+        group = self._blueprints[consumer].group
+        if group.deduplication is not None and group.id not in self._owners:
+            deliveries = consumer_room.deduplication.Deliveries(group.deduplication)
+            self._owners[group.id] = Owners(deliveries)
+        return self.owners(group.id)
 
     def truncated(self, partition: TopicPartition, first: int) -> None:
         """Note for the readers of a partition that its log was truncated at *first*."""

@@ -26,6 +26,7 @@ class Live(enum.StrEnum):
     COMMITS = "the application commits by itself"
     WORKERS = "a pool of workers processes its records"
     POISON = "the handler can fail"
+    DEDUPLICATION = "each processed record is compared with a seen-set"
     FORWARDED = "another consumer appends records to its topics"
     TRIGGER = "a fault waits for a step of a member"
     HANG = "a fault delays the next record"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled
@@ -19,6 +19,9 @@ from emulator.world.run import Run
 from protocols.consumer.fetching import Handed
 from protocols.machine import Step
 from protocols.messages import OffsetToCommit
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.deduplication import Deduplicator
 
 
 class Commits(Protocol):
@@ -56,6 +59,9 @@ class ConsumerApplication(Protocol):
     @property
     def calm(self) -> bool:
         """Whether the handler only processes records."""
+
+    seen: Deduplicator | None
+    """The deduplication behind its handler, if it has one."""
 
     @property
     def commits(self) -> Commits:

@@ -284,6 +284,8 @@ def _why_not_plain(blueprint: Blueprint) -> Live:
     """Return why a serial handler is not only polled for and worked with."""
     if blueprint.poison is not None:
         return Live.POISON
+    if blueprint.group.deduplication is not None:
+        return Live.DEDUPLICATION
     return Live.FORWARDED if blueprint.reads_forwarded else Live.COMMITS
 
 

@@ -200,6 +200,8 @@ class Workers:
         epoch = progress.epoch_of(tp)
         if epoch is None:
             return
+        if self._application.seen is not None and not skipped:
+            self._application.seen.deliver(tp, job.offset)
         if self._process.run.recorder.on_record is not None and not skipped:
             self._process.run.recorder.on_record(work)
         if epoch is not job.epoch:

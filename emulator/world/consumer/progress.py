@@ -7,6 +7,7 @@ when an epoch closes, at the end. So the events of a run do not depend on how it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -22,6 +23,9 @@ from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.consumer.handler import Batch, RecordWork
 from emulator.world.run import Recorder
 from protocols.consumer.fetching import Handed
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.seen_set import Deliveries
 
 LogOf = Callable[[TopicPartition], PartitionLog | None]
 
@@ -59,9 +63,12 @@ class Epoch:
 class Owners:
     """The owners of a group's partitions: open epochs, and the progress of each partition."""
 
-    __slots__ = ("done", "holders")
+    __slots__ = ("deliveries", "done", "holders")
 
-    def __init__(self) -> None:
+    def __init__(self, deliveries: Deliveries | None = None) -> None:
+        self.deliveries = deliveries
+        """What the group has delivered to its deduplication; None: it has none."""
+
         self.done: dict[TopicPartition, int] = {}
         """The progress of the present or last owner of a partition."""
 
@@ -72,6 +79,8 @@ class Owners:
         """Note for the owners of a partition that its log lost all from ``first`` on."""
         if tp in self.done:
             self.done[tp] = min(self.done[tp], first)
+        if self.deliveries is not None:
+            self.deliveries.truncated(tp, first)
         for holder in self.holders.get(tp, ()):
             holder.behind.add(tp)
 
@@ -134,6 +143,11 @@ class Progress:
     def handed(self, tp: TopicPartition, next_offset: int) -> None:
         """Note the records that poll returned."""
         self._epochs[tp].position = next_offset
+
+    @property
+    def deliveries(self) -> Deliveries | None:
+        """What the group has delivered to its deduplication; None: it has none."""
+        return self._owners.deliveries
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Note that the consumer has sought back to its first unprocessed record."""
@@ -263,6 +277,8 @@ class Progress:
             began_us=began_us,
         )
         self._recorder.write(cut_off, cause)
+        if self.deliveries is not None:
+            self.deliveries.cut_off(tp, offset, began_us)
 
     def done(self, tp: TopicPartition) -> int | None:
         """Return the handler's progress in ``tp``; None if this process does not own it."""

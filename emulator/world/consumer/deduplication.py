@@ -1,0 +1,62 @@
+"""Deduplication behind the handler: a seen-set of partitions and offsets with a window.
+
+The set is asked when the work on a record ends. It says nothing of how often the record was
+processed: the ledger counts that. What it recognises has no effect a second time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emulator.events import DuplicateDelivered
+from emulator.world.consumer.seen_set import Deliveries, SeenSet
+from protocols.consumer.fetching import Handed
+
+if TYPE_CHECKING:
+    from assignors.types import TopicPartition
+    from emulator.world.consumer.interfaces import ConsumerProcess
+
+
+class Deduplicator:
+    """The seen-set as one process uses it."""
+
+    def __init__(self, process: ConsumerProcess, deliveries: Deliveries) -> None:
+        self._process = process
+        self._deliveries = deliveries
+        given = deliveries.given
+        self._before = given.mark == "before"
+        self._seen = deliveries.shared if given.scope == "shared" else SeenSet(given)
+
+    def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
+        """Count the records before ``next_offset`` as processed, or drop those already seen."""
+        progress = self._process.progress
+        done = progress.done(tp)
+        for offset in range(next_offset if done is None else done, next_offset):
+            if self._is_dropped(tp, offset):
+                cause = self._process.run.causes.disturbed.get(self._process.blueprint.name)
+                progress.skip(Handed(tp, offset, offset + 1), "skipped", cause)
+            else:
+                self.deliver(tp, offset)
+                progress.worked(tp, offset + 1, began_us)
+
+    def _is_dropped(self, tp: TopicPartition, offset: int) -> bool:
+        """Return whether the set knows a record whose processing was only begun."""
+        if not self._before or self._deliveries.is_finished(tp, offset):
+            return False
+        return self._seen.recognises((tp, offset), self._process.run.kernel.now)
+
+    def deliver(self, tp: TopicPartition, offset: int) -> None:
+        """Ask the set about a processed record, and add it."""
+        blueprint, run = self._process.blueprint, self._process.run
+        recognised = self._seen.recognises((tp, offset), run.kernel.now)
+        self._seen.add((tp, offset), run.kernel.now)
+        if self._deliveries.finish(tp, offset):
+            self._process.progress.write_all(self._process.progress.owned)
+            duplicate = DuplicateDelivered(
+                consumer=blueprint.name,
+                group=blueprint.group.id,
+                partition=tp,
+                offset=offset,
+                recognised=recognised,
+            )
+            run.recorder.write(duplicate, run.causes.disturbed.get(blueprint.name))
