@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         failures,
         poison,
         pool,
+        seen_set,
     )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "failures",
     "poison",
     "pool",
+    "seen_set",
 ]
 
 __getattr__ = lazy_modules(__name__, __all__)

@@ -34,7 +34,7 @@ class Consumers:
     def _owners_of(self, consumer: str) -> Owners:
         group = self._blueprints[consumer].group
         if group.deduplication is not None and group.id not in self._owners:
-            deliveries = consumer_room.deduplication.Deliveries(group.deduplication)
+            deliveries = consumer_room.seen_set.Deliveries(group.deduplication)
             self._owners[group.id] = Owners(deliveries)
         return self.owners(group.id)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled
@@ -19,9 +19,6 @@ from emulator.world.run import Run
 from protocols.consumer.fetching import Handed
 from protocols.machine import Step
 from protocols.messages import OffsetToCommit
-
-if TYPE_CHECKING:
-    from emulator.world.consumer.deduplication import Deduplicator
 
 
 class Commits(Protocol):
@@ -43,6 +40,13 @@ class Commits(Protocol):
         """React to a failed ``commitAsync``."""
 
 
+class SeenBehind(Protocol):
+    """The deduplication behind a handler."""
+
+    def deliver(self, tp: TopicPartition, offset: int) -> None:
+        """Ask the set about a processed record, and add it."""
+
+
 class ConsumerApplication(Protocol):
     """The application thread of a process."""
 
@@ -60,7 +64,7 @@ class ConsumerApplication(Protocol):
     def calm(self) -> bool:
         """Whether the handler only processes records."""
 
-    seen: Deduplicator | None
+    seen: SeenBehind | None
     """The deduplication behind its handler, if it has one."""
 
     @property
