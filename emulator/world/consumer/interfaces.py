@@ -64,8 +64,9 @@ class ConsumerApplication(Protocol):
     def calm(self) -> bool:
         """Whether the handler only processes records."""
 
-    seen: SeenBehind | None
-    """The deduplication behind its handler, if it has one."""
+    @property
+    def seen(self) -> SeenBehind | None:
+        """The deduplication behind its handler, if it has one."""
 
     @property
     def commits(self) -> Commits:
