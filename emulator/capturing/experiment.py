@@ -264,6 +264,8 @@ def _member_problems(group: model.Group, member: model.Member, above: str) -> It
     client = client_of(group, member)
     if client not in ("java", *LIBRARIES):
         yield Problem(f"{above}.client", f"cannot be captured; can: {listed(('java', *LIBRARIES))}")
+    if (read_with := member.read_with or group.read_with) not in (None, *STYLES):
+        yield Problem(f"{above}.read_with", f"cannot be captured; can: {listed(STYLES)}", read_with)
     given = {**group.settings, **member.settings}
     strategies = text_of_value(given.get(STRATEGY, "range")).split(",")
     kafkas = {*JAVA_ASSIGNORS, *JAVA_ASSIGNORS.values()}

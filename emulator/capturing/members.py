@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from emulator.capturing.plan import MemberPlan
 from emulator.capturing.toolchain import SOURCES
 from emulator.capturing.traces import TraceTail
 
-CLIENTS = Path(__file__).parent / "clients"
+ROOT = Path(__file__).parents[2]
+"""The folder of the package, where the Python members import it from."""
+
 HEAP = ("-Xms32m", "-Xmx128m")
 
 
@@ -65,7 +68,7 @@ class Members:
         path = self.folder / f"{member}.{number}"
         conf = member_conf(plan, self.group, self._kafka.get(member, plan.kafka))
         process = self.cluster.children.start(
-            self._command(plan, conf, path), Path(f"{path}.out"), {"PYTHONUNBUFFERED": "1"}
+            self._command(plan, conf, path), Path(f"{path}.out"), {"PYTHONPATH": _python_path()}
         )
         begun = Incarnation(member, number, process, TraceTail(Path(f"{path}.jsonl")))
         self.incarnations.append(begun)
@@ -75,9 +78,9 @@ class Members:
         Path(f"{path}.log").touch()
         if plan.lib is not None:
             Path(f"{path}.json").write_text(json.dumps(conf))
-            program = str(CLIENTS / "traced_consumer.py")
+            program = ["-m", "emulator.capturing.clients"]
             files = [f"{path}.{end}" for end in ("json", "jsonl", "log")]
-            return [sys.executable, program, *files, self.cluster.bootstrap]
+            return [sys.executable, *program, *files, self.cluster.bootstrap]
         Path(f"{path}.properties").write_text(properties(conf))
         options = (
             *HEAP,
@@ -130,6 +133,12 @@ def member_conf(plan: MemberPlan, group: str, kafka: Mapping[str, str]) -> dict[
         conf["topics"] = ",".join(prefix + topic for topic in plan.topics)
     conf |= {"c.group.id": group, "c.client.id": plan.id}
     return conf | {f"c.{name}": value for name, value in kafka.items()}
+
+
+def _python_path() -> str:
+    """Return where Python members import from: this package first."""
+    given = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(ROOT), *([given] if given else [])])
 
 
 def prefix_of(group: str) -> str:

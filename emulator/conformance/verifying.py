@@ -238,6 +238,8 @@ def _real_run(path: Path) -> RealRun:
 def _read_real_run(capture: Capture) -> RealRun:
     tolerances = tolerances_of(capture)
     dump = dump_of(capture.path, capture.group)
+    if any("lib" in trace.conf for trace in capture.traces):
+        dump = None  # the order of partitions in their commits is not modelled
     records = None
     if dump is not None:
         until_ms = (capture.origin + capture.end_us) // 1_000
