@@ -157,7 +157,7 @@ def run(  # noqa: PLR0913  one keyword an option
     chosen = scenario.seed if seed is None else seed
     kept: list[Event] = []
     shared = shared_assignors(scenario)
-    measurement = Measurement(shared)
+    measurement = Measurement(shared, replaced_groups(scenario))
     facts = FactsMeter()
     sinks: list[Sink] = [measurement.feed, facts.feed]
     if keep_events:
@@ -208,12 +208,13 @@ def _settling(scenario: Scenario, facts: FactsMeter) -> Settling:
     from emulator.verdicts.settling import Settling  # noqa: PLC0415  most runs have a fixed end
 
     members = [(g, m) for g in scenario.group for m in g.members]
+    replaced = replaced_groups(scenario).values()
     times: list[object] = [member.start for _, member in members]
     times += [topic.created for topic in scenario.topic]
     times += [at for fault in scenario.fault for at in (fault.at, *(fault.between or ()))]
     return Settling(
         facts,
-        groups=[group.id for group in scenario.group],
+        groups=[group.id for group in scenario.group if group.id not in replaced],
         committing={g.id for g, m in members if commit_policy(g, m).call != "none"},
         faults=[fault.id for fault in scenario.fault],
         not_before_us=max(
@@ -225,6 +226,11 @@ def _settling(scenario: Scenario, facts: FactsMeter) -> Settling:
 def bounds_of(scenario: Scenario) -> dict[str, tuple[str, float]]:
     """Return the scenario's expectations as plain values."""
     return {name: (bound.relation, bound.value) for name, bound in scenario.expect.items()}
+
+
+def replaced_groups(scenario: Scenario) -> dict[str, str]:
+    """Return, for each group that takes over the work of another one, that one."""
+    return {group.id: group.replaces for group in scenario.group if group.replaces is not None}
 
 
 def shared_assignors(scenario: Scenario) -> frozenset[str]:

@@ -122,6 +122,22 @@ VALUES = (
     ),
     Metric("overlap_s", "partition-s", "time with two or more owners that process"),
     Metric("overlap_records", "records", "processed meanwhile by owners other than the newest"),
+    Metric(
+        "processed_by_both",
+        "records",
+        "processed by a group and by the group that replaces it (`replaces`)",
+    ),
+    Metric(
+        "processed_by_neither",
+        "records",
+        "between the first and the last record that either of the two processed, which neither did",
+    ),
+    Metric(
+        "handover_gap_max_s",
+        "s",
+        "from the last record of a group to the first record of the group that replaces it; the "
+        "longest of all partitions; if no group was replaced it has no value",
+    ),
     Metric("commits_sent", "count", "sent by consumers"),
     Metric("commits_accepted", "count", "appended by the coordinator"),
     Metric("commits_refused", "count", "refused by the coordinator or by the client"),
@@ -198,6 +214,7 @@ WITHOUT_VALUE = {
     "takeover_last_s": "nothing was taken over",
     "first_record_max_s": "nothing was processed",
     "lag_drain_max_s": "lag was not drained",
+    "handover_gap_max_s": "no group was replaced",
 }
 """Metrics that may have no value, and what that means."""
 
@@ -217,6 +234,8 @@ TABLES = (
     Metric("partial.by_partition", "records", "by partition"),
     Metric("partial.by_member", "records", "by the member that was killed"),
     Metric("partial.by_fault", "records", "by the fault or action at the root"),
+    Metric("processed_by_both.by_partition", "records", "by a group and by its replacement"),
+    Metric("processed_by_neither.by_partition", "records", "by neither of these"),
     Metric("rebalances.by_reason", "count", "by the coordinator's reason, without ids"),
     Metric("downtime.by_partition", "s", "time without an owner that processes"),
     Metric("member_idle.by_member", "s", "time of a running consumer without a partition"),
@@ -246,6 +265,11 @@ LISTINGS = (
         "without_owner",
         "rows",
         "each partition that had no owner that processes at the end: since when",
+    ),
+    Metric(
+        "handovers",
+        "rows",
+        "each group that replaces another one: records of both and of neither, time between them",
     ),
     Metric(
         "hot_partitions",

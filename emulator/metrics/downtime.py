@@ -13,7 +13,7 @@ when its topic was first subscribed to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 
 from assignors.types import TopicPartition
@@ -107,9 +107,14 @@ class StartUp:
 
 
 class DowntimeMeter:
-    """Measures partitions without a working owner or with several, start-up, and idle members."""
+    """Measures partitions without a working owner or with several, start-up, and idle members.
 
-    def __init__(self) -> None:
+    *replaced*: groups whose work another group takes over; the end of their last consumer ends their
+    measurement.
+    """
+
+    def __init__(self, replaced: Collection[str] = ()) -> None:
+        self._replaced = frozenset(replaced)
         self._created: dict[str, list[tuple[int, int]]] = {}
         self._states: dict[Key, PartitionState] = {}
         self._ended: dict[Key, PartitionState] = {}
@@ -315,6 +320,12 @@ class DowntimeMeter:
             self._release(what.consumer, process, key, event.at_us)
         process.running, process.paused = False, False
         self._update_idle(process, event.at_us)
+        if what.group in self._replaced and not self._runs(what.group):
+            for key in [key for key in self._states if key[0] == what.group]:
+                self._end(key, event.at_us)
+
+    def _runs(self, group: str) -> bool:
+        return any(each.running for each in self._processes.values() if each.group == group)
 
     def _on_paused(self, event: ev.Event, what: ev.ConsumerPaused) -> None:
         self._pause(what.consumer, event.at_us, paused=True)

@@ -18,6 +18,7 @@ from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.brokers import AvailabilityMeter, LogMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
 from emulator.metrics.downtime import DowntimeMeter
+from emulator.metrics.handover import HandoverMeter
 from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
@@ -91,15 +92,20 @@ def pairs_of(
     return [one for one, _ in pairs], [other for _, other in pairs]
 
 
+NOTHING: Mapping[str, str] = {}
+"""No group replaces another."""
+
+
 class MetricsMeter:
     """Computes all metrics but the ledger's; pass events to ``feed``, then call ``close``."""
 
-    def __init__(self) -> None:
+    def __init__(self, replaces: Mapping[str, str] = NOTHING) -> None:
         self._meters: tuple[Meter, ...] = (
             RebalanceMeter(),
-            DowntimeMeter(),
+            DowntimeMeter(replaces.values()),
             AvailabilityMeter(),
             TakeoverMeter(),
+            HandoverMeter(replaces),
             CommitMeter(),
             LagMeter(),
             CapacityMeter(),
@@ -193,11 +199,17 @@ class Measured:
 
 
 class Measurement:
-    """Measures a run; pass every event to ``feed``, then call ``close`` once."""
+    """Measures a run; pass every event to ``feed``, then call ``close`` once.
 
-    def __init__(self, shared_assignors: Collection[str] = ()) -> None:
+    *shared_assignors*: names of assignors that intentionally assign a partition to several members.
+    *replaces*: group to the group whose work it takes over.
+    """
+
+    def __init__(
+        self, shared_assignors: Collection[str] = (), replaces: Mapping[str, str] = NOTHING
+    ) -> None:
         self._builder = LedgerBuilder(shared_assignors)
-        self._meter = MetricsMeter()
+        self._meter = MetricsMeter(replaces)
         self._laws = LawChecker(shared_assignors)
 
     def feed(self, event: Event) -> None:

@@ -28,6 +28,8 @@ ALWAYS = {
 
 IF_ANY = {
     "duplicates_avoided": "duplicates avoided (records)",
+    "processed_by_both": "processed by both groups (records)",
+    "processed_by_neither": "processed by neither group (records)",
     "truncated": "truncated (records)",
     "partial": "in flight at a kill (records)",
     "unreadable_max_s": "unreadable, longest (s)",

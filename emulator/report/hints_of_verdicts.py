@@ -91,6 +91,12 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
     VerdictId.SHARED_GROUP: {
         "separate-groups": "Give each application its own group.id.",
     },
+    VerdictId.GROUP_HANDOVER: {
+        "keep-group-id": (
+            "Keep the group id across deploys, or give the new group the offsets of the old one before it "
+            "starts."
+        ),
+    },
     VerdictId.OVERLOAD: {
         "more-members": "Run more members, or make the work on a record shorter.",
         "more-partitions": (

@@ -304,6 +304,15 @@ def _shared_group(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
     )
 
 
+def _handover(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield Given(
+        "keep-group-id",
+        f"Keep the group id across deploys: {group.id} has no offsets when it starts, so "
+        f"{now(group, 'auto.offset.reset')} decides where it begins. If the id has to change, stop the old "
+        f"group, give the new one its offsets (kafka-consumer-groups --reset-offsets), then start it.",
+    )
+
+
 ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.MEMBER_LOOP: _loop,
     VerdictId.MEMBERS_DIED: _died,
@@ -316,4 +325,5 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.LISTENER_THREW: _listener_threw,
     VerdictId.REMOVED_IN_CLOSE: _removed_in_close,
     VerdictId.SHARED_GROUP: _shared_group,
+    VerdictId.GROUP_HANDOVER: _handover,
 }

@@ -43,7 +43,7 @@ _NAMES: Mapping[Family, str] = {
         m1-session-timeout member-crashes member-joins
     """,
     Family.DEPLOYS: """
-        a1-deploy-goes-back a5-two-applications-one-group b4-close-beyond-session b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
+        a1-deploy-goes-back a6-new-group-id a5-two-applications-one-group b4-close-beyond-session b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
         kip848-close-in-mid-batch kip848-close-options member-closes published-eager-deploy
         published-leave-on-close rolling-restart-cooperative rolling-restart-eager
         rolling-restart-kip848 rolling-restart-static

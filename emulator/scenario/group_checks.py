@@ -50,12 +50,21 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
         "member",
     )
     for group in scenario.group:
+        yield from _replacement_problems(group, scenario)
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)
         yield from _handler_problems(group)
         yield from _subscription_problems(group, scenario)
         for member in group.members:
             yield from _member_problems(group, member, scenario)
+
+
+def _replacement_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    if group.replaces is None:
+        return
+    path = f"group[{group.id}].replaces"
+    others = [other.id for other in scenario.group if other.id != group.id]
+    yield from unknown(path, group.replaces, others, "other group")
 
 
 def _path(group: Group, member: Member) -> str:

@@ -309,6 +309,10 @@ class Group(Part):
 
     id: str = Field(pattern=short_forms.GROUP_ID)
     topics: tuple[str, ...] = ()
+    replaces: str | None = None
+    """The group whose work this one takes over (a new id, blue and green): counts the records that both
+    processed, or neither (``processed_by_both``, ``processed_by_neither``)."""
+
     pattern: str | None = None
     """A regular expression for topic names, instead of ``topics``."""
 

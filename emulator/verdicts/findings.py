@@ -337,6 +337,21 @@ def _of_lag(evidence: Evidence) -> Iterator[Verdict]:
         yield from lag_problems(evidence)
 
 
+def _handover(evidence: Evidence) -> Iterator[Verdict]:
+    for row in evidence.metrics.listings.get("handovers", ()):
+        both, neither = int(row["both"]), int(row["neither"])
+        if both or neither:
+            by_neither = f"{neither:,} by neither" if neither else "none by neither"
+            yield Verdict(
+                id=VerdictId.GROUP_HANDOVER,
+                sentence=f"{row['group']} replaces {row['replaces']}: "
+                f"{counted(both, 'record was', 'records were')} processed by both, {by_neither}",
+                numbers={"both": both, "neither": neither},
+                group=str(row["group"]),
+                problem=True,
+            )
+
+
 RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _nothing_processed,
     _dead,
@@ -348,6 +363,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _listener_threw,
     _removed_in_close,
     _shared_group,
+    _handover,
     _missed,
     _lasting,
     _without_owner,

@@ -41,6 +41,7 @@ class VerdictId(enum.StrEnum):
     LISTENER_THREW = "listener-threw"
     REMOVED_IN_CLOSE = "removed-in-close"
     SHARED_GROUP = "shared-group"
+    GROUP_HANDOVER = "group-handover"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

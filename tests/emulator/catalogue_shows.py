@@ -8,6 +8,7 @@ SHOWS = {
     "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},
     "a3-drain-beyond-interval": set(),
     "a9-seen-set": {Cause.CRASHED},
+    "a6-new-group-id": set(),
     "a5-two-applications-one-group": {Cause.CRASHED},
     "b4-close-beyond-session": set(),
     "b2-stop-without-leaving": {Cause.CRASHED},
