@@ -18,7 +18,6 @@ from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.brokers import AvailabilityMeter, LogMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
 from emulator.metrics.downtime import DowntimeMeter
-from emulator.metrics.handover import HandoverMeter
 from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
 from emulator.metrics.rebalances import RebalanceMeter
@@ -95,6 +94,14 @@ def pairs_of(
 NOTHING: Mapping[str, str] = {}
 """No group replaces another."""
 
+NO_HANDOVER = Reading(
+    values={"processed_by_both": 0, "processed_by_neither": 0, "handover_gap_max_s": 0},
+    tables={"processed_by_both.by_partition": {}, "processed_by_neither.by_partition": {}},
+    listings={"handovers": ()},
+    without_value=frozenset(("handover_gap_max_s",)),
+)
+"""The figures of :mod:`emulator.metrics.handover` for a run in which no group replaces another."""
+
 
 class MetricsMeter:
     """Computes all metrics but the ledger's; pass events to ``feed``, then call ``close``."""
@@ -105,7 +112,6 @@ class MetricsMeter:
             DowntimeMeter(replaces.values()),
             AvailabilityMeter(),
             TakeoverMeter(),
-            HandoverMeter(replaces),
             CommitMeter(),
             LagMeter(),
             CapacityMeter(),
@@ -114,6 +120,10 @@ class MetricsMeter:
             MemberMeter(),
             FailureMeter(),
         )
+        if replaces:
+            from emulator.metrics.handover import HandoverMeter  # noqa: PLC0415  few scenarios need it
+
+            self._meters += (HandoverMeter(replaces),)
         self._now_us = 0
         self._handlers = _merged(self._meters)
 
@@ -128,14 +138,20 @@ class MetricsMeter:
         values: dict[str, Number] = {"run_s": seconds(self._now_us)}
         tables: dict[str, dict[str, Number]] = {}
         listings: dict[str, tuple[Row, ...]] = {}
-        readings = [_of_ledger(ledger), *(meter.read(self._now_us) for meter in self._meters)]
+        readings = [NO_HANDOVER, _of_ledger(ledger), *(meter.read(self._now_us) for meter in self._meters)]
         for reading in readings:
             values.update(reading.values)
             tables.update(reading.tables)
             listings.update(reading.listings)
         ordered = {metric.name: values[metric.name] for metric in VALUES}
-        without = frozenset[str]().union(*(reading.without_value for reading in readings))
+        without = _without_value(readings)
         return Metrics(ordered, tables, listings, without)
+
+
+def _without_value(readings: Iterable[Reading]) -> frozenset[str]:
+    """Return the metrics without a value, according to the last reading that has them."""
+    last = {name: reading for reading in readings for name in reading.values}
+    return frozenset(name for name, reading in last.items() if name in reading.without_value)
 
 
 def _merged(meters: tuple[Meter, ...]) -> dict[type, tuple[Handler, ...]]:
