@@ -138,7 +138,11 @@ class MetricsMeter:
         values: dict[str, Number] = {"run_s": seconds(self._now_us)}
         tables: dict[str, dict[str, Number]] = {}
         listings: dict[str, tuple[Row, ...]] = {}
-        readings = [NO_HANDOVER, _of_ledger(ledger), *(meter.read(self._now_us) for meter in self._meters)]
+        readings = [
+            NO_HANDOVER,
+            _of_ledger(ledger),
+            *(meter.read(self._now_us) for meter in self._meters),
+        ]
         for reading in readings:
             values.update(reading.values)
             tables.update(reading.tables)
