@@ -135,6 +135,12 @@ def clock_of(scenario: Scenario) -> Callable[[int], str] | None:
     return lambda at_us: (start + timedelta(microseconds=at_us)).isoformat()
 
 
+def _lacked(client: str) -> frozenset[str]:
+    """Return the settings of the Java consumer that a client has under no name."""
+    profile = profile_of(client)
+    return profile.lacks - {*profile.names.values()}
+
+
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFacts:
     work = {member.name: mean_us(work_of(group, member)) for member in group.members}
     first = group.members[0]
@@ -143,6 +149,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
     by_coordinator = settings.group_protocol == "consumer"
     policy = commit_policy(group, first)
     profile = profile_of(client_of(group, first))
+    clients = tuple(dict.fromkeys(client_of(group, member) for member in group.members))
     names = tuple(assignor.name for assignor in assignors)
     keeps = common_protocol(assignors) is RebalanceProtocol.COOPERATIVE
     return GroupFacts(
@@ -157,7 +164,8 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         commits=_describe_commits(policy, settings.auto_commit_interval_ms),
         handler=_describe_handler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=profile.in_background)),
-        clients=tuple(dict.fromkeys(client_of(group, member) for member in group.members)),
+        clients=clients,
+        lacks=frozenset.intersection(*map(_lacked, clients)),
         stores=profile.stores,
         work_us=max(work.values()),
         listener_us=mean_us(group.listener),

@@ -56,7 +56,7 @@ def explain(
 ) -> None:
     """Explain one entry of a ledger: owners, polls, and the commit that was lost, with times.
 
-    D entries were reprocessed, L lost, P in flight at the kill; rebalance ledger lists them all.
+    D entries were reprocessed, L lost, P in flight when a process ended; rebalance ledger lists them all.
     The run is played again, so seed and settings must be the same. For an unknown entry, the
     existing ones are listed.
 

@@ -134,7 +134,7 @@ class LedgerBuilder:
 
 
 class Processing:
-    """Counts what handlers processed, had in flight at a kill, or did not process."""
+    """Counts what handlers processed, had in flight at the end, or did not process."""
 
     def __init__(self, ownership: Ownership) -> None:
         self.processed = 0

@@ -126,7 +126,7 @@ def _to_reprocess(account: Account) -> int:
 
 
 def _unresolved(closing: Closing) -> int:
-    """Return the records in flight at a kill that may still be processed or lost."""
+    """Return the records in flight at the end of a process that may still be processed or lost."""
     in_flight: dict[tuple[str, TopicPartition, str], set[int]] = {}
     for work in closing.partials:
         key = (work.fact.group, work.fact.partition, work.topic_id)

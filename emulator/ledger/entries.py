@@ -86,7 +86,7 @@ class Step(enum.StrEnum):
     """consumer, offset"""
     READ_ON = "read on"
     """consumer, partition, offset"""
-    IN_FLIGHT = "in flight at the kill"
+    IN_FLIGHT = "in flight when its process ended"
     """consumer, offset"""
     PAUSED = "paused"
     """consumer"""
@@ -158,7 +158,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One range of one partition that was reprocessed, lost, truncated, or in flight at a kill.
+    """One range of one partition that was reprocessed, lost, truncated, or in flight when its process ended.
 
     The key of a record is (topic id, partition, log incarnation, offset), so a topic that was
     deleted and created again never aliases its predecessor.

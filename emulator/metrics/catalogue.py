@@ -31,7 +31,11 @@ VALUES = (
         "records",
         "removed from the log before they were processed; not included in lost",
     ),
-    Metric("partial", "records", "in flight at the kill of their process; each attempt counts one"),
+    Metric(
+        "partial",
+        "records",
+        "in flight when their process ended, killed or closed; each attempt counts one",
+    ),
     Metric("processed", "records", "completed processings, reprocessing included"),
     Metric(
         "duplicates_avoided",

@@ -72,6 +72,9 @@ class GivenHint:
     has_numbers: bool = False
     """Whether the text has the numbers of the scenario from which it follows."""
 
+    causes: tuple[str, ...] = ()
+    """The causes and the problems for which it is given."""
+
     def __str__(self) -> str:
         """Return the hint as a line of text."""
         return f"{self.text} [{self.id}]"

@@ -17,7 +17,10 @@ VERBS = {
         "was truncated before processing",
         "were truncated before processing",
     ),
-    EntryKind.PARTIAL: ("was in flight at the kill", "were in flight at the kill"),
+    EntryKind.PARTIAL: (
+        "was in flight when its process ended",
+        "were in flight when their process ended",
+    ),
 }
 
 

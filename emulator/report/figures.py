@@ -31,7 +31,7 @@ IF_ANY = {
     "processed_by_both": "processed by both groups (records)",
     "processed_by_neither": "processed by neither group (records)",
     "truncated": "truncated (records)",
-    "partial": "in flight at a kill (records)",
+    "partial": "left in flight (records)",
     "unreadable_max_s": "unreadable, longest (s)",
     "commits_unavailable_max_s": "commits unavailable, longest (s)",
     "takeover_first_s": "takeover, first (s)",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from emulator.ledger.entries import Entry, EntryKind
 from emulator.metrics.laws import Law
@@ -26,10 +27,18 @@ def hints_of(run: FinishedRun) -> list[GivenHint]:
 
     Hints for a group that cannot make progress by itself come before them.
     """
-    found = dict[str, GivenHint]()
+    found = dict[tuple[str, str], GivenHint]()
     for hint in _all_hints(run):
-        found.setdefault(hint.text, hint)
+        key = hint.id, hint.group
+        found[key] = _merged(found[key], hint) if key in found else hint
     return list(found.values())[:MOST_HINTS]
+
+
+def _merged(first: GivenHint, second: GivenHint) -> GivenHint:
+    """Return two hints that recommend the same as one: the fuller text, and the causes of both."""
+    fuller = max(first, second, key=lambda hint: (hint.has_numbers, len(hint.text)))
+    causes = tuple(dict.fromkeys([*first.causes, *second.causes]))
+    return replace(fuller, causes=causes)
 
 
 def hint_texts(run: FinishedRun) -> list[str]:
@@ -39,7 +48,12 @@ def hint_texts(run: FinishedRun) -> list[str]:
         " ".join(
             filter(
                 None,
-                [hint.text, "" if hint.has_numbers else numbers.get(hint.id), f"[{hint.id}]"],
+                [
+                    hint.text,
+                    "" if hint.has_numbers else numbers.get(hint.id),
+                    f"(For: {'; '.join(hint.causes)}.)" if len(hint.causes) > 1 else "",
+                    f"[{hint.id}]",
+                ],
             )
         )
         for hint in hints_of(run)
@@ -47,15 +61,20 @@ def hint_texts(run: FinishedRun) -> list[str]:
 
 
 def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
-    yield from migration_hints(run.subject, run.groups)
+    yield from _because("migration", migration_hints(run.subject, run.groups))
     if any(verdict.problem for verdict in run.verdicts):
         from emulator.report.verdict_advice import verdict_hints  # noqa: PLC0415  only for problems
 
         yield from verdict_hints(run.subject, run.verdicts)
     for kind in WITH_CAUSES:
         for entries in ranked(run, kind)[:MOST_CAUSES]:
-            yield from hints_for(case_of(run, entries))[:MOST_HINTS_A_CAUSE]
-    yield from downtime_hints(run.subject, run.metrics)
+            hints = hints_for(case_of(run, entries))[:MOST_HINTS_A_CAUSE]
+            yield from _because(str(entries[0].cause), hints)
+    yield from _because("downtime", downtime_hints(run.subject, run.metrics))
+
+
+def _because(cause: str, hints: Iterable[GivenHint]) -> Iterator[GivenHint]:
+    return (replace(hint, causes=(cause,)) for hint in hints)
 
 
 def ranked(run: FinishedRun, kind: EntryKind) -> list[list[Entry]]:

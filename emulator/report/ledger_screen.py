@@ -12,7 +12,7 @@ TITLES = {
     EntryKind.LOST: "Lost",
     EntryKind.REPROCESSED: "Reprocessed",
     EntryKind.TRUNCATED: "Truncated from the log before they were processed",
-    EntryKind.PARTIAL: "In flight at the kill",
+    EntryKind.PARTIAL: "In flight when a process ended",
 }
 """The kinds, in the order of the screen."""
 

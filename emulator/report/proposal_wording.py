@@ -109,7 +109,13 @@ def advice_document(run: FinishedRun) -> dict[str, Any]:
     tried = {trial.proposal.id: trial for trial in run.trials}
     return {
         "hints": [
-            {"id": hint.id, "text": hint.text, "group": hint.group, "page": f"{PAGE}#{hint.id}"}
+            {
+                "id": hint.id,
+                "text": hint.text,
+                "group": hint.group,
+                "causes": list(hint.causes),
+                "page": f"{PAGE}#{hint.id}",
+            }
             for hint in hints_of(run)
         ],
         "changes": [_proposal(each, tried.get(each.id)) for each in run.proposals],

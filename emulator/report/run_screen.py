@@ -68,7 +68,7 @@ def _length(run: FinishedRun) -> Iterator[str]:
 
 
 def totals_sentence(ledger: Ledger) -> str:
-    """Return how many records were reprocessed, lost, truncated and in flight at a kill."""
+    """Return how many records were reprocessed, lost, truncated and in flight."""
     if not ledger.reprocessed and not ledger.lost:
         first = "No records were reprocessed, none were lost."
     else:
@@ -82,7 +82,8 @@ def totals_sentence(ledger: Ledger) -> str:
     if not ledger.partial:
         return first
     in_flight = counted(ledger.partial, "record was", "records were")
-    return f"{first} {in_flight} in flight at the kill (counted separately)."
+    processes = "its process" if ledger.partial == 1 else "their process"
+    return f"{first} {in_flight} in flight when {processes} ended (counted separately)."
 
 
 # -- what happened -----------------------------------------------------------------------------

@@ -83,6 +83,9 @@ class GroupFacts:
     clients: tuple[str, ...] = ("java",)
     """The clients of its members, in the order of the file."""
 
+    lacks: frozenset[str] = frozenset()
+    """Settings of the Java consumer that none of its clients has."""
+
     stores: str = ""
     """The call with which its application stores offsets for automatic commits; empty: none."""
 
@@ -187,7 +190,11 @@ def _parts(group: GroupFacts) -> list[str]:
         f"{', '.join(group.assignors)} ({protocol})",
         *filter(None, [group.handler]),
         group.commits,
-        *(f"{group.name_of(name)}={group.value(name)}" for name in NAMED),
+        *(
+            f"{group.name_of(name)}={group.value(name)}"
+            for name in NAMED
+            if name not in group.lacks
+        ),
     ]
 
 

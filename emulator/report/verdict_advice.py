@@ -29,7 +29,9 @@ def verdict_hints(subject: Subject, verdicts: tuple[Verdict, ...]) -> list[Given
         if advise is not None:
             for name, text in advise(verdict, group, verdicts):
                 assert name in VERDICT_HINTS[verdict.id], f"{name} is not in VERDICT_HINTS"
-                found[GivenHint(name, text, group.id, has_numbers=True)] = None
+                causes = (verdict.id.value.replace("-", " "),)
+                hint = GivenHint(name, text, group.id, has_numbers=True, causes=causes)
+                found[hint] = None
     return list(found)
 
 

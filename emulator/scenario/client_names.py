@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from emulator.scenario.kafka_settings import STRATEGY, flattened
-from emulator.scenario.problems import hint, refuse
+from emulator.scenario.problems import hint, listed, nearest, refuse
 from protocols.consumer.clients import CLIENTS, ClientProfile, profile_of
 
 
@@ -59,3 +60,41 @@ def _assignors(value: object, profile: ClientProfile) -> object:
     if not isinstance(value, list | tuple):
         return value
     return [profile.assignors.get(str(name), name) for name in value]
+
+
+PRODUCTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("apache-kafka", "kafka-clients", "spring-kafka", "spring"), "java"),
+    **dict.fromkeys(
+        (
+            *("confluent-kafka", "confluent-kafka-python", "confluent-kafka-go"),
+            *("confluent-kafka-dotnet", "confluent-kafka-javascript", "karafka", "rdkafka"),
+            *("node-rdkafka", "php-rdkafka", "rust-rdkafka", "rdkafka-ruby"),
+        ),
+        "librdkafka",
+    ),
+    **dict.fromkeys(("kgo", "twmb-franz-go"), "franz-go"),
+    **dict.fromkeys(("kafka-python-ng", "python-kafka"), "kafka-python"),
+}
+"""Names of products, each with the client that it is or is built on."""
+
+NOT_MODELLED: Final = ("sarama", "kafka-go", "segmentio-kafka-go", "kafkajs", "ruby-kafka", "brod")
+
+
+def unknown_client(given: object) -> str:
+    """Return why a client's name is refused: what to write, or that it is not modelled.
+
+    >>> unknown_client("confluent_kafka")
+    'unknown client; "confluent-kafka" is or is built on librdkafka: client = "librdkafka"'
+    """
+    name = str(given).strip().lower().replace("_", "-").replace(".", "-").replace("/", "-")
+    allowed = f"allowed is one of {listed(CLIENTS)}"
+    if name in NOT_MODELLED:
+        return f"this client is not modelled; {allowed}"
+    for product in nearest(name, (*CLIENTS, *PRODUCTS, *NOT_MODELLED)):
+        if product in NOT_MODELLED:
+            return f'unknown client; "{product}" is not modelled; {allowed}'
+        client = PRODUCTS.get(product, product)
+        if client == product:
+            return f'unknown client; did you mean "{client}"?'
+        return f'unknown client; "{product}" is or is built on {client}: client = "{client}"'
+    return f"unknown client; {allowed}"

@@ -57,6 +57,10 @@ def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: objec
         return "wrong length; allowed are exactly two"
     if kind == "extra_forbidden":
         return _unknown_key(place, given)
+    if kind == "literal_error" and place[-1] == "client":
+        from emulator.scenario.client_names import unknown_client  # noqa: PLC0415  only for errors
+
+        return unknown_client(given)
     if kind == "literal_error":
         words = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         return f"unknown word{hint(given, words) or f'; allowed is one of {listed(words)}'}"

@@ -129,7 +129,9 @@ def _in_flight(evidence: Evidence) -> Iterator[Verdict]:
         verb = "was" if number == 1 else "were"
         yield Verdict(
             id=VerdictId.IN_FLIGHT,
-            sentence=f"{counted(number, 'record')} in flight at a kill {verb} not processed yet",
+            sentence=(
+                f"{counted(number, 'record')} in flight at the end of a process {verb} not processed yet"
+            ),
             numbers={"records": number},
             cut_short=OF_RECORDS_IN_FLIGHT,
         )

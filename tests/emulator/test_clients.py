@@ -122,6 +122,30 @@ def test_what_a_client_lacks_is_refused_with_its_own_words(keys):
     assert REFUSED[keys] in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "confluent-kafka",
+            '"confluent-kafka" is or is built on librdkafka: client = "librdkafka"',
+        ),
+        ("Confluent.Kafka", 'client = "librdkafka"'),
+        ("rdkafak", 'client = "librdkafka"'),
+        ("kgo", 'client = "franz-go"'),
+        ("jva", 'did you mean "java"?'),
+        ("sarama", "this client is not modelled; allowed is one of "),
+        ("saramma", '"sarama" is not modelled'),
+        ("abc", 'unknown client; allowed is one of "java"'),
+    ],
+)
+def test_a_product_is_known_by_the_client_that_it_is_built_on(given, said):
+    """A client that is not modelled is named as such."""
+    with pytest.raises(ScenarioError) as refused:
+        loads(_group(f'client = "{given}"'), "a test")
+
+    assert said in str(refused.value)
+
+
 def test_librdkafka_does_not_mix_assignors_of_two_protocols():
     """It says so when the consumer is created."""
     strategy = 'settings = { "partition.assignment.strategy" = "range,cooperative-sticky" }'

@@ -24,7 +24,7 @@ NAMES: Final[Mapping[EntryKind, str]] = {
     EntryKind.REPROCESSED: "reprocessed",
     EntryKind.LOST: "lost",
     EntryKind.TRUNCATED: "truncated before processing",
-    EntryKind.PARTIAL: "in flight at the kill",
+    EntryKind.PARTIAL: "in flight when its process ended",
 }
 
 

@@ -1,0 +1,51 @@
+"""The hints of a run: each id once, with all causes for which it is given."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from emulator.advising import reported
+from emulator.ledger.entries import Ledger
+from emulator.loading import load_named
+from emulator.report.given_hints import hint_texts, hints_of
+from emulator.report.run_screen import totals_sentence
+from emulator.report.subject import in_force
+from emulator.subjects import subject_of
+
+
+def test_a_hint_for_two_causes_is_given_once_with_both():
+    """The fuller text, with its trade-off, and what it is for."""
+    _, report = reported(load_named("rolling-restart-cooperative"), None)
+    ids = Counter((hint.id, hint.group) for hint in hints_of(report))
+    (text,) = [each for each in hint_texts(report) if each.endswith("[static-membership]")]
+
+    assert {1} == set(ids.values())
+    assert "Trade-off: " in text
+    assert "(For: revoked while uncommitted; downtime.)" in text
+
+
+def test_a_setting_that_no_client_of_a_group_has_is_not_in_the_heading():
+    """Librdkafka has no max.poll.records; aiokafka has it."""
+    headings = [
+        in_force(subject_of(load_named(name)).groups[0])
+        for name in ("client-librdkafka-crash", "client-aiokafka-getone")
+    ]
+
+    assert ["max.poll.records" in heading for heading in headings] == [False, True]
+
+
+def test_records_of_a_close_that_leaves_workers_behind_were_not_killed():
+    """They were in flight when the process ended, whatever ended it."""
+    ledger = Ledger(
+        entries=(),
+        processed=9,
+        distinct=9,
+        reprocessed=0,
+        lost=0,
+        partial=2,
+        duplicates_avoided=0,
+        in_hand=0,
+        backlog=0,
+    )
+
+    assert "2 records were in flight when their process ended" in totals_sentence(ledger)
