@@ -134,6 +134,7 @@ def tolerances_of(capture: Capture) -> Tolerances:
             fault_us=capture.fault_us,
             faulted=first.member if first is not None and hit else None,
             end_us=capture.end_us,
+            counted=capture.without_epochs,
         ),
         tolerance=tolerance(rate, median_work_us(capture)),
         takeover_s=TAKEOVER_QUIET_S if capture.quiet else TAKEOVER_S,

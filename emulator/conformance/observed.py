@@ -49,6 +49,12 @@ class View:
     end_us: int
     """Events after this time are ignored."""
 
+    counted: frozenset[str] = frozenset()
+    """Consumers whose generations are the numbers of their ``assigned`` calls.
+
+    Their library does not show the member epoch, so their traces count.
+    """
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
@@ -211,8 +217,11 @@ def _listen(watch: _Watch, call: ListenerCalled, at_us: int) -> None:
     watch.calls.setdefault(name, []).append((call.call, shown))
     if call.call == "assigned":
         owned.update(call.partitions)
-        watch.generations.setdefault(call.generation, at_us)
-        by_consumer = watch.assignments.setdefault(call.generation, {})
+        number = call.generation
+        if call.consumer in watch.view.counted:
+            number = sum(listener == "assigned" for listener, _ in watch.calls[name])
+        watch.generations.setdefault(number, at_us)
+        by_consumer = watch.assignments.setdefault(number, {})
         by_consumer[name] = tuple(watch.shown(partition) for partition in sorted(owned))
     else:
         owned.difference_update(call.partitions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -18,6 +18,10 @@ from protocols.consumer.positions import FetchPosition, Positions
 from protocols.messages import TopicDescription
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
+
+if TYPE_CHECKING:
+    from protocols.consumer.clients import ClientProfile
+    from protocols.consumer.offset_store import OffsetStore
 
 
 class Reader(Protocol):
@@ -61,6 +65,16 @@ class Reader(Protocol):
     @property
     def fetcher(self) -> Fetcher:
         """Its data plane."""
+        ...
+
+    @property
+    def profile(self) -> ClientProfile:
+        """What differs between clients."""
+        ...
+
+    @property
+    def store(self) -> OffsetStore | None:
+        """What automatic commits cover; None: all records returned."""
         ...
 
     @property

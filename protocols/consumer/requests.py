@@ -26,6 +26,7 @@ from protocols.consumer import metadata, offset_fetcher, validation
 from protocols.consumer.reader import MS, Reader, Reads, backoff_us, reconnect_backoff_us
 from protocols.machine import Effect, Send, SetTimer, Step
 from protocols.messages import (
+    UNKNOWN_EPOCH,
     FindCoordinatorRequest,
     Message,
     OffsetCommitResponse,
@@ -304,6 +305,31 @@ def all_consumed(reader: Reader) -> list[OffsetToCommit]:
     ``SubscriptionState.allConsumed``.
     """
     return [OffsetToCommit(*entry) for entry in reader.positions.consumed()]
+
+
+def automatic_offsets(
+    reader: Reader, only: frozenset[TopicPartition] | None = None
+) -> tuple[OffsetToCommit, ...]:
+    """Return what an automatic commit covers now, in its order; *only*: of these partitions."""
+    store = reader.store
+    offsets = all_consumed(reader) if store is None else store.to_commit(reader.positions)
+    if only is not None:
+        offsets = [entry for entry in offsets if entry.partition in only]
+    if not reader.profile.commits_epochs:
+        offsets = [
+            OffsetToCommit(entry.partition, entry.offset, UNKNOWN_EPOCH) for entry in offsets
+        ]
+    return automatic_order(offsets)
+
+
+def next_tick(due_us: int, interval_us: int, now: int) -> int:
+    """Return when the next commit is due of a clock that ticks in fixed steps.
+
+    >>> next_tick(5_000, 5_000, 5_000), next_tick(5_000, 5_000, 16_000)
+    (10000, 20000)
+    """
+    step = max(interval_us, 1)
+    return due_us + ((now - due_us) // step + 1) * step
 
 
 def first_error(response: OffsetCommitResponse) -> ErrorCode:

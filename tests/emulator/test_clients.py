@@ -216,3 +216,52 @@ def test_a_cooperative_hand_over_repeats_what_no_commit_covers(keys):
     assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
     assert run.metrics["reprocessed"] in HAND_OVERS[keys]
     assert run.metrics["lost"] == 0
+
+
+NEXT = """
+title = "librdkafka with group.protocol=consumer"
+run_for = "45s"
+topic = [{{ name = "orders", partitions = 2, rate = "0.2/s", backlog = 30 }}]
+
+[cluster.settings]
+"group.consumer.min.session.timeout.ms" = 6000
+"group.consumer.session.timeout.ms" = 6000
+"group.consumer.min.heartbeat.interval.ms" = 1000
+"group.consumer.heartbeat.interval.ms" = 1000
+
+[[group]]
+id = "g"
+topics = ["orders"]
+members = 2
+client = "librdkafka"
+work = "500ms"
+{keys}
+
+[group.settings]
+"group.protocol" = "consumer"
+"auto.offset.reset" = "earliest"
+"auto.commit.interval.ms" = 1900
+
+[[fault]]
+{fault}
+"""
+CRASH = 'crash = "g-0"\nat = "11.45s"'
+NEXT_COSTS = {
+    ("", CRASH): (0, 1),
+    ("", 'crash = "g-0"\nat = "13.15s"'): (3, 0),
+    ('commit = "store per record"', CRASH): (0, 0),
+    ('commit = "store per record"', 'crash = "g-0"\nat = "13.15s"'): (4, 0),
+    ('commit = "sync per record"', CRASH): (0, 0),
+    ("", 'close = "g-0"\nat = "11.45s"'): (0, 0),
+    ("", 'pause = "g-0"\nat = "11.45s"\nfor = "8s"'): (1, 0),
+}
+"""A commit at 11.4 s covers the record in hand; the next is due at 13.3 s."""
+
+
+@pytest.mark.parametrize(("keys", "fault"), NEXT_COSTS)
+def test_librdkafka_commits_what_it_handed_out_in_the_consumer_protocol_too(keys, fault):
+    """Its timer counts from its creation; a crash costs the same in both protocols."""
+    run = emulator.run(loads(NEXT.format(keys=keys, fault=fault), "a test"), seed=1)
+
+    assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
+    assert costs(run) == NEXT_COSTS[keys, fault]

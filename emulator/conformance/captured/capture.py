@@ -154,6 +154,15 @@ class Capture:
         return any(trace.protocol == "consumer" for trace in self.traces)
 
     @property
+    def without_epochs(self) -> frozenset[str]:
+        """Return the members of the consumer protocol whose library does not show their epoch."""
+        return frozenset(
+            trace.member
+            for trace in self.traces
+            if trace.protocol == "consumer" and "lib" in trace.conf
+        )
+
+    @property
     def broker_failed(self) -> bool:
         """Whether a broker was killed or stopped in the run."""
         return any(action.verb in ("crash_broker", "pause_broker") for action in self.actions)
@@ -206,9 +215,6 @@ def why_not_comparable(capture: Capture) -> str | None:
     libraries = {trace.conf["lib"] for trace in capture.traces if "lib" in trace.conf}
     if unmodelled := libraries - LIBRARIES.keys():
         return f"not modelled in this version: members that run {', '.join(sorted(unmodelled))}"
-    if libraries and capture.has_epochs:
-        names = ", ".join(sorted(LIBRARIES[library] for library in libraries))
-        return f"not modelled in this version: the consumer protocol in {names}"
     spoken = {(trace.member, trace.protocol) for trace in capture.traces}
     if len(spoken) > len({member for member, _ in spoken}):
         return "not modelled in this version: members that change their group.protocol"

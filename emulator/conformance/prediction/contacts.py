@@ -18,7 +18,7 @@ from emulator.conformance.captured.client_logs import (
     times_of,
 )
 from emulator.conformance.captured.coordinator_log import offset_lines
-from emulator.conformance.captured.traces import Trace, milliseconds
+from emulator.conformance.captured.traces import Listened, Trace, milliseconds
 from emulator.conformance.prediction.facts import trace_at
 
 HEARTBEAT_INTERVAL_US = 3_000_000
@@ -73,7 +73,7 @@ def last_contact(capture: Capture, member: str, before_us: int) -> Contact | Non
     if trace is None:
         return None
     contacts = _contacts_by_expiry if trace.protocol == "consumer" else _contacts_of_client
-    if "lib" in trace.conf:
+    if "lib" in trace.conf and trace.protocol != "consumer":
         contacts = _contacts_without_log
     earlier = [each for each in contacts(capture, trace) if each.at_us <= before_us]
     return max(earlier, key=lambda contact: contact.at_us, default=None)
@@ -135,7 +135,7 @@ def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
         contact = last_contact(capture, member, capture.fault_us)
         by_heartbeat = contact is not None and contact.by in (HEARTBEAT, CONSUMER_HEARTBEAT)
         sent = [contact.at_us] if contact is not None and by_heartbeat else []
-        begun = _stabilised(capture) if "lib" in trace.conf else _acknowledged(log)
+        begun = _begun(capture, trace)
     else:
         sent = [at_us for at_us in heartbeats_sent(log) if at_us <= capture.fault_us]
         begun = times_of(log, "Received successful JoinGroup response")
@@ -143,6 +143,16 @@ def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
     if not enabled:
         return None
     return Heartbeats(enabled[-1], sent[-1], heartbeat_interval_us(capture, trace))
+
+
+def _begun(capture: Capture, trace: Trace) -> tuple[int, ...]:
+    """Return when a member that does not log its heartbeats restarted their interval."""
+    if "lib" not in trace.conf:
+        return _acknowledged(capture.client_logs[trace.name])
+    if trace.protocol == "consumer":
+        calls = [each for each in trace.entries if isinstance(each, Listened)]
+        return tuple(each.at_us for each in calls if each.call == "assigned")
+    return _stabilised(capture)
 
 
 def _stabilised(capture: Capture) -> tuple[int, ...]:

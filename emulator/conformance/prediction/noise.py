@@ -139,6 +139,8 @@ def _lateness(capture: Capture) -> int | None:
     if number < FEWEST_HEARTBEATS:
         return None
     late_us = lasted_us // number - known.interval_us
+    if 0 <= late_us < LEAST_LATE_US and capture.without_epochs:
+        return LEAST_LATE_US  # librdkafka's thread is hardly ever late
     return late_us if LEAST_LATE_US <= late_us <= MOST_LATE_US else None
 
 

@@ -15,7 +15,7 @@ from protocols.consumer.kip848.state import Consumer
 from protocols.consumer.kip848.threads import Lag, Lags, measured
 from protocols.groups.kip848.patterns import matcher
 
-__all__ = ["WAKE_UPS", "matched_by_brokers", "new_client"]
+__all__ = ["WAKE_UPS", "async_consumer", "matched_by_brokers", "new_client"]
 
 WAKE_UPS = (BACKGROUND, WOKEN)
 """Timers that represent the time a thread takes to run; no lateness is added to them."""
@@ -26,24 +26,28 @@ def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Cli
 
     *member_ids*: returns the member id, which this client generates by itself.
     """
+    return Client(async_consumer(blueprint, process, member_ids))
+
+
+def async_consumer(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Consumer:
+    """Return the configuration of a client of the consumer protocol."""
     topics, pattern = subscription_of(blueprint.group, blueprint.member)
     by_broker = blueprint.group.pattern_by == "broker"
     given = member_ids(blueprint.settings.client_id or blueprint.name)
-    return Client(
-        Consumer(
-            name=process,
-            group_id=blueprint.group.id,
-            member_id=given or base64_id(stream_key(blueprint.seed, "member id", process), 0),
-            settings=blueprint.settings,
-            topics=None if pattern else topics,
-            matches=full_match(pattern) if pattern and not by_broker else None,
-            regex=pattern if by_broker else None,
-            server_assignor=blueprint.settings.group_remote_assignor,
-            jitter=jitter(blueprint),
-            lags=_lags(blueprint),
-            epoch_ms=blueprint.epoch_ms,
-            brokers=blueprint.brokers,
-        )
+    return Consumer(
+        name=process,
+        group_id=blueprint.group.id,
+        member_id=given or base64_id(stream_key(blueprint.seed, "member id", process), 0),
+        settings=blueprint.settings,
+        topics=None if pattern else topics,
+        matches=full_match(pattern) if pattern and not by_broker else None,
+        regex=pattern if by_broker else None,
+        server_assignor=blueprint.settings.group_remote_assignor,
+        jitter=jitter(blueprint),
+        lags=_lags(blueprint),
+        epoch_ms=blueprint.epoch_ms,
+        brokers=blueprint.brokers,
+        profile=blueprint.profile,
     )
 
 

@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from emulator.scenario.resolution import client_settings, records_at_once
-from emulator.world.consumer.blueprints import Blueprint, classic_consumer
+from emulator.world import consumer
+from emulator.world.consumer.blueprints import Blueprint, MemberIds, classic_consumer
 from protocols.consumer.classic.background import BackgroundClient
 from protocols.consumer.clients import ClientProfile, Covers
 from protocols.consumer.fetching import Fetcher
+from protocols.consumer.kip848.threads import at_once
 from protocols.consumer.offset_store import OffsetStore, Stores
 from protocols.settings import ClientSettings
 from protocols.values import replace
 
+if TYPE_CHECKING:
+    from protocols.consumer.kip848.background_client import (
+        BackgroundClient as AsyncBackgroundClient,
+    )
+
 __all__ = ["new_client"]
 
 
-def new_client(blueprint: Blueprint, process: str) -> BackgroundClient:
-    """Return the client of a new incarnation."""
+def new_client(
+    blueprint: Blueprint, process: str, member_ids: MemberIds
+) -> BackgroundClient | AsyncBackgroundClient:
+    """Return the client of a new incarnation.
+
+    *member_ids*: returns the member id, which a client of the consumer protocol generates by itself.
+    """
     own = client_settings(blueprint.group, blueprint.member)
-    consumer = replace(
-        classic_consumer(blueprint, process),
-        own=own,
-        store=_store(blueprint, own),
-        fetcher=Fetcher(_queue(blueprint.profile, own)),
+    limit = records_at_once(blueprint.group, blueprint.member)
+    store, fetcher = _store(blueprint, own), Fetcher(_queue(blueprint.profile, own))
+    if blueprint.settings.group_protocol == "consumer":
+        return _of_consumer_protocol(blueprint, process, member_ids, limit, store, fetcher)
+    classic = classic_consumer(blueprint, process)
+    return BackgroundClient(replace(classic, own=own, store=store, fetcher=fetcher), limit)
+
+
+def _of_consumer_protocol(
+    blueprint: Blueprint,
+    process: str,
+    member_ids: MemberIds,
+    limit: int,
+    store: OffsetStore | None,
+    fetcher: Fetcher,
+) -> AsyncBackgroundClient:
+    from protocols.consumer.kip848.background_client import (  # noqa: PLC0415  only for its groups
+        BackgroundClient as Client,
     )
-    return BackgroundClient(consumer, records_at_once(blueprint.group, blueprint.member))
+
+    java = consumer.async_client.async_consumer(blueprint, process, member_ids)
+    return Client(replace(java, lags=at_once, store=store, fetcher=fetcher), limit)
 
 
 def _store(blueprint: Blueprint, own: ClientSettings) -> OffsetStore | None:

@@ -38,9 +38,12 @@ from protocols.values import replace
 if TYPE_CHECKING:
     from emulator.world.consumer.poison import Rules
     from protocols.consumer.classic.background import BackgroundClient
+    from protocols.consumer.kip848.background_client import (
+        BackgroundClient as AsyncBackgroundClient,
+    )
     from protocols.consumer.kip848.machine import Client as AsyncClient
 
-    AnyClient = ClassicClient | BackgroundClient | AsyncClient
+    AnyClient = ClassicClient | BackgroundClient | AsyncClient | AsyncBackgroundClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,10 +231,10 @@ def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Any
 
     *member_ids*: used by a client that generates its own member id.
     """
+    if blueprint.profile.in_background:
+        return consumer.background_client.new_client(blueprint, process, member_ids)
     if blueprint.settings.group_protocol == "consumer":
         return consumer.async_client.new_client(blueprint, process, member_ids)
-    if blueprint.profile.in_background:
-        return consumer.background_client.new_client(blueprint, process)
     return ClassicClient(classic_consumer(blueprint, process))
 
 

@@ -13,7 +13,6 @@ from protocols.consumer.calls import (
     IllegalCallError,
 )
 from protocols.consumer.classic.commits import (
-    automatic_offsets,
     begin_commit,
     end_pending,
     exception_for,
@@ -46,6 +45,7 @@ from protocols.consumer.requests import (
     RETRIED,
     Known,
     Unknown,
+    automatic_offsets,
     look_up,
 )
 from protocols.facts import CommitKind

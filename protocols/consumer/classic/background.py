@@ -107,7 +107,7 @@ class BackgroundClient:
 
     def _wanted(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
         if offsets is None:
-            return commits.automatic_offsets(self.consumer)
+            return requests.automatic_offsets(self.consumer)
         return requests.explicit_order(tuple(offsets))
 
     def close(
@@ -257,8 +257,7 @@ class BackgroundClient:
         interval = settings.auto_commit_interval_ms * MS
         steady = state.membership is Membership.STABLE and not rejoin.needed(state)
         if self.consumer.profile.commit_clock is CommitClock.TICKS:
-            missed = (now - state.autocommit_us) // max(interval, 1)
-            due = state.autocommit_us + (missed + 1) * max(interval, 1)
+            due = requests.next_tick(state.autocommit_us, interval, now)
         elif steady:
             due = now + interval
         else:

@@ -27,14 +27,13 @@ from protocols.consumer.requests import (
     LOSES_COORDINATOR,
     RETRIED,
     Known,
-    all_consumed,
-    automatic_order,
+    automatic_offsets,
     on_reads,
     take_number,
 )
 from protocols.facts import CommitAnswered, CommitKind, CommitRefused, CommitSent, pairs_of
 from protocols.machine import Report, Step
-from protocols.messages import UNKNOWN_EPOCH, OffsetCommitRequest, OffsetToCommit
+from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -141,21 +140,6 @@ def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState
     if consumer.settings.auto_commit_interval_ms or state.autocommit_us > now + MS:
         return state
     return replace(state, autocommit_us=now)
-
-
-def automatic_offsets(
-    consumer: Consumer, only: frozenset[TopicPartition] | None = None
-) -> tuple[OffsetToCommit, ...]:
-    """Return what an automatic commit covers now, in its order; *only*: of these partitions."""
-    store = consumer.store
-    offsets = all_consumed(consumer) if store is None else store.to_commit(consumer.positions)
-    if only is not None:
-        offsets = [entry for entry in offsets if entry.partition in only]
-    if not consumer.profile.commits_epochs:
-        offsets = [
-            OffsetToCommit(entry.partition, entry.offset, UNKNOWN_EPOCH) for entry in offsets
-        ]
-    return automatic_order(offsets)
 
 
 def commit_automatically(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer.calls import ExceptionName, Failed
-from protocols.consumer.classic.commits import automatic_offsets, commit_automatically
+from protocols.consumer.classic.commits import commit_automatically
 from protocols.consumer.classic.membership import (
     ask,
     invalid_assignor,
@@ -37,7 +37,7 @@ from protocols.consumer.classic.state import (
 )
 from protocols.consumer.clients import CommitClock, Joins, RevokeCommit
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import Known
+from protocols.consumer.requests import Known, automatic_offsets
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol

@@ -112,6 +112,10 @@ class ClientProfile:
     calls_for_nothing: Joins = Joins.AGAIN
     """The joins of a member without partitions that call the revoke listener."""
 
+    reconciles_nothing: bool = True
+    """Whether an assignment of the consumer protocol without a change is applied and acknowledged:
+    the empty one of a member that has just joined."""
+
     reads: Mapping[str, Amount]
     """The calls that hand records out, the usual one first."""
 

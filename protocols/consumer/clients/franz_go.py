@@ -39,7 +39,10 @@ FRANZ_GO = ClientProfile(
         "StickyBalancer": "sticky",
     },
     lacks_assignor="undefined: kgo.{name}",
-    lacks_protocol="not modelled for this client in this version",
+    lacks_protocol=(
+        "no option selects it; a context value (opt_in_kafka_next_gen_balancer_beta) turns on an "
+        "experimental one, which is not modelled"
+    ),
     names={
         "AutoCommitInterval": "auto.commit.interval.ms",
         "Balancers": "partition.assignment.strategy",

@@ -31,9 +31,10 @@ LIBRDKAFKA = ClientProfile(
     queue=100_000,
     session_end=SessionEnd.DROP_OUT,
     calls_for_nothing=Joins.NONE,
+    reconciles_nothing=False,
     reads={"poll": Amount.ONE, "consume": Amount.GIVEN},
     stores="store_offsets()",
-    protocols=("classic",),
+    protocols=("classic", "consumer"),
     assignors={
         "range": "range",
         "roundrobin": "roundrobin",
@@ -41,7 +42,6 @@ LIBRDKAFKA = ClientProfile(
     },
     lacks_assignor="Unsupported partition.assignment.strategy: {name}",
     mixes_protocols=False,
-    lacks_protocol="not modelled for this client in this version",
     names={
         "fetch.wait.max.ms": "fetch.max.wait.ms",
         "fetch.message.max.bytes": "max.partition.fetch.bytes",

@@ -30,7 +30,7 @@ from protocols.consumer.kip848.threads import (
     Unsubscribing,
 )
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import all_consumed, automatic_order, take_number
+from protocols.consumer.requests import automatic_offsets, take_number
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages.errors import ErrorCode
@@ -200,7 +200,7 @@ def begin_close(
     deadline = now + budget
     state = replace(state, app=Closing(CloseStage.COMMIT, deadline, operation), needed=())
     step = Step(state, (SetTimer(CLOSE, deadline),))
-    offsets = automatic_order(all_consumed(consumer))
+    offsets = automatic_offsets(consumer)
     if not consumer.settings.enable_auto_commit or not offsets:
         return step.then(lambda s: advance_close(s, consumer, now))
     key, after = take_number(step.state)

@@ -104,11 +104,11 @@ def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> 
     if isinstance(step.state.app, AwaitingCheck):
         step = step.also(SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now)))
     step = step.then(lambda s: Step(membership.refresh_subscription(s, consumer)))
-    step = step.then(_take_part)
+    step = step.then(take_part)
     return step.then(lambda s: _look_at_positions(s, consumer, event, now))
 
 
-def _take_part(state: ClientState) -> Step[ClientState]:
+def take_part(state: ClientState) -> Step[ClientState]:
     """Join if the application has subscribed, or polls again.
 
     A pattern that matches no topic yet joins too; topic names follow with the metadata.

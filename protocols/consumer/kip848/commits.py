@@ -10,6 +10,7 @@ from functools import partial
 
 from protocols.consumer import metadata
 from protocols.consumer.calls import CommitResult, ExceptionName, IllegalCallError, exception_name
+from protocols.consumer.clients import RevokeCommit
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.requests import (
     BY_TOPIC_ID,
@@ -31,8 +32,7 @@ from protocols.consumer.requests import (
     LOSES_COORDINATOR,
     RETRIED,
     Known,
-    all_consumed,
-    automatic_order,
+    automatic_offsets,
     on_reads,
     take_number,
 )
@@ -41,6 +41,9 @@ from protocols.machine import Report, Return, SetTimer, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
+
+_BY_THE_CLIENT = frozenset({CommitKind.AUTO, CommitKind.PREPARE, CommitKind.CLOSE})
+"""Kinds of commits that are sent again with a new epoch, if they have a deadline."""
 
 COMMITS = "commits"
 """Timer: a commit is retried, or has reached its deadline."""
@@ -150,6 +153,8 @@ def on_commit_response(
     state: ClientState, consumer: Consumer, number: int, commit: Commit, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     """Handle the result of a sent commit; a lost connection is NETWORK_EXCEPTION."""
+    if consumer.store is not None and error is ErrorCode.NONE:
+        consumer.store.committed(commit.offsets)
     fact = CommitAnswered(
         correlation_id=number, kind=commit.kind, error=error.name, requested=commit.offsets
     )
@@ -168,18 +173,20 @@ def _tries_again(state: ClientState, commit: Commit, error: ErrorCode, now: int)
     if commit.deadline_us is None or now >= commit.deadline_us:
         return False
     if error is ErrorCode.STALE_MEMBER_EPOCH:
-        return commit.kind in (CommitKind.PREPARE, CommitKind.CLOSE) and state.member.epoch > 0
+        return commit.kind in _BY_THE_CLIENT and state.member.epoch > 0
     if commit.kind is CommitKind.PREPARE and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return False
     return error in RETRIED or error.retriable
 
 
 def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
-    """Retry after the back-off with the same offsets; before a reconciliation, all positions."""
+    """Retry after the back-off with the same offsets; in a reconciliation, with new ones."""
     retry = now + backoff_us(consumer, "commit", commit.attempt, now)
     offsets = commit.offsets
     if commit.kind is CommitKind.PREPARE:
-        offsets = automatic_order(all_consumed(consumer)) or offsets
+        only = frozenset(entry.partition for entry in offsets)
+        removed = consumer.profile.revoke_commit is RevokeCommit.REMOVED
+        offsets = automatic_offsets(consumer, only if removed else None) or offsets
     again = commit._replace(offsets=offsets, attempt=commit.attempt + 1, retry_us=retry)
     return send_due_commits(replace(state, commits=(*state.commits, again)), consumer, now)
 

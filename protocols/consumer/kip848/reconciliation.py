@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
+from protocols.consumer.clients import CommitClock, RevokeCommit
 from protocols.consumer.kip848.membership import transition, unsubscribed_partitions
 from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
 from protocols.consumer.kip848.state import (
@@ -23,7 +24,7 @@ from protocols.consumer.kip848.state import (
 )
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import all_consumed, on_reads
+from protocols.consumer.requests import automatic_offsets, on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Step
 from protocols.values import replace
@@ -33,7 +34,7 @@ def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -
     """Begin a reconciliation if the target differs and none is running.
 
     Its first commit is only queued (``state.commits``). *polled*: the application is in poll, so
-    that its positions may be committed.
+    that its positions may be committed; a client in the background commits what it has stored.
     """
     member = state.member
     if member.state is not MemberState.RECONCILING or member.reconciled:
@@ -46,21 +47,26 @@ def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -
     if known != member.target.partitions:
         step = on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
     resolved = LocalAssignment(member.target.epoch, known)
-    if member.current != NO_ASSIGNMENT and known == member.current.partitions:
-        return step.then(lambda s: _owned_already(s, resolved))
+    says = consumer.profile.reconciles_nothing
+    if known == member.current.partitions and (member.current != NO_ASSIGNMENT or not says):
+        return step.then(lambda s: _owned_already(s, resolved, acknowledges=says))
     found = _difference(state, resolved, names)
-    if not polled and (consumer.settings.enable_auto_commit or found.revoked):
+    waits_for_poll = not polled and not consumer.profile.in_background
+    if waits_for_poll and (consumer.settings.enable_auto_commit or found.revoked):
         return step
     return step.then(lambda s: _begin(s, consumer, found, now))
 
 
-def _owned_already(state: ClientState, resolved: LocalAssignment) -> Step[ClientState]:
+def _owned_already(
+    state: ClientState, resolved: LocalAssignment, *, acknowledges: bool
+) -> Step[ClientState]:
     """Acknowledge once for each target that all partitions of known topics are owned."""
     member = state.member
     if member.current.epoch == resolved.epoch:
         return Step(state)
     owning = member._replace(current=resolved)
-    return transition(state, owning.to(MemberState.ACKNOWLEDGING))
+    after = MemberState.ACKNOWLEDGING if acknowledges else MemberState.STABLE
+    return transition(state, owning.to(after))
 
 
 def _difference(
@@ -90,13 +96,18 @@ def _by_name(ids: Ids, names: dict[str, str]) -> tuple[TopicPartition, ...]:
 def _begin(
     state: ClientState, consumer: Consumer, found: Reconciling, now: int
 ) -> Step[ClientState]:
-    """Pause the revoked partitions and commit all positions, including those of kept partitions."""
+    """Pause the revoked partitions and commit all positions, including those of kept partitions.
+
+    A client that commits what it gives away does that after the listener call.
+    """
     state = replace(
         state.becoming(state.member._replace(reconciling=found)),
         pending=unsubscribed_partitions(state, consumer).union(found.revoked),
     )
     settings = consumer.settings
-    if not settings.enable_auto_commit or not all_consumed(consumer):
+    if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
+        return _revoke(state, consumer, found, now)
+    if not settings.enable_auto_commit or not automatic_offsets(consumer):
         return on_committed(state, consumer, now)
     deadline = now + settings.max_poll_interval_ms * MS
     return Step(queue_automatic_commit(state, consumer, CommitKind.PREPARE, deadline))
@@ -107,6 +118,14 @@ def on_committed(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
     found = _running(state)
     if found is None:
         return Step(_without_reconciliation(state))
+    if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
+        return _assign(state, consumer, found, now)
+    return _revoke(state, consumer, found, now)
+
+
+def _revoke(
+    state: ClientState, consumer: Consumer, found: Reconciling, now: int
+) -> Step[ClientState]:
     if not found.revoked:
         return _assign(state, consumer, found, now)
     state = _at_stage(state, found, Stage.REVOKING)
@@ -120,7 +139,16 @@ def on_revoked(
     found = _running(state)
     if found is None or threw:
         return Step(_without_reconciliation(state))
-    return _assign(state, consumer, found, now)
+    settings = consumer.settings
+    removed = consumer.profile.revoke_commit is RevokeCommit.REMOVED
+    if not removed or not settings.enable_auto_commit:
+        return _assign(state, consumer, found, now)
+    deadline = now + settings.session_timeout_ms * MS
+    only = frozenset(found.revoked)
+    after = queue_automatic_commit(state, consumer, CommitKind.PREPARE, deadline, only)
+    if after is state:
+        return _assign(state, consumer, found, now)
+    return Step(_at_stage(after, found, Stage.COMMITTING))
 
 
 def _assign(
@@ -156,8 +184,10 @@ def on_assigned(
     found = _running(state)
     if found is None or threw:
         return Step(_without_reconciliation(state))
-    interval = consumer.settings.auto_commit_interval_ms * MS
-    state = replace(_without_reconciliation(state), awaiting=(), autocommit_us=now + interval)
+    state = replace(_without_reconciliation(state), awaiting=())
+    if consumer.profile.commit_clock is CommitClock.ASSIGNMENT:
+        interval = consumer.settings.auto_commit_interval_ms * MS
+        state = replace(state, autocommit_us=now + interval)
     member = state.member._replace(current=found.resolved)
     return transition(state, member.to(MemberState.ACKNOWLEDGING))
 

@@ -13,8 +13,7 @@ from protocols.consumer.reader import MS
 from protocols.consumer.requests import (
     Known,
     Unknown,
-    all_consumed,
-    automatic_order,
+    automatic_offsets,
     send,
     take_number,
 )
@@ -55,13 +54,18 @@ def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]
 
 
 def queue_automatic_commit(
-    state: ClientState, consumer: Consumer, kind: CommitKind, deadline_us: int | None
+    state: ClientState,
+    consumer: Consumer,
+    kind: CommitKind,
+    deadline_us: int | None,
+    only: frozenset[TopicPartition] | None = None,
 ) -> ClientState:
-    """Queue a commit of all positions, if any position is valid.
+    """Queue a commit of what automatic commits cover, if that is anything.
 
-    *kind*: ``auto`` or ``prepare``; *deadline_us*: until when it is retried, None: never.
+    *kind*: ``auto`` or ``prepare``; *deadline_us*: until when it is retried, None: never; *only*:
+    the partitions that it covers, None: all.
     """
-    offsets = automatic_order(all_consumed(consumer))
+    offsets = automatic_offsets(consumer, only)
     if not offsets:
         return state
     key, state = take_number(state)

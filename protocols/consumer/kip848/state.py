@@ -11,11 +11,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.consumer.calls import Failed
+from protocols.consumer.clients import JAVA, ClientProfile
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.threads import OUTSIDE, App, Event, Lags, Needed, at_once
 from protocols.consumer.positions import Positions
@@ -25,6 +26,9 @@ from protocols.facts import CommitKind
 from protocols.messages import UNKNOWN_GENERATION, OffsetToCommit, TopicPartitions
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
+
+if TYPE_CHECKING:
+    from protocols.consumer.offset_store import OffsetStore
 
 
 class MemberState(enum.Enum):
@@ -385,6 +389,9 @@ class Consumer:
     fetcher: Fetcher = field(default_factory=Fetcher)
     brokers: tuple[int, ...]
     """The bootstrap list."""
+
+    profile: ClientProfile = JAVA
+    store: OffsetStore | None = None  # what automatic commits cover; None: all positions
 
     @property
     def positions(self) -> Positions:

@@ -315,14 +315,11 @@ def test_many_spoiled_captures_are_refused_or_judged(tmp_path, kept, data, name)
 # -- all of them -------------------------------------------------------------------------------
 
 
-SKIPPED = "not modelled in this version: the consumer protocol in librdkafka"
-
-
 @pytest.mark.long
 def test_every_capture_at_hand_is_inside(capture_at_hand):
-    """All runs are inside, races with up to 200 seeds; librdkafka's of KIP-848 are skipped."""
+    """All runs are inside, races with up to 200 seeds."""
     verdict = judged(capture_at_hand.path)
 
     assert () == verdict.outside
-    assert (verdict.skipped is None) == bool(verdict.figures)
-    assert verdict.skipped in (None, SKIPPED)
+    assert verdict.skipped is None
+    assert verdict.figures

@@ -1,0 +1,280 @@
+"""A client of the consumer protocol that works on its group without the application's poll.
+
+librdkafka sends heartbeats, reconciles, fetches and commits beside the application; only rebalance
+callbacks wait for its next poll. State, requests and responses are those of the Java client
+(:mod:`~protocols.consumer.kip848.machine`); this class decides when they run, by the profile of the
+client (:mod:`protocols.consumer.clients`). Source: librdkafka ``rd_kafka_cgrp_consumer_serve``,
+``rd_kafka_assignment_serve``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocols.consumer.calls import CloseOperation, ExceptionName, Failed, IllegalCallError
+from protocols.consumer.kip848 import application, background, commits, membership, positions
+from protocols.consumer.kip848.application import POLL
+from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commit
+from protocols.consumer.kip848.state import (
+    ClientState,
+    Consumer,
+    MemberState,
+    Progress,
+    Reconciling,
+    Slot,
+)
+from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Outside, Polling
+from protocols.consumer.offset_fetcher import throw_out_of_range
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import automatic_offsets, explicit_order, next_tick, on_reads
+from protocols.facts import CommitKind
+from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
+from protocols.messages import Envelope, FetchResponse, OffsetToCommit
+from protocols.values import replace
+
+AUTO_COMMIT: Final = "auto-commit"
+"""Timer: the next automatic commit is due."""
+
+FETCH: Final = "fetch"
+"""Timer: a broker may be fetched from again."""
+
+_ALWAYS: Final = Slot(0, 0, Progress.TAKEN)
+"""Positions are updated at any time here, as for a poll event that never completes."""
+
+_STEADY: Final = frozenset({MemberState.STABLE, MemberState.ACKNOWLEDGING})
+
+Effects = tuple[Effect, ...]
+
+
+class BackgroundClient:
+    """The client side of the consumer protocol for one consumer, with a thread of its own."""
+
+    def __init__(self, consumer: Consumer, limit: int) -> None:
+        """Create the client of a new process; *limit*: records of one call."""
+        self.consumer = consumer
+        self.state = replace(membership.initial_state(consumer), slot=_ALWAYS)
+        self._limit = limit
+        self._created = False
+
+    # -- the application's calls ---------------------------------------------------------------
+
+    def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
+        """Take records; the step contains ``Return(records)``, or the machine returns later."""
+        if self.state.subscribed is None:
+            failed = Failed(ExceptionName.ILLEGAL_STATE, message="nothing is subscribed")
+            return Step(self.state, (Return(failed),))
+        effects = () if self._created else self._create(now)
+        if self.consumer.store is not None:
+            self.consumer.store.polling()
+        self.state = replace(self.state, app=Polling(now + timeout_us))
+        step = self._took(background.take_part(self.state), now)
+        return Step(step.state, effects + step.effects)
+
+    def _create(self, now: int) -> Effects:
+        """Start the clock of automatic commits with the consumer."""
+        self._created = True
+        settings = self.consumer.settings
+        if not settings.enable_auto_commit:
+            return ()
+        due = now + settings.auto_commit_interval_ms * MS
+        self.state = replace(self.state, autocommit_us=due)
+        return (SetTimer(AUTO_COMMIT, due),)
+
+    def store(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Store offsets of the application for the next automatic commit."""
+        assert self.consumer.store is not None, "the client has an offset store"
+        self.consumer.store.store(offsets, self.consumer.positions)
+
+    def commit_sync(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit and wait; None commits what an automatic commit would. Ends in ``Return``."""
+        wanted = self._to_commit(offsets)
+        return self._took(commits.begin_commit_sync(self.state, self.consumer, wanted, now), now)
+
+    def commit_async(
+        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
+    ) -> Step[ClientState]:
+        """Commit without waiting; None commits what an automatic commit would."""
+        wanted = self._to_commit(offsets)
+        return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)
+
+    def _to_commit(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
+        return automatic_offsets(self.consumer) if offsets is None else explicit_order(offsets)
+
+    def close(
+        self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
+    ) -> Step[ClientState]:
+        """Close with final commit, listener call, last heartbeat; ends in ``Return(Closed())``."""
+        step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
+        return self._took(step, now)
+
+    def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
+        """Replace the subscription with these topics; no listener is called."""
+        self.consumer = replace(self.consumer, topics=topics, matches=None, regex=None)
+        return self._took(membership.change_subscription(self.state, self.consumer, now), now)
+
+    def unsubscribe(self, now: int) -> Step[ClientState]:
+        """Drop the subscription; ends in ``Return``."""
+        return self._took(application.unsubscribe(self.state, self.consumer, now), now)
+
+    def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
+        """Continue after a listener call returned, or threw."""
+        calling = self.state.app
+        if not isinstance(calling, Calling):
+            raise IllegalCallError(f"no listener call is running: {call}")
+        if isinstance(calling.outer, Closing):
+            return self._took(application.on_last_call(self.state, self.consumer, now), now)
+        step = application.on_called(self.state, self.consumer, now, threw=threw)
+        return self._took(step, now)
+
+    # -- for a host that runs the poll loop itself ---------------------------------------------
+
+    def calm(self, now: int) -> None:
+        """Return None: the loop of this client is not computed by arithmetic."""
+        del now
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether only records, a heartbeat or a commit can happen next: it is never asked."""
+        return False
+
+    # -- responses and timers ------------------------------------------------------------------
+
+    def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
+        """Handle a response at once, whatever the application does."""
+        body = envelope.body
+        if type(body) is not FetchResponse:
+            return self._took(background.respond(self.state, self.consumer, envelope, now), now)
+        failed = self.consumer.fetcher.arrived(body)
+        if not failed:
+            return self._took(Step(self.state), now)
+        return self._took(background.on_fetch_failed(self.state, self.consumer, failed, now), now)
+
+    def wake(self, timer: str, now: int) -> Step[ClientState]:
+        """Handle the end of a timer."""
+        if timer == BACKGROUND:
+            return self._took(self._take_events(now), now)
+        if timer in (POLL, AUTO_COMMIT, FETCH):
+            return self._took(Step(self.state), now)
+        timers = application.TIMERS if timer in application.TIMERS else background.TIMERS
+        return self._took(timers[timer](self.state, self.consumer, now), now)
+
+    def _take_events(self, now: int) -> Step[ClientState]:
+        events = self.state.events
+        step = Step(replace(self.state, events=(), events_us=None))
+        for event in events:
+            taken = background.take_event(step.state, self.consumer, event, now)
+            step = Step(taken.state, step.effects + taken.effects)
+        return step
+
+    # -- the background ------------------------------------------------------------------------
+
+    def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Apply a step, and continue with what it made possible."""
+        effects = self._become(step)
+        effects += self._become(background.run_round(self.state, self.consumer, now))
+        effects += self._become(application.advance_close(self.state, self.consumer, now))
+        if isinstance(self.state.app, Outside | Polling):
+            effects += self._advance(now)
+        return Step(self.state, effects)
+
+    def _advance(self, now: int) -> Effects:
+        """Make the listener calls if the application polls; commit, fetch, return records."""
+        effects: Effects = ()
+        polling = self.state.app
+        if isinstance(polling, Polling):
+            effects = self._call_needed(now)
+            if self.state.app is not polling:
+                return effects
+        if self.state.subscribed is None:
+            return effects
+        effects += self._become(self._commit_if_due(now))
+        self.state = membership.refresh_subscription(self.state, self.consumer)
+        effects += self._become(positions.update_positions(self.state, self.consumer, now))
+        effects += self._fetch(now)
+        return effects + self._end_poll(polling, now) if isinstance(polling, Polling) else effects
+
+    def _call_needed(self, now: int) -> Effects:
+        """Note that the application polls; make the listener calls, or throw."""
+        state, slot = self.state, self.state.slot
+        due = now + self.consumer.settings.max_poll_interval_ms * MS
+        failed = None if slot is None else slot.failed
+        self.state = replace(state, poll_due_us=due, slot=_ALWAYS, thrown=state.thrown or failed)
+        return self._become(application.call_needed(self.state, self.consumer, now))
+
+    def _commit_if_due(self, now: int) -> Step[ClientState]:
+        """Send the automatic commit if it is due and the member is in no reconciliation."""
+        state, settings = self.state, self.consumer.settings
+        if not settings.enable_auto_commit or now < state.autocommit_us:
+            return Step(state)
+        due = next_tick(state.autocommit_us, settings.auto_commit_interval_ms * MS, now)
+        state = replace(state, autocommit_us=due)
+        timer = SetTimer(AUTO_COMMIT, due)
+        if state.member.state not in _STEADY:
+            return Step(state, (timer,))
+        deadline = now + settings.session_timeout_ms * MS
+        state = queue_automatic_commit(state, self.consumer, CommitKind.AUTO, deadline)
+        return commits.send_due_commits(state, self.consumer, now).also(timer)
+
+    def _fetch(self, now: int) -> Effects:
+        fetcher = self.consumer.fetcher
+        sends = [Send(broker, request) for broker, request in fetcher.requests(now)]
+        ready_us = fetcher.next_ready_us(now)
+        return tuple(sends) if ready_us is None else (*sends, SetTimer(FETCH, ready_us))
+
+    # -- records -------------------------------------------------------------------------------
+
+    def _end_poll(self, polling: Polling, now: int) -> Effects:
+        """Return what the application's poll returns or throws; it waits on if that is nothing."""
+        found = self._taken() or self._off_its_log()
+        if not found and now < polling.until_us:
+            return (SetTimer(POLL, polling.until_us),)
+        self.state = replace(self.state, app=OUTSIDE)
+        return (found if isinstance(found, Return) else Return(found),)
+
+    def _taken(self) -> tuple[object, ...]:
+        """Take records off the queue, and store their offsets."""
+        handed = self.consumer.fetcher.collect(self._limit, as_arrived=True)
+        if handed and self.consumer.store is not None:
+            self.consumer.store.handed(handed)
+        return handed
+
+    def _off_its_log(self) -> Return | tuple[()]:
+        """Return the exception for a position out of range that no policy resets."""
+        if not self.state.reads.out_of_range:
+            return ()
+        step = on_reads(self.state, lambda reads: throw_out_of_range(reads, self.consumer))
+        thrown = [effect for effect in self._become(step) if isinstance(effect, Return)]
+        return thrown[0] if thrown else ()
+
+    def _become(self, step: Step[ClientState]) -> Effects:
+        """Store the state of a step; update the data plane if the assignment changed.
+
+        A reconciliation pauses all partitions (``rd_kafka_assignment_pause``).
+        """
+        before, after = self.state, step.state
+        if isinstance(after.app, Polling) and _returned(step.effects):
+            after = replace(after, app=OUTSIDE)
+        self.state = after if after.slot is not None else replace(after, slot=_ALWAYS)
+        fetcher = self.consumer.fetcher
+        if after.assignment is not before.assignment or after.awaiting is not before.awaiting:
+            waiting = frozenset(after.awaiting)
+            fetcher.assign(tp for tp in after.assignment if tp not in waiting)
+            if self.consumer.store is not None:
+                self.consumer.store.assign(after.assignment)
+        fetcher.pending = after.pending
+        fetcher.revoking = isinstance(after.member.reconciling, Reconciling)
+        return step.effects
+
+    def check(self) -> None:
+        """Assert the invariants (in tests, and in debug runs of the world)."""
+        state = self.state
+        self.consumer.fetcher.check()
+        assert set(self.consumer.positions.assigned) == set(state.assignment) - set(state.awaiting)
+        assert len(set(state.assignment)) == len(state.assignment)
+        assert (state.events_us is None) == (not state.events)
+
+
+def _returned(effects: Effects) -> bool:
+    return any(isinstance(effect, Return) for effect in effects)
