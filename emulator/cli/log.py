@@ -39,13 +39,18 @@ EXAMPLES: Examples = (
         "all commits as a table for pandas, DuckDB or Spark",
         "rebalance log offsets --columns commits.parquet",
     ),
+    (
+        "the partition of __consumer_offsets that has the commits of a group",
+        "rebalance log --where --group billing",
+    ),
 )
 
 
 FilesArgument = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Argument(
         metavar="FILE...",
+        show_default=False,
         help="Segments (.log, also gzipped), folders of segments, a broker's data folder, "
         "or - for standard input.",
     ),
@@ -72,16 +77,33 @@ ColumnsOption = Annotated[
         "--columns", metavar="FILE.parquet", help="Write offset commits to this file instead."
     ),
 ]
+WhereOption = Annotated[
+    bool,
+    typer.Option(
+        "--where", help="Read no file; print the partition of __consumer_offsets of each --group."
+    ),
+]
+PartitionsOption = Annotated[
+    int,
+    typer.Option(
+        "--partitions",
+        min=1,
+        metavar="N",
+        help="With --where: offsets.topic.num.partitions of the cluster.",
+    ),
+]
 
 
 def log(
-    files: FilesArgument,
+    files: FilesArgument = None,
     groups: GroupsOption = None,
     follow_state: FollowStateOption = False,
     state_only: StateOnlyOption = False,
     table: TableOption = False,
     batches: BatchesOption = False,
     columns: ColumnsOption = None,
+    where: WhereOption = False,
+    partitions: PartitionsOption = 50,
 ) -> None:
     """Show the content of segments of __consumer_offsets, one JSON line per record.
 
@@ -102,18 +124,40 @@ def log(
     --columns prints no records: it writes a row for each committed offset or tombstone, in log
     order, with the types that the documentation lists, and reports the number of omitted records.
 
+    --where needs no file: the leader of that partition is the coordinator of the group.
+
     Exit status: 0 success; 1 not everything could be read: gaps, records that cannot be decoded or
     that 4.4.0 does not know, a log that no coordinator could load; 2 bad input: a file that is
     missing, not a log, or a log of another topic. An empty segment is no error.
     """
-    if columns is not None:
-        if groups or follow_state or state_only or table or batches:
+    shows = follow_state or state_only or table or batches
+    if where:
+        if files or shows or columns is not None:
+            raise RefusedError("--where reads no file: it goes with --group and --partitions only")
+        _print_partitions(groups, partitions)
+    elif not files:
+        raise RefusedError(
+            "FILE is missing: name a segment, a folder of segments, or - for standard input"
+        )
+    elif columns is not None:
+        if groups or shows:
             raise RefusedError(
                 "--columns cannot be combined with other options: it writes all commits and prints none"
             )
         _write(files, columns)
     else:
         _print(files, _wanted(groups, follow_state, state_only or table, batches), table)
+
+
+def _print_partitions(groups: list[str] | None, partitions: int) -> None:
+    """Print the partition of the offsets topic of each group."""
+    from emulator.report.wording import visible
+    from protocols.offsets_topic import OFFSETS_TOPIC, partition_for
+
+    if not groups:
+        raise RefusedError("--where needs the id of a group: --group ID, as often as needed")
+    for group in groups:
+        typer.echo(f"{visible(group)}  {OFFSETS_TOPIC}-{partition_for(group, partitions)}")
 
 
 def _wanted(

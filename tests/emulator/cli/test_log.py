@@ -48,6 +48,30 @@ def lines(*arguments: object, given: bytes = b"") -> list[dict]:
     return [json.loads(line) for line in out.splitlines()]
 
 
+def test_the_partition_of_a_group_needs_no_file():
+    """As ``GroupCoordinatorService.partitionFor``; the answer depends on the partition count."""
+    status, out, err = rebalance("log", "--where", "--group", "my-group", "--group", GROUP)
+    assert (0, "my-group  __consumer_offsets-12", "") == (status, out.splitlines()[0], err)
+    assert 2 == len(out.splitlines())
+    few = rebalance("log", "--where", "--group", "my-group", "--partitions", "5")
+    assert (0, "my-group  __consumer_offsets-2\n", "") == few
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (["--where"], "--where needs the id of a group"),
+        (["--where", "--group", "a", "some.log"], "--where reads no file"),
+        (["--where", "--group", "a", "--table"], "--where reads no file"),
+        ([], "FILE is missing"),
+    ],
+)
+def test_a_question_without_its_subject_is_refused(call, said):
+    status, out, err = rebalance("log", *call)
+    assert (2, "") == (status, out)
+    assert said in err
+
+
 def test_every_record_is_a_line():
     """In the order of the log."""
     shown = lines(STATIC)
