@@ -8,7 +8,7 @@ Times are integer microseconds since the run began.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from assignors.values import dataclass
@@ -84,6 +84,7 @@ Effect = Append | Send | SetTimer | CancelTimer | Call | Return | Report
 
 S = TypeVar("S")
 T = TypeVar("T")
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +104,16 @@ class Step(Generic[S]):
     def also(self, *effects: Effect) -> Step[S]:
         """Return the same step with more effects at its end."""
         return Step(self.state, self.effects + effects)
+
+
+def in_turn(
+    moves: Iterable[Callable[[S, C, int], Step[S]]], state: S, context: C, now: int
+) -> Step[S]:
+    """Return the step of all *moves*, each from the state in which the one before has ended."""
+    effects: tuple[Effect, ...] = ()
+    for move in moves:
+        step = move(state, context, now)
+        state = step.state
+        if step.effects:
+            effects += step.effects
+    return Step(state, effects)

@@ -101,8 +101,13 @@ def sampler(distribution: Distribution, key: int) -> Sampler:
 
 
 def _lognormal(key: int, median: int, sigma: float) -> Sampler:
+    """Return a sampler with :func:`draw` in line: runs with such delays take most draws here."""
+
     def sample(address: int) -> int:
-        u = draw(key, address)
+        z = (key + address * _GAMMA) & _MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        u = ((z ^ (z >> 31)) >> 11) * _SCALE
         if not _LEAST < u < _MOST:
             u = min(max(u, _LEAST), _MOST)
         return int(median * exp(sigma * inv_cdf(u)))

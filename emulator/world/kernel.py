@@ -183,8 +183,7 @@ class Deadlines:
         self, kernel: Kernel, rank: Rank, who: int, wake: Callable[[str, int], None]
     ) -> None:
         self._kernel = kernel
-        self._rank = rank
-        self._who = who
+        self._order = order_of(rank, who)
         self._wake = wake
         self._due: dict[str, int] = {}
         self._queued: dict[str, int] = {}
@@ -259,7 +258,7 @@ class Deadlines:
         if self._next is None or earliest < self._next:
             self._next = earliest
             now = self._kernel.now
-            moment = self._kernel.at(max(earliest, now), self._rank, self._who, self._fire)
+            moment = self._kernel.push(max(earliest, now), self._order, self._fire)
             moment.recurs = True
 
     def _fire(self, _: Any) -> None:

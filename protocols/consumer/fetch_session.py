@@ -35,6 +35,9 @@ class FetchSession(Generic[T]):
         """
         before = self.cached
         parts = {part.partition: part for part in wanted}
+        if parts.keys() == before.keys():
+            self.cached = {tp: keep(value, parts[tp]) for tp, value in before.items()}
+            return
         order = [tp for tp in before if tp in parts] + [tp for tp in parts if tp not in before]
         self.cached = {tp: keep(before.get(tp), parts[tp]) for tp in order}
 

@@ -256,7 +256,7 @@ class Fetcher:
         if self.revoking or not self._buffer:
             return ()
         handed = []
-        while limit > 0:
+        while limit > 0 and self._buffer:
             share = self.share(limit)
             if share is None:
                 break

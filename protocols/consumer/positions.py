@@ -166,6 +166,8 @@ class Positions:
 
     def move_to_end(self, reading: Reading) -> None:
         """Move a partition that returned records to the end."""
+        if len(self.readings) == 1:
+            return
         tp = reading.partition
         for readings in (self.readings, self.by_leader.get(reading.leader, {})):
             if len(readings) > 1:

@@ -14,7 +14,7 @@ from emulator.world import consumer
 from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.policy import Listener, PolicyCommits, Shutdown, without_commit
-from emulator.world.kernel import Rank
+from emulator.world.kernel import Rank, order_of
 from protocols.consumer.calls import CommitResult, Failed
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call
@@ -28,6 +28,7 @@ class Application:
         self._run = process.run
         self._blueprint = process.blueprint
         self._kernel = process.run.kernel
+        self._order = order_of(Rank.APPLICATION, process.blueprint.index)
         self.doing = Doing.POLLING
         self.batch: Batch | None = None
         self._token = 0
@@ -77,10 +78,11 @@ class Application:
         if not ranges:
             self._poll_was_empty()
             return
-        if self._blueprint.commit.when == "before":
-            self.step("polled", lambda: self._commit_before(ranges))
+        begin = self._commit_before if self._blueprint.commit.when == "before" else self._work
+        if self._run.triggers.idle:
+            begin(ranges)
         else:
-            self.step("polled", lambda: self._work(ranges))
+            self.step("polled", lambda: begin(ranges))
 
     def _poll_was_empty(self) -> None:
         """Continue after an empty poll: a commit by time may be due nevertheless."""
@@ -209,8 +211,7 @@ class Application:
         self.doing = Doing.WORKING
         self._token = token = self._token + 1
         when = batch.end_us(batch.reported if self._each_record or batch.flaws else batch.count - 1)
-        index = self._blueprint.index
-        end = self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._worked(token))
+        end = self._kernel.push(when, self._order, lambda _: self._worked(token))
         end.recurs = True
 
     def _worked(self, token: int) -> None:
@@ -306,7 +307,10 @@ class Application:
 
     def _batch_done(self, batch: Batch) -> None:
         self.batch = None
-        self.step("batch done", lambda: self._after_batch(batch))
+        if self._run.triggers.idle:
+            self._after_batch(batch)
+        else:
+            self.step("batch done", lambda: self._after_batch(batch))
 
     def _after_batch(self, batch: Batch) -> None:
         if self.ending is Ending.AFTER_RECORD:

@@ -80,12 +80,9 @@ class MemberTime:
 
     def go_on(self, now: int, reason: Live | None) -> None:
         """Note why the process is live from now on; None: it is folded."""
-        time, passed = self._time, now - self._since_us
-        if self._reason is None:
-            time.folded_us += passed
-        else:
-            time.live_us[self._reason] = time.live_us.get(self._reason, 0) + passed
-        self._since_us, self._reason = now, reason
+        if reason is not self._reason:
+            self.end(now)
+            self._reason = reason
 
     def skip(self, length_us: int) -> None:
         """Note that a stretch of whole periods was not played."""
@@ -94,4 +91,9 @@ class MemberTime:
 
     def end(self, now: int) -> None:
         """Note that the process, or the run, ended."""
-        self.go_on(now, self._reason)
+        time, passed = self._time, now - self._since_us
+        if self._reason is None:
+            time.folded_us += passed
+        else:
+            time.live_us[self._reason] = time.live_us.get(self._reason, 0) + passed
+        self._since_us = now

@@ -67,7 +67,12 @@ class Batch:
 
     def take(self, times: WorkTimes) -> None:
         """Set each record's own processing time."""
-        self._ends = list(accumulate(times(tp, offset) for tp, offset in self.records()))
+        each = [
+            times(tp, offset)
+            for tp, first, following in self.ranges
+            for offset in range(first, following)
+        ]
+        self._ends = list(accumulate(each))
 
     def records(self) -> Iterator[tuple[TopicPartition, int]]:
         """Return partition and offset of each record, in order of work."""
@@ -105,9 +110,9 @@ class Batch:
 
     def work(self, begin: int, end: int) -> Iterator[RecordWork]:
         """Yield the work on records ``begin`` up to ``end`` of the batch."""
-        began_us = self.began_us(begin)
+        began_us, ends = self.began_us(begin), self._ends
         for index, (tp, offset) in enumerate(islice(self.records(), begin, end), start=begin):
-            ended_us = self.end_us(index)
+            ended_us = self.begin_us + ((index + 1) * self._each if ends is None else ends[index])
             yield RecordWork(tp, offset, began_us, ended_us)
             began_us = ended_us
 

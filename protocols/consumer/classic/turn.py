@@ -56,7 +56,7 @@ from protocols.consumer.requests import (
     timed_out_brokers,
     without_request,
 )
-from protocols.machine import Call, Return, Step
+from protocols.machine import Call, Return, Step, in_turn
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -94,9 +94,8 @@ def take_turn(
         return Step(state, (Return(state.poisoned),))
     if state.died is not None:
         return Step(replace(state, died=None), (Return(state.died),))
-    step = membership.refresh_metadata(membership.note_new_metadata(state, consumer), consumer, now)
-    step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
-    step = step.then(lambda s: wake_heartbeat(s, consumer, now))
+    state = membership.note_new_metadata(state, consumer)
+    step = in_turn(_FIRST_DUTIES, state, consumer, now)
     if isinstance(step.state.coordinator, Unknown):
         step = step.then(lambda s: pump(s, consumer, now))
     if isinstance(step.state.coordinator, Unknown):
@@ -105,8 +104,7 @@ def take_turn(
         step = step.then(lambda s: join(s, consumer, now, poll_until_us))
         if rejoin.needed(step.state) or interrupted(step):
             return step
-    step = step.then(lambda s: commits.autocommit_due(s, consumer, now))
-    step = step.then(lambda s: positions.update_positions(s, consumer, now))
+    step = step.then(lambda s: in_turn(_LAST_DUTIES, s, consumer, now))
     if consumer.positions.leaderless:
         return step.then(lambda s: membership.request_metadata(s, consumer, now))
     return step
@@ -126,6 +124,12 @@ def wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     due = state.beat.due_us
     late_us = max(0, due + consumer.late(due) - now)
     return heartbeat.turn(state, consumer, now, late_us)
+
+
+_FIRST_DUTIES = (membership.refresh_metadata, commits.run_callbacks, wake_heartbeat)
+"""What a turn does before it looks the coordinator up, or joins."""
+
+_LAST_DUTIES = (commits.autocommit_due, positions.update_positions)
 
 
 def join(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:

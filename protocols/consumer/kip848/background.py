@@ -50,7 +50,7 @@ from protocols.consumer.requests import (
     on_request_timeout,
     without_request,
 )
-from protocols.machine import Send, SetTimer, Step
+from protocols.machine import Send, SetTimer, Step, in_turn
 from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
     Disconnected,
@@ -168,14 +168,18 @@ def _called(state: ClientState, consumer: Consumer, event: Called, now: int) -> 
 
 def run_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Run the request managers once (``ConsumerNetworkThread.runOnce``)."""
-    step = _look_up(state, consumer, now)
-    step = step.then(lambda s: commits.send_due_commits(s, consumer, now))
-    step = step.then(lambda s: heartbeat.advance(s, consumer, now))
-    step = step.then(lambda s: reconciliation.advance(s, consumer, now, polled=False))
-    if step.state.member.state is MemberState.ACKNOWLEDGING:
-        step = step.then(lambda s: heartbeat.advance(s, consumer, now))
-    step = step.then(lambda s: positions.send_due_fetch(s, consumer, now))
-    return step.then(lambda s: _refresh(s, consumer, now))
+    return in_turn(_MANAGERS, state, consumer, now)
+
+
+def _reconcile(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    return reconciliation.advance(state, consumer, now, polled=False)
+
+
+def _acknowledge(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the heartbeat that acknowledges a reconciliation which has just ended."""
+    if state.member.state is not MemberState.ACKNOWLEDGING:
+        return Step(state)
+    return heartbeat.advance(state, consumer, now)
 
 
 def _look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -188,6 +192,17 @@ def _look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
 def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     ask = metadata.request_update if consumer.positions.leaderless else metadata.refresh
     return on_reads(state, lambda reads: ask(reads, consumer, now))
+
+
+_MANAGERS = (
+    _look_up,
+    commits.send_due_commits,
+    heartbeat.advance,
+    _reconcile,
+    _acknowledge,
+    positions.send_due_fetch,
+    _refresh,
+)
 
 
 def complete_poll_event(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

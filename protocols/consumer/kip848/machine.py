@@ -311,6 +311,8 @@ class Client:
     def _become(self, step: Step[ClientState]) -> Effects:
         """Store the state of a step; update the data plane if the assignment changed."""
         before, after = self.state, step.state
+        if after is before:
+            return step.effects
         self.state = after
         fetcher = self.consumer.fetcher
         if after.assignment is not before.assignment or after.awaiting is not before.awaiting:
