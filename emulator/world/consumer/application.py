@@ -73,16 +73,13 @@ class Application:
         """Take what poll returned."""
         workers = self._workers
         if workers is not None:
-            self.step("polled", lambda: self._hand_over(workers, ranges))
+            self.step("polled", self._hand_over, workers, ranges)
             return
         if not ranges:
             self._poll_was_empty()
             return
         begin = self._commit_before if self._blueprint.commit.when == "before" else self._work
-        if self._run.triggers.idle:
-            begin(ranges)
-        else:
-            self.step("polled", lambda: begin(ranges))
+        self.step("polled", begin, ranges)
 
     def _poll_was_empty(self) -> None:
         """Continue after an empty poll: a commit by time may be due nevertheless."""
@@ -118,15 +115,15 @@ class Application:
         else:
             self._process.progress.close(tp, why, event)
 
-    def step(self, name: str, then: Callable[[], None]) -> None:
-        """Pass a step that faults may wait for, and continue if the process still can."""
+    def step(self, name: str, then: Callable[..., None], *given: object) -> None:
+        """Pass a step that faults may wait for; call *then* with *given* if the process still can."""
         triggers = self._run.triggers
         if triggers.idle:
-            then()
+            then(*given)
             return
         triggers.reached(self._blueprint.name, name)
-        if self._process.alive and not self._process.hold(then):
-            then()
+        if self._process.alive and not self._process.hold(partial(then, *given)):
+            then(*given)
 
     def threw(self, failed: Failed) -> None:
         """End the process with an exception, unless the application catches it (listener)."""
@@ -281,7 +278,7 @@ class Application:
     # -- commits by policy ------------------------------------------------------------------------
 
     def _record_done(self, batch: Batch) -> None:
-        self.step("record done", lambda: self._after_record(batch))
+        self.step("record done", self._after_record, batch)
 
     def _after_record(self, batch: Batch) -> None:
         tp, offset = batch.record(batch.reported - 1)
@@ -307,10 +304,7 @@ class Application:
 
     def _batch_done(self, batch: Batch) -> None:
         self.batch = None
-        if self._run.triggers.idle:
-            self._after_batch(batch)
-        else:
-            self.step("batch done", lambda: self._after_batch(batch))
+        self.step("batch done", self._after_batch, batch)
 
     def _after_batch(self, batch: Batch) -> None:
         if self.ending is Ending.AFTER_RECORD:
