@@ -29,6 +29,10 @@ class Trace:
 
     run: Run
     messages: tuple[MessageCarried, ...]
+    """Requests and responses of the group protocol, and others that change something."""
+
+    fetches: tuple[MessageCarried, ...]
+    """Fetches and their responses."""
 
     def sequence(self, window: Window | None = None) -> Iterator[str]:
         """Yield the lines of a Mermaid diagram; *window*: by default that of the largest entry."""
@@ -40,7 +44,7 @@ class Trace:
 
     def perfetto(self) -> Iterator[str]:
         """Yield the trace as JSON that ui.perfetto.dev opens, in pieces."""
-        tracks = lay_out(self.run.events, self.messages, self.run.ledger.entries)
+        tracks = lay_out(self.run.events, (*self.messages, *self.fetches), self.run.ledger.entries)
         head = {**manifest(self.run.scenario), "seed": self.run.seed}
         yield from as_json(tracks, {"generator": GENERATOR, **head})
 
@@ -52,9 +56,10 @@ def trace(scenario: Scenario, seed: int | None = None) -> Trace:
     event in memory.
     """
     messages: list[MessageCarried] = []
-    replay = Replay(by_record=True, carried=messages.append)
+    fetches: list[MessageCarried] = []
+    replay = Replay(by_record=True, carried=messages.append, fetched=fetches.append)
     played = run(scenario, seed, polls=True, replay=replay, mode=EXACT)
-    return Trace(played, tuple(messages))
+    return Trace(played, tuple(messages), tuple(fetches))
 
 
 def check_traces(perfetto: Path | None, sequence: Path | None, window: str | None) -> None:

@@ -117,8 +117,8 @@ causes that the ledger of the run has.
 ## Traces
 
 `rebalance run SCENARIO --perfetto trace.json` writes a trace that [ui.perfetto.dev](https://ui.perfetto.dev)
-opens: tracks of faults, of each group's phases, of each member (polls and work, listener calls, requests), of the
-owners of each partition, and of the requests at each broker; counters of lag; arrows from a request to its
+opens: tracks of faults, of each group's phases, of each member (polls and work, listener calls, requests,
+fetches), of the owners of each partition, and of the requests and fetches at each broker; counters of lag; arrows from a request to its
 handling and its response, and from the first processing of a record to its duplicate.
 
 `--sequence crash.mmd` writes the messages and steps around the largest ledger entry as a sequence diagram in the

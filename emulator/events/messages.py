@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+FETCH = "Fetch"
+"""The kind of fetches."""
+
 
 class MessageCarried(NamedTuple):
     """One request or response."""

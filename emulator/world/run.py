@@ -204,6 +204,9 @@ class Replay:
     """Called with every request and response, except fetches; one cut off by a dead broker is no
     message."""
 
+    fetched: Callable[[MessageCarried], None] | None = None
+    """Called with every fetch and its response when that arrives or is given up."""
+
     log_files: LogFiles | None = None
     """Takes the bytes of the offsets log."""
 
@@ -280,7 +283,7 @@ def new_run(
     kernel = Kernel()
     folding = folding and not polls and not replay.by_record
     takes_records = replay.appended is not None or replay.log_files is not None
-    watches = (replay.appended, replay.carried, replay.on_record)
+    watches = (replay.appended, replay.carried, replay.fetched, replay.on_record)
     return Run(
         scenario=scenario,
         seed=seed,

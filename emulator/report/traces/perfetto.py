@@ -11,7 +11,7 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.events.messages import MessageCarried
+from emulator.events.messages import FETCH, MessageCarried
 from emulator.ledger.entries import Entry, EntryKind
 from emulator.report.group_state import RULES, Describer
 from emulator.report.traces.tracks import Slice, Track, Tracks
@@ -28,13 +28,13 @@ def lay_out(
     tracks = Tracks()
     _order(tracks, events)
     end_us = events[-1].at_us if events else 0
-    homes = _add_members(tracks, events, end_us)
+    groups = _add_members(tracks, events, end_us)
     _add_faults(tracks, events, end_us)
     _add_phases(tracks, events, end_us)
     _add_owners(tracks, events, end_us)
     work = _add_work(tracks, events)
     _add_lag(tracks, events)
-    _add_messages(tracks, messages, homes)
+    _add_messages(tracks, messages, groups)
     _add_entries(tracks, entries, work)
     return tracks
 
@@ -67,7 +67,7 @@ def _order(tracks: Tracks, events: Iterable[ev.Event]) -> None:
     for group, (consumers, partitions) in groups.items():
         tracks.order[phases_of(group)] = None
         for consumer in sorted(consumers, key=_by_number):
-            for what in ("", "listener", "requests"):
+            for what in ("", "listener", "requests", "fetches"):
                 tracks.order[member_of(group, consumer, what)] = None
         for partition in sorted(partitions):
             tracks.order[partition_of(group, partition)] = None
@@ -159,8 +159,8 @@ def _add_owner(tracks: Tracks, opened: ev.Event, end_us: int, args: dict[str, An
 # -- members -----------------------------------------------------------------------------------
 
 
-def _add_members(tracks: Tracks, events: Iterable[ev.Event], end_us: int) -> dict[str, Track]:
-    """Add listener calls and pauses of each member; return its track of requests by its name."""
+def _add_members(tracks: Tracks, events: Iterable[ev.Event], end_us: int) -> dict[str, str]:
+    """Add listener calls and pauses of each member; return the group by member."""
     groups: dict[str, str] = {}
     paused: dict[str, int] = {}
     for event in events:
@@ -182,7 +182,7 @@ def _add_members(tracks: Tracks, events: Iterable[ev.Event], end_us: int) -> dic
                 tracks.instants.append((track, event.at_us, f"process ends: {how}", args))
     for consumer, begin_us in paused.items():
         tracks.add(member_of(groups[consumer], consumer, "listener"), begin_us, end_us, "paused")
-    return {name: member_of(group, name, "requests") for name, group in groups.items()}
+    return groups
 
 
 def _add_work(tracks: Tracks, events: Iterable[ev.Event]) -> dict[TopicPartition, list[Slice]]:
@@ -244,14 +244,14 @@ def _add_lag(tracks: Tracks, events: Iterable[ev.Event]) -> None:
 
 
 def _add_messages(
-    tracks: Tracks, messages: Iterable[MessageCarried], homes: dict[str, Track]
+    tracks: Tracks, messages: Iterable[MessageCarried], groups: dict[str, str]
 ) -> None:
     """Add requests at their sender and at the broker, with arrows there and back."""
     sent: dict[str, tuple[MessageCarried, Slice]] = {}
     for message in messages:
         if message.is_request:
-            track = homes.get(message.sender, Track(FAULTS, message.sender))
-            args = {"request": message.request}
+            track = _sender(message, groups)
+            args = {} if message.kind == FETCH else {"request": message.request}
             if message.arrives_us is None:
                 args["outcome"] = "lost"
             made = tracks.add(track, message.sent_us, message.sent_us, message.kind, args)
@@ -261,6 +261,14 @@ def _add_messages(
     for request, made in sent.values():
         if request.arrives_us is not None:
             _handled(tracks, request, request.arrives_us, made)
+
+
+def _sender(request: MessageCarried, groups: dict[str, str]) -> Track:
+    """Return the track of a member's fetches or other requests, or that of another sender."""
+    if request.sender not in groups:
+        return Track(FAULTS, request.sender)
+    what = "fetches" if request.kind == FETCH else "requests"
+    return member_of(groups[request.sender], request.sender, what)
 
 
 def _answer(
@@ -277,16 +285,22 @@ def _answer(
     asked.end_us = response.arrives_us + 1
     name = f"{response.kind} response"
     answered = tracks.add(
-        asked.track, response.arrives_us, asked.end_us, name, {"error": response.error}, asked
+        asked.track, response.arrives_us, asked.end_us, name, _error_of(response), asked
     )
     tracks.flows.append(("response", handled, answered))
+
+
+def _error_of(response: MessageCarried) -> dict[str, str]:
+    return {} if response.kind == FETCH else {"error": response.error}
 
 
 def _handled(tracks: Tracks, request: MessageCarried, end_us: int, asked: Slice) -> Slice:
     assert request.arrives_us is not None
     name = f"{request.kind} of {request.sender}"
-    track = Track(BROKERS, request.receiver)
-    made = tracks.add(track, request.arrives_us, end_us, name, {"request": request.request})
+    fetches = ": fetches" if request.kind == FETCH else ""
+    track = Track(BROKERS, f"{request.receiver}{fetches}")
+    args = {} if request.kind == FETCH else {"request": request.request}
+    made = tracks.add(track, request.arrives_us, end_us, name, args)
     tracks.flows.append(("request", asked, made))
     return made
 

@@ -49,6 +49,8 @@ class Fetches:
         self._topics = topics
         self._in_flight: dict[str, dict[int, FetchInFlight]] = {}
         self._sessions: dict[str, dict[int, FetchSession[Want]]] = {}
+        self._sent_us: dict[FetchInFlight, int] = {}
+        """Of fetches in flight, for the trace of a run."""
 
     def send(self, process: Reader, broker: int, request: FetchRequest) -> None:
         """Take a fetch on its way to ``broker``."""
@@ -70,6 +72,8 @@ class Fetches:
         session.renew(request.partitions, keep)
         fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
         fetch.send(now)
+        if self._run.replay.fetched is not None:
+            self._sent_us[fetch] = now
         self._in_flight.setdefault(process.name, {})[broker] = fetch
         self._hold(fetch)
         self._await(fetch)
@@ -117,12 +121,28 @@ class Fetches:
     def _arrive(self, fetch: FetchInFlight) -> None:
         now = self._run.kernel.now
         if fetch.live and self._current(fetch) and fetch.arrives_us == now:
+            self._report(fetch, fetch.asked_us)
             fetch.process.receive(Envelope(NO_HEADER, self.take(fetch)))
 
     def _late(self, fetch: FetchInFlight) -> None:
         if fetch.live and self._current(fetch) and fetch.arrives_us >= NEVER:
+            self._report(fetch, None)
             self.drop(fetch.process, fetch.broker)
             fetch.process.receive(Envelope(NO_HEADER, Disconnected(fetch.broker)))
+
+    def _report(self, fetch: FetchInFlight, asked_us: int | None) -> None:
+        """Pass a fetch to the trace of the run, if there is one; None: it was never answered."""
+        fetched, sent_us = self._run.replay.fetched, self._sent_us.pop(fetch, None)
+        if fetched is None or sent_us is None:
+            return
+        from emulator.events.messages import FETCH, MessageCarried  # noqa: PLC0415  a plain run has no trace
+
+        reader, broker = fetch.process.party.name, broker_name(fetch.broker)
+        request = f"{reader} to {broker} at {sent_us}"
+        fetched(MessageCarried(FETCH, True, reader, broker, request, sent_us, asked_us, ""))
+        if asked_us is not None:
+            answer = (broker, reader, request, fetch.ready_us, fetch.arrives_us, "")
+            fetched(MessageCarried(FETCH, False, *answer))
 
     def take(self, fetch: FetchInFlight) -> FetchResponse:
         """Take a fetch off the wire and return its answer, as of when the broker gave it."""

@@ -101,6 +101,20 @@ def test_there_are_tracks_for_brokers_groups_members_and_partitions(document):
     assert {e["name"] for e in document["traceEvents"]} >= {"Stable 1", "poll: 1", "OffsetCommit"}
 
 
+def test_fetches_lead_to_their_broker_and_back(traced, document):
+    """Each in flight once for a member and a broker; the records that it brings are polled."""
+    names = tracks_of(document).values()
+    sent = {message.request: message for message in traced.fetches if message.is_request}
+    answers = [message for message in traced.fetches if not message.is_request]
+
+    assert {"billing-0: fetches", "broker-1: fetches"} <= {*names}
+    assert len(answers) > 100
+    for answer in answers:
+        request = sent[answer.request]
+        assert request.sent_us <= request.arrives_us <= answer.sent_us <= answer.arrives_us
+        assert (request.sender, request.receiver) == (answer.receiver, answer.sender)
+
+
 def test_slices_that_overlap_get_tracks_of_their_own():
     """Two owners of a partition at once are both visible."""
     tracks, track = Tracks(), Track("Partitions", "orders-0")
