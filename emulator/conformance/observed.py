@@ -325,11 +325,20 @@ class Epochs:
                     member: given for member, given in self._target.items() if given
                 }
             case MemberRemoved(consumer=consumer):
-                self._target.pop(self.name(consumer), None)
+                self._remove(consumer)
             case MemberMoved(epoch=epoch) as moved if epoch >= 0:
                 self._move(moved)
             case _:
                 pass
+
+    def _remove(self, consumer: str) -> None:
+        """Remove a member's target: that of its oldest incarnation.
+
+        A process that was started again may run before the coordinator removes the old member.
+        """
+        mine = [name for name in self._target if name.rpartition(".")[0] == consumer]
+        if mine:
+            del self._target[min(mine, key=lambda name: int(name.rpartition(".")[2]))]
 
     def _move(self, moved: MemberMoved) -> None:
         """Add a step, unless its displayed text equals that of the step before."""

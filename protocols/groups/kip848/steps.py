@@ -32,7 +32,7 @@ from protocols.groups.kip848.records import (
     topic_metadata_tombstone,
 )
 from protocols.groups.kip848.soft import Soft, is_stale, rebalance_timer
-from protocols.groups.kip848.target import assignor_of, is_due, with_target
+from protocols.groups.kip848.target import assignor_of, is_due, members_in_order, with_target
 from protocols.groups.shard import Moment
 from protocols.machine import CancelTimer, Effect, Report, SetTimer
 from protocols.messages import TopicPartitions
@@ -166,15 +166,21 @@ def _retargeted(context: HeartbeatContext, at: Moment) -> HeartbeatContext:
     if not is_due(context.group, at):
         return context
     is_new = context.before is None or context.before.member_id != context.member_id
-    draft = with_target(context.draft, context.member_id if is_new else None, at)
+    new_member = context.member_id if is_new else None
+    draft = with_target(context.draft, new_member, at)
+    changed = {
+        key.member_id
+        for key, _ in draft.records[len(context.draft.records) :]
+        if isinstance(key, ConsumerGroupTargetAssignmentMemberKey)
+    }
     computed = TargetComputed(
         group=draft.group.group_id,
         epoch=draft.group.epoch,
         assignor=assignor_of(draft.group, at),
         changed=tuple(
-            (key.member_id, named(draft.group.targets[key.member_id], at.broker.image))
-            for key, _ in draft.records[len(context.draft.records) :]
-            if isinstance(key, ConsumerGroupTargetAssignmentMemberKey)
+            (member.member_id, named(draft.group.targets[member.member_id], at.broker.image))
+            for member in members_in_order(context.group, new_member)
+            if member.member_id in changed
         ),
     )
     return replace(context, draft=draft).with_effects(Report(computed))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from itertools import repeat
 
 from assignors.errors import AssignorDefectError, AssignorError
+from assignors.java import hash_map_order, java_hash
 from assignors.plugin import check_assignment, user_code
 from assignors.types import (
     Assignment,
@@ -67,10 +68,7 @@ def with_target(draft: Draft, new_member: str | None, at: Moment) -> Draft:
     group, name = draft.group, assignor_of(draft.group, at)
     if name not in at.settings.group_consumer_assignors:
         raise TargetAssignmentError(group.epoch, f"there is no assignor {name!r}")
-    members = list(group)
-    if new_member is not None:
-        members.sort(key=lambda member: member.member_id == new_member)
-    subscriptions = _subscriptions(group, members, at)
+    subscriptions = _subscriptions(group, members_in_order(group, new_member), at)
     try:
         assigned = _assigned(group, subscriptions, at)
     except (AssignorError, AssignorDefectError) as error:
@@ -78,6 +76,14 @@ def with_target(draft: Draft, new_member: str | None, at: Moment) -> Draft:
     records = _changes(group, subscriptions, assigned, at)
     epoch = target_epoch_record(group.group_id, group.epoch, at.now_ms)
     return draft.with_records((*records, epoch))
+
+
+def members_in_order(group: Group, new_member: str | None) -> list[Member]:
+    """Return the members as they are put into the assignor's input, a new one last."""
+    members = list(group)
+    if new_member is not None:
+        members.sort(key=lambda member: member.member_id == new_member)
+    return members
 
 
 def assignor_of(group: Group, at: Moment) -> str:
@@ -88,9 +94,13 @@ def assignor_of(group: Group, at: Moment) -> str:
 def _changes(
     group: Group, subscriptions: Subscriptions, assigned: Assignment, at: Moment
 ) -> list[Record]:
-    """Return record 7 of every member whose target is new or changed."""
+    """Return record 7 of every member whose target is new or changed, in Kafka's order.
+
+    Source: ``TargetAssignmentBuilder.build``, which iterates over a HashMap of the member ids.
+    """
     image, records = at.broker.image, list[Record]()
-    for member_id, partitions in assigned.items():
+    for member_id in hash_map_order(subscriptions, java_hash):
+        partitions = assigned[member_id]
         old = group.targets.get(member_id)
         kept = partitions == subscriptions[member_id].owned_partitions
         if kept and old is not None and len(partitions) == sum(map(len, old.values())):

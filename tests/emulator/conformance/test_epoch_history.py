@@ -2,13 +2,22 @@
 
 from dataclasses import replace
 
+from assignors.types import TopicPartition
 from emulator.conformance.captured.coordinator_log import CoordinatorLine, topic_ids
 from emulator.conformance.figures import tolerances_of
 from emulator.conformance.history.epochs import epoch_history
 from emulator.conformance.history.run import history
-from emulator.conformance.observed import observe
-from emulator.events import GroupEpochRaised, MemberAdded, MemberMoved, MemberRemoved
+from emulator.conformance.observed import Epochs, observe
+from emulator.events import (
+    Event,
+    GroupEpochRaised,
+    MemberAdded,
+    MemberMoved,
+    MemberRemoved,
+    TargetComputed,
+)
 
+T0 = TopicPartition("t0", 0)
 CRASH = "kip848-crash/run-1"
 ID, OTHER = "MqLAo9DuQMWcW0M5zgcNyw", "AqLAo9DuQMWcW0M5zgcNyw"
 GIVES = "[GroupId g] Computed a new target assignment for epoch 2 with 'uniform' assignor in 0ms: "
@@ -86,3 +95,19 @@ def test_a_topic_without_commits_is_known_by_elimination():
     assert {"a": ID} == topic_ids([one], ["a"])
     assert {} == topic_ids([cut], ["a"])
     assert {} == topic_ids([two], ["a", "b"])
+
+
+def test_a_member_that_is_removed_late_is_the_process_before_the_restart():
+    """The new process runs already when the session of the old one expires."""
+    incarnation = 1
+    watch = Epochs(name=lambda consumer: f"{consumer}.{incarnation}", shown=str)
+    old = TargetComputed(group="g", epoch=2, assignor="uniform", changed=(("m", (T0,)),))
+    watch.see(Event(0, 1, None, old, 0))
+    incarnation = 2
+    removed = MemberRemoved(group="g", member_id="x", consumer="m", why="session expired")
+    watch.see(Event(1, 2, None, removed, 1))
+    new = TargetComputed(group="g", epoch=3, assignor="uniform", changed=(("n", (T0,)),))
+    watch.see(Event(2, 3, None, new, 2))
+
+    assert {"m.1": ("t0-0",)} == watch.targets[2]
+    assert {"n.2": ("t0-0",)} == watch.targets[3]

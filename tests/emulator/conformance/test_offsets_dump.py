@@ -43,6 +43,14 @@ def test_a_dump_is_found_where_the_index_names_the_group(kept):
     assert dump_of(kept, GROUP) is None
 
 
+def test_a_dump_in_the_folder_of_the_run_comes_first(tmp_path):
+    """``rebalance capture`` writes it there."""
+    assert dump_of(tmp_path, "g") is None
+    own = tmp_path / "offsets-log.dump.txt.gz"
+    own.touch()
+    assert own == dump_of(tmp_path, "g")
+
+
 @pytest.mark.parametrize("group", ["../secret", "/etc/secret", "a/b", "..", "a\0b"])
 def test_a_group_is_no_path(tmp_path, group):
     """A capture names its group."""

@@ -225,3 +225,17 @@ def test_a_swap_writes_two_records(asked):
 
     assert ["5", "3", "7", "7", "6", "8"] == it.types
     assert ("A", "B") == tuple(member_id for member_id, _ in it.emitted(TargetComputed)[-1].changed)
+
+
+def test_the_records_of_a_target_are_in_the_order_of_a_hash_map():
+    """A captured group: its second member comes first in Java's HashMap of the member ids."""
+    first, second = "y6U9gkanSiiCMWtJob2iAQ", "79EdiZEgQ7SZOuDa066o2g"
+    it = ConsumerGroupDriver(topic(partitions=6))
+    it.join(first)
+
+    it.join(second)
+
+    keys = [record.key for record in it.batches[-1] if record.key.record_type == 7]
+    assert [second, first] == [key.member_id for key in keys]
+    changed = it.emitted(TargetComputed)[-1].changed
+    assert [first, second] == [member for member, _ in changed]
