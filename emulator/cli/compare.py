@@ -139,7 +139,7 @@ def compare(
     if rows is None:
         rows = not variants and bool(first.variant)
     expected_s = announce(first, seeds * len(loaded), jobs)
-    with Progress("runs", expected_s=expected_s) as progress:
+    with Progress("runs", expected_s=expected_s, total=seeds * len(loaded)) as progress:
         compared = play_variants(loaded, seeds_from(first, seed, seeds), jobs, progress.show)
     if html is not None:
         from emulator.run_pages import write_compare_page

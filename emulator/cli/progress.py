@@ -36,12 +36,15 @@ US_PER_S: Final = 1_000_000
 class Progress:
     """How far the work in the ``with`` block is."""
 
-    def __init__(self, what: str, *, expected_s: float | None = None) -> None:
-        """Begin; *what* is counted. *expected_s*: the estimated time, for as long as nothing is done."""
+    def __init__(self, what: str, *, expected_s: float | None = None, total: int = 0) -> None:
+        """Begin; *what* is counted, up to *total* if that is known.
+
+        *expected_s*: the estimated time, for as long as nothing is done.
+        """
         self._what = what
         self._expected_s = expected_s
         self._began_s = self._moved_s = monotonic()
-        self._done = self._total = 0.0
+        self._done, self._total = 0.0, float(total)
         self._bar: Bar | None = None
         self._ended = Signal()
         self._thread: Thread | None = None

@@ -328,7 +328,7 @@ def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: b
     from emulator.sweeps import sweep
 
     expected_s = announce(loaded.scenario, count, chosen.jobs)
-    with Progress("runs", expected_s=expected_s) as progress:
+    with Progress("runs", expected_s=expected_s, total=count) as progress:
         swept = sweep(
             loaded.scenario,
             count,

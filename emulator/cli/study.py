@@ -101,7 +101,8 @@ def study(
 
     planned = plan_study(name, seeds=seeds, allow_large=yes)
     request = EngineRequest(engine.value, master, jobs)
-    with Progress("runs", expected_s=_announce(planned.plan.work_s, jobs)) as progress:
+    expected_s = _announce(planned.plan.work_s, jobs)
+    with Progress("runs", expected_s=expected_s, total=planned.plan.runs) as progress:
         result = run_study(
             planned, output, engine=request, progress=progress.show, notify=progress.note
         )

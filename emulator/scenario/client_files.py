@@ -23,6 +23,27 @@ KEY = "settings_from"
 
 SPRING = "spring."
 
+_OF_LIBRDKAFKA = frozenset(
+    {
+        "api.version.request",
+        "broker.address.family",
+        "enable.auto.offset.store",
+        "enable.partition.eof",
+        "fetch.message.max.bytes",
+        "fetch.wait.max.ms",
+        "metadata.broker.list",
+        "queued.max.messages.kbytes",
+        "queued.min.messages",
+        "sasl.password",
+        "sasl.username",
+        "socket.keepalive.enable",
+        "ssl.ca.location",
+        "statistics.interval.ms",
+        "topic.metadata.refresh.interval.ms",
+    }
+)
+"""Settings that librdkafka has and the Java client has not."""
+
 _LINE = re.compile(r"[ \t]*((?:[^\\=: \t]|\\.)+)[ \t]*[=: \t]?[ \t]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _NEAR_ENOUGH = 0.9
@@ -58,6 +79,12 @@ def notes_of(document: Document, source: ScenarioSource) -> Iterator[str]:
                 yield (
                     f"{group[KEY]}: enable.auto.commit is false, so nothing is committed unless the "
                     f'group has a "commit" key, such as commit = "sync"'
+                )
+            if "client" not in group and (theirs := _OF_LIBRDKAFKA.intersection(found.ignored)):
+                yield (
+                    f"{group[KEY]}: {few_listed(sorted(theirs))}: of librdkafka; the group is played as "
+                    'a Java client, which commits and polls differently, unless it has client = "librdkafka" (and '
+                    'commit = "store" for enable.auto.offset.store=false)'
                 )
             if found.ignored:
                 yield f"{group[KEY]}: ignored, without a part here: {few_listed(found.ignored)}"

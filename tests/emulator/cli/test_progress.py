@@ -78,6 +78,15 @@ def test_before_anything_is_done_the_estimate_counts(clock):
     assert line.share() < 1
 
 
+def test_the_number_of_runs_is_known_from_the_start(clock):
+    """So that the first line names it."""
+    line = Progress("runs", expected_s=90, total=40)
+
+    clock[0] = 30.0
+    assert "runs: 0 of 40 (0%), about 1 min left" == line.text()
+    assert 0.3 < line.share() < 0.4
+
+
 def test_without_an_estimate_nothing_is_promised():
     """It only says what goes on."""
     line = Progress("bytes read")

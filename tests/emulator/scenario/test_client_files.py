@@ -66,10 +66,13 @@ spring:
 def load(tmp_path):
     """Return a function that loads the scenario with a client's file."""
 
-    def call(name, text):
+    def call(name, text, *changes):
         (tmp_path / name).write_text(text, encoding="utf-8")
         path = tmp_path / "scenario.toml"
-        path.write_text(SCENARIO.format(name), encoding="utf-8")
+        scenario = SCENARIO
+        for old, new in changes:
+            scenario = scenario.replace(old, new)
+        path.write_text(scenario.format(name), encoding="utf-8")
         return load_named(str(path))
 
     return call
@@ -84,12 +87,24 @@ def test_properties_of_a_client_are_the_settings_of_the_group(load):
         "max.poll.records": 7,
         "partition.assignment.strategy": ("cooperative-sticky",),
     }
-    assert loaded.notes == (
+    of_librdkafka, *notes = loaded.notes
+    assert 'has client = "librdkafka"' in of_librdkafka
+    assert tuple(notes) == (
         (
             "consumer.properties: ignored, without a part here: "
             '"bootstrap.servers", "enable.auto.offset.store"'
         ),
     )
+
+
+def test_settings_of_librdkafka_ask_for_its_client(load):
+    """Unless the group names one: a Java client commits other offsets."""
+    named = ("members = 3", 'members = 3\nclient = "librdkafka"')
+    of_client, _ = load("consumer.properties", PROPERTIES).notes
+    (ignored,) = load("consumer.properties", PROPERTIES, named).notes
+
+    assert '"enable.auto.offset.store": of librdkafka; the group is played as a Java' in of_client
+    assert "ignored" in ignored
 
 
 def test_json_of_a_client_is_read_too(load):
