@@ -106,18 +106,26 @@ KindOption = Annotated[
 ]
 
 
+EachOption = Annotated[
+    bool,
+    typer.Option("--each", help="List every entry by itself, also many with the same cause."),
+]
+
+
 def ledger(
     scenario: ScenarioArgument,
     seed: SeedOption = None,
     overrides: SetOption = None,
     kinds: KindOption = None,
+    each: EachOption = False,
     as_json: JsonOption = False,
     yes: YesOption = False,
 ) -> None:
     """List all entries of a ledger: records, partition, offsets, cause, owners and root.
 
     One entry is one range of offsets with one cause; rebalance explain shows the events that led to
-    it. rebalance run counts them by cause.
+    it. rebalance run counts them by cause. Of more than 40 entries of a kind, those of one partition
+    with the same cause and owners are shown together; --each lists every one.
 
     --json prints one line, one JSON object: seed, digest, reprocessed, lost, truncated, partial,
     by_cause, and ledger, a list of entries as in rebalance run --json.
@@ -132,7 +140,7 @@ def ledger(
         from emulator.scenario.writing import manifest
 
         clock = clock_of(loaded.scenario)
-        entries = [each for each in finished.ledger.entries if each.kind in chosen]
+        entries = [entry for entry in finished.ledger.entries if entry.kind in chosen]
         say_json(
             {
                 **manifest(loaded.scenario),
@@ -145,4 +153,5 @@ def ledger(
     else:
         from emulator.report.ledger_screen import ledger_screen
 
-        say_report(ledger_screen(subject_of(loaded), finished.seed, finished.ledger, chosen))
+        subject = subject_of(loaded)
+        say_report(ledger_screen(subject, finished.seed, finished.ledger, chosen, each=each))

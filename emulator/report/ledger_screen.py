@@ -1,8 +1,9 @@
-"""All entries of a ledger, two lines each: what, and by whom."""
+"""All entries of a ledger, two lines each: what, and by whom; many alike are shown together."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 
 from emulator.ledger.entries import Entry, EntryKind, Ledger, Owner
 from emulator.report.subject import Subject, heading
@@ -22,11 +23,27 @@ SECOND = {EntryKind.REPROCESSED: "reprocessed", EntryKind.LOST: "skipped"}
 COLUMN = 17
 """The column at which an entry's text begins."""
 
+MOST_SINGLY = 40
+"""If a kind has more entries, those with the same cause, partition and owners are shown together."""
+
+TOGETHER = (
+    "Entries of one partition with the same cause and owners are shown together: first to last offset, "
+    "perhaps with gaps. --each lists every one."
+)
+
 
 def ledger_screen(
-    subject: Subject, seed: int, ledger: Ledger, kinds: Collection[EntryKind]
+    subject: Subject,
+    seed: int,
+    ledger: Ledger,
+    kinds: Collection[EntryKind],
+    *,
+    each: bool = False,
 ) -> Iterator[str]:
-    """Yield the entries of some kinds, largest kind of harm first, each kind by time."""
+    """Yield the entries of some kinds, largest kind of harm first, each kind by time.
+
+    *each*: list every entry by itself, however many there are.
+    """
     yield from heading(subject, f"seed {seed}")
     shown = [kind for kind in TITLES if kind in kinds and ledger.total(kind)]
     if not shown:
@@ -35,8 +52,13 @@ def ledger_screen(
         entries = list(ledger.of(kind))
         records = counted(ledger.total(kind), "record")
         yield from ("", f"{TITLES[kind]}: {records}, {counted(len(entries), 'entry', 'entries')}")
-        for entry in entries:
-            yield from _lines(subject, entry)
+        if each or len(entries) <= MOST_SINGLY:
+            for entry in entries:
+                yield from _lines(subject, entry)
+        else:
+            yield from paragraph(TOGETHER, "  ")
+            for alike in _together(entries):
+                yield from _lines_of_many(subject, alike)
 
 
 def _lines(subject: Subject, entry: Entry) -> Iterator[str]:
@@ -49,6 +71,36 @@ def _lines(subject: Subject, entry: Entry) -> Iterator[str]:
     yield from paragraph(text, begin, " " * COLUMN)
     if owners := ", ".join(_owners(subject, entry)):
         yield from paragraph(owners, " " * COLUMN)
+
+
+def _together(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Return the entries that differ in offsets and times only, in order of the first of each."""
+    found = defaultdict[tuple[object, ...], list[Entry]](list)
+    for entry in entries:
+        owners = [
+            None if owner is None else (owner.consumer, owner.incarnation, owner.generation)
+            for owner in (entry.first_owner, entry.second_owner)
+        ]
+        partition = (entry.group, entry.topic_id, entry.log_incarnation, entry.partition)
+        found[*partition, entry.cause, entry.detail, entry.root, *owners].append(entry)
+    return list(found.values())
+
+
+def _lines_of_many(subject: Subject, entries: Sequence[Entry]) -> Iterator[str]:
+    first, last = entries[0], entries[-1]
+    if first is last:
+        yield from _lines(subject, first)
+        return
+    offsets = f"{min(one.first for one in entries)}..{max(one.last for one in entries)}"
+    group = f" of {first.group}" if len(subject.groups) > 1 else ""
+    cause = f"  {first.cause}" if first.cause else ""
+    detail = f": {first.detail}" if first.detail else ""
+    records = sum(entry.count for entry in entries)
+    text = f"{first.topic_partition} {offsets}{group}{cause}{detail}"
+    yield from paragraph(text, f"  {first.id:<5}{records:>8,}  ", " " * COLUMN)
+    owners = ", ".join(_owners(subject, first))
+    more = f"{len(entries)} entries, {first.id} to {last.id}; the first {owners}"
+    yield from paragraph(more, " " * COLUMN)
 
 
 def _owners(subject: Subject, entry: Entry) -> Iterator[str]:

@@ -49,3 +49,15 @@ def test_the_run_points_to_the_entry_it_shows_and_to_the_ledger(file):
     assert re.search(
         rf"^All \d+ entries: rebalance ledger {re.escape(file)} --seed 1$", out, re.MULTILINE
     )
+
+
+def test_many_entries_of_one_cause_are_shown_together():
+    """The records add up to those of the kind; --each lists every entry."""
+    asked = ("ledger", "batch-discarded", "--kind", "lost")
+    out, each = rebalance(*asked)[1], rebalance(*asked, "--each")[1]
+    records = re.findall(r"^  L\d+ +([\d,]+) ", out, re.MULTILINE)
+
+    assert len(records) <= 12
+    assert 400 == sum(int(number.replace(",", "")) for number in records)
+    assert "--each lists every one." in out
+    assert 400 == len(re.findall(r"^  L\d+ ", each, re.MULTILINE))
