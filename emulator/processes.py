@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -127,6 +128,15 @@ def _terminate(executor: ProcessPoolExecutor) -> None:
 
 def _initialise(path: list[str], permissions: Permissions) -> None:
     """Use the module path and the plugins of the first process, which alone handles Ctrl-C."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.path[:] = path
     allow(permissions)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _end_with_parent() -> None:
+    """End this worker process when the first process is killed: it would wait for tasks for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -58,13 +58,14 @@ class Segment:
 class Coverage:
     """The records of one partition that were processed, skipped, or neither yet."""
 
-    __slots__ = ("_max_segments", "_segments", "_starts", "base", "frontier")
+    __slots__ = ("_kept", "_max_segments", "_segments", "_starts", "base", "frontier")
 
     def __init__(self, base: int, *, max_segments: int | None = None) -> None:
         """Begin at offset *base*; *max_segments* is :data:`MAX_SEGMENTS` by default."""
         self.base = base
         self.frontier = base
         self._max_segments = max_segments
+        self._kept = 0
         self._starts: list[int] = []
         self._segments: list[Segment] = []
 
@@ -158,8 +159,9 @@ class Coverage:
             self._segments.append(segment)
             self._starts.append(segment.start)
             most = MAX_SEGMENTS if self._max_segments is None else self._max_segments
-            if len(self._segments) > most:
-                self._merge_oldest(most // 2)
+            if len(self._segments) > max(most, self._kept + self._kept // 2):
+                self._merge_oldest((len(self._segments) - 1) // 2)
+                self._kept = len(self._segments)  # many, if there are many gaps
 
     def _merge_oldest(self, count: int) -> None:
         """Merge old segments; the first owner is then exact for the start of each only."""

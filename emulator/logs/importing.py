@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from html import escape
@@ -202,8 +202,9 @@ def run_import(
     """Carry out an import; raise ``RefusedError`` if that is not possible."""
     folder, _ = checked(request)
     try:
-        plan, engine, receipts = _read_all(request, progress)
-        return _complete(plan, engine, receipts, request if with_findings else None)
+        with ExitStack() as writing:
+            plan, engine, receipts = _read_all(request, progress, writing)
+            return _complete(plan, engine, receipts, request if with_findings else None)
     except OtherFolderError as error:
         raise RefusedError(f"`output={folder}`: {error}; give another folder") from None
     except BrokerError as error:
@@ -217,13 +218,14 @@ def run_import(
 
 
 def _read_all(
-    request: Request, progress: OnProgress | None
+    request: Request, progress: OnProgress | None, writing: ExitStack
 ) -> tuple[Planned, Engine, list[Receipt]]:
-    """Find and read all pieces."""
+    """Find and read all pieces; *writing* ends the lock of the folder."""
     with spark_for_far(request, os.environ) as session:
         plan = planned(request, None if session is None else _finder(session))
         engine = engine_for(plan, request, os.environ, session)
-        store.begin(plan.folder, plan_of(plan.sources, plan.pieces, plan.selection))
+        pieces = plan_of(plan.sources, plan.pieces, plan.selection)
+        writing.enter_context(store.writing(plan.folder, pieces))
         return plan, engine, [*_receipts(plan, engine, store.part_of(plan.folder), progress)]
 
 

@@ -261,8 +261,12 @@ def run_study(
 
 
 def _run(rounds: _Rounds, work: Workspace, output: str | Path) -> StudyResult:
+    with store.writing(work.folder, store.study_manifest(rounds.plan)):
+        return _write_all(rounds, work, output)
+
+
+def _write_all(rounds: _Rounds, work: Workspace, output: str | Path) -> StudyResult:
     plan = rounds.plan
-    store.begin(work.folder, store.study_manifest(plan))
     work.resume()
     rounds.run(work.engine)
     store.delete_partial_files(work.folder)

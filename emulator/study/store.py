@@ -31,7 +31,7 @@ import emulator
 import protocols
 from emulator.errors import EmulatorError
 from emulator.metrics.catalogue import VALUES
-from emulator.output_files import put
+from emulator.output_files import LOCK, delete_temporary, is_temporary, only_writer, put
 from emulator.parquet_file import ParquetOutput
 from emulator.scenario.resolution import consumer_settings, members_of
 from emulator.scenario.writing import dump, manifest
@@ -100,22 +100,32 @@ def write_runs(folder: Path, chunk: Chunk, runs: pa.Table) -> None:
     _write(path_of(folder, RUNS, chunk), runs)
 
 
-def begin(folder: Path, manifest: dict[str, Any]) -> None:
-    """Create the folder of a study, or check that an existing one belongs to it.
+@contextmanager
+def writing(folder: Path, manifest: dict[str, Any]) -> Iterator[None]:
+    """Create the folder of a study, or check that an existing one belongs to it; hold its lock.
 
-    Raise OtherStudyError if it has other content, OSError if it cannot be written.
+    Raise OtherStudyError if it has other content, FolderInUseError if another process writes to it,
+    OSError if it cannot be written.
     """
     text = json.dumps(manifest, indent=1, default=str) + "\n"
+    _refuse_other(folder, manifest)
+    folder.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder, folder / LOCK):
+        _refuse_other(folder, manifest)
+        put(folder / MANIFEST, text.encode())
+        yield
+
+
+def _refuse_other(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise OtherStudyError if a folder has content, and not that of this study."""
     path = folder / MANIFEST
     if path.exists():
-        _refuse_other(path, manifest)
-    elif folder.exists() and any(folder.iterdir()):
+        _refuse_other_manifest(path, manifest)
+    elif folder.exists() and not all(map(is_temporary, folder.iterdir())):
         raise OtherStudyError("it contains files, but no study")
-    folder.mkdir(parents=True, exist_ok=True)
-    put(path, text.encode())
 
 
-def _refuse_other(path: Path, manifest: dict[str, Any]) -> None:
+def _refuse_other_manifest(path: Path, manifest: dict[str, Any]) -> None:
     try:
         there = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
@@ -132,6 +142,7 @@ def _refuse_other(path: Path, manifest: dict[str, Any]) -> None:
 
 def delete_partial_files(folder: Path) -> None:
     """Delete the partial files of killed processes; no process may be writing to the folder."""
+    delete_temporary(folder)
     for table in (RUNS, ENTRIES_FOLDER, EVENTS_FOLDER):
         for ending in ("part", "at"):
             for part in (folder / table).glob(f"cell=*/.*.{ending}"):

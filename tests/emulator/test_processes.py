@@ -7,6 +7,8 @@ import multiprocessing
 import operator
 import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -64,6 +66,21 @@ def test_an_interrupt_ends_the_worker_processes():
     for child in multiprocessing.active_children():
         child.join(10)
     assert [] == multiprocessing.active_children()
+
+
+def test_a_worker_ends_when_the_first_process_is_killed():
+    """It would otherwise wait for its next task for ever."""
+    code = (
+        "import time; from emulator.processes import parallel_map; "
+        "results = parallel_map(time.sleep, [0, 60], jobs=1, isolated=True); "
+        "next(results); print('begun', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert b"begun\n" == running.stdout.readline()
+        running.kill()
+
+        assert (b"", None) == running.communicate(timeout=20)  # the end of all that write to it
 
 
 def test_there_is_at_least_one_core():

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import emulator
 from emulator.logs.audit.ledger import TOTALS, AuditLedger, entries_table, partitions_table
-from emulator.output_files import beside
+from emulator.output_files import LOCK, beside, delete_temporary, only_writer
 from emulator.parquet_file import ParquetOutput
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
@@ -87,8 +87,18 @@ def write(
 ) -> None:
     """Write the folder; replace an earlier audit in it after all files are written.
 
-    Raise OSError if it cannot be written; then the earlier content is unchanged.
+    Raise OSError if it cannot be written, FolderInUseError if another process is writing to it;
+    then the earlier content is unchanged.
     """
+    with only_writer(folder, folder.with_name(f".{folder.name}{LOCK}")):
+        for name in (folder.name, f"{folder.name}.old"):
+            delete_temporary(folder.parent, name)
+        _write(folder, tables, document, manifest)
+
+
+def _write(
+    folder: Path, tables: dict[str, pa.Table], document: dict[str, Any], manifest: dict[str, Any]
+) -> None:
     part = beside(folder)
     try:
         part.mkdir()

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -45,7 +45,7 @@ from emulator.logs.imports.tables import (
     Rows,
     with_outcome,
 )
-from emulator.output_files import put
+from emulator.output_files import LOCK, delete_temporary, only_writer, put
 from emulator.parquet_file import ParquetOutput
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
@@ -92,11 +92,21 @@ def part_of(folder: Path) -> Path:
     return whole.with_name(f".{whole.name}.part")
 
 
-def begin(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Create the temporary folder, or reuse an existing one with the same plan.
+@contextmanager
+def writing(folder: Path, plan: Mapping[str, Any]) -> Iterator[None]:
+    """Create the temporary folder, or reuse an existing one with the same plan; hold its lock.
 
-    Raise OtherFolderError if the target folder is not empty, OSError if it cannot be created.
+    Raise OtherFolderError if the target folder is not empty, FolderInUseError if another process
+    writes to it, OSError if it cannot be created.
     """
+    part = part_of(folder)
+    part.parent.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder, part.with_name(f".{folder.resolve().name}{LOCK}")):
+        _begin(folder, plan)
+        yield
+
+
+def _begin(folder: Path, plan: Mapping[str, Any]) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         content = "an import" if (folder / MANIFEST).is_file() else "other files"
         raise OtherFolderError(f"it already contains {content}")
@@ -117,8 +127,8 @@ def finish(folder: Path, manifest: Mapping[str, Any]) -> None:
             (part / table).mkdir(parents=True, exist_ok=True)
             with _file(part / table / "nothing.parquet", schema):
                 pass
-        for left in (part / table).glob(".*.part"):
-            left.unlink()
+    for place in (part, *(path for path in part.iterdir() if path.is_dir())):
+        delete_temporary(place)
     put(part / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     shutil.rmtree(part / WORK)
     if folder.exists():

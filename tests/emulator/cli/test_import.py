@@ -195,7 +195,8 @@ def test_an_interrupted_import_resumes(broker, tmp_path, monkeypatch):
 
 def test_other_sources_start_over(tmp_path):
     """The files of an interrupted import belong to its sources only."""
-    store.begin(tmp_path / "imported", {"another": "plan"})
+    with store.writing(tmp_path / "imported", {"another": "plan"}):
+        pass
     (store.part_of(tmp_path / "imported") / "commits").mkdir()
     (store.part_of(tmp_path / "imported") / "commits" / "stale.parquet").write_bytes(b"stale")
 

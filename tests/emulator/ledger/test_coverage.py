@@ -129,3 +129,19 @@ def test_segments_are_bounded():
 
     assert len(coverage) <= MAX_SEGMENTS + 1
     assert 10_000 == coverage.processed()
+
+
+def test_segments_that_cannot_be_merged_are_not_tried_each_time(monkeypatch):
+    """A log with very many gaps would otherwise take quadratic time."""
+    coverage, merged = Coverage(0, max_segments=16), []
+    whole = Coverage._merge_oldest
+    monkeypatch.setattr(
+        Coverage, "_merge_oldest", lambda self, count: (merged.append(count), whole(self, count))
+    )
+    for start in range(0, 4_000, 2):
+        coverage.skip(start, start + 1, ATTRIBUTION)
+        coverage.process(A, start + 1, start + 2)
+    coverage.check()
+
+    assert 2_000 == sum(1 for _ in gaps(coverage))
+    assert len(merged) < 20

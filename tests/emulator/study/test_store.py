@@ -13,6 +13,7 @@ import pytest
 import emulator
 from assignors.own_code import allow_plugins
 from emulator.ledger.entries import EntryKind
+from emulator.output_files import FolderInUseError
 from emulator.study import rows, store
 from emulator.study.store import study_manifest
 
@@ -106,7 +107,8 @@ def test_a_chunk_is_done_only_when_all_of_it_is_there(task, tmp_path, monkeypatc
 
 def test_the_folder_has_a_manifest(tmp_path):
     """With the versions that played it."""
-    store.begin(tmp_path / "new", study_manifest(plan_of()))
+    with store.writing(tmp_path / "new", study_manifest(plan_of())):
+        pass
 
     document = json.loads((tmp_path / "new" / "manifest.json").read_text())
 
@@ -118,12 +120,29 @@ def test_the_folder_has_a_manifest(tmp_path):
 
 def test_the_same_study_takes_up_its_folder(tmp_path):
     """As often as is needed."""
-    store.begin(tmp_path, study_manifest(plan_of()))
+    with store.writing(tmp_path, study_manifest(plan_of())):
+        pass
     before = bytes_in(tmp_path)
 
-    store.begin(tmp_path, study_manifest(plan_of()))
+    with store.writing(tmp_path, study_manifest(plan_of())):
+        pass
 
     assert before == bytes_in(tmp_path)
+
+
+def test_a_folder_has_one_writer_at_a_time(tmp_path):
+    """The second one is refused; what a killed process has left over does not matter."""
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".manifest.json.123.part").touch()
+    with store.writing(tmp_path, study_manifest(plan_of())):
+        with (
+            pytest.raises(FolderInUseError, match="another process is writing to it"),
+            store.writing(tmp_path, study_manifest(plan_of())),
+        ):
+            pass
+        store.delete_partial_files(tmp_path)
+
+    assert ["manifest.json"] == [path.name for path in tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
@@ -140,8 +159,8 @@ def test_a_folder_with_another_study_is_left_alone(tmp_path, there, said):
     (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "study_key": "?", **there}))
     before = bytes_in(tmp_path)
 
-    with pytest.raises(store.OtherStudyError, match=said):
-        store.begin(tmp_path, manifest)
+    with pytest.raises(store.OtherStudyError, match=said), store.writing(tmp_path, manifest):
+        pass
 
     assert before == bytes_in(tmp_path)
 
@@ -150,8 +169,11 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     """They may belong to the user."""
     (tmp_path / "thesis.doc").write_text("")
 
-    with pytest.raises(store.OtherStudyError, match="no study"):
-        store.begin(tmp_path, study_manifest(plan_of()))
+    with (
+        pytest.raises(store.OtherStudyError, match="no study"),
+        store.writing(tmp_path, study_manifest(plan_of())),
+    ):
+        pass
 
 
 def test_a_study_whose_cells_change_is_another_one():

@@ -1,0 +1,34 @@
+"""Commands that are killed, or run out of disk, or run twice at once, still write the same bytes."""
+
+from __future__ import annotations
+
+import random  # noqa: TID251  disturbs processes, not simulated worlds
+
+import pytest
+
+from benchmarks.kills import DISTURBANCES, commands, problem_after
+
+pytestmark = pytest.mark.long
+KILLS = 3
+"""Of each command; ``python -m benchmarks.kills`` tries any number."""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Give the commands by their names."""
+    found = commands(tmp_path_factory.mktemp("kills"))
+    return {command.name: command for command in found}
+
+
+@pytest.mark.parametrize("how", DISTURBANCES)
+@pytest.mark.parametrize("name", ["study", "import", "audit"])
+def test_the_same_command_writes_the_same_bytes_after_a_disturbance(
+    undisturbed, tmp_path, name, how
+):
+    """And leaves nothing beside them."""
+    draw = random.Random(f"{name} {how}")
+    for number in range(KILLS if how == "killed" else 1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+
+        assert problem_after(undisturbed[name], how, folder, draw) is None
