@@ -136,6 +136,8 @@ def _initialise(path: list[str], permissions: Permissions) -> None:
 
 def _end_with_parent() -> None:
     """End this worker process when the first process is killed: it would wait for tasks for ever."""
+    import multiprocessing  # noqa: PLC0415  this process is one of its workers
+
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
