@@ -92,10 +92,8 @@ ARROWS: Mapping[str, set[str]] = {
     "protocols.consumer": FLOOR,
     "protocols.consumer.classic": FLOOR | {"protocols.consumer"},
     "protocols.consumer.kip848": FLOOR | {"protocols.consumer"},
-    **{
-        f"emulator.{x}": {"assignors"}
-        for x in ("errors", "input_files", "output_files", "processes")
-    },
+    **{f"emulator.{x}": {"assignors"} for x in ("errors", "input_files", "processes")},
+    "emulator.output_files": {"assignors"},
     **{f"emulator.{x}": set() for x in ("versions", "tables")},
     "emulator.parquet_file": {"emulator.output_files"},
     "emulator.events": {"assignors", "protocols.facts", "protocols.values"}
