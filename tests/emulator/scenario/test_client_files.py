@@ -99,9 +99,12 @@ def test_properties_of_a_client_are_the_settings_of_the_group(load):
 
 def test_settings_of_librdkafka_ask_for_its_client(load):
     """Unless the group names one: a Java client commits other offsets."""
-    named = ("members = 3", 'members = 3\nclient = "librdkafka"')
+    named = ('settings = {{ "max.poll.records" = 7 }}', 'client = "librdkafka"')
+    file = PROPERTIES.replace("max.poll.records : 100", "").replace(
+        "org.apache.kafka.clients.consumer.CooperativeStickyAssignor", "cooperative-sticky"
+    )
     of_client, _ = load("consumer.properties", PROPERTIES).notes
-    (ignored,) = load("consumer.properties", PROPERTIES, named).notes
+    (ignored,) = load("consumer.properties", file, named).notes
 
     assert '"enable.auto.offset.store": of librdkafka; the group is played as a Java' in of_client
     assert "ignored" in ignored
