@@ -253,6 +253,14 @@ class ClientSettings:
             "Whether automatic commits cover the records of the latest poll, too.",
         ),
     )
+    block_rebalance_on_poll: bool = declared(
+        False,
+        Setting(
+            "block.rebalance.on.poll",
+            Kind.SWITCH,
+            "Whether partitions are taken away only when the application polls again.",
+        ),
+    )
 
 
 _DURATION = re.compile(

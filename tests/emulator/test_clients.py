@@ -6,6 +6,7 @@ import pytest
 
 import emulator
 import emulator.scenario.schema
+from emulator.events import CommitAccepted, CommitRefused, JoinPhaseEnded, RebalanceStarted
 from emulator.metrics.laws import Severity
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
@@ -265,3 +266,81 @@ def test_librdkafka_commits_what_it_handed_out_in_the_consumer_protocol_too(keys
 
     assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
     assert costs(run) == NEXT_COSTS[keys, fault]
+
+
+JOINED = """
+title = "a member joins while the others have batches in hand"
+run_for = "30s"
+topic = [{{ name = "orders", partitions = 3, backlog = 20 }}]
+
+[[group]]
+id = "g"
+topics = ["orders"]
+members = 2
+work = "200ms"
+{keys}
+
+[group.settings]
+"auto.offset.reset" = "earliest"
+{settings}
+
+[[group.member]]
+name = "g-2"
+start = "by act"
+
+[[act]]
+start = "g-2"
+at = "11.2s"
+"""
+EAGER = 'Balancers = ["RangeBalancer"]'
+GETMANY = 'client = "aiokafka"\nread_with = "getmany"\ncommit = "sync per record"'
+
+
+def joined(keys: str, settings: str = ""):
+    """Return the run of a group that a member joins."""
+    run = emulator.run(loads(JOINED.format(keys=keys, settings=settings), "a test"), seed=1)
+    assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
+    return run
+
+
+def test_franz_go_gives_partitions_away_beside_the_work_unless_polls_block_it():
+    """``BlockRebalanceOnPoll``: the batch in hand is finished and committed first."""
+    assert costs(joined(POLL_RECORDS, EAGER))[0] > 0
+    assert costs(joined(POLL_RECORDS, f"{EAGER}\nBlockRebalanceOnPoll = true")) == (0, 0)
+
+
+def refusals(run) -> set[tuple[str, str]]:
+    """Return by whom commits were refused, and why."""
+    found = [e.what for e in run.events if isinstance(e.what, CommitRefused)]
+    return {(each.by, each.error) for each in found}
+
+
+def test_aiokafka_refuses_commits_of_partitions_that_are_not_assigned():
+    """Its batch in hand goes on after a rebalance; ``commit`` raises IllegalStateError."""
+    assert ("client", "INVALID_REQUEST") in refusals(joined(GETMANY))
+
+
+BESIDE_JAVA = f"""{GETMANY}
+[[group.member]]
+name = "g-1"
+client = "java"
+work = "600ms"
+settings = {{ "partition.assignment.strategy" = "roundrobin" }}
+"""
+
+
+def test_a_commit_in_a_rebalance_is_sent_by_aiokafka():
+    """The coordinator accepts it while others have not joined yet; Java's client would refuse it."""
+    run = joined(BESIDE_JAVA)
+    taken = [
+        each.at_us
+        for each in run.events
+        if isinstance(each.what, CommitAccepted) and each.what.consumer == "g-0"
+    ]
+
+    begun, ended = (
+        max(each.at_us for each in run.events if isinstance(each.what, kind))
+        for kind in (RebalanceStarted, JoinPhaseEnded)
+    )
+    assert ("client", "REBALANCE_IN_PROGRESS") not in refusals(run)
+    assert len([at_us for at_us in taken if begun + 1_000_000 < at_us < ended]) > 4

@@ -17,12 +17,14 @@ from protocols.consumer.classic.commits import (
     end_pending,
     exception_for,
     is_asynchronous,
+    is_illegal,
     local_error,
     local_refusal,
     report_refused_commit,
     run_callbacks,
     send_async,
     send_commit,
+    waits_for_join,
 )
 from protocols.consumer.classic.heartbeat import send_leave
 from protocols.consumer.classic.membership import LEFT_BY_ITSELF, reset
@@ -61,8 +63,12 @@ COMMIT_SYNC = "commit-sync"
 def commit_sync(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
-    """Enter commitSync for *offsets* of the application; it may take ``default.api.timeout.ms``."""
-    deadline = now + consumer.settings.default_api_timeout_ms * MS
+    """Enter commitSync for *offsets* of the application; its profile says how long it may take."""
+    if is_illegal(state, consumer, offsets):
+        error = local_error(ExceptionName.ILLEGAL_STATE)
+        step = report_refused_commit(state, offsets, CommitKind.SYNC, error)
+        return step.also(Return(CommitResult(offsets, ExceptionName.ILLEGAL_STATE, error)))
+    deadline = now + consumer.commit_timeout_ms * MS
     return begin_commit(state, consumer, offsets, now).then(
         lambda s: begin_commit_sync(s, consumer, offsets, CommitKind.SYNC, deadline, now)
     )
@@ -118,7 +124,9 @@ def advance_commit_sync(state: ClientState, consumer: Consumer, now: int) -> Ste
         return Step(state, (SetTimer(COMMIT_SYNC, min(app.retry_us, app.deadline_us)),))
     if isinstance(state.coordinator, Unknown):
         return look_up(state, consumer, now).also(SetTimer(COMMIT_SYNC, app.deadline_us))
-    exception = local_refusal(state)
+    if waits_for_join(state, consumer):
+        return Step(state, (SetTimer(COMMIT_SYNC, app.deadline_us),))
+    exception = local_refusal(state, consumer)
     if exception is not None:
         error = local_error(exception)
         step = report_refused_commit(state, app.offsets, app.kind, error)

@@ -181,7 +181,8 @@ class BackgroundClient:
     @property
     def _polls_listener(self) -> bool:
         """Whether rebalance callbacks wait for the application's next poll."""
-        return self.consumer.profile.listener is Runs.IN_POLL
+        by_profile = self.consumer.profile.listener is Runs.IN_POLL
+        return by_profile or self.consumer.own.block_rebalance_on_poll
 
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
         """Apply a step, and continue with what it made possible."""
@@ -196,7 +197,12 @@ class BackgroundClient:
         return Step(self.state, effects + self._advance(now))
 
     def _advance(self, now: int) -> tuple[Effect, ...]:
-        """Work on the group, fetch, and return records if the application waits for some."""
+        """Work on the group, fetch, and return records if the application waits for some.
+
+        While the application waits in commitSync, records are fetched and timers run on.
+        """
+        if isinstance(self.state.app, CommittingSync):
+            return self._become(self._commit_if_due(self.state, now)) + self._fetch(now)
         if not isinstance(self.state.app, Outside):
             return ()
         if self._poll_until is not None:
@@ -274,13 +280,17 @@ class BackgroundClient:
     def _hand_over(self, now: int) -> tuple[Effect, ...]:
         """Return queued records to a waiting application, and fetch."""
         effects = self._end_poll(now)
+        return self._fetch(now) + effects
+
+    def _fetch(self, now: int) -> tuple[Effect, ...]:
+        """Fetch from the brokers that may be asked."""
         sends: tuple[Effect, ...] = tuple(
             [Send(broker, request) for broker, request in self.consumer.fetcher.requests(now)]
         )
         ready_us = self.consumer.fetcher.next_ready_us(now)
         if ready_us is not None:
             sends += (SetTimer(rejoin.RETRY, ready_us),)
-        return sends + effects
+        return sends
 
     def _end_poll(self, now: int) -> tuple[Effect, ...]:
         """Return what the application's poll returns or throws; it waits on if that is nothing."""

@@ -6,6 +6,7 @@ Source: ``ConsumerCoordinator.sendOffsetCommitRequest``, ``OffsetCommitResponseH
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
@@ -21,7 +22,7 @@ from protocols.consumer.classic.state import (
     PrepareCommitted,
     PrepareCommitting,
 )
-from protocols.consumer.clients import CommitClock
+from protocols.consumer.clients import InRebalance, Repeats
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import (
     LOSES_COORDINATOR,
@@ -49,15 +50,32 @@ def begin_commit(
     )
 
 
-def local_refusal(state: ClientState) -> ExceptionName | None:
+def local_refusal(state: ClientState, consumer: Consumer) -> ExceptionName | None:
     """Return the exception that rejects a commit before it is sent; None: it may be sent."""
-    match state.membership:
-        case Membership.UNJOINED:
-            return ExceptionName.COMMIT_FAILED
-        case Membership.PREPARING_REBALANCE | Membership.COMPLETING_REBALANCE:
-            return ExceptionName.REBALANCE_IN_PROGRESS
-        case Membership.STABLE:
-            return None
+    if state.membership is Membership.UNJOINED:
+        return ExceptionName.COMMIT_FAILED
+    refuses = consumer.profile.in_rebalance is InRebalance.REFUSED
+    return ExceptionName.REBALANCE_IN_PROGRESS if refuses and _joins(state) else None
+
+
+def waits_for_join(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether a commit of the application is held until the member has joined."""
+    return consumer.profile.in_rebalance is InRebalance.WAITS and _joins(state)
+
+
+def _joins(state: ClientState) -> bool:
+    return state.membership in (Membership.PREPARING_REBALANCE, Membership.COMPLETING_REBALANCE)
+
+
+def is_illegal(state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...]) -> bool:
+    """Return whether the client refuses these offsets, as a partition of them is not assigned.
+
+    While it joins, a client still has the assignment from before (aiokafka ``consumer.commit``).
+    """
+    if consumer.profile.commits_unassigned or state.membership is not Membership.STABLE:
+        return False
+    owned = consumer.positions.readings
+    return state.future is None and any(entry.partition not in owned for entry in offsets)
 
 
 def send_commit(
@@ -111,6 +129,8 @@ def local_error(exception: ExceptionName) -> ErrorCode:
     """Return the error code to report for a commit that the client rejected."""
     if exception == ExceptionName.REBALANCE_IN_PROGRESS:
         return ErrorCode.REBALANCE_IN_PROGRESS
+    if exception == ExceptionName.ILLEGAL_STATE:
+        return ErrorCode.INVALID_REQUEST
     return ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -156,7 +176,7 @@ def commit_automatically(
     offsets = automatic_offsets(consumer, only)
     if not offsets or not isinstance(state.coordinator, Known):
         return Step(state)
-    exception = local_refusal(state)
+    exception = local_refusal(state, consumer)
     if exception is not None:
         return report_refused_commit(state, offsets, kind, local_error(exception))
     return send_commit(state, consumer, offsets, kind, now)
@@ -169,7 +189,9 @@ def send_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Send a commit without waiting; if the client rejects it, its callback gets the error."""
-    exception = local_refusal(state)
+    exception = local_refusal(state, consumer)
+    if is_illegal(state, consumer, offsets):
+        exception = ExceptionName.ILLEGAL_STATE
     if exception is not None:
         return _unsent(state, offsets, local_error(exception), now)
     return send_commit(state, consumer, offsets, CommitKind.ASYNC, now)
@@ -218,17 +240,30 @@ def end_pending(state: ClientState, now: int) -> Step[ClientState]:
     return step
 
 
+_REPEATED: Final = {
+    Repeats.NONE: frozenset[ErrorCode](),
+    Repeats.RETRIABLE: frozenset(RETRIED),
+    Repeats.MEMBERSHIP_TOO: frozenset(RETRIED)
+    | {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+    },
+}
+"""The errors after which an automatic commit follows again soon."""
+
+
 def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Run the callbacks of asynchronous commits that ended.
 
-    After a retriable failure, the next automatic commit follows after ``retry.backoff.ms``.
-    Source: ``invokeCompletedOffsetCommitCallbacks``.
+    After some failures, the next automatic commit follows after ``retry.backoff.ms``.
+    Source: ``invokeCompletedOffsetCommitCallbacks``, aiokafka ``_maybe_do_autocommit``.
     """
     if not state.callbacks:
         return Step(state)
-    retries = consumer.profile.commit_clock is not CommitClock.TICKS
+    repeated = _REPEATED[consumer.profile.repeats_commits]
     for flight, _, error in state.callbacks:
-        if retries and flight.kind is CommitKind.AUTO and error in RETRIED:
+        if flight.kind is CommitKind.AUTO and error in repeated:
             retry = now + consumer.settings.retry_backoff_ms * MS
             state = replace(state, autocommit_us=retry)
     return Step(replace(state, callbacks=()))

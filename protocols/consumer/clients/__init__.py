@@ -48,6 +48,22 @@ class RevokeCommit(enum.Enum):
     TWICE = "before joining and at the revocation, everything"
 
 
+class InRebalance(enum.Enum):
+    """What becomes of a commit of the application while the member joins."""
+
+    REFUSED = "the client refuses it"
+    SENT = "the coordinator decides"
+    WAITS = "it waits until the member has joined"
+
+
+class Repeats(enum.Enum):
+    """Failed automatic commits that follow again after the back-off, not after the interval."""
+
+    NONE = "none"
+    RETRIABLE = "retriable errors"
+    MEMBERSHIP_TOO = "retriable errors, and those of a member that has to join again"
+
+
 class SessionEnd(enum.Enum):
     """What a client does when its own copy of the session expires."""
 
@@ -95,6 +111,11 @@ class ClientProfile:
     commit_clock: CommitClock
     commits_epochs: bool = True
     """Whether automatic commits carry leader epochs, with which the next owner checks its position."""
+
+    repeats_commits: Repeats = Repeats.RETRIABLE
+    in_rebalance: InRebalance = InRebalance.REFUSED
+    commits_unassigned: bool = True
+    """Whether the application can commit partitions that it does not own."""
 
     revoke_commit: RevokeCommit = RevokeCommit.BEFORE_JOINING
     records_while_joining: bool = True
@@ -145,6 +166,9 @@ class ClientProfile:
 
     rebalances_within: str = "max.poll.interval.ms"
     """The setting that is the rebalance timeout if ``rebalance.timeout.ms`` is not given."""
+
+    commits_within: str = "default.api.timeout.ms"
+    """The setting that limits how long a commit of the application is repeated."""
 
     mixes_protocols: bool = True
     """Whether eager and cooperative assignors may be named together."""

@@ -11,7 +11,9 @@ from protocols.consumer.clients import (
     ClientProfile,
     CommitClock,
     Covers,
+    InRebalance,
     Joins,
+    Repeats,
     Runs,
 )
 
@@ -24,6 +26,9 @@ AIOKAFKA = ClientProfile(
     covers=Covers.RETURNED,
     commit_clock=CommitClock.CREATION,
     commits_epochs=False,
+    repeats_commits=Repeats.MEMBERSHIP_TOO,
+    in_rebalance=InRebalance.SENT,
+    commits_unassigned=False,
     queue=1,
     calls_for_nothing=Joins.ALL,
     reads={"getone": Amount.ONE, "getmany": Amount.SETTING},
@@ -67,6 +72,7 @@ AIOKAFKA = ClientProfile(
     own=frozenset({"rebalance.timeout.ms"}),
     defaults={
         "session.timeout.ms": 10_000,
+        "default.api.timeout.ms": 2_147_483_647,
         "request.timeout.ms": 40_000,
         "partition.assignment.strategy": ("roundrobin",),
         "max.poll.records": 2_147_483_647,

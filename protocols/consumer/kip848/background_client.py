@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols.consumer.calls import CloseOperation, ExceptionName, Failed, IllegalCallError
+from protocols.consumer.calls import (
+    Closed,
+    CloseOperation,
+    ExceptionName,
+    Failed,
+    IllegalCallError,
+)
 from protocols.consumer.kip848 import application, background, commits, membership, positions
 from protocols.consumer.kip848.application import POLL
 from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commit
@@ -23,7 +29,7 @@ from protocols.consumer.kip848.state import (
     Reconciling,
     Slot,
 )
-from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Outside, Polling
+from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
 from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import automatic_offsets, explicit_order, next_tick, on_reads
@@ -175,12 +181,15 @@ class BackgroundClient:
         effects = self._become(step)
         effects += self._become(background.run_round(self.state, self.consumer, now))
         effects += self._become(application.advance_close(self.state, self.consumer, now))
-        if isinstance(self.state.app, Outside | Polling):
+        if not isinstance(self.state.app, Closing | Closed | Unsubscribing):
             effects += self._advance(now)
         return Step(self.state, effects)
 
     def _advance(self, now: int) -> Effects:
-        """Make the listener calls if the application polls; commit, fetch, return records."""
+        """Make the listener calls if the application polls; commit, fetch, return records.
+
+        While the application waits in commitSync or in a listener call, the rest goes on.
+        """
         effects: Effects = ()
         polling = self.state.app
         if isinstance(polling, Polling):

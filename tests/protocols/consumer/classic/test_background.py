@@ -1,0 +1,82 @@
+"""Clients that work in the background: what goes on beside a call of the application that waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.consumer.classic import commits
+from protocols.consumer.classic.background import BackgroundClient
+from protocols.consumer.classic.state import Asked, ClientState, Consumer, InFlight
+from protocols.consumer.clients import profile_of
+from protocols.facts import CommitKind
+from protocols.messages import (
+    FetchRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+)
+from protocols.messages.errors import ErrorCode
+from protocols.values import replace
+
+from .driver import ClientDriver
+
+E = ErrorCode
+
+
+def background(name: str, **settings: object) -> ClientDriver:
+    """Return the driver of a client that works in the background."""
+    driver = ClientDriver(**settings)
+    consumer = replace(driver.client.consumer, profile=profile_of(name))
+    driver.client = BackgroundClient(consumer, 500)  # type: ignore[assignment]  # the same calls
+    return driver
+
+
+def test_records_are_fetched_while_commit_sync_waits():
+    """The application gets them at its next poll; Java's client fetches in poll only."""
+    driver = background("aiokafka", enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.hand({0: 5})
+    driver.poll(1_000)
+    assert driver.pending(FetchRequest)
+
+    driver.advance(1_000)
+    assert driver.commit_sync({0: 5}) is None
+    before = len(driver.ever(FetchRequest))
+    driver.records({0: 0})
+
+    assert driver.pending(OffsetCommitRequest)
+    assert len(driver.ever(FetchRequest)) == before + 1
+
+
+def test_franz_go_holds_a_commit_until_it_has_joined():
+    """``noCommitDuringJoinAndSync``: the commit carries the new generation."""
+    driver = background("franz-go", enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    assert driver.pending(JoinGroupRequest)
+
+    assert driver.commit_sync({0: 5}) is None
+    assert not driver.pending(OffsetCommitRequest)
+    driver.joined(2)
+    driver.synced(0)
+
+    assert [2] == [sent.message.generation_id for sent in driver.ever(OffsetCommitRequest)]
+
+
+REPEATED = {"java": False, "kafka-python": False, "aiokafka": True, "librdkafka": False}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_aiokafka_repeats_automatic_commits_that_the_coordinator_refused(name):
+    """After the back-off, not after the interval (``_is_commit_retriable``)."""
+    driver = ClientDriver()
+    driver.stable({0: 0})
+    consumer: Consumer = replace(driver.client.consumer, profile=profile_of(name))
+    state: ClientState = driver.state
+    flight = InFlight(Asked.COMMIT, 1, 0, state.generation, (), CommitKind.AUTO)
+    ended = replace(state, callbacks=((flight, 7, E.UNKNOWN_MEMBER_ID),))
+
+    after = commits.run_callbacks(ended, consumer, driver.now_us).state
+
+    assert (after.autocommit_us == driver.now_us + 100_000) == REPEATED[name]
