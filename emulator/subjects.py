@@ -162,6 +162,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
         commits=_describe_commits(policy, settings.auto_commit_interval_ms),
+        framework=_describe_framework(group),
         handler=_describe_handler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=profile.in_background)),
         clients=clients,
@@ -174,6 +175,14 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         capacity_per_s=0.0 if load is None else load.capacity,
         settings=_in_force(settings, brokers),
     )
+
+
+def _describe_framework(group: Group) -> str:
+    if group.framework is None:
+        return ""
+    from emulator.scenario.frameworks import summary  # noqa: PLC0415  few groups have one
+
+    return summary(group.framework)
 
 
 def _describe_handler(group: Group) -> str:

@@ -74,6 +74,9 @@ class GroupFacts:
     commits: str
     """When its members commit, in words: ``auto commit every 5s``."""
 
+    framework: str = ""
+    """Its framework, with what that sets; empty: it names none."""
+
     handler: str = ""
     """Its pool of workers, in words; empty: each member processes its records one by one."""
 
@@ -188,7 +191,7 @@ def _parts(group: GroupFacts) -> list[str]:
         members.removesuffix("s") if group.members == 1 else members,
         *named,
         f"{', '.join(group.assignors)} ({protocol})",
-        *filter(None, [group.handler]),
+        *filter(None, [group.framework, group.handler]),
         group.commits,
         *(
             f"{group.name_of(name)}={group.value(name)}"

@@ -13,6 +13,7 @@ from emulator.scenario.distributions import (
     StartTime,
     always,
 )
+from emulator.scenario.faults import Poison
 from emulator.scenario.kafka_settings import ConsumerTable
 from emulator.scenario.part import NotEmpty, Part
 
@@ -57,8 +58,9 @@ class CommitPolicy(Part):
     retry_older: Duration | None = None
     """A bug: retry a failed async commit after this time, even if newer commits were sent."""
 
-    on_refusal: Literal["ignore", "discard", "stop"] = "ignore"
-    """After a refused commit: continue, discard the rest of the batch, or exit the process."""
+    on_refusal: Literal["ignore", "discard", "stop", "keep"] = "ignore"
+    """After a refused commit: continue, discard the rest of the batch, or exit the process. ``keep``:
+    after a RebalanceInProgressException, commit it again behind the next poll, if still owned."""
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -75,6 +77,8 @@ class CommitPolicy(Part):
             raise ValueError('"every" and "records" need when = "every"')
         if self.retry_older is not None and self.call != "async":
             raise ValueError('"retry_older" needs call = "async"')
+        if self.on_refusal == "keep" and self.call != "sync":
+            raise ValueError('on_refusal = "keep" needs call = "sync"')
         if self.leader_epoch and not (self.on_revoke or self._has_offsets):
             raise ValueError(
                 '"leader_epoch" needs a commit with offsets: call = "sync" or "async", or on_revoke'
@@ -98,6 +102,16 @@ class CommitPolicy(Part):
 
 ClientName = Literal["java", "librdkafka", "aiokafka", "kafka-python", "franz-go"]
 """The consumer library (docs/reference/clients.md)."""
+
+FrameworkName = Literal[
+    "spring-record",
+    "spring-batch",
+    "spring-manual",
+    "spring-manual-immediate",
+    "faust",
+    "confluent-kafka",
+    "kafka-consumer",
+]
 
 Commit = Annotated[CommitPolicy, BeforeValidator(short_forms.commit)]
 
@@ -136,113 +150,6 @@ class Pool(Part):
 
 
 Handler = Annotated[Pool | None, BeforeValidator(short_forms.handler)]
-
-
-class Poison(Part):
-    """Records that take long to process, or that fail: one record, or all that a rule matches."""
-
-    topic: str | None = None
-    """Left out: every topic of the group."""
-
-    partition: int | None = Field(None, ge=0)
-    """Left out: every partition."""
-
-    offset: int | None = Field(None, ge=0)
-    """One record; needs ``topic`` and ``partition``."""
-
-    every: int | None = Field(None, ge=1)
-    """Instead of ``offset``: each n-th record of a partition."""
-
-    share: float | None = Field(None, gt=0, le=1)
-    """Instead of ``offset``: this fraction of the records, drawn by partition and offset."""
-
-    key: int | None = Field(None, ge=0)
-    """Instead of ``offset``: the records with the key of this number; see ``keys`` of the handler."""
-
-    work: Duration | None = None
-    """Duration of one attempt to process it."""
-
-    error: Literal["retry", "seek", "pause", "forward", "skip", "stop"] | None = None
-    """Its processing fails. ``retry``: wait and try again in the handler; ``seek``: commit what is
-    finished, seek back to the record, wait, poll again; ``pause``: the same, but poll with paused
-    partitions meanwhile; ``forward``: send it to another topic; skip it, or exit the process."""
-
-    attempts: int = Field(1, ge=1)
-    """With ``retry``, ``seek`` and ``pause``: the number of failures before ``then``."""
-
-    then: Literal["succeed", "forward", "skip", "stop"] = "succeed"
-    """After so many failures: the next attempt succeeds, or the record is sent to another topic, skipped,
-    or the process exits."""
-
-    backoff: Duration = 1_000_000
-    """The wait after the first failure."""
-
-    multiplier: float = Field(1.0, ge=1)
-    """Each further wait is so many times the one before."""
-
-    max_backoff: PositiveDuration | None = None
-    """The longest wait; left out: no limit."""
-
-    to: str | None = None
-    """With ``forward``: the topic; left out: ``<topic>-dlt``. If the scenario has it, the record is
-    appended to the partition with the same number, for a group that retries there."""
-
-    delay: Duration = 0
-    """With ``forward``: the time until it can be read there."""
-
-    @model_validator(mode="after")
-    def _is_poison(self) -> Self:
-        if self.work is None and self.error is None:
-            raise ValueError('has neither "work" (its duration) nor "error" (its failure)')
-        rules = [n for n in ("offset", "every", "share", "key") if getattr(self, n) is not None]
-        if len(rules) != 1:
-            given = " and ".join(f'"{name}"' for name in rules) or "none of them"
-            raise ValueError(
-                f'needs one of "offset", "every", "share" and "key" to say which records; has {given}'
-            )
-        if self.offset is not None and (self.topic is None or self.partition is None):
-            raise ValueError('"offset" needs "topic" and "partition"')
-        self._check_reaction()
-        return self
-
-    def _check_reaction(self) -> None:
-        if self.then != "succeed" and not self.tries_again:
-            raise ValueError('"then" needs error = "retry", "seek" or "pause"')
-        if (self.to is not None or self.delay) and not self.forwards:
-            raise ValueError('"to" and "delay" need error = "forward" or then = "forward"')
-
-    @property
-    def tries_again(self) -> bool:
-        """Whether a failed record is processed again before the consumer does something else."""
-        return self.error in ("retry", "seek", "pause")
-
-    @property
-    def forwards(self) -> bool:
-        """Whether records may be sent to another topic."""
-        return "forward" in (self.error, self.then)
-
-    @property
-    def seeks(self) -> bool:
-        """Whether the consumer seeks back to a failed record."""
-        return self.error in ("seek", "pause")
-
-    def target(self, topic: str) -> str:
-        """Return the topic to which a record of *topic* is forwarded."""
-        return self.to or f"{topic}-dlt"
-
-    def work_us(self, usual_us: int) -> int:
-        """Return the time from the first attempt to the end of the last one in the handler."""
-        once = usual_us if self.work is None else self.work
-        if self.error != "retry":
-            return once
-        tries = self.attempts + (self.then == "succeed")
-        return once * tries + sum(self.wait_us(failures) for failures in range(1, tries))
-
-    def wait_us(self, failures: int) -> int:
-        """Return the wait after so many failures, in microseconds."""
-        longest = float("inf") if self.max_backoff is None else self.max_backoff
-        exponent = min(failures - 1, 64)
-        return int(min(self.backoff * self.multiplier**exponent, longest, 1 << 60))
 
 
 class Deduplication(Part):
@@ -324,6 +231,9 @@ class Group(Part):
     members: NotEmpty[Member]
     """A file may give a number; the names are then ``<id>-0``, ``<id>-1``, …"""
 
+    framework: FrameworkName | None = None
+    """What the members are written with: sets other keys of the group (docs/how-to/frameworks.md)."""
+
     client: ClientName = "java"
     """The consumer library of the members: when positions are stored, what an automatic commit covers, who
     joins and heartbeats (docs/reference/clients.md)."""
@@ -388,6 +298,10 @@ class Group(Part):
     @classmethod
     def _spelled(cls, value: Any) -> Any:
         spelled = short_forms.group(value)
+        if isinstance(spelled, dict) and "framework" in spelled:
+            from emulator.scenario.frameworks import with_framework  # noqa: PLC0415  few have one
+
+            spelled = with_framework(spelled)
         if not _names_a_client(spelled):
             return spelled
         from emulator.scenario.client_names import with_kafkas_names  # noqa: PLC0415  few have them

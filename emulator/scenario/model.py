@@ -71,11 +71,12 @@ from emulator.scenario.faults import (
     MessageMatch,
     Pause,
     PauseBroker,
+    Poison,
     SlowDisk,
     Step,
     Timed,
 )
-from emulator.scenario.groups import CommitPolicy, Deduplication, Group, Member, Poison, Pool
+from emulator.scenario.groups import CommitPolicy, Deduplication, Group, Member, Pool
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.units import format_number
 

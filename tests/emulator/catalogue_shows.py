@@ -9,6 +9,7 @@ SHOWS = {
     "a3-drain-beyond-interval": set(),
     "a9-seen-set": {Cause.CRASHED},
     "a6-new-group-id": set(),
+    "spring-kept-commits": {Cause.SKIPPED},
     "a5-two-applications-one-group": {Cause.CRASHED},
     "b4-close-beyond-session": set(),
     "b2-stop-without-leaving": {Cause.CRASHED},

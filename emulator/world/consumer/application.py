@@ -37,8 +37,8 @@ class Application:
         self._pending_hang_us = 0
         self._paused_us: int | None = None
         self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
-        deliveries = process.progress.deliveries
-        self.seen = consumer.deduplication.Deduplicator(process, deliveries) if deliveries else None
+        sent = process.progress.deliveries
+        self.seen = consumer.deduplication.Deduplicator(process, sent) if sent else None
         self._worked_through = self.seen.worked if self.seen else process.progress.worked
         handler = self._blueprint.group.handler
         self._failures = (
@@ -66,11 +66,16 @@ class Application:
         now = self._kernel.now
         if self._process.polls(now) or self._process.polls_in_vain(now):
             return
-        client = self._process.client
-        self._process.carry_out(client.poll(now, self._blueprint.poll_timeout_us))
+        self._process.carry_out(self._process.client.poll(now, self._blueprint.poll_timeout_us))
 
     def polled(self, ranges: tuple[Handed, ...]) -> None:
         """Take what poll returned."""
+        if self.commits.kept:
+            self.commits.commit_kept(lambda: self._take(ranges))
+        else:
+            self._take(ranges)
+
+    def _take(self, ranges: tuple[Handed, ...]) -> None:
         workers = self._workers
         if workers is not None:
             self.step("polled", self._hand_over, workers, ranges)
@@ -91,8 +96,9 @@ class Application:
         """Give the records of a poll to workers, and commit what is due."""
         workers.take(ranges)
         if self.commits.due_between_polls:
-            ends = dict(self.commits.uncommitted)
-            self._commit(ends, lambda result: self._after_commit(result, self.poll))
+            self._commit(
+                dict(self.commits.uncommitted), lambda r: self.commits.went_on(r, self.poll)
+            )
         else:
             self.poll()
 
@@ -317,16 +323,10 @@ class Application:
         policy = self._blueprint.commit
         ends = {part.partition: part.next_offset for part in ranges}
         if policy.when == "batch" and policy.call in ("sync", "async", "store") and ends:
-            self._commit(ends, lambda result: self._after_commit(result, then))
+            self._commit(ends, lambda result: self.commits.went_on(result, then))
         elif policy.when == "every" and policy.between_batches and self.commits.due:
-            ends = dict(self.commits.uncommitted)
-            self._commit(ends, lambda result: self._after_commit(result, then))
+            self._commit(dict(self.commits.uncommitted), lambda r: self.commits.went_on(r, then))
         else:
-            then()
-
-    def _after_commit(self, result: CommitResult, then: Callable[[], None]) -> None:
-        self.commits.refused(result)
-        if self._process.alive:
             then()
 
     def _commit(

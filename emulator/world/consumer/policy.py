@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Then = Callable[[CommitResult], None]
 
+REBALANCING = ExceptionName.REBALANCE_IN_PROGRESS
+
 
 class PolicyCommits:
     """Commits of one process; ``uncommitted``: partition to next offset, since the last one."""
@@ -35,6 +37,10 @@ class PolicyCommits:
         self._kernel = process.run.kernel
         self._then: Then | None = None
         self.uncommitted: dict[TopicPartition, int] = {}
+        self.kept: dict[TopicPartition, int] = {}
+        """Offsets whose commit was refused during a rebalance, to be committed after the next poll."""
+
+        self._attempted: dict[TopicPartition, int] = {}
         self._records = 0
         self._last_us = self._kernel.now
 
@@ -45,6 +51,7 @@ class PolicyCommits:
     def forget(self, tp: TopicPartition) -> None:
         """Exclude a partition that is no longer owned from later commits."""
         self.uncommitted.pop(tp, None)
+        self.kept.pop(tp, None)
 
     @property
     def due(self) -> bool:
@@ -81,6 +88,9 @@ class PolicyCommits:
     def commit(self, ends: dict[TopicPartition, int] | None, then: Then) -> None:
         """Commit by the policy, then continue; None: without arguments, all polled offsets."""
         offsets = self._offsets(ends) if ends is not None and self._policy.arguments else None
+        self._attempted = {} if ends is None else ends
+        for tp in self._attempted:
+            self.kept.pop(tp, None)
         self.uncommitted.clear()
         self._records = 0
         self._last_us = self._kernel.now
@@ -102,6 +112,18 @@ class PolicyCommits:
         if ends:
             self._send_sync(self._offsets(ends), lambda _: then())
         else:
+            then()
+
+    def commit_kept(self, then: Callable[[], None]) -> None:
+        """Commit what was kept of refused commits, then continue (``checkRebalanceCommits``)."""
+        self._attempted, self.kept = self.kept, {}
+        self._process.application.doing = Doing.COMMITTING
+        self._send_sync(self._offsets(self._attempted), lambda result: self.went_on(result, then))
+
+    def went_on(self, result: CommitResult, then: Callable[[], None]) -> None:
+        """React to a failed commit, and continue if the process still runs."""
+        self.refused(result)
+        if self._process.alive:
             then()
 
     def _send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
@@ -136,6 +158,8 @@ class PolicyCommits:
         """React to a failed commit; return whether the rest of the batch is to be discarded."""
         if result.exception is None:
             return False
+        if self._policy.on_refusal == "keep" and result.exception == REBALANCING:
+            self.kept.update(self._attempted)
         if self._policy.on_refusal == "stop":
             self._process.stop("failed", None, result.exception)
         return self._policy.on_refusal == "discard"

@@ -1,0 +1,100 @@
+"""Frameworks that people run consumers with, as the keys of a group that they stand for.
+
+A key that the scenario has replaces that of its framework; ``settings`` are merged.
+
+Sources: Spring for Apache Kafka 3.3 (``KafkaMessageListenerContainer``: ``processCommits``,
+``checkRebalanceCommits``, ``commitPendingAcks``; ``ContainerProperties``: poll timeout 5 s;
+``DefaultErrorHandler``: ``FixedBackOff(0, 9)``, then the record is logged), Faust (``settings.py``:
+``broker_commit_interval`` 2.8 s, ``stream_buffer_maxsize`` 4096, ``stream_wait_empty``), the loops of
+the documentation of confluent-kafka and of ``KafkaConsumer``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.scenario.problems import hint, listed
+
+Table = Mapping[str, Any]
+
+
+def _spring(when: str) -> Table:
+    """Return what a listener container sets, by when it commits."""
+    return {
+        "commit": {"call": "sync", "when": when, "on_revoke": True, "on_refusal": "keep"},
+        "poll_timeout": "5s",
+        "poison": {"error": "seek", "attempts": 10, "backoff": "0s", "then": "skip"},
+    }
+
+
+FRAMEWORKS: Mapping[str, Table] = {
+    "spring-record": _spring("record"),
+    "spring-batch": _spring("batch"),
+    "spring-manual": _spring("batch"),
+    "spring-manual-immediate": _spring("record"),
+    "faust": {
+        "client": "aiokafka",
+        "handler": {
+            "workers": 1,
+            "order": "partition",
+            "queue": 4096,
+            "drain": "running",
+            "revoked": "discard",
+        },
+        "commit": {"call": "sync", "when": "every", "every": "2.8s", "on_revoke": True},
+        "settings": {"auto.offset.reset": "earliest"},
+    },
+    "confluent-kafka": {"client": "librdkafka", "commit": "auto", "poll_timeout": "1s"},
+    "kafka-consumer": {"client": "java", "commit": "auto", "poll_timeout": "100ms"},
+}
+"""By name: the keys of a group. ``poison``: what happens to records whose rule does not say it."""
+
+
+def with_framework(group: dict[str, Any]) -> dict[str, Any]:
+    """Return a group, as a file has it, with the keys of its framework.
+
+    Raises ValueError for an unknown one.
+    """
+    name = group["framework"]
+    if name is None:
+        return group
+    if name not in FRAMEWORKS:
+        names = tuple(FRAMEWORKS)
+        raise ValueError(
+            f"unknown framework{hint(str(name), names) or f'; allowed are {listed(names)}'}"
+        )
+    given = dict(FRAMEWORKS[name])
+    reaction = given.pop("poison", None)
+    settings = given.pop("settings", {})
+    merged = {**given, **group}
+    if settings:
+        merged["settings"] = {**settings, **group.get("settings", {})}
+    if reaction is not None and isinstance(group.get("poison"), tuple | list):
+        merged["poison"] = tuple(_with_reaction(rule, reaction) for rule in group["poison"])
+    return merged
+
+
+def _with_reaction(rule: Any, reaction: Table) -> Any:
+    """Return a rule of failing records with what the framework does about them."""
+    if not isinstance(rule, dict) or rule.get("error") or rule.get("work"):
+        return rule
+    return {**reaction, **rule}
+
+
+def summary(name: str) -> str:
+    """Return what a framework sets, for the head of a report.
+
+    >>> summary("kafka-consumer")
+    'framework kafka-consumer (client=java, commit=auto, poll_timeout=100ms)'
+    """
+    keys = (f"{key}={_text(value)}" for key, value in FRAMEWORKS[name].items())
+    return f"framework {name} ({', '.join(keys)})"
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return str(value)
+    inside = (f"{key} = {json.dumps(each)}" for key, each in value.items())
+    return f"{{ {', '.join(inside)} }}"

@@ -1,0 +1,92 @@
+"""Frameworks as keys of a group, and commits that a rebalance refuses and the application keeps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import get_args
+
+import pytest
+
+import emulator
+from emulator.events import CommitRefused, CommitSent
+from emulator.scenario.frameworks import FRAMEWORKS, summary
+from emulator.scenario.groups import FrameworkName
+from emulator.scenario.model import Group, Scenario
+from emulator.scenario.problems import ScenarioError
+
+SCENARIO = """
+title = "a framework"
+run_for = "20s"
+
+[[topic]]
+name = "t"
+partitions = 2
+rate = "5/s"
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 2
+framework = "{framework}"
+{group}
+"""
+
+
+def group_of(framework: str, group: str = "") -> Group:
+    """Return the group of a scenario."""
+    scenario: Scenario = emulator.loads(SCENARIO.format(framework=framework, group=group))
+    return scenario.group[0]
+
+
+def test_every_framework_has_a_name_in_the_schema():
+    assert set(get_args(FrameworkName)) == set(FRAMEWORKS)
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_a_framework_can_be_played_and_prints_what_it_sets(name):
+    run = emulator.run(emulator.loads(SCENARIO.format(framework=name, group="")), 0)
+
+    assert run.ledger.processed > 0
+    assert run.ledger.reprocessed == run.ledger.lost == 0
+    assert summary(name).startswith(f"framework {name} (")
+    assert "when" not in FRAMEWORKS[name] or "when" in summary(name)
+
+
+def test_keys_of_the_scenario_replace_those_of_the_framework():
+    plain = group_of("spring-batch")
+    own = group_of("spring-batch", 'commit = "sync per record"\npoll_timeout = "1s"')
+
+    assert (plain.commit.when, plain.poll_timeout) == ("batch", 5_000_000)
+    assert (own.commit.when, own.poll_timeout) == ("record", 1_000_000)
+    faust = group_of("faust", 'settings = { "session.timeout.ms" = 60000 }')
+    assert faust.settings == {"auto.offset.reset": "earliest", "session.timeout.ms": 60_000}
+
+
+def test_records_that_fail_without_a_reaction_get_that_of_the_framework():
+    rules = '[[group.poison]]\nevery = 9\n[[group.poison]]\nevery = 5\nerror = "stop"\n'
+    ours, own = group_of("spring-record", rules).poison
+
+    assert (ours.error, ours.attempts, ours.backoff, ours.then) == ("seek", 10, 0, "skip")
+    assert own.error == "stop"
+
+
+def test_an_unknown_framework_is_refused_with_the_nearest_name():
+    with pytest.raises(ScenarioError, match="spring-batch"):
+        group_of("spring-bach")
+
+
+def test_a_refused_commit_is_kept_and_sent_again_behind_the_next_poll():
+    """For the partitions that the consumer still owns, the same offsets once more."""
+    scenario = emulator.load(
+        "d1-commit-refused-in-rebalance", overrides=["group[billing].commit.on_refusal=keep"]
+    )
+    events = emulator.run(scenario, 0).events
+    offsets = {e.what.commit: e.what.offsets for e in events if isinstance(e.what, CommitSent)}
+    refused = [
+        e.what for e in events if isinstance(e.what, CommitRefused) and "REBALANCE" in e.what.error
+    ]
+    sent = Counter(pair for given in offsets.values() for pair in given)
+    again = [pair for what in refused for pair in offsets[what.commit] if sent[pair] > 1]
+
+    assert len(refused) > 100
+    assert len(again) > 100
