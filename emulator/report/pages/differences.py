@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from emulator.report.pages.drawing import LABELS_WIDTH, WIDTH, element, text, title
+from emulator.report.pages.drawing import LABELS_WIDTH, element, text, title
 from emulator.report.pages.page import Chart
 from emulator.report.wording import difference, figure
+
+WIDTH: Final = 640
+"""Pixels of the figure beside its labels: less than that of a timeline, to be read at a glance."""
 
 ROW: Final = 18
 HEAD: Final = 26

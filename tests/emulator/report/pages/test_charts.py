@@ -19,8 +19,7 @@ from emulator.report.pages.charts import (
     time_axis,
     value_axis_of,
 )
-from emulator.report.pages.differences import CHARACTER, Difference, draw_differences
-from emulator.report.pages.drawing import WIDTH
+from emulator.report.pages.differences import CHARACTER, WIDTH, Difference, draw_differences
 from emulator.report.pages.heat_map import HeatMap, draw_heat_map
 
 
