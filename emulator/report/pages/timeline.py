@@ -290,10 +290,11 @@ def _axis(canvas: Canvas) -> str:
 
 
 def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
-    """Return a band for each rebalance, the longest ones if there are many."""
+    """Return a band for each rebalance; if there are many, for the longest one of each stretch."""
     scale = canvas.scale
     inside = clipped_spans(rebalances, scale.begin_us, scale.end_us)
-    shown, left_out = largest(inside, MOST_BANDS, lambda span: span.end_us - span.begin_us)
+    shown = inside if len(inside) <= MOST_BANDS else _longest_of_stretches(inside, scale)
+    left_out = len(inside) - len(shown)
     if left_out:
         canvas.notes.append(f"{counted(left_out, 'shorter rebalance')} are not drawn.")
     height = canvas.bottom - TOP - 8
@@ -304,6 +305,17 @@ def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
         tip = title(f"rebalance: {span.name}, {times_of(canvas, Piece(*span))}")
         bands.append(element("rect", tip, class_="rebalance", **shape))
     return "".join(bands)
+
+
+def _longest_of_stretches(spans: Sequence[Span], scale: TimeScale) -> list[Span]:
+    """Return the longest span that begins in each of :data:`MOST_BANDS` stretches of equal length."""
+    longest: dict[int, Span] = {}
+    for span in spans:
+        place = int(scale.x(span.begin_us) * MOST_BANDS / WIDTH)
+        known = longest.get(place)
+        if known is None or span.end_us - span.begin_us > known.end_us - known.begin_us:
+            longest[place] = span
+    return [longest[place] for place in sorted(longest)]
 
 
 def _fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tuple[str, str]]]:
