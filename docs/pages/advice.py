@@ -13,6 +13,7 @@ from emulator.report.advice import (
     KEPT_BY_ID,
     ONE_CLASSIC_JOIN,
     ONLY_MOVED_STOP,
+    SESSION_ABOVE_RESTARTS,
     SHORTER_SESSION,
 )
 from emulator.report.hints import HINTS
@@ -50,6 +51,7 @@ members that pause, which shows only in a scenario with pauses.
 OTHERS = {
     SHORTER_SESSION: "downtime of 10 s or more after a member that died",
     FENCE_SOONER: "partitions without new records after a broker that died",
+    SESSION_ABOVE_RESTARTS: "static members that were removed before they were back",
     KEPT_BY_ID: "a group that members left and joined again",
     ONLY_MOVED_STOP: "a group that members left and joined again",
     ONE_CLASSIC_JOIN: "a group in migration that is not served",

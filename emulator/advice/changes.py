@@ -212,6 +212,19 @@ def longer_session(situation: Situation) -> Draft | None:
     return consumer(situation, SESSION, value, why)
 
 
+def session_above_restarts(situation: Situation) -> Draft | None:
+    """A session that outlasts the restart of a static member, with a margin."""
+    down_s = situation.down_s or 0
+    value = milliseconds(down_s * MARGIN)
+    if value <= situation.value(SESSION):
+        return None
+    why = (
+        f"Members are back after {duration(down_s)}, and the session times out after "
+        f"{duration(situation.seconds(SESSION))}."
+    )
+    return consumer(situation, SESSION, value, why)
+
+
 def session_above_commits(situation: Situation) -> Draft | None:
     """A session that outlasts a commit that times out at a coordinator without followers."""
     commit_s = int(situation.brokers["offsets.commit.timeout.ms"]) / 1_000
@@ -355,6 +368,7 @@ CHANGES: Final[Changes] = {
     "reset-to-earliest": (("reset-to-earliest", reset_to_earliest),),
     "session-above-commit-timeout": (("longer-session", session_above_commits),),
     "session-above-pauses": (("longer-session", longer_session),),
+    "session-above-restarts": (("longer-session", session_above_restarts),),
     "shorter-session": (("shorter-session", shorter_session),),
     "slow-record": (("pause-retries", pause_retries), ("longer-poll-interval", longer_interval)),
     "smaller-batches": (("smaller-batches", batch_within_interval),),

@@ -10,6 +10,7 @@ from assignors.values import dataclass
 from emulator.metrics.metrics import Metrics
 from emulator.report.subject import GroupFacts
 from emulator.report.wording import duration
+from emulator.scenario.distributions import p99_us
 from emulator.scenario.model import Close, Crash, Cut, Group, Hang, Pause, RollingRestart, Scenario
 from emulator.scenario.resolution import CLIENTS, Load, concurrency, loads_of
 from emulator.scenario.units import US_PER_MS, US_PER_S
@@ -124,11 +125,11 @@ class Situation:
 
     @property
     def down_s(self) -> float | None:
-        """The longest time from the end of a member to its start; None: none is started again."""
+        """The longest time from the end of a member to its start, of 99 in 100; None: none starts again."""
         found: list[int] = []
         for act in self.scenario.fault:
             if isinstance(act, RollingRestart) and act.group == self.group.id:
-                found.append(act.down_time)
+                found.append(act.down_time + int(p99_us(act.start_up)))
             elif isinstance(act, Close | Crash) and act.member in self.names:
                 found += [] if act.restart_after is None else [act.restart_after]
         return max(found) / US_PER_S if found else None

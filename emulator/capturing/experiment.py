@@ -291,14 +291,18 @@ def _fault_problems(fault: model.Fault) -> Iterator[Problem]:
         yield Problem(path, f'"{fault.verb}" cannot be captured', fault.verb)
     if isinstance(fault.when, model.Step):
         yield Problem(f"{path}.when", "a capture knows times, not steps of the protocol")
-    if isinstance(fault, model.RollingRestart) and (fault.surge or fault.stop_at_failure):
-        yield Problem(path, '"surge" and "stop_at_failure" cannot be captured')
+    if isinstance(fault, model.RollingRestart):
+        for key in sorted(NOT_CAPTURED & fault.model_fields_set):
+            yield Problem(f"{path}.{key}", "cannot be captured")
     if isinstance(fault, model.RollingBrokerRestart) and fault.brokers == "brokers":
         return
     broker = getattr(fault, "broker", "")
     if isinstance(broker, str) and broker.startswith("controller"):
         yield Problem(f"{path}.broker", "a capture acts on brokers only")
 
+
+NOT_CAPTURED = {"surge", "stop_at_failure", "max_unavailable", "start_up", "pre_stop"}
+"""Keys of a rolling restart that an experiment may not set."""
 
 CAPTURED = (
     model.AddPartitions,

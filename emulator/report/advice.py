@@ -41,6 +41,12 @@ KEPT_BY_ID = Hint(
     "Trade-off: one that is not back is missed only after that time.",
 )
 
+SESSION_ABOVE_RESTARTS = Hint(
+    "session-above-restarts",
+    "Static members were back later than {session.timeout.ms}, and had lost their partitions: set it "
+    "above the longest restart. Trade-off: a member that stays away is missed only after that time.",
+)
+
 ONLY_MOVED_STOP = Hint(
     "cooperative",
     "Each rebalance of the eager protocol stops all partitions. With "
@@ -110,6 +116,8 @@ def downtime_hints(subject: Subject, metrics: Metrics) -> list[GivenHint]:
 
 def _for_restarts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
     """Yield hints for groups that members left and joined again."""
+    if came_late(subject.groups[0], metrics):
+        yield _given(SESSION_ABOVE_RESTARTS, subject, subject.groups[0])
     if not {"member left", "member added"} <= metrics.tables["rebalances.by_reason"].keys():
         return
     for group in subject.groups[:1]:
@@ -117,6 +125,12 @@ def _for_restarts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
             yield _given(KEPT_BY_ID, subject, group)
         if not group.cooperative and not group.shared:
             yield _given(ONLY_MOVED_STOP, subject, group)
+
+
+def came_late(group: GroupFacts, metrics: Metrics) -> bool:
+    """Return whether static members were removed before they came back."""
+    reasons = metrics.tables["rebalances.by_reason"].keys()
+    return bool(group.static) and {"session expired", "member added"} <= reasons
 
 
 def _for_brokers(subject: Subject, metrics: Metrics) -> list[GivenHint]:
@@ -129,6 +143,8 @@ def _for_brokers(subject: Subject, metrics: Metrics) -> list[GivenHint]:
 def _for_members(subject: Subject, metrics: Metrics) -> list[GivenHint]:
     short = metrics["downtime_max_s"] < LONG_DOWNTIME_S
     if short or "session expired" not in metrics.tables["evictions.by_reason"]:
+        return []
+    if came_late(subject.groups[0], metrics):
         return []
     group = max(subject.groups, key=lambda group: int(group.value("session.timeout.ms")))
     least_ms = LEAST_HEARTBEATS * int(group.value("heartbeat.interval.ms"))

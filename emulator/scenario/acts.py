@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from emulator.scenario.distributions import Duration, PositiveDuration
+from emulator.scenario.distributions import Distribution, Duration, PositiveDuration, always
 from emulator.scenario.faults import Timed
 from emulator.scenario.kafka_settings import ConsumerTable
 from emulator.scenario.part import NotEmpty
@@ -18,7 +18,7 @@ def _kind_of_order(value: object) -> str:
 
 
 Order = Annotated[
-    Annotated[Literal["listed", "reversed"], Tag("=word")]
+    Annotated[Literal["listed", "reversed", "random"], Tag("=word")]
     | Annotated[tuple[str, ...], Tag("=names")],
     Discriminator(_kind_of_order),
 ]
@@ -58,13 +58,22 @@ class RollingRestart(Timed):
     verb: Literal["rolling_restart"] = "rolling_restart"
     group: str
     order: Order = "listed"
-    """As listed, reversed, or by name."""
+    """As listed, reversed, random (by the seed), or by name."""
+
+    max_unavailable: int = Field(1, ge=1)
+    """Members that are restarted at the same time."""
 
     gap: Duration = 0
     """From a member's start to the next one's close."""
 
     down_time: Duration = 0
     """From a member's end to its start."""
+
+    start_up: Distribution = always(0)
+    """From the start of its process to its first call of the consumer; drawn for each member."""
+
+    pre_stop: Duration = 0
+    """From the decision to stop a member to its SIGTERM; it works on, and ``grace`` includes this time."""
 
     surge: bool = False
     """Start a replacement, called ``<name>+``, before the old one closes."""
@@ -100,7 +109,7 @@ class Subscribe(Timed):
     """The new topics; they replace the previous ones."""
 
     order: Order = "listed"
-    """As listed, reversed, or by name: only those members."""
+    """As listed, reversed, random (by the seed), or by name: only those members."""
 
     gap: Duration = 0
     """Time between two members."""

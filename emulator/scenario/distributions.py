@@ -169,6 +169,24 @@ def mean_us(distribution: Distribution) -> float:
             return sum(times) / len(times)
 
 
+def p99_us(distribution: Distribution) -> float:
+    """Return the 99th percentile of a distribution in us; of a trace, its longest time."""
+    match distribution:
+        case Constant(constant=us):
+            return us
+        case Exponential(exponential=mean):
+            return mean * log(100)
+        case Uniform(uniform=(low, high)):
+            return low + 0.99 * (high - low)
+        case Lognormal(lognormal=shape):
+            return shape.p99
+        case Pareto(pareto=shape):
+            value: float = shape.minimum * 100 ** (1 / shape.alpha)
+            return value if shape.maximum is None else min(value, shape.maximum)
+        case Trace(trace=times):
+            return max(times)
+
+
 def _duration(value: object, info: ValidationInfo) -> int:
     match value:
         case str():

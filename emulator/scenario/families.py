@@ -37,7 +37,7 @@ SUBJECTS: Mapping[Family, str] = {
 _NAMES: Mapping[Family, str] = {
     Family.MEMBERS: """
         g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused
-        k4-threads-share-an-id kip848-join-answer-lost
+        k4-threads-share-an-id k5-restart-around-session kip848-join-answer-lost
         kip848-member-crashes q2-members-start-one-by-one
         kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
         m1-session-timeout member-crashes member-joins

@@ -186,6 +186,9 @@ def _order_problems(fault: RollingRestart | Subscribe, group: Group) -> Iterator
 
 def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iterator[Problem]:
     yield from _order_problems(fault, group)
+    if fault.grace is not None and 0 < fault.grace <= fault.pre_stop:
+        reason = '"grace" includes "pre_stop": nothing would be left of it for close()'
+        yield Problem(_path(fault, "grace"), reason, format_duration(fault.grace))
     members = [member.name for member in group.members]
     for name in members if fault.surge else ():
         if f"{name}+" in names.member:

@@ -22,6 +22,7 @@ from emulator.scenario.acts import (
     Subscribe,
 )
 from emulator.scenario.cluster import Cluster
+from emulator.scenario.distributions import mean_us
 from emulator.scenario.faults import After, Crash, CrashBroker, Cut, Hang, Pause, Step, Timed
 from emulator.scenario.groups import Group
 from emulator.scenario.model import Fault, Scenario
@@ -218,11 +219,10 @@ def _effects(scenario: Scenario, fault: Timed, at_us: int) -> Iterator[tuple[str
     elif isinstance(fault, Start):
         yield fault.member, at_us, True
     elif isinstance(fault, RollingRestart):
-        for _, member in started_by(fault, scenario):
-            yield member.name, at_us, False
-            at_us += fault.down_time
-            yield member.name, at_us, True
-            at_us += fault.gap
+        for number, (_, member) in enumerate(started_by(fault, scenario)):
+            begin_us = at_us + number // fault.max_unavailable * _restart_us(fault)
+            yield member.name, begin_us + fault.pre_stop, False
+            yield member.name, begin_us + _restart_us(fault) - fault.gap, True
 
 
 def begin_us(scenario: Scenario, fault: Timed) -> int:
@@ -248,5 +248,11 @@ def begin_us(scenario: Scenario, fault: Timed) -> int:
 def _length_us(scenario: Scenario, fault: Timed) -> int:
     """Return the time from the begin of a fault to its end."""
     if isinstance(fault, RollingRestart):
-        return len(started_by(fault, scenario)) * (fault.gap + fault.down_time)
+        rounds = -(-len(started_by(fault, scenario)) // fault.max_unavailable)
+        return rounds * _restart_us(fault)
     return getattr(fault, "lasting", None) or getattr(fault, "restart_after", None) or 0
+
+
+def _restart_us(fault: RollingRestart) -> int:
+    """Return about the time from the decision to stop one member to that for the next one."""
+    return fault.pre_stop + fault.down_time + int(mean_us(fault.start_up)) + fault.gap

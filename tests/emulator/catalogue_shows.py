@@ -55,6 +55,7 @@ SHOWS = {
     "i4-commit-without-epoch": {Cause.OUT_OF_RANGE},
     "i5-offset-beyond-the-end": {Cause.OUT_OF_RANGE},
     "k1-instance-id-reused": {Cause.TWO_OWNERS},
+    "k5-restart-around-session": set(),
     "k4-threads-share-an-id": set(),
     "l4-assign-listener-throws": {Cause.CRASHED},
     "leader-acknowledges-alone": set(),

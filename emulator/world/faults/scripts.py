@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
+
+import simpy
 
 from emulator.events import FaultBegan
 from emulator.scenario import model
 from emulator.scenario.resolution import broker_names
 from emulator.world.consumer.process import Process
+from emulator.world.draws import sampler, stream_key
 from emulator.world.faults.targets import broker_of, in_order, next_leader
 from emulator.world.kernel import Script, wait
 from emulator.world.world import World
@@ -106,28 +109,48 @@ class MemberScripts:
         yield self._env.timeout(fault.lasting)
 
     def rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
-        """Restart the members of a group one after the other; each restart is a separate act."""
+        """Restart the members of a group, ``max_unavailable`` of them at the same time."""
+        left = iter(in_order(fault, self._world))
+        lanes = [self._one_by_one(fault, left, began) for _ in range(fault.max_unavailable)]
+        beside = [self._env.process(lane) for lane in lanes[1:]]
+        yield from lanes[0]
+        yield from beside
+
+    def _one_by_one(self, fault: model.RollingRestart, left: Iterator[str], began: int) -> Script:
+        """Restart one member after the other of those that are left; each restart is an act."""
         successor = ""
-        for index, consumer in enumerate(in_order(fault, self._world)):
-            if index:
+        for consumer in left:
+            if successor:
                 yield from wait(self._env, fault.gap)
                 if fault.stop_at_failure and self._world.consumers.running(successor) is None:
+                    for _ in left:
+                        pass
                     return
             name = f"{fault.id}/{consumer}"
             restart = self._run.recorder.write(
                 FaultBegan(fault=name, verb="restart", target=consumer), began
             )
-            successor = consumer
-            if fault.surge:
-                successor = self._world.consumers.add_surge_copy(consumer)
-                self._world.consumers.start(successor, restart, fault)
-                yield from wait(self._env, fault.down_time)
-            yield from self._stop_member(
-                consumer, restart, mid_batch=fault.mid_batch, grace=fault.grace
-            )
-            if not fault.surge:
-                yield from wait(self._env, fault.down_time)
-                self._world.consumers.start(successor, restart, fault)
+            successor = yield from self._replace(fault, consumer, restart)
+
+    def _replace(
+        self, fault: model.RollingRestart, consumer: str, restart: int
+    ) -> Generator[simpy.Event, Any, str]:
+        """Stop a member and start its successor, or the other way around; return the successor."""
+        consumers = self._world.consumers
+        start_up = sampler(fault.start_up, stream_key(self._run.seed, fault.id, consumer))(0)
+        if fault.surge:
+            successor = consumers.add_surge_copy(consumer)
+            yield from wait(self._env, start_up)
+            consumers.start(successor, restart, fault)
+            yield from wait(self._env, fault.down_time)
+        yield from wait(self._env, fault.pre_stop)
+        grace = None if fault.grace is None else max(0, fault.grace - fault.pre_stop)
+        yield from self._stop_member(consumer, restart, mid_batch=fault.mid_batch, grace=grace)
+        if fault.surge:
+            return successor
+        yield from wait(self._env, fault.down_time + start_up)
+        consumers.start(consumer, restart, fault)
+        return consumer
 
 
 def member_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:

@@ -7,6 +7,7 @@ from emulator.scenario.resolution import COORDINATOR_OF, Deploy, broker_number
 from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.consumer.consumers import Consumers
+from emulator.world.draws import draw, stream_key
 from emulator.world.triggers import STEPS_OF
 from emulator.world.world import World
 
@@ -64,6 +65,10 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
         return list(act.order)
     known = world.consumers.of_group(act.group)
     listed = [name for name in known if f"{name}+" not in known]
+    if act.order == "random":
+        key = stream_key(world.run.seed, "order", act.id)
+        numbers = sorted(range(len(listed)), key=lambda number: draw(key, number))
+        return [listed[number] for number in numbers]
     return listed if act.order == "listed" else listed[::-1]
 
 

@@ -77,6 +77,13 @@ WORK = "group[billing].work=40ms"
             (),
             (f"{BILLING}[session.timeout.ms]=40000",),
         ),
+        # Of a hundred restarts, 99 take 70 s or less
+        (
+            "session-above-restarts",
+            "k5-restart-around-session",
+            (),
+            (f"{BILLING}[session.timeout.ms]=100000",),
+        ),
         # With the consumer protocol brokers set it, and their lower limit is above it
         (
             "shorter-session",

@@ -275,6 +275,49 @@ def test_with_surge_a_stand_in_starts_before_the_old_one_closes():
     }
 
 
+def test_in_random_order_each_member_is_restarted_once():
+    """Another seed, another order; the same seed, the same one."""
+    orders = [tuple(restarted(rolled('order = "random"', seed=seed))) for seed in range(6)]
+
+    assert {("g-0", "g-1", "g-2")} == {tuple(sorted(order)) for order in orders}
+    assert 1 < len(set(orders))
+    assert orders[0] == tuple(restarted(rolled('order = "random"', seed=0)))
+
+
+def test_so_many_members_are_down_at_the_same_time():
+    """The next one closes when one of them is back and the gap is over."""
+    seen = rolled('max_unavailable = 2\ndown_time = "3s"\ngap = "1s"')
+    begins = [event.at_us for event in seen.all(FaultBegan, verb="restart")]
+    starts = seen.times(ConsumerStarted, incarnation=2)
+
+    assert [9 * SECOND, 9 * SECOND, min(starts) + 1 * SECOND] == begins
+    assert max(starts) == seen.ended_us("x")
+
+
+def test_each_member_takes_its_own_time_to_start():
+    """Drawn from the distribution, and added to the down time."""
+    seen = rolled('down_time = "1s"\nstart_up = { uniform = ["2s", "4s"] }')
+    stops, starts = seen.times(ConsumerStopped), seen.times(ConsumerStarted, incarnation=2)
+    took = [start - stop for stop, start in zip(stops, starts, strict=True)]
+
+    assert all(3 * SECOND <= each <= 5 * SECOND for each in took)
+    assert 3 == len(set(took))
+
+
+def test_a_member_works_on_until_its_sigterm():
+    """The grace period includes the time before it."""
+    seen = rolled('pre_stop = "2s"\ngrace = "5s"\ngap = "10s"')
+    stops = seen.times(ConsumerStopped)
+    begins = [event.at_us for event in seen.all(FaultBegan, verb="restart")]
+    waited = [stop - begin for begin, stop in zip(begins, stops, strict=True)]
+    assert all(2 * SECOND <= each < 2 * SECOND + SECOND // 10 for each in waited)
+
+    hang = '[[fault]]\nhang = "g-0"\nat = "8s"\nfor = "30s"\n'
+    seen = rolled(f'pre_stop = "2s"\ngrace = "5s"\norder = ["g-0"]\n{hang}')
+    (killed,) = seen.all(ConsumerStopped)
+    assert ("killed", 14 * SECOND) == (killed.what.how, killed.at_us)
+
+
 def test_a_process_that_exceeds_the_grace_period_of_a_rolling_restart_is_killed():
     """The others close in time."""
     hang = '[[fault]]\nhang = "g-1"\nat = "9s"\nfor = "20s"\n'
