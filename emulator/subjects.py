@@ -138,7 +138,7 @@ def clock_of(scenario: Scenario) -> Callable[[int], str] | None:
 def _lacked(client: str) -> frozenset[str]:
     """Return the settings of the Java consumer that a client has under no name."""
     profile = profile_of(client)
-    return profile.lacks - {*profile.names.values()}
+    return frozenset(profile.lacks) - {*profile.names.values()}
 
 
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFacts:

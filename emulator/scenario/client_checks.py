@@ -102,6 +102,7 @@ def _setting_problems(
             owners = tuple(other for other in CLIENTS if name in profile_of(other).own)
             if name in OTHER_CLIENTS:
                 reason += f"; it is one of {listed(owners)}"
+            reason += "".join(f": {p.lacks[name]}" for p in profiles[:1] if name in p.lacks)
             yield Problem(f"{path}[{name}]", reason, value)
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from emulator.scenario.kafka_settings import STRATEGY, flattened
+from emulator.scenario.kafka_settings import (
+    ASSIGNORS,
+    CONSUMER,
+    JAVA_ASSIGNORS,
+    STRATEGY,
+    flattened,
+)
 from emulator.scenario.problems import hint, listed, nearest, refuse
 from protocols.consumer.clients import CLIENTS, ClientProfile, profile_of
 
@@ -43,23 +49,58 @@ def _renamed(table: Any, client: object) -> Any:
     for name, value in flattened(table):
         kafkas = profile.names.get(name, name)
         if kafkas in found:
-            raise refuse("settings", [((name,), value, f"given twice, also as {kafkas}")])
+            raise refuse("group", [(("settings", name), value, f"given twice, also as {kafkas}")])
         if kafkas == name and "." not in name and name not in profile.names:
-            near = hint(name, profile.names)
-            raise refuse(
-                "settings", [((name,), value, f"{profile.name} has no such setting{near}")]
-            )
+            raise refuse("group", [(("settings", name), value, _unknown(name, profile))])
         found[kafkas] = _assignors(value, profile) if kafkas == STRATEGY else value
     return found
 
 
+def _unknown(name: str, profile: ClientProfile) -> str:
+    """Return why a client has no setting of this name: another client has it, or none has."""
+    others = [profile_of(other) for other in CLIENTS[1:] if other != profile.name]
+    for other in others:
+        if name in other.names:
+            kafkas = other.names[name]
+            return f"this is the name of {kafkas} in {other.name}{_own_name(kafkas, profile)}"
+    names = {*profile.names, *(CONSUMER.keys() - profile.lacks.keys() if _dotted(profile) else ())}
+    return f"{profile.name} has no such setting{hint(name, sorted(names))}"
+
+
+def _own_name(kafkas: str, profile: ClientProfile) -> str:
+    """Return how a client calls a setting of Kafka, or what it has instead of it."""
+    own = next((own for own, other in profile.names.items() if other == kafkas), None)
+    if own is None and kafkas in profile.lacks:
+        return f"; {profile.name} has no such setting: {profile.lacks[kafkas]}"
+    if own is None and (kafkas not in CONSUMER and kafkas not in profile.own):
+        return f"; {profile.name} has no such setting"
+    return f'; {profile.name} calls it "{own or kafkas}"'
+
+
+def _dotted(profile: ClientProfile) -> bool:
+    """Return whether a client's names are Kafka's, with few exceptions."""
+    return all("." in name for name in profile.names)
+
+
 def _assignors(value: object, profile: ClientProfile) -> object:
-    """Return names of assignors as Kafka has them."""
+    """Return names of assignors as Kafka has them; raise if a client has none of this name."""
     if isinstance(value, str):
         value = [word.strip() for word in value.split(",")]
     if not isinstance(value, list | tuple):
         return value
+    unknown = [name for name in value if not _is_assignor(str(name), profile)]
+    if unknown:
+        name = str(unknown[0])
+        said = profile.lacks_assignor.format(name=name, module=name.replace("-", "_"))
+        near = hint(name, profile.assignors) or f"; it has {listed(profile.assignors)}"
+        reason = f"{profile.name}: {said}{near}"
+        raise refuse("group", [(("settings", STRATEGY), list(value), reason)])
     return [profile.assignors.get(str(name), name) for name in value]
+
+
+def _is_assignor(name: str, profile: ClientProfile) -> bool:
+    """Return whether a client or Kafka has an assignor of this name; later checks refine it."""
+    return name in profile.assignors or name in ASSIGNORS or name in JAVA_ASSIGNORS
 
 
 PRODUCTS: Final[Mapping[str, str]] = {

@@ -147,6 +147,33 @@ def test_a_product_is_known_by_the_client_that_it_is_built_on(given, said):
     assert said in str(refused.value)
 
 
+FOREIGN = {
+    'client = "aiokafka"\nsettings = { SessionTimeout = "6s" }': (
+        'in franz-go; aiokafka calls it "session_timeout_ms"'
+    ),
+    'client = "librdkafka"\nsettings = { session_timeout_ms = "6s" }': (
+        'in aiokafka; librdkafka calls it "session.timeout.ms"'
+    ),
+    'client = "franz-go"\nsettings = { max_poll_interval_ms = 9 }': "time between polls is not limited",
+    'client = "franz-go"\nsettings = { sesion_timeout = 9 }': 'did you mean "SessionTimeout"?',
+    'client = "librdkafka"\nsettings = { "max.poll.records" = 9 }': "consume() returns read_records",
+    'client = "franz-go"\nsettings = { Balancers = ["RangeBalancr"] }': (
+        'undefined: kgo.RangeBalancr; did you mean "RangeBalancer"?'
+    ),
+    'client = "kafka-python"\nsettings = { "group.protocol" = "consumer" }': "Unrecognized configs",
+    'client = "librdkakfa"': 'did you mean "librdkafka"?',
+}
+
+
+@pytest.mark.parametrize("keys", FOREIGN)
+def test_a_name_of_another_client_is_refused_with_the_own_one(keys):
+    """Or with what the client has instead."""
+    with pytest.raises(ScenarioError) as refused:
+        loads(_group(keys), "a test")
+
+    assert FOREIGN[keys] in str(refused.value)
+
+
 def test_librdkafka_does_not_mix_assignors_of_two_protocols():
     """It says so when the consumer is created."""
     strategy = 'settings = { "partition.assignment.strategy" = "range,cooperative-sticky" }'

@@ -158,8 +158,8 @@ class ClientProfile:
     names: Mapping[str, str] = field(default_factory=dict)
     """The client's own names of settings, with Kafka's."""
 
-    lacks: frozenset[str] = frozenset()
-    """Settings of the Java consumer that the client does not have."""
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the Java consumer that the client does not have, with what there is instead."""
 
     defaults: Mapping[str, object] = field(default_factory=dict)
     """Defaults that differ from the Java consumer's, by Kafka's names."""

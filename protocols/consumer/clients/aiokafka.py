@@ -60,14 +60,12 @@ AIOKAFKA = ClientProfile(
             "session.timeout.ms",
         )
     },
-    lacks=frozenset(
-        {
-            "default.api.timeout.ms",
-            "reconnect.backoff.max.ms",
-            "reconnect.backoff.ms",
-            "retry.backoff.max.ms",
-        }
-    ),
+    lacks={
+        "default.api.timeout.ms": "a commit is repeated without a limit",
+        "reconnect.backoff.max.ms": "the back-off is retry_backoff_ms",
+        "reconnect.backoff.ms": "the back-off is retry_backoff_ms",
+        "retry.backoff.max.ms": "the back-off does not grow",
+    },
     rebalances_within="session.timeout.ms",
     own=frozenset({"rebalance.timeout.ms"}),
     defaults={

@@ -67,17 +67,15 @@ FRANZ_GO = ClientProfile(
         "RebalanceTimeout": "rebalance.timeout.ms",
         "SessionTimeout": "session.timeout.ms",
     },
-    lacks=frozenset(
-        {
-            "default.api.timeout.ms",
-            "max.poll.interval.ms",
-            "max.poll.records",
-            "reconnect.backoff.max.ms",
-            "reconnect.backoff.ms",
-            "retry.backoff.max.ms",
-            "retry.backoff.ms",
-        }
-    ),
+    lacks={
+        "default.api.timeout.ms": "a commit is repeated for 30 s",
+        "max.poll.interval.ms": "the time between polls is not limited",
+        "max.poll.records": "PollFetches returns all that have arrived, PollRecords returns read_records",
+        "reconnect.backoff.max.ms": "the back-off is a function, 250 ms to 5 s",
+        "reconnect.backoff.ms": "the back-off is a function, 250 ms to 5 s",
+        "retry.backoff.max.ms": "the back-off is a function, 250 ms to 5 s",
+        "retry.backoff.ms": "the back-off is a function, 250 ms to 5 s",
+    },
     own=frozenset({"rebalance.timeout.ms", "greedy.auto.commit", "block.rebalance.on.poll"}),
     defaults={
         "partition.assignment.strategy": ("cooperative-sticky",),

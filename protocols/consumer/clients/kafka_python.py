@@ -54,7 +54,9 @@ KAFKA_PYTHON = ClientProfile(
             "session.timeout.ms",
         )
     },
-    lacks=frozenset({"retry.backoff.max.ms"}),
+    lacks={
+        "retry.backoff.max.ms": "the back-off does not grow",
+    },
     defaults={
         "partition.assignment.strategy": ("range", "roundrobin"),
         "reconnect.backoff.max.ms": 30_000,

@@ -53,7 +53,11 @@ LIBRDKAFKA = ClientProfile(
         "socket.timeout.ms": "request.timeout.ms",
         "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
     },
-    lacks=frozenset({"default.api.timeout.ms", "max.poll.records", "request.timeout.ms"}),
+    lacks={
+        "default.api.timeout.ms": "each call of the application has a timeout of its own",
+        "max.poll.records": "poll() returns one record; consume() returns read_records",
+        "request.timeout.ms": "socket.timeout.ms limits requests",
+    },
     own=frozenset({"enable.auto.offset.store", "queued.min.messages"}),
     defaults={
         "partition.assignment.strategy": ("range", "roundrobin"),
