@@ -159,6 +159,23 @@ def pause_retries(situation: Situation) -> Draft | None:
     )
 
 
+def forward_failed(situation: Situation) -> Draft | None:
+    """Failed records are sent to a dead-letter topic instead of skipped."""
+    group = situation.group
+    keys = [
+        f"group[{group.id}].poison[{index}].{'error' if poison.error == 'skip' else 'then'}=forward"
+        for index, poison in enumerate(group.poison)
+        if "skip" in (poison.error, poison.then)
+    ]
+    if not keys:
+        return None
+    return Draft(
+        "The handler skips records that it cannot process.",
+        ("send records that cannot be processed to a dead-letter topic",),
+        tuple(keys),
+    )
+
+
 def shorter_interval(situation: Situation) -> Draft | None:
     """A poll interval that bounds how long a rebalance waits, and still fits a full batch."""
     steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
@@ -344,6 +361,7 @@ CHANGES: Final[Changes] = {
         ("consumer-protocol", consumer_protocol),
     ),
     "cost-of-expired-offsets": (("reset-to-earliest", reset_to_earliest),),
+    "dead-letter-topic": (("forward-failed", forward_failed),),
     "drain-workers": (("drain-workers", drain_workers),),
     "even-partitions": (("more-members", even_members),),
     "fence-sooner": (("fence-sooner", fence_sooner),),
