@@ -97,7 +97,7 @@ def advise(
 
     *scenario*: a scenario, or the path or catalogue name of one, changed by *overrides*. *seeds*:
     their number, from *first* (by default the scenario's own) on, or the seeds themselves; by default
-    as many as take about 5 s of CPU time, at most 5. The hints are those of the first seed. *most*:
+    as many as take about 5 s of CPU time, from 3 to 5 (fewer if 3 take more than a minute). The hints are those of the first seed. *most*:
     the number of changes to try. *jobs*, *progress*: as for :func:`emulator.sweep`.
 
     Raises ``EmulatorError``. With several *jobs* call it below ``if __name__ == "__main__"`` in a

@@ -13,6 +13,12 @@ CHEAP_S: Final = 1.0
 ASKED_S: Final = 5.0
 """CPU seconds for which more seeds are played if trials are asked for."""
 
+LEAST_SEEDS: Final = 3
+"""Seeds of a trial that is asked for: of one alone, a difference may be chance."""
+
+LONGEST_S: Final = 60.0
+"""CPU seconds above which fewer are played all the same."""
+
 MOST_SEEDS: Final = 5
 """Seeds of a trial whose number the user has not given."""
 
@@ -23,6 +29,10 @@ def cost_s(loaded: LoadedScenario, runs: int) -> float:
 
 
 def seeds_within(loaded: LoadedScenario, changes: int, budget_s: float = ASKED_S) -> int:
-    """Return how many seeds of a trial of some changes a budget allows: at least one."""
+    """Return how many seeds of a trial of some changes a budget allows.
+
+    At least three, if they take a minute at most; otherwise as many as a minute allows, or one.
+    """
     each_s = cost_s(loaded, changes + 1)
-    return max(1, min(int(budget_s / each_s), MOST_SEEDS))
+    least = min(LEAST_SEEDS, int(LONGEST_S / each_s))
+    return max(1, least, min(int(budget_s / each_s), MOST_SEEDS))

@@ -138,7 +138,7 @@ def run(
     worst seed. --jobs does not change the result.
 
     --advise tries the first three changes that the hints recommend (docs/reference/advice.md), with values that
-    follow from the scenario's numbers, under the same seeds: one to five, or those of --seeds. It
+    follow from the scenario's numbers, under the same seeds: three to five, or those of --seeds. It
     prints reprocessed, lost, takeover and downtime before and after each, with the settings to
     paste. By default changes are tried on a terminal if about a second is enough.
 

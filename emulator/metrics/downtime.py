@@ -149,6 +149,7 @@ class DowntimeMeter:
 
     def read(self, ended_us: int) -> Reading:
         """Return downtime and overlap of a run that ended at *ended_us*."""
+        self._add_unassigned()
         states = {**self._ended, **self._states}
         without_owner = tuple(self._without_owner())
         for state in states.values():
@@ -176,6 +177,19 @@ class DowntimeMeter:
             },
             listings={"without_owner": without_owner},
         )
+
+    def _add_unassigned(self) -> None:
+        """Add the partitions of topics that groups read, but which they never assigned."""
+        read = {(group, partition.topic) for group, partition in self._states}
+        for group, topic in sorted(read | self._subscribed_us.keys()):
+            start = self._start_of(group)
+            if start.measured_from_us is None or topic in self._unsubscribed(group):
+                continue
+            size = max((size for size, _ in self._created.get(topic, ())), default=0)
+            for number in range(size):
+                key = group, TopicPartition(topic, number)
+                if key not in self._ended:
+                    self._state_of(key)
 
     def _without_owner(self) -> Iterator[Row]:
         for (group, partition), state in sorted(self._states.items()):

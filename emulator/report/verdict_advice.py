@@ -176,6 +176,13 @@ def _died(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterato
 
 
 def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    if verdict.numbers.get("unsynced"):
+        yield Given(
+            "rebalance-timeout",
+            f"A member joined and sent no SyncGroup: its partitions wait until the coordinator removes it, "
+            f"after {now(group, 'max.poll.interval.ms')} (KAFKA-12890; older brokers wait without end). A "
+            f"smaller interval bounds the wait.",
+        )
     rebalance_s = verdict.numbers.get("rebalance_s", 0)
     if rebalance_s < verdict.numbers["longest_s"] / 2:
         return

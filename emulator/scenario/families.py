@@ -40,7 +40,7 @@ _NAMES: Mapping[Family, str] = {
         k4-threads-share-an-id k5-restart-around-session kip848-join-answer-lost
         kip848-member-crashes q2-members-start-one-by-one
         kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
-        m1-session-timeout member-crashes member-joins
+        m1-session-timeout m2-heartbeats-as-rare-as-the-session member-crashes member-joins
     """,
     Family.DEPLOYS: """
         a1-deploy-goes-back a6-new-group-id a5-two-applications-one-group b4-close-beyond-session b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
@@ -61,7 +61,8 @@ _NAMES: Mapping[Family, str] = {
         kip848-commit-in-rebalance off-by-one
     """,
     Family.REBALANCES: """
-        l4-assign-listener-throws m3-set-up-beyond-interval n3-new-members-time-out p6-one-bounce
+        l4-assign-listener-throws m3-set-up-beyond-interval n2-member-that-never-syncs
+        n3-new-members-time-out p6-one-bounce
         eager-repeats-kept kip848-assign-listener-throws kip848-revoke-listener-throws
         kip848-slow-handover r3-many-small-topics
     """,
@@ -71,7 +72,7 @@ _NAMES: Mapping[Family, str] = {
         retention-overtakes
     """,
     Family.TOPICS: """
-        o5-topic-created-in-rebalance
+        o3-partitions-never-found o5-topic-created-in-rebalance
         expansion-by-duration kip848-pattern-by-broker kip848-topics-change o1-expansion-with-latest
         o4-new-topic-many-rebalances partitions-added published-expansion-latest
         published-partitions-added topic-matches-pattern

@@ -7,7 +7,7 @@ values at the end of the run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -107,6 +107,8 @@ class FoundLate(NamedTuple):
     group: str
     topic: str
     after_us: int
+    is_found: bool = True
+    """False: it had no owner until the end, ``after_us`` later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,9 +222,26 @@ class FactsMeter:
             groups=tuple(self._end_of(name) for name in sorted(self._groups)),
             missed=tuple(self._missed),
             lasting=tuple(self._lasting.values()),
-            found=tuple(FoundLate(*key, after) for key, after in sorted(self._found.items())),
+            found=(*self._found_late(), *self._never_found()),
             slow_records=tuple(self._slow_records),
         )
+
+    def _found_late(self) -> Iterator[FoundLate]:
+        """Yield the new topics and partitions that got owners."""
+        for key, after_us in sorted(self._found.items()):
+            yield FoundLate(*key, after_us)
+
+    def _never_found(self) -> Iterator[FoundLate]:
+        """Yield the new topics and partitions that running groups read, and that got no owner."""
+        for name, group in sorted(self._groups.items()):
+            sampled, starts = group.progress.sampled, group.progress.starts
+            if sampled is None or not any(
+                each.consumer in group.consumers for each in self._running
+            ):
+                continue
+            missing = {each.topic for each in sampled.partitions if each not in starts}
+            for topic in sorted(missing & self._created_us.keys()):
+                yield FoundLate(name, topic, self._now_us - self._created_us[topic], is_found=False)
 
     def _end_of(self, name: str) -> GroupEnd:
         group = self._groups[name]

@@ -152,6 +152,9 @@ def _reprocessing(evidence: Evidence) -> Iterator[Verdict]:
 # -- dead, stuck and looping ---------------------------------------------------------------------
 
 LONG_DOWNTIME_S = 60
+UNSYNCED = "did not sync in time"
+"""The coordinator's reason for a member that joined and sent no SyncGroup."""
+
 LEAST_TIMES = 3
 """A member that left or was removed so often is in a loop."""
 
@@ -257,6 +260,7 @@ def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
             "partitions": len(long),
             "longest_s": longest_s,
             "rebalance_s": evidence.metrics["time_to_stable_max_s"],
+            "unsynced": evidence.metrics.tables["evictions.by_reason"].get(UNSYNCED, 0),
         },
         problem=True,
     )
@@ -266,12 +270,14 @@ FOUND_LATE_S = 30
 
 
 def _found_late(evidence: Evidence) -> Iterator[Verdict]:
-    for group, topic, after_us in evidence.facts.found:
+    for group, topic, after_us, is_found in evidence.facts.found:
         if after_us >= FOUND_LATE_S * 1_000_000:
             waited = duration(after_us / 1_000_000)
+            when = f"only after {waited}" if is_found else f"until the end, {waited} later"
+            verb = "an owner" if is_found else "no owner"
             yield Verdict(
                 id=VerdictId.FOUND_LATE,
-                sentence=f"new partitions of {topic} had an owner in {group} only after {waited}",
+                sentence=f"new partitions of {topic} had {verb} in {group} {when}",
                 numbers={"after_s": after_us / 1_000_000},
                 group=group,
                 problem=True,

@@ -60,7 +60,10 @@ SHOWS = {
     "l4-assign-listener-throws": {Cause.CRASHED},
     "leader-acknowledges-alone": set(),
     "m3-set-up-beyond-interval": set(),
+    "m2-heartbeats-as-rare-as-the-session": {Cause.REFUSED, Cause.TWO_OWNERS},
+    "n2-member-that-never-syncs": set(),
     "n3-new-members-time-out": set(),
+    "o3-partitions-never-found": set(),
     "o5-topic-created-in-rebalance": set(),
     "p6-one-bounce": set(),
     "kip848-assign-listener-throws": set(),
@@ -122,6 +125,7 @@ UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 
 ENDLESS = {
     "a record slower than the poll interval",
+    "heartbeats as rare as the session",
     "hard messages exceed the poll interval",
     "retries that wait in the poll loop",
     "the set-up of partitions is longer than the poll interval",

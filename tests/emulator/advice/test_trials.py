@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 import emulator
+from emulator.advice.cost import seeds_within
+from emulator.loading import load_named
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
 from emulator.report.proposal_wording import verdict_of
@@ -142,3 +144,11 @@ def test_a_change_that_removes_a_problem_is_better():
     assert "Removes a problem: lag grows." in verdict_of(solved)
     assert "at the price of higher summed downtime" in verdict_of(clean)
     assert Effect.MIXED == replace(clean, problems=("a loop",)).effect
+
+
+@pytest.mark.parametrize(("run_for", "seeds"), [("4min", 5), ("2h", 3), ("2000h", 1)])
+def test_three_seeds_are_played_unless_they_take_a_minute(run_for, seeds):
+    """Of one alone, a difference may be chance."""
+    loaded = load_named("member-crashes", [f"run_for={run_for}"])
+
+    assert seeds == seeds_within(loaded, 3)

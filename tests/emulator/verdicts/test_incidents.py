@@ -35,10 +35,22 @@ INCIDENTS = [
         ("drop_outs", 0),
     ),
     (
+        "k1-instance-id-reused",
+        (VerdictId.MEMBERS_DIED, "its own group.instance.id", "own-instance-id"),
+        ["group[billing].member[new].settings[group.instance.id]=new"],
+        ("overlap_records", 0),
+    ),
+    (
         "k4-threads-share-an-id",
         (VerdictId.MEMBERS_DIED, "its own group.instance.id", "own-instance-id"),
         ["group[billing].static=true"],
         ("member_hours", 0.1),
+    ),
+    (
+        "m2-heartbeats-as-rare-as-the-session",
+        (VerdictId.MEMBER_LOOP, "at most a third of session.timeout.ms", "heartbeats-per-session"),
+        [f"{SETTINGS}[heartbeat.interval.ms]=3s"],
+        ("evictions_living", 0),
     ),
     (
         "m3-set-up-beyond-interval",
@@ -53,6 +65,12 @@ INCIDENTS = [
         ("downtime_max_s", 5),
     ),
     (
+        "n2-member-that-never-syncs",
+        (VerdictId.LONG_DOWNTIME, "max.poll.interval.ms (now 90000)", "rebalance-timeout"),
+        [f"{INTERVAL}=20s"],
+        ("downtime_max_s", 22),
+    ),
+    (
         "o1-expansion-with-latest",
         (VerdictId.FOUND_LATE, "metadata.max.age.ms (now 300000)", "smaller-metadata-age"),
         [f"{SETTINGS}[metadata.max.age.ms]=10s"],
@@ -63,6 +81,12 @@ INCIDENTS = [
         (VerdictId.LONG_DOWNTIME, "A smaller interval bounds the wait", "cooperative"),
         [f"{INTERVAL}=1min"],
         ("downtime_max_s", 60),
+    ),
+    (
+        "o3-partitions-never-found",
+        (VerdictId.FOUND_LATE, "metadata.max.age.ms (now 259200000)", "smaller-metadata-age"),
+        [f"{SETTINGS}[metadata.max.age.ms]=10s"],
+        ("downtime_max_s", 15),
     ),
     (
         "o5-topic-created-in-rebalance",
@@ -82,8 +106,10 @@ INCIDENTS = [
 SLOW = {
     "c5-hard-messages",
     "n1-one-member-stalls-all",
+    "n2-member-that-never-syncs",
     "n3-new-members-time-out",
     "o1-expansion-with-latest",
+    "o3-partitions-never-found",
     "o5-topic-created-in-rebalance",
 }
 

@@ -9,6 +9,7 @@ import pytest
 import emulator
 from emulator.loading import LoadedScenario, load_named
 from emulator.report.verdict_advice import verdict_hints
+from emulator.scenario import catalogue
 from emulator.scenario.resolution import loads_of
 from emulator.subjects import subject_of
 from emulator.verdicts.verdict import Verdict, VerdictId
@@ -158,3 +159,18 @@ def test_a_group_that_keeps_up_is_not_overloaded():
 
     assert (80, 400, False) == (load.arrival, load.capacity, load.is_overload)
     assert [] == list(loads_of(emulator.loads(CRASH, overrides=stopped)))
+
+
+def test_partitions_that_no_member_ever_finds_have_no_owner():
+    """Their downtime begins when they are created, and the advice is that of partitions found late."""
+    text = catalogue.read("o3-partitions-never-found")
+    cut = text[: text.index("[[act]]\nrolling_restart")].replace('"5min"', '"2min"')
+    run = emulator.run(emulator.loads(cut), keep_events=False)
+    late = next(each for each in run.verdicts if each.id is VerdictId.FOUND_LATE)
+
+    assert 60 == pytest.approx(run.metrics["downtime_max_s"], abs=1)
+    assert (
+        "new partitions of orders had no owner in billing until the end, 1 min later"
+        == late.sentence
+    )
+    assert not run.conclusive
