@@ -35,7 +35,7 @@ _CLOSING = """\
 
 ## Not compared with a real cluster
 
-- The consumer protocol: leaving, static members, patterns, slow listeners, `max.poll.interval.ms` exceeded,
+- The consumer protocol: static members, patterns, slow listeners, `max.poll.interval.ms` exceeded,
   a failed coordinator, migrations from and to the classic protocol.
 - Groups of more than four members, retention that overtakes a group, topics that are deleted and created
   again, two brokers that fail at once, partitions of the network, unclean elections.

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import mean, median
 from typing import Any, NamedTuple
 
 Entry = dict[str, Any]
@@ -67,7 +68,8 @@ def summary_of(meta: Mapping[str, Any], processes: Sequence[Process]) -> dict[st
     duplicates = [pair for each in partitions for pair in each.duplicates]
     pairs = Counter(f"{first.process}>{again.process}" for first, again in duplicates)
     orphaned = set(meta["orphaned"])
-    takeover = dict(_takeovers(partitions, meta, fault_us))
+    owned = owned_at(processes, fault_us)
+    takeover = dict(_takeovers(partitions, {**meta, "owned_at_fault": owned}, fault_us))
     return {
         "scenario": meta["scenario"],
         "run": meta["run"],
@@ -82,6 +84,8 @@ def summary_of(meta: Mapping[str, Any], processes: Sequence[Process]) -> dict[st
         "lost_ranges": {p.name: ranges(p.missing) for p in partitions if p.missing},
         "per_partition": {each.name: _counts(each) for each in partitions},
         "dup_by_members": dict(sorted(pairs.items())),
+        "rebalances_after_fault": _rebalances(processes, fault_us, end_us),
+        "owned_at_fault": owned,
         "takeover_s": takeover,
         "takeover_first_s": min(takeover.values(), default=None),
         "takeover_last_s": max(takeover.values(), default=None),
@@ -89,7 +93,30 @@ def summary_of(meta: Mapping[str, Any], processes: Sequence[Process]) -> dict[st
         "gen_seq": {p.name: _generations(p, fault_us) for p in processes},
         "callbacks": {p.name: _calls(p, fault_us) for p in processes},
         "commits": {p.name: _commits(p, end_us) for p in processes},
+        "record_work_ms": _work_ms(partitions),
     }
+
+
+def _rebalances(processes: Sequence[Process], fault_us: int, end_us: int) -> int:
+    """Return the number of generations above the highest one that was seen before the fault."""
+    seen = [
+        (entry["t"], entry["gen"])
+        for process in processes
+        for entry in process.entries
+        if entry["e"] == "meta" and entry["gen"] >= 0 and entry["t"] <= end_us
+    ]
+    before = max((generation for at_us, generation in seen if at_us < fault_us), default=0)
+    return len({generation for _, generation in seen if generation > before})
+
+
+def _work_ms(partitions: Sequence[Partition]) -> dict[str, float] | None:
+    """Return the median, the tail and the mean of what a record took."""
+    taken = sorted(d.ended_us - d.began_us for each in partitions for d in each.done)
+    if not taken:
+        return None
+    tail = taken[min(len(taken) - 1, len(taken) * 99 // 100)]
+    figures = {"p50": median(taken), "p99": tail, "mean": mean(taken)}
+    return {name: round(us / 1e3, 3) for name, us in figures.items()}
 
 
 def _partitions(
@@ -105,13 +132,14 @@ def _partitions(
         yield Partition(name, ends.get(name, 0), tuple(sorted(each_done)))
 
 
-def _counts(partition: Partition) -> dict[str, int]:
+def _counts(partition: Partition) -> dict[str, Any]:
+    missing = partition.missing
     return {
         "produced": partition.produced,
         "processed": len(partition.done),
         "distinct": len({each.offset for each in partition.done}),
         "duplicates": len(partition.duplicates),
-        "missing": len(partition.missing),
+        "missing": {"n": len(missing), "ranges": ranges(missing)} if missing else None,
     }
 
 
@@ -129,23 +157,44 @@ def ranges(offsets: Sequence[int]) -> list[list[int]]:
 def _takeovers(
     partitions: Sequence[Partition], meta: Mapping[str, Any], fault_us: int
 ) -> Iterator[tuple[str, float]]:
-    """Yield the time until another process begins a record of a partition of the victim."""
-    owned = meta.get("steady_owned", {}).get(meta["victim"], ())
-    for partition in partitions:
-        if partition.name not in owned:
+    """Yield the time until another process begins a record, by partition.
+
+    Of the partitions that the victim owned at the fault; without a victim that owned any (a member
+    that joins, a broker), of all partitions that get another owner.
+    """
+    before = {p: member for member, owned in meta["owned_at_fault"].items() for p in owned}
+    victims = [name for name in meta["owned_at_fault"] if name.rpartition(".")[0] == meta["victim"]]
+    for partition in sorted(partitions, key=lambda each: each.name):
+        owner = before.get(partition.name)
+        if victims and owner not in victims:
             continue
-        before = [each for each in partition.done if each.ended_us <= fault_us]
-        old = before[-1].process if before else None
-        begun = [d.began_us for d in partition.done if d.began_us > fault_us and d.process != old]
+        begun = [
+            d.began_us for d in partition.done if d.began_us >= fault_us and d.process != owner
+        ]
         if begun:
             yield partition.name, round((min(begun) - fault_us) / 1e6, 3)
 
 
+def owned_at(processes: Sequence[Process], at_us: int) -> dict[str, list[str]]:
+    """Return the partitions that each process owned at a time, by its listener's calls."""
+    found: dict[str, list[str]] = {}
+    for process in processes:
+        owned: set[str] = set()
+        for entry in process.entries:
+            if entry["e"] in ("assigned", "revoked", "lost") and entry["b"] < at_us:
+                change = owned.update if entry["e"] == "assigned" else owned.difference_update
+                change(entry["ps"])
+        if any(entry["e"] == "started" and entry["t"] < at_us for entry in process.entries):
+            found[process.name] = sorted(owned)
+    return found
+
+
 def _stall_s(partition: Partition, fault_us: int) -> list[float] | None:
-    """Return the longest time without work, and when it ended."""
+    """Return the longest time without work that ended after the fault, and when it ended."""
     spans = [
         (later.began_us - earlier.ended_us, later.began_us)
         for earlier, later in pairwise(sorted(partition.done))
+        if later.began_us > fault_us
     ]
     if not spans:
         return None

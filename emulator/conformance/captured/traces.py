@@ -332,6 +332,9 @@ class MemberSettings:
     pattern: str | None
     """Java regular expression that matches the whole of a topic's real name."""
 
+    pattern_by: Literal["client", "broker"]
+    """Where the pattern is matched."""
+
     mode: str
     """The commit mode (tests/captures/README.md)."""
 
@@ -373,6 +376,7 @@ def member_settings(trace: Trace) -> MemberSettings:
         kafka={name: value for name, value in kafka.items() if name not in NAMES},
         topics=tuple(topics.split(",")) if topics else (),
         pattern=conf.get("pattern"),
+        pattern_by="broker" if conf.get("patternBy") == "broker" else "client",
         mode=conf.get("mode", ""),
         commit_every_us=milliseconds(trace, "commitEvery"),
         work_us=milliseconds(trace, "work") or 0,

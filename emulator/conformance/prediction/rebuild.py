@@ -72,6 +72,7 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
         members=tuple(_member(capture, member) for member in members),
         topics=_first_topics(members),
         pattern=next((member.pattern for member in members if member.pattern), None),
+        pattern_by=next((member.pattern_by for member in members if member.pattern), "client"),
         coordinator=capture.coordinator,
         lateness=_lateness(noise, seed),
         wake_up=noise.wake_up,

@@ -14,8 +14,10 @@ META = {
     "t_fault": 1_000_000,
     "t_end": 9_000_000,
     "ends": {"t-0": 5, "t-1": 2},
-    "steady_owned": {"m1": ["t-0"], "m2": ["t-1"]},
 }
+
+
+STARTED = {"e": "started", "t": 0}
 
 
 def record(partition, offset, at_us):
@@ -28,12 +30,15 @@ def summary(*processes):
 
 def test_duplicates_losses_and_the_new_owner():
     first = [record("t-0", offset, 500_000 + offset) for offset in range(3)]
+    first = [STARTED, {"e": "assigned", "a": 1, "b": 1, "ps": ["t-0"]}, *first]
     second = [record("t-0", offset, 4_000_000 + offset) for offset in (1, 2, 4)]
     found = summary(("m1.1", first), ("m2.1", [record("t-1", 0, 1), record("t-1", 1, 2), *second]))
     assert (found["produced"], found["processed"], found["distinct"]) == (7, 8, 6)
     assert found["duplicates"] == 2
     assert found["dup_by_members"] == {"m1.1>m2.1": 2}
     assert (found["never_processed"], found["lost_ranges"]) == (1, {"t-0": [[3, 3]]})
+    assert found["per_partition"]["t-0"]["missing"] == {"n": 1, "ranges": [[3, 3]]}
+    assert found["owned_at_fault"] == {"m1.1": ["t-0"]}
     assert found["takeover_s"] == {"t-0": 3.0}
 
 
@@ -42,6 +47,13 @@ def test_records_after_the_end_and_commits_count_apart():
     found = summary(("m1.1", late))
     assert found["per_partition"]["t-1"]["duplicates"] == 0
     assert found["commits"]["m1.1"] == {"accepted": 0, "failed": 0}
+
+
+def test_generations_after_the_fault_are_rebalances():
+    seen = [(5, -1), (6, 2), (1_500_000, 3), (2_000_000, 4), (9_500_000, 5)]
+    found = summary(("m1.1", [{"e": "meta", "t": t, "gen": g, "member": "x"} for t, g in seen]))
+    assert found["rebalances_after_fault"] == 2
+    assert found["record_work_ms"] is None
 
 
 def test_ranges():

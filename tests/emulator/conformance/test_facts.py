@@ -1,5 +1,6 @@
 """Facts that a scenario may take from a capture."""
 
+from dataclasses import replace
 from statistics import median
 
 import pytest
@@ -110,6 +111,19 @@ def test_a_commit_timer_is_part_of_the_set_up(capture):
         m1.commit_every_us,
         m1.kafka["enable.auto.commit"],
     ) == ("timer", 5_000_000, "false")
+
+
+def test_what_captures_of_the_command_add_is_read(capture):
+    """Settings of the application in ``started``, of brokers and of records in ``meta.json``."""
+    run = capture("close-consumer/run-1")
+    (first, *others) = run.traces
+    conf = {**first.conf, "pollTimeout": "50", "pattern": "t.*", "patternBy": "broker"}
+    m1 = members(replace(run, traces=(replace(first, conf=conf), *others)))[0]
+
+    assert (m1.pattern_by, m1.poll_timeout_us) == ("broker", 50_000)
+    assert run.consumer_session_us == 6_000_000
+    assert [production.record_bytes for production in run.productions] == [100]
+    assert (run.noisy, run.quiet) == (True, False)
 
 
 def test_static_members_have_their_instance_ids(capture):
