@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SUITES = {
-    "inputs of readers": "tests/**/test_fuzz*.py",
+    "inputs of readers": "tests/**/test_*fuzz*.py",
     "inputs of segments": "tests/protocols/offsets_topic/segments/test_re*.py",
     "random worlds": "tests/emulator/test_*brute_force.py",
     "worlds folded and exact": "tests/emulator/test_folding*.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -85,7 +86,7 @@ run = emulator.run(emulator.loads(sys.stdin.read()), 7)
 print(run.digest, len(run.events), hash("anything"))
 for event in run.events:
     print(event.at_us, event.cause, type(event.what).__name__, values_of(event.what))
-print(sorted(run.ledger.by_cause().items()), run.metrics)
+print(sorted(run.ledger.by_cause().items()), run.metrics.values, sorted(run.metrics.without_value))
 """
 
 
@@ -95,10 +96,10 @@ def wide(seed):
     return emulator.run(emulator.loads(WIDE), seed)
 
 
-def elsewhere(text, hash_seed):
+def elsewhere(text, hash_seed, python=sys.executable):
     """Play seed 7 of a scenario in another process; return all that came of it, line by line."""
     done = subprocess.run(
-        [sys.executable, "-c", PLAY],
+        [python, "-c", PLAY],
         input=text,
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
@@ -107,6 +108,33 @@ def elsewhere(text, hash_seed):
     )
     head, *lines = done.stdout.splitlines()
     return head.split(), lines
+
+
+def other_pythons():
+    """Return the other versions of Python here that have the libraries: from OTHER_PYTHONS too."""
+    named = os.environ.get("OTHER_PYTHONS", "").split(os.pathsep)
+    found = [shutil.which(name) for name in (*named, "python3.12", "python3.13", "python3.14")]
+    imports = ["-c", "import emulator.playing"]
+    return [
+        python
+        for python in found
+        if python
+        and not subprocess.run([python, *imports], check=False, capture_output=True).returncode
+    ]
+
+
+@pytest.mark.long
+def test_digest_events_and_figures_are_the_same_on_other_pythons():
+    """Where they are installed with the libraries."""
+    pythons = other_pythons()
+    if not pythons:
+        pytest.skip("OTHER_PYTHONS names no Python that has the libraries")
+    here = elsewhere(WIDE, "1")
+    for number, python in enumerate(pythons, start=2):
+        (digest, count, _), lines = elsewhere(WIDE, str(number), python)
+
+        assert here[0][:2] == [digest, count]
+        assert here[1] == lines
 
 
 @pytest.mark.long

@@ -130,6 +130,34 @@ def test_each_group_lives_by_its_own_rules(host):
     assert not host.coordinator.quiet("none", "A", 2, Request.HEARTBEAT)
 
 
+def test_a_timer_ends_a_classic_join_and_makes_a_known_member_quiet(host):
+    """No other member, and not in an earlier generation; a timer of no group does nothing."""
+    member = host.join_classic("old").member_id
+    host.join_classic("old", member)
+    host.coordinator.wake("join-old", 3_000_000)
+    host.coordinator.wake("join-none", 3_000_000)
+
+    assert 1 == host.coordinator.generation("old")
+    assert host.coordinator.quiet("old", member, 1, Request.HEARTBEAT)
+    assert not host.coordinator.quiet("old", member, 0, Request.HEARTBEAT)
+    assert not host.coordinator.quiet("old", "unknown", 1, Request.HEARTBEAT)
+
+
+def test_a_state_recurs_only_when_everything_is_durable():
+    """An append in flight may still fail."""
+    coordinator = GroupCoordinator(BrokerSettings(), new_id=str)
+    coordinator.loaded(0)
+    assert coordinator.recurring() is not None
+    offsets = (OffsetToCommit(TopicPartition("t", 0), 5),)
+    request = OffsetCommitRequest(group_id="g", offsets=offsets)
+
+    coordinator.handle(Envelope(Header("c", 0, "c"), request), 0)
+    assert coordinator.recurring() is None
+
+    coordinator.durable(1, 0)
+    assert coordinator.recurring() is not None
+
+
 def test_offsets_alone_make_a_group_that_either_protocol_may_take_over(host):
     """The offsets stay."""
     host.commit("g")

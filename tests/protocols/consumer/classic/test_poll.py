@@ -91,6 +91,7 @@ def test_polls_are_in_vain_while_a_member_without_partitions_awaits_a_round():
     until_us = driver.client.polls_in_vain_until_us(driver.now_us)
     assert until_us is not None
     assert until_us > driver.now_us
+    assert driver.client.calm(driver.now_us) is None
 
     driver.poll(1_000)
     assert driver.client.polls_in_vain_until_us(driver.now_us) is None
