@@ -21,7 +21,6 @@ from assignors.errors import (
     did_you_mean,
 )
 from assignors.range import assign_range
-from assignors.roundrobin import assign_roundrobin
 from assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from assignors.types import (
     Assignment,
@@ -34,8 +33,16 @@ from assignors.types import (
 )
 from assignors.values import dataclass
 
+
+def _assign_roundrobin(topics: Topics, subscriptions: Subscriptions) -> Assignment:
+    """Call the roundrobin assignor, which few groups use."""
+    from assignors.roundrobin import assign_roundrobin  # noqa: PLC0415  most groups use others
+
+    return assign_roundrobin(topics, subscriptions)
+
+
 RANGE: Final = FunctionAssignor("range", assign_range)
-ROUNDROBIN: Final = FunctionAssignor("roundrobin", assign_roundrobin)
+ROUNDROBIN: Final = FunctionAssignor("roundrobin", _assign_roundrobin)
 _BUILT_IN_CLASSES = (StickyAssignor, CooperativeStickyAssignor)
 
 

@@ -212,6 +212,10 @@ class Deadlines:
         """Return whether ``name`` has a deadline."""
         return name in self._due
 
+    def deadline(self, name: str) -> int | None:
+        """Return the deadline ``name``; None: it is not set."""
+        return self._due.get(name)
+
     def earliest(self, limit_us: int) -> int:
         """Return the earliest deadline, at most *limit_us*."""
         return min([limit_us, *self._due.values()])

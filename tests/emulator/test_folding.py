@@ -10,6 +10,9 @@ from emulator.scenario.load import scenario_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
 from emulator.world.build import play
+from emulator.world.consumer.exchanges import ARRIVAL, Exchanges
+from emulator.world.consumer.poll_loop import PollLoop
+from emulator.world.periods.search import Periods
 
 from .test_brute_force import seeds, tidy, unhurried
 from .truncated_worlds import TRUNCATED
@@ -161,6 +164,23 @@ def test_a_member_that_waits_for_a_rebalance_polls_without_events(settings):
     assert kernel_events(30_000) < kernel_events(10_000)
 
 
+def test_heartbeats_and_commits_do_not_end_the_polls_of_a_member_that_waits(monkeypatch):
+    """A member that waits in poll when they are sent and answered polls on without events."""
+    begun: list[int] = []
+    begin = PollLoop.poll
+
+    def counted(loop: PollLoop, now: int) -> object:
+        begun.append(now)
+        return begin(loop, now)
+
+    monkeypatch.setattr(PollLoop, "poll", counted)
+    monkeypatch.setattr(Periods, "begin", lambda _: None)
+    document = world("60s", {"partitions": 4, "rate": "10/s"}, {}, work="2ms", members=1)
+    play(scenario_of(tidy(document), ScenarioSource("quiet", None)), 0, ())
+
+    assert len([now for now in begun if now > 10_000_000]) < 10
+
+
 @settings(unhurried, max_examples=8)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):
@@ -182,3 +202,31 @@ def test_a_poll_loop_that_is_folded_changes_no_event_of_a_truncation(document, s
 def test_a_poll_loop_that_is_folded_changes_no_event_for_long(document, seed):
     """The same for more than a thousand runs."""
     hold_equal(document, seed)
+
+
+def test_what_is_known_of_a_poll_before_it_is_calculated_is_true(monkeypatch):
+    """Heartbeats without a calculation: poll does wait then."""
+    known: list[bool] = []
+    waits = Exchanges._waits
+
+    def checked(exchanges: Exchanges, now: int) -> bool:
+        found = waits(exchanges, now)
+        if found:
+            loop = exchanges._loop
+            loop.play(now, ARRIVAL)
+            known.append(loop.calm.waits_for is not None and loop.next_arrival_us > now)
+        return found
+
+    monkeypatch.setattr(Exchanges, "_waits", checked)
+    monkeypatch.setattr(Periods, "begin", lambda _: None)
+    often = {"heartbeat.interval.ms": 350, "retry.backoff.ms": 50}
+    topics = [
+        {"name": "t", "partitions": 4, "rate": "4/s"},
+        {"name": "u", "partitions": 3, "rate": "4/s", "produce_until": "29500ms"},
+    ]
+    document = world("50s", {}, often, work="19ms") | {"topic": topics}
+    document["group"][0]["topics"] = ["t", "u"]
+    play(scenario_of(tidy(document), ScenarioSource("known", None)), 0, ())
+
+    assert len(known) > 20
+    assert all(known)

@@ -7,24 +7,24 @@ again: after some time its fetches, its batch and the records to come are where 
 one period. :class:`Cycles` finds such a state: it compares the states at which batches begin with
 an earlier one (:class:`Mark`), which it renews at growing distances, as Brent's search for cycles
 does. From then on whole periods are skipped: times move by multiples of the period, offsets by the
-records of so many periods.
+records of so many periods. It is also known when poll waits, before that is calculated.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
 
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.consumer.handler import Batch
+from emulator.world.consumer.handler import Batch, Unreported
 from emulator.world.consumer.interfaces import ConsumerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from assignors.types import TopicPartition
-    from emulator.world.consumer.fetch_in_flight import FetchInFlight
-    from emulator.world.consumer.progress import Progress
+    from emulator.world.consumer.fetch_in_flight import Ahead, FetchInFlight
     from protocols.consumer.classic.calm import CalmPoll
     from protocols.consumer.fetching import Fetcher
     from protocols.consumer.reader import Counts, Notes
@@ -153,6 +153,20 @@ class CalmFetches:
         by_leader = tuple(map(tuple, positions.by_leader.values()))
         return (*found, self._fetcher.buffer_state, tuple(positions.readings), by_leader)
 
+    def ahead(self) -> list[Ahead]:
+        """Return the records that each fetch waits for, or will."""
+        return [fetch.ahead for fetch in self._by_broker.values()]
+
+    def repeats(
+        self, later_us: int, records: Mapping[TopicPartition, int], ahead: Sequence[Ahead]
+    ) -> bool:
+        """Return whether the records that come later by that are further by *records*.
+
+        *ahead*: those that were ahead when that time began.
+        """
+        fetches = zip(self._by_broker.values(), ahead, strict=True)
+        return all(fetch.repeats(later_us, records, before) for fetch, before in fetches)
+
     def move(self, later_us: int, records: Mapping[TopicPartition, int], fetches: int) -> bool:
         """Move all fetches and positions, after *fetches* more.
 
@@ -239,6 +253,9 @@ class Cycle(NamedTuple):
     notes: Notes | None
     """What is collected of its polls; None: it is unknown."""
 
+    waits: tuple[int, ...]
+    """Begin and end of each wait in poll, in turns, since the period began (us)."""
+
 
 class Cycles:
     """Finds and skips the periods of one consumer of the classic protocol."""
@@ -252,8 +269,45 @@ class Cycles:
         self._distance = 1
         """The number of batches after which the mark is renewed."""
 
-    def interrupted(self) -> None:
-        """Note that something else happened: a period that is not known yet is not measured."""
+        self._waits: list[int] = []
+        """Begin and end of each wait in poll since the mark (us)."""
+
+        self._since_us: int | None = None
+        """A begin of the known period, which repeats since then; None: it may not."""
+
+        self._ahead: list[Ahead] = []
+        """The records that were ahead then."""
+
+    def on_wait(self, now: int) -> None:
+        """Note that poll waits."""
+        if self._cycle is None and not len(self._waits) % 2:
+            self._waits.append(now)
+
+    def on_return(self, now: int) -> None:
+        """Note that poll returns records."""
+        if len(self._waits) % 2:
+            self._waits.append(now)
+
+    def is_waiting(self, now: int) -> bool:
+        """Return whether poll certainly waits, and waited before and will wait after this instant."""
+        cycle, since_us = self._cycle, self._since_us
+        if cycle is None or since_us is None:
+            return False
+        whole, phase_us = divmod(now - since_us, cycle.period_us)
+        number = bisect_left(cycle.waits, phase_us)
+        if not number % 2 or cycle.waits[number] == phase_us:
+            return False
+        times = whole + 1
+        records = {tp: times * count for tp, count in cycle.records.items()}
+        return self._fetches.repeats(times * cycle.period_us, records, self._ahead)
+
+    def interrupted(self, *, goes_on: bool = False) -> None:
+        """Note that something else happened: a period that is not known yet is not measured.
+
+        *goes_on*: what the consumer does next is the same as without it.
+        """
+        if not goes_on:
+            self._since_us = None
         if self._cycle is None:
             self._mark = None
             self._batches = 0
@@ -264,7 +318,7 @@ class Cycles:
         *batch* begins now. None: nothing is skipped.
         """
         if self._cycle is not None and self._cycle.notes is None and calm.clock.waits is not None:
-            self._cycle = self._mark = None
+            self._cycle = self._mark = self._since_us = None
             self._batches, self._distance = 0, 1
         mark = self._mark
         if mark is None or batch.shape != mark.shape or not self._is_again(mark, calm, batch):
@@ -274,11 +328,15 @@ class Cycles:
             self._cycle = self._measured(calm, mark, batch.begin_us)
             self._distance = max(2 * self._batches, SHORTEST_SEARCH)
         self._batches = 0
+        self._begins(batch.begin_us)
         cycle = self._cycle
         times = (until_us - 1 - batch.begin_us) // cycle.period_us
         if times <= 0 or not self._finished.covers(cycle.records):
             return None
         return self._later(calm, batch, cycle, times)
+
+    def _begins(self, now: int) -> None:
+        self._since_us, self._ahead = now, self._fetches.ahead()
 
     def _is_again(self, mark: Mark, calm: CalmPoll, batch: Batch) -> bool:
         """Return whether the marked state is here again."""
@@ -298,7 +356,8 @@ class Cycles:
             return
         if self._cycle is not None:
             self._cycle, self._distance = None, 1
-        self._mark, self._batches = None, 0
+        self._mark, self._batches, self._since_us = None, 0, None
+        self._waits.clear()
         now = batch.begin_us
         state = self._state(calm, now)
         if state is None:
@@ -325,6 +384,7 @@ class Cycles:
             fetches=self._fetches.sent - mark.fetches,
             late_reads=calm.late_reads > mark.late_reads,
             notes=calm.clock.since(mark.noted, mark.at_us),
+            waits=tuple([at_us - mark.at_us for at_us in self._waits]),
         )
 
     def _later(self, calm: CalmPoll, batch: Batch, cycle: Cycle, times: int) -> Batch | None:
@@ -336,57 +396,5 @@ class Cycles:
         self._finished.move(records)
         calm.clock.repeat(cycle.notes, batch.begin_us, cycle.period_us, times)
         calm.move(later_us, records)
+        self._begins(batch.begin_us + later_us)
         return batch.moved(later_us, records)
-
-
-class Worker(Protocol):
-    """The application thread, as the count of finished records uses it."""
-
-    def end_counted(self) -> None:
-        """End a batch and count its records."""
-
-    def end_uncounted(self) -> None:
-        """End a batch whose records are counted already."""
-
-
-class Unreported:
-    """Unreported and not yet counted: by partition, the next offset and when work on it began."""
-
-    __slots__ = ("_ends", "_progress", "_worker")
-
-    def __init__(self, worker: Worker, progress: Progress) -> None:
-        self._worker = worker
-        self._progress = progress
-        self._ends: dict[TopicPartition, list[int]] = {}
-
-    def end(self, batch: Batch) -> None:
-        """End the work on a batch; its records are counted before progress is read."""
-        if batch.reported:
-            self._worker.end_counted()
-            return
-        self._worker.end_uncounted()
-        self._note(batch)
-        self._progress.report(batch, 0, batch.count)
-
-    def _note(self, batch: Batch) -> None:
-        for tp, _, following in batch.ranges:
-            known = self._ends.get(tp)
-            if known is None:
-                self._ends[tp] = [following, batch.begin_us]
-            else:
-                known[0] = following
-
-    def covers(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Return whether something was finished of each partition since the last time."""
-        return all(tp in self._ends for tp in partitions)
-
-    def move(self, records: Mapping[TopicPartition, int]) -> None:
-        """Count so many more records of each partition as finished."""
-        for tp, count in records.items():
-            self._ends[tp][0] += count
-
-    def write(self) -> None:
-        """Count what was finished since the last time as processed."""
-        for tp, (following, began_us) in self._ends.items():
-            self._progress.worked(tp, following, began_us)
-        self._ends.clear()

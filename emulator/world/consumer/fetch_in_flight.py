@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from assignors.types import TopicPartition
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.consumer.blueprints import Blueprint
@@ -15,9 +16,10 @@ from protocols.messages.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assignors.types import TopicPartition
     from emulator.world.consumer.blueprints import AnyClient
     from protocols.consumer.positions import Reading
+
+Ahead = list[tuple[TopicPartition, int, int]]
 
 AT_ONCE = -1
 """The time at which a partition answers that has an error."""
@@ -199,15 +201,24 @@ class FetchInFlight:
             behind += (want.offset - position, want.epoch, when if when >= NEVER else when - now)
         return coming, tuple(behind)
 
-    def repeats(self, later_us: int, records: Mapping[TopicPartition, int]) -> bool:
-        """Return whether the records that come later by that are further by *records*."""
-        for tp, want in self.wants.cached.items():
-            log, when = want.log, want.when_us
+    @property
+    def ahead(self) -> Ahead:
+        """Partition, offset and time of the record that each partition waits for."""
+        return [(tp, want.offset, want.when_us) for tp, want in self.wants.cached.items()]
+
+    def repeats(
+        self, later_us: int, records: Mapping[TopicPartition, int], ahead: Ahead | None = None
+    ) -> bool:
+        """Return whether the records that come later by that are further by *records*.
+
+        *ahead*: those that it waited for when that time began; None: it begins now.
+        """
+        for tp, offset, when in self.ahead if ahead is None else ahead:
+            log = self.wants.cached[tp].log
             assert log is not None, "the log is regular"
-            when = when if when == NEVER else when + later_us
-            moved = Want(tp, want.offset + records.get(tp, 0), log)
+            moved = Want(tp, offset + records.get(tp, 0), log)
             moved.look_ahead(self._least_bytes)
-            if moved.when_us != when:
+            if moved.when_us != (when if when == NEVER else when + later_us):
                 return False
         return True
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Handed
@@ -205,3 +205,66 @@ class Ending(enum.Enum):
     AFTER_BATCH = "when its batch is done"
     AFTER_RECORD = "after the record in progress"
     BEGUN = "close was called"
+
+
+class Worker(Protocol):
+    """The application thread, as the count of finished records uses it."""
+
+    def end_counted(self) -> None:
+        """End a batch and count its records."""
+
+    def end_uncounted(self) -> None:
+        """End a batch whose records are counted already."""
+
+
+class Reports(Protocol):
+    """The progress of a process, as the count of finished records uses it."""
+
+    def report(self, batch: Batch, begin: int, end: int) -> None:
+        """Report the work on some records of a batch, if records are watched."""
+
+    def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
+        """Count the records of a partition before *next_offset* as processed."""
+
+
+class Unreported:
+    """Unreported and not yet counted: by partition, the next offset and when work on it began."""
+
+    __slots__ = ("_ends", "_progress", "_worker")
+
+    def __init__(self, worker: Worker, progress: Reports) -> None:
+        self._worker = worker
+        self._progress = progress
+        self._ends: dict[TopicPartition, list[int]] = {}
+
+    def end(self, batch: Batch) -> None:
+        """End the work on a batch; its records are counted before progress is read."""
+        if batch.reported:
+            self._worker.end_counted()
+            return
+        self._worker.end_uncounted()
+        self._note(batch)
+        self._progress.report(batch, 0, batch.count)
+
+    def _note(self, batch: Batch) -> None:
+        for tp, _, following in batch.ranges:
+            known = self._ends.get(tp)
+            if known is None:
+                self._ends[tp] = [following, batch.begin_us]
+            else:
+                known[0] = following
+
+    def covers(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Return whether something was finished of each partition since the last time."""
+        return all(tp in self._ends for tp in partitions)
+
+    def move(self, records: Mapping[TopicPartition, int]) -> None:
+        """Count so many more records of each partition as finished."""
+        for tp, count in records.items():
+            self._ends[tp][0] += count
+
+    def write(self) -> None:
+        """Count what was finished since the last time as processed."""
+        for tp, (following, began_us) in self._ends.items():
+            self._progress.worked(tp, following, began_us)
+        self._ends.clear()

@@ -7,10 +7,8 @@ kernel. Code that reads the state of the process, or changes what the process re
 and wire then have the state that they would have without the loop. A run has the same events with
 and without it (``tests/emulator/test_folding.py``).
 
-A member that waits for its group's rebalance, without partitions, polls in vain once every poll
-timeout: for a whole session timeout if another one has crashed (:class:`RoundWait`). Whatever
-happens to the process first makes the poll that it is in; its client then has the state that it
-would have with all of them.
+Heartbeats and commits do not end it if the client, while it waits in poll, only sends and reports
+(:mod:`emulator.world.consumer.exchanges`).
 
 A poll differs between the protocols: :mod:`protocols.consumer.classic.calm` and
 :mod:`protocols.consumer.kip848.calm` do one step of it.
@@ -18,28 +16,27 @@ A poll differs between the protocols: :mod:`protocols.consumer.classic.calm` and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.blueprints import is_stable
-from emulator.world.consumer.calm import CalmFetches, Cycles, Unreported
+from emulator.world.consumer.calm import CalmFetches, Cycles
+from emulator.world.consumer.exchanges import ALL, ARRIVAL, EVENTS, WAIT, WORK, Exchanges
 from emulator.world.consumer.folded_time import Live
-from emulator.world.consumer.handler import Batch
+from emulator.world.consumer.handler import Batch, Unreported
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.machine import Client
 from protocols.consumer.fetching import Handed
+from protocols.machine import Step
+from protocols.messages import Envelope
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.consumer.blueprints import AnyClient, Blueprint
     from protocols.consumer.classic.calm import CalmPoll as ClassicPoll
     from protocols.consumer.kip848.calm import CalmPoll as AsyncPoll
-
-_ARRIVAL, _EVENTS, _WAIT, _WORK, _ALL = range(5)
-"""The order of what happens at the same instant, as :class:`~emulator.world.kernel.Rank` has it:
-an answer arrives, then timers by name (background, poll or woken), then the end of a batch."""
 
 
 class PollLoop:
@@ -56,9 +53,9 @@ class PollLoop:
         self._timeout_us = process.blueprint.poll_timeout_us
         self._late = process.blueprint.lateness_us
         self._plan = process.blueprint.plan
-        self._calm: ClassicPoll | AsyncPoll | None = None
+        self.calm: ClassicPoll | AsyncPoll | None = None
         self._due: Moment | None = None
-        self._due_us = 0
+        self.due_us = 0
         self._wait_us = NEVER
         self._work_us = NEVER
         self._batch: Batch | None = None
@@ -67,6 +64,9 @@ class PollLoop:
 
         self._finished = Unreported(process.application, process.progress)
         self._cycles = self._repeating()
+        self._exchanges: Exchanges | None = None
+        if self._late is None and isinstance(client, Client):
+            self._exchanges = Exchanges(self, process, client, self._cycles)
         self._begun = False
         """Whether a batch has begun, and nothing has happened since."""
 
@@ -82,7 +82,12 @@ class PollLoop:
     @property
     def folded(self) -> bool:
         """Whether this polls now, and the client does not."""
-        return self._calm is not None
+        return self.calm is not None
+
+    @property
+    def next_arrival_us(self) -> int:
+        """When the next response to a fetch arrives."""
+        return self._fetches.next_us
 
     # -- begin and end -----------------------------------------------------------------------------
 
@@ -91,11 +96,9 @@ class PollLoop:
         due_us = self._fold(now)
         if isinstance(due_us, Live):
             return due_us if is_stable(self._client) else Live.NOT_STABLE
-        self._due_us = due_us
-        self._due = self._kernel.push(due_us, self._order, self._is_due)
-        self._due.recurs = True
-        assert self._calm is not None, "it has taken over"
-        self._returned(self._calm.poll(now, self._timeout_us), now)
+        self.go_on(due_us)
+        assert self.calm is not None, "it has taken over"
+        self._returned(self.calm.poll(now, self._timeout_us), now)
         return None
 
     def _fold(self, now: int) -> int | Live:
@@ -119,14 +122,24 @@ class PollLoop:
             return Live.FETCH
         for timer in calm.timers:
             process.timers.cancel(timer)
-        self._calm = calm
+        self.calm = calm
         if self._cycles is not None:
             self._cycles.interrupted()
         return due_us
 
+    def go_on(self, due_us: int) -> None:
+        """Poll on until then; the client has other deadlines than before."""
+        calm = self.calm
+        if calm is not None and calm.waits_for is not None:
+            self._wait_us = calm.wait_us
+        if due_us != self.due_us or self._due is None:
+            self.due_us = due_us
+            self._due = self._kernel.push(due_us, self._order, self._is_due)
+            self._due.recurs = True
+
     def _is_due(self, moment: Moment) -> None:
-        """Unfold: other events than records can happen from now on."""
-        if moment is self._due:
+        """Unfold: other events than records can happen from now on, unless only a timer fires."""
+        if moment is self._due and not (self._exchanges and self._exchanges.awaits_timer()):
             self.unfold(before_arrivals=True)
 
     def unfold(self, *, before_arrivals: bool = False) -> None:
@@ -134,33 +147,56 @@ class PollLoop:
 
         *before_arrivals*: what arrives at this very instant has not arrived yet (faults).
         """
-        self._unfold(_ARRIVAL if before_arrivals else _EVENTS)
+        self._unfold(ARRIVAL if before_arrivals else EVENTS)
 
     def on_timer(self, timer: str) -> bool:
-        """Pass a timer that fires now to the client; several fire in order of name."""
-        if self._calm is not None:
-            self._play(self._kernel.now, _EVENTS)
-            waits_for = self._calm.waits_for or POLL
-            self._unfold(_EVENTS + (timer > self._calm.thread_timer) + (timer > waits_for))
+        """Handle a timer that fires now; return whether the client still has to, and unfold then.
+
+        Several fire in order of name.
+        """
+        calm = self.calm
+        if calm is None:
+            return True
+        if self._exchanges is not None and self._exchanges.beat(timer):
+            return False
+        self.play(self._kernel.now, EVENTS)
+        first_left = EVENTS + (timer > calm.thread_timer) + (timer > (calm.waits_for or POLL))
+        if self._exchanges is not None and self._exchanges.on_timer(timer, first_left):
+            return False
+        self._unfold(first_left)
         return True
 
+    def receive(self, envelope: Envelope) -> bool:
+        """Let the client handle a response; return whether it did."""
+        if self.calm is None or self._exchanges is None:
+            return False
+        return self._exchanges.receive(envelope)
+
     def _unfold(self, first_left: int) -> None:
-        calm = self._calm
+        calm = self.calm
         if calm is None:
             return
-        self._play(self._kernel.now, first_left)
-        self._calm = self._due = None
-        self.write()
-        for tp, position in self._handed.items():
-            self._progress.handed(tp, position)
-        self._handed.clear()
-        self._process.carry_out(self._client.resume(calm))  # type: ignore[arg-type, union-attr]  # its own
+        self.play(self._kernel.now, first_left)
+        self.end(self._client.resume(calm))  # type: ignore[arg-type, union-attr]  # its own
+
+    def end(self, resumed: Step[Any]) -> None:
+        """Stop polling; *resumed*: the step in which the client has taken over."""
+        self.calm = self._due = None
+        self.hand_over()
+        self._process.carry_out(resumed)
         if self._batch is not None:
             batch, self._batch = self._batch, None
             self._app.await_batch(batch)
         self._wait_us = self._work_us = NEVER
         self._fetches.end()
         self._process.time.go_on(self._kernel.now, Live.INTERRUPTED)
+
+    def hand_over(self) -> None:
+        """Count what was finished as processed, and what poll returned as handed out."""
+        self.write()
+        for tp, position in self._handed.items():
+            self._progress.handed(tp, position)
+        self._handed.clear()
 
     def moved(self) -> None:
         """Note that the process was moved: a period that is not known yet is not measured."""
@@ -169,35 +205,40 @@ class PollLoop:
 
     def catch_up(self, now: int) -> None:
         """Play everything up to now, before the state is read."""
-        if self._calm is not None:
-            self._play(now, _ALL)
+        if self.calm is not None:
+            self.play(now, ALL)
 
     def is_overtaken(self, now: int) -> bool:
         """Return whether retention has overtaken what this reads."""
         self.catch_up(now)
-        return self._calm is not None and self._fetches.overtaken
+        return self.calm is not None and self._fetches.overtaken
 
     # -- playing -----------------------------------------------------------------------------------
 
-    def _play(self, until: int, first_left: int) -> None:
+    def play(self, until: int, first_left: int) -> None:
         """Play events before ``until``, and of that instant those before *first_left*."""
-        calm = self._calm
+        self._play(until, first_left)
+        if self._exchanges is not None:
+            self._exchanges.played()
+
+    def _play(self, until: int, first_left: int) -> None:
+        calm = self.calm
         assert calm is not None, "it polls"
-        if until >= self._due_us:
-            until, first_left = self._due_us, _ARRIVAL
+        if until >= self.due_us:
+            until, first_left = self.due_us, ARRIVAL
         while True:
             if self._begun:
                 self._skip_periods(until)
             when, what = self._next(calm)
             if when > until or (when == until and what >= first_left):
                 return
-            if what == _WORK:
+            if what == WORK:
                 self._worked()
                 self._returned(calm.poll(when, self._timeout_us), when)
-            elif what == _EVENTS:
+            elif what == EVENTS:
                 calm.take_events()
                 self._fetches.send_fetches(when)
-            elif what == _WAIT or calm.answered(when, self._fetches.receive()):
+            elif what == WAIT or calm.answered(when, self._fetches.receive()):
                 self._returned(calm.turn(when), when)
                 if self._wait_us < NEVER and self._fetches.next_us > when:
                     self._skip_idle(until)
@@ -206,18 +247,18 @@ class PollLoop:
 
     def _next(self, calm: ClassicPoll | AsyncPoll) -> tuple[int, int]:
         """Return when something happens next, and what."""
-        when, what = self._fetches.next_us, _ARRIVAL
+        when, what = self._fetches.next_us, ARRIVAL
         if calm.events_us < when:
-            when, what = calm.events_us, _EVENTS
+            when, what = calm.events_us, EVENTS
         if self._wait_us < when:
-            when, what = self._wait_us, _WAIT
+            when, what = self._wait_us, WAIT
         if self._work_us < when:
-            when, what = self._work_us, _WORK
+            when, what = self._work_us, WORK
         return when, what
 
     def _returned(self, handed: tuple[Handed, ...] | None, now: int) -> None:
         """Work on what poll has returned, or poll again; None: it has not, and waits."""
-        calm = self._calm
+        calm = self.calm
         assert calm is not None, "it polls"
         if not calm.thread_timer:
             self._fetches.send_fetches(now)
@@ -225,9 +266,13 @@ class PollLoop:
             handed = calm.poll(now, self._timeout_us)
         if handed is None:
             late = self._late
+            if self._cycles is not None:
+                self._cycles.on_wait(now)
             self._wait_us = calm.wait_us if late is None else calm.wait_us + late(calm.wait_us)
             return
         self._wait_us = NEVER
+        if self._cycles is not None:
+            self._cycles.on_return(now)
         for tp, _, position in handed:
             self._handed[tp] = position
         self._begin(Batch.of(handed, now))
@@ -245,7 +290,7 @@ class PollLoop:
     def _skip_periods(self, until: int) -> None:
         """Skip whole periods before ``until``, if the batch that has begun is one of a series."""
         self._begun = False
-        calm, batch, cycles = self._calm, self._batch, self._cycles
+        calm, batch, cycles = self.calm, self._batch, self._cycles
         assert batch is not None, "it has begun"
         later = cycles.skip(calm, batch, until) if cycles is not None else None  # type: ignore[arg-type]  # classic
         if later is None:
@@ -263,8 +308,8 @@ class PollLoop:
         skipped = self._fetches.skip_idle(until)
         if skipped is not None:
             before_us, last_us = skipped
-            self._calm.wait_on(before_us, self._timeout_us, last_us)  # type: ignore[union-attr]  # classic
-            self._wait_us = self._calm.wait_us  # type: ignore[union-attr]
+            self.calm.wait_on(before_us, self._timeout_us, last_us)  # type: ignore[union-attr]  # classic
+            self._wait_us = self.calm.wait_us  # type: ignore[union-attr]
 
     # -- work --------------------------------------------------------------------------------------
 

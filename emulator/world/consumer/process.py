@@ -291,6 +291,8 @@ class Process:
         if self._held is not None:
             self._unread.append(envelope)
             return
+        if self._loop is not None and self._loop.receive(envelope):
+            return
         self.unfold()
         if type(envelope.body) is FetchResponse:
             self.carry_out(self.client.handle(envelope, self.run.kernel.now))
@@ -306,8 +308,7 @@ class Process:
             self.carry_out(self.client.handle(envelope, self.run.kernel.now))
 
     def _wake(self, timer: str, now: int) -> None:
-        loop = self._loop
-        if loop is not None and loop.folded and not loop.on_timer(timer):
+        if self._loop is not None and not self._loop.on_timer(timer):
             return
         if not self.alive or self.hold(lambda: self._wake(timer, self.run.kernel.now)):
             return

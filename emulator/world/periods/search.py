@@ -1,10 +1,12 @@
 """The search for periods of a run, and the skipping of those that are found.
 
-At instants that are one expected period apart the run's state is compared with the last one and
-with an earlier one (:class:`Mark`) that is renewed at growing distances, as in Brent's search for
-cycles. The first state may be that of members that have just begun; another mark follows it when
-all of them have sent a heartbeat and a commit. Where both are the same, the events between them are one period. What does not recur (a
-fault, an act, the end of the run) limits how many are skipped.
+At instants that are one expected period apart the run's state is compared with an earlier one
+(:class:`Mark`). Where both are the same, the events between them are one period. What does not recur
+(a fault, an act, the end of the run) limits how many are skipped.
+
+After a disturbance one member may settle later than all others, so several states are marked in each
+of the first periods. Later the last state is compared, and one that is renewed at growing distances,
+as in Brent's search for cycles.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from assignors.values import dataclass
 from emulator.events import CommitSent, Event
 from emulator.scenario.periods import LONGEST_PERIOD_US, longest_interval_of
 from emulator.world.cluster.stored_log import StoredBatch
+from emulator.world.consumer.process import Process
 from emulator.world.kernel import Rank
 from emulator.world.periods.shift import LogGrowth, can_move, is_commit
 from emulator.world.periods.skip import Period, Skip, added, counts_requests, logs_of
@@ -42,6 +45,14 @@ LONGEST_WAIT_US = 809_000
 """No multiple of a usual interval: each look finds the members at another point of theirs."""
 
 
+MARKS_IN_A_PERIOD = 6
+EARLY_PERIODS = 3
+"""The number of periods after a disturbance in which so many states are marked."""
+
+MOST_UNSETTLED = 32
+"""The most looks that wait for members with full batches: some groups always have them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """A state that may come again, and what happens from then on."""
@@ -57,16 +68,23 @@ class Periods:
 
     def __init__(self, world: World, expected_us: int) -> None:
         """Begin without a known period; *expected_us*: a multiple of all intervals."""
-        self._settling_us = longest_interval_of(world.run.scenario)
         self._world = world
         self._kernel = world.run.kernel
         self._expected_us = expected_us
-        self._wait_us = SHORTEST_WAIT_US
-        self._marks: list[Mark] = []
-        """The mark that is renewed at growing distances, and the last look if that is another."""
+        self._between_us = max(
+            longest_interval_of(world.run.scenario), expected_us // MARKS_IN_A_PERIOD
+        )
+        """The time between two marks at first."""
 
-        self._waits_us: list[int] = []
-        """The times between the next looks, if they are not one expected period."""
+        self._wait_us = SHORTEST_WAIT_US
+        self._unsettled = 0
+        """The number of looks that found members busy since the last disturbance."""
+
+        self._marks: list[Mark] = []
+        """The states that are compared, in order of time."""
+
+        self._first_us: int | None = None
+        """When the first state since the last disturbance was marked; None: none was."""
 
         self._looks = 0
         """The number of looks since the first mark."""
@@ -96,14 +114,12 @@ class Periods:
         self._kernel.at(self._kernel.now + wait_us, Rank.SAMPLE, 1, self._look)
 
     def _look(self, _: Any) -> None:
-        state = state_of(self._world, self._kernel.now)
+        period = self._known_period()
+        state = state_of(self._world, self._kernel.now) if self._is_worth_it() else None
         if state is None:
-            self._forget()
-            self._look_after(self._wait_us)
-            self._wait_us = min(2 * self._wait_us, LONGEST_WAIT_US)
+            self._look_soon()
             return
         self._wait_us = SHORTEST_WAIT_US
-        period = self._known_period()
         if period is None or not self._is_again(period, state):
             period = self._period = self._found(state)
         if period is not None:
@@ -111,13 +127,45 @@ class Periods:
             if skip.times > 0:
                 skip.carry_out()
                 self.skipped += skip.times
-        self._look_after(self._waits_us.pop(0) if self._waits_us else self._expected_us)
+        self._look_after(self._next_us())
+
+    def _look_soon(self) -> None:
+        """Look again after a short wait: the run is not at rest."""
+        if not self._is_early:
+            self._forget()
+        self._look_after(min(self._wait_us, self._next_us()))
+        self._wait_us = min(2 * self._wait_us, LONGEST_WAIT_US)
+
+    def _is_worth_it(self) -> bool:
+        """Return whether a state may recur: not while members recover from a lag, at first."""
+        if self._marks or self._unsettled >= MOST_UNSETTLED:
+            return True
+        if not any(map(_is_full, self._world.consumers.everyone())):
+            return True
+        self._unsettled += 1
+        return False
+
+    @property
+    def _is_early(self) -> bool:
+        """Whether several states in each period are marked."""
+        if self._first_us is None:
+            return True
+        return self._kernel.now < self._first_us + EARLY_PERIODS * self._expected_us
+
+    def _next_us(self) -> int:
+        """Return the time until the next look: an early mark's period ends, or a mark is due."""
+        if not self._marks or not self._is_early:
+            return self._expected_us
+        now = self._kernel.now
+        ends = [mark.state.at_us + self._expected_us - now for mark in self._marks]
+        return min([self._between_us, *(left_us for left_us in ends if left_us > 0)])
 
     def _known_period(self) -> Period | None:
         """Return the period that is known; a disturbance may have changed what it consists of."""
         disturbances = self._world.run.recorder.disturbances
         if disturbances != self._disturbances:
             self._period, self._disturbances = None, disturbances
+            self._forget()
         return self._period
 
     def _off_grid(self, before: State, after: State) -> bool:
@@ -136,7 +184,8 @@ class Periods:
 
     def _forget(self) -> None:
         """Forget the marks."""
-        self._marks, self._waits_us = [], []
+        self._marks, self._first_us = [], None
+        self._looks = self._unsettled = 0
         self._distance = 1
         self._watch()
 
@@ -154,14 +203,10 @@ class Periods:
 
     def _mark(self, state: State) -> None:
         """Mark a state that was not found again, if a later one may be equal to it."""
-        settling_us, expected_us = self._settling_us, self._expected_us
-        if not self._marks and settling_us < expected_us // 2:
-            self._waits_us = [settling_us, expected_us - settling_us, settling_us]
-            self._marks = [Mark(state=state)]
-            return
-        if self._waits_us:
-            if len(self._marks) < 2:
-                self._marks.append(Mark(state=state))
+        if self._first_us is None:
+            self._first_us = state.at_us
+        if self._is_early:
+            self._marks = [*self._recent(state.at_us), Mark(state=state)]
             return
         self._looks += 1
         if not self._marks or self._looks >= self._distance:
@@ -170,6 +215,10 @@ class Periods:
             self._marks = [Mark(state=state)]
         else:
             self._marks = [self._marks[0], Mark(state=state)]
+
+    def _recent(self, now: int) -> list[Mark]:
+        """Return the marks whose period has not ended."""
+        return [mark for mark in self._marks if mark.state.at_us + self._expected_us > now]
 
     def _watch(self) -> None:
         """Collect events and appends from now on for every mark."""
@@ -212,7 +261,7 @@ class Periods:
     def _watch_members(self) -> None:
         """Collect when members read responses, since the first of the marks."""
         first = self._marks[0] if self._marks else None
-        if first is self._watched:
+        if first is self._watched or (first and self._watched and self._is_early):
             return
         self._watched = first
         for process in self._world.consumers.everyone():
@@ -224,6 +273,12 @@ class Periods:
             if first is not None:
                 process.timers.watch(HEARTBEAT)
                 client.consumer.clock.watch(self._kernel.now)
+
+
+def _is_full(process: Process) -> bool:
+    """Return whether a consumer works on the most records that poll returns."""
+    batch, settings = process.application.batch, process.blueprint.settings
+    return batch is not None and batch.count >= settings.max_poll_records
 
 
 def _counts(state: State) -> Counter[str]:

@@ -163,6 +163,12 @@ class CalmPoll:
         self.clock.polled_us = max(self.clock.polled_us, last_us)
         self.wait_us = min(self.until_us, self._due_us)
 
+    def go_on(self, beat: Beat | None, due_us: int) -> None:
+        """Continue after the client has handled something, with its heartbeat thread and duty."""
+        self._beat, self._due_us = beat, due_us
+        if self.wait_us != NEVER:
+            self.wait_us = min(self.until_us, due_us)
+
     @property
     def unread_from(self) -> set[int]:
         """The brokers whose responses have arrived and were not read."""

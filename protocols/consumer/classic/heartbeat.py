@@ -113,6 +113,17 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
     return step.also(next_turn(step.state, consumer, now))
 
 
+def beat_only(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState] | None:
+    """Return the turn of the thread if all it does is to send a heartbeat; None: it does more."""
+    beat = state.beat
+    if beat is None or state.inbox or not isinstance(state.coordinator, Known):
+        return None
+    following = now + consumer.settings.heartbeat_interval_ms * MS
+    if not beat.due_us <= now < beat.session_us or poll_deadline_us(consumer) <= following:
+        return None
+    return turn(state, consumer, now)
+
+
 def _session_over(
     state: ClientState, beat: Beat, consumer: Consumer, now: int
 ) -> Step[ClientState]:

@@ -38,7 +38,7 @@ from protocols.consumer.classic.state import (
     Consumer,
 )
 from protocols.consumer.fetching import Handed
-from protocols.consumer.reader import NEVER, Reads
+from protocols.consumer.reader import NEVER
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
@@ -168,6 +168,30 @@ class Client:
             return Step(self.state)
         self._poll_until = calm.until_us
         return Step(self.state, (SetTimer(POLL, calm.wait_us),))
+
+    def lent(self, calm: CalmPoll, now: int) -> int | None:
+        """Let that poller continue after the client handled something; return until when (us).
+
+        None, and nothing is done: the client has to continue by itself.
+        """
+        in_poll, waits = self._poll_until is not None, calm.waits_for is not None
+        if not self._calm or in_poll != waits or now >= duties.due_us(self.state, self.consumer):
+            return None
+        self._poll_until = None
+        return self.go_on(calm)
+
+    def go_on(self, calm: CalmPoll) -> int:
+        """Pass the deadlines of this client to that poller; return until when (us) it may poll."""
+        due = duties.due_us(self.state, self.consumer)
+        calm.go_on(self.state.beat, due)
+        return due
+
+    def beat(self, now: int, answer: Envelope | None = None) -> Step[ClientState] | None:
+        """Send a heartbeat, or take the *answer* to one, while the poller waits; None: not now."""
+        if not self._calm:
+            return None
+        step = turn.beat(self.state, self.consumer, now, answer)
+        return None if step is None else Step(self.state, self._become(step))
 
     @property
     def is_at_rest(self) -> bool:
@@ -305,7 +329,8 @@ class Client:
                 return effects + self._again(now)
             handed = fetcher.collect(self.consumer.settings.max_poll_records)
         if not handed and self.state.reads.out_of_range:
-            thrown = self._become(requests.on_reads(self.state, self._throw_out_of_range))
+            throw = partial(offset_fetcher.throw_out_of_range, reader=self.consumer)
+            thrown = self._become(requests.on_reads(self.state, throw))
             if thrown:
                 self._poll_until = None
                 return effects + thrown
@@ -325,9 +350,6 @@ class Client:
         self.consumer.clock.wait(now)
         until = duties.wait_until_us(self.state, self.consumer, until, is_calm=self._calm)
         return (*sends, SetTimer(POLL, until))
-
-    def _throw_out_of_range(self, reads: Reads) -> Step[Reads]:
-        return offset_fetcher.throw_out_of_range(reads, self.consumer)
 
     def _again(self, now: int) -> tuple[Effect, ...]:
         """Run the poll loop once more, because a response changed the state."""

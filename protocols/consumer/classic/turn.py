@@ -132,6 +132,15 @@ _FIRST_DUTIES = (membership.refresh_metadata, commits.run_callbacks, wake_heartb
 _LAST_DUTIES = (commits.autocommit_due, positions.update_positions)
 
 
+def beat(
+    state: ClientState, consumer: Consumer, now: int, answer: Envelope | None
+) -> Step[ClientState] | None:
+    """Let the heartbeat thread send a heartbeat, or take the *answer* to one; None: it does more."""
+    if answer is not None:
+        return respond(state, consumer, answer, now)
+    return heartbeat.beat_only(state, consumer, now)
+
+
 def join(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:
     """Advance the join; each network step handles the responses once and never waits.
 
