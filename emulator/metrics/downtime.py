@@ -179,7 +179,7 @@ class DowntimeMeter:
         )
 
     def _add_unassigned(self) -> None:
-        """Add the partitions of topics that groups read, but which they never assigned."""
+        """Add the partitions that came later to topics that groups read, and were never assigned."""
         read = {(group, partition.topic) for group, partition in self._states}
         for group, topic in sorted(read | self._subscribed_us.keys()):
             start = self._start_of(group)
@@ -188,7 +188,8 @@ class DowntimeMeter:
             size = max((size for size, _ in self._created.get(topic, ())), default=0)
             for number in range(size):
                 key = group, TopicPartition(topic, number)
-                if key not in self._ended:
+                is_later = self._created_us(key[1]) > start.measured_from_us
+                if is_later and key not in self._ended:
                     self._state_of(key)
 
     def _without_owner(self) -> Iterator[Row]:
