@@ -11,7 +11,9 @@ import emulator
 @pytest.mark.parametrize(
     ("name", "change", "figure"),
     [
-        ("workers-and-auto-commit", "commit-finished-offsets", "lost"),
+        pytest.param(
+            *("workers-and-auto-commit", "commit-finished-offsets", "lost"), marks=pytest.mark.long
+        ),
         ("e7-workers-commit-the-highest", "commit-finished-offsets", "lost"),
         ("e5-workers-and-a-join", "drain-workers", "reprocessed"),
     ],
