@@ -52,6 +52,7 @@ def test_an_assignor_of_ones_own_gets_what_each_member_sends(
 ) -> None:
     """Each member's object makes its own user data, of its own configuration."""
     monkeypatch.chdir(example_folder[0])
+    allow_plugins("weighted")
     members = [
         {"id": "A", "topics": ["t"], "assignorConfig": {"weight": 3}},
         {"id": "B", "topics": ["t"], "ownedPartitions": [["t", 0]], "generation": 1},

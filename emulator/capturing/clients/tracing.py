@@ -28,6 +28,10 @@ class Trace:
         self._prefix = prefix
         self._group = (0, "")
 
+    def close(self) -> None:
+        """End the trace."""
+        self._file.close()
+
     @staticmethod
     def now() -> int:
         """Return microseconds since 1970."""

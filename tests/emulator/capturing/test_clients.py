@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ class Partition:
 
 @pytest.fixture
 def application(tmp_path):
-    return Application(CONF, Trace(tmp_path / "m1.1.jsonl", "g-1."), "127.0.0.1:1")
+    with closing(Trace(tmp_path / "m1.1.jsonl", "g-1.")) as trace:
+        yield Application(CONF, trace, "127.0.0.1:1")
 
 
 @pytest.fixture

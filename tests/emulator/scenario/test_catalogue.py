@@ -96,7 +96,7 @@ def test_every_scenario_has_one_family():
 @pytest.mark.parametrize(
     ("words", "family", "protocol", "expected"),
     [
-        (["POISON", "skipped"], None, None, ["record-skipped"]),
+        (["POISON", "skipped"], None, None, ["record-skipped", "spring-kept-commits"]),
         (["migrations", "canary"], None, None, ["migration-no-way-back"]),
         (["eager", "KIP848"], families.Family.DEPLOYS, "consumer", ["rolling-restart-kip848"]),
         ([], families.Family.UNDISTURBED, "classic", ["quiet"]),
