@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from shlex import quote
 from typing import Any, Final
 
@@ -100,7 +101,7 @@ def not_tried(run: FinishedRun, cost_s: float) -> Iterator[str]:
     """Yield a line that names the changes that were not tried, and the command that tries them."""
     names = joined([proposal.id for proposal in run.proposals])
     rest = f"{run.subject.options} --seed {run.seed} --advise"
-    text = f"To try {names} (about {figure(cost_s)} s): rebalance run {run.subject.name}{rest}"
+    text = f"To try {names} (about {ceil(cost_s):,} s): rebalance run {run.subject.name}{rest}"
     yield from paragraph(text)
 
 
