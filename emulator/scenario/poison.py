@@ -111,7 +111,17 @@ def _target_problems(
         reason = "a record that fails would come back for ever; name another topic"
         yield Problem(f"{path}.to", reason, rule.to)
         return
+    sources = _sources(group, rule, scenario)
+    needed = max(
+        (most_partitions(t, scenario) for t in scenario.topic if t.name in sources), default=0
+    )
     for topic in scenario.topic:
+        if topic.name in targets and most_partitions(topic, scenario) < needed:
+            reason = (
+                f"a failed record is sent to the partition with the number of its own; allowed are {needed} "
+                "partitions or more"
+            )
+            yield Problem(f"topic[{topic.name}].partitions", reason, topic.partitions)
         if topic.name in targets and (topic.rate != 0 or topic.backlog):
             reason = "failed records are sent to it, so it has no producer: leave out its rate and backlog"
             yield Problem(f"topic[{topic.name}]", reason)

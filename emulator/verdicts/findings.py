@@ -21,6 +21,7 @@ from emulator.verdicts.verdict import (
     Verdict,
     VerdictId,
     named,
+    slow_record_text,
 )
 
 OF_RECORDS_IN_FLIGHT = frozenset({"lost", "truncated", "processed", "backlog", "in_hand"})
@@ -223,12 +224,12 @@ def _stuck(evidence: Evidence) -> Iterator[Verdict]:
         if not group.stuck:
             continue
         worst = max(group.stuck, key=lambda stuck: (stuck.owners, stuck.behind))
-        slow = [record for record in records if record.endswith(f" of {worst.partition}")]
+        slow = slow_record_text(records, str(worst.partition), worst.offset)
         sentence = (
             f"{worst.partition} does not get past offset {worst.offset}: {worst.owners} owners in "
             f"a row started there, and {counted(worst.behind, 'record')} wait behind it"
         )
-        sentence += f"; {slow[0]} is the one that takes long or fails" if slow else ""
+        sentence += slow
         yield Verdict(
             id=VerdictId.PARTITION_STUCK,
             sentence=sentence,

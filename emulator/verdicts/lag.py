@@ -9,7 +9,7 @@ from emulator.report.wording import counted, duration, figure
 from emulator.scenario.resolution import Load
 from emulator.verdicts.facts import GroupEnd
 from emulator.verdicts.progress import Growth, Stalled
-from emulator.verdicts.verdict import Evidence, Verdict, VerdictId
+from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, slow_record_text
 
 HOUR_S: Final = 3_600
 
@@ -52,26 +52,20 @@ def _stalled_partitions(evidence: Evidence, group: GroupEnd) -> list[Stalled]:
 
 def _without_progress_since(stalled: Stalled, evidence: Evidence) -> int:
     """Return since when a partition has waited for a record of its own, not for those of others."""
-    if _slow_record(stalled, evidence):
+    if slow_record_text(evidence.facts.slow_records, str(stalled.partition), stalled.offset):
         return stalled.since_us
     return max(stalled.since_us, stalled.worked_us)
-
-
-def _slow_record(stalled: Stalled, evidence: Evidence) -> str:
-    """Return the record with work of its own in a partition; empty if there is none."""
-    suffix = f" of {stalled.partition}"
-    return next((each for each in evidence.facts.slow_records if each.endswith(suffix)), "")
 
 
 def _stalled_verdict(evidence: Evidence, group: str, stalled: list[Stalled]) -> Verdict:
     worst = min(stalled, key=lambda each: (each.since_us, -each.behind))
     waited_s = (evidence.facts.ended_us - worst.since_us) / 1_000_000
-    slow = _slow_record(worst, evidence)
+    slow = slow_record_text(evidence.facts.slow_records, str(worst.partition), worst.offset)
     sentence = (
         f"{worst.partition} made no progress at offset {worst.offset} in the last "
         f"{duration(waited_s)}, and {counted(worst.behind, 'record')} wait"
     )
-    sentence += f"; {slow} is the one that takes long or fails" if slow else ""
+    sentence += slow
     more = len(stalled) - 1
     sentence += f"; so did {counted(more, 'other partition')}" if more else ""
     return Verdict(
@@ -127,9 +121,6 @@ GROWTH_S: Final = 60
 PERIODS: Final = 4
 """Lag has to grow over so many periods of a rate that varies."""
 
-EXPLAINED = frozenset({"loops", "stuck", "failures", "thrown"})
-"""What the facts of a group may hold that explains growing lag, and has a verdict of its own."""
-
 
 def _lag_grows(evidence: Evidence) -> Iterator[Verdict]:
     """Yield the groups whose lag grows although their members can process what arrives."""
@@ -140,7 +131,7 @@ def _lag_grows(evidence: Evidence) -> Iterator[Verdict]:
         growth, load = group.growth, loads.get(group.group)
         if growth is None or load is None or group.group in waiting:
             continue
-        explained = any(getattr(group, name) for name in EXPLAINED)
+        explained = bool(group.loops or group.stuck or group.failures or group.thrown)
         explained |= not group.running or bool(_stalled_partitions(evidence, group))
         lasted_s = (facts.ended_us - growth.since_us) / 1_000_000
         if not explained and lasted_s >= max(GROWTH_S, PERIODS * load.period_s):

@@ -98,3 +98,27 @@ def named(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMED
     others = [f"{more} other{'s' if more > 1 else ''}"] if more > 0 else []
     return joined([*names[:MOST_NAMED], *others])
+
+
+NEAR = 500
+"""A record so many offsets behind a standstill may be in the batch that does not end."""
+
+
+def slow_record_text(records: Sequence[str], partition: str, offset: int) -> str:
+    """Return a clause that names the record at which a partition stands still; empty: unknown.
+
+    *records*: those with work of their own that were met, as ``record 60 of orders-0``; of a rule for
+    many records only the first one.
+
+    >>> slow_record_text(["record 19 of t-0", "record 60 of t-0"], "t-0", 55)
+    '; record 60 of t-0 is the one that takes long or fails'
+    >>> slow_record_text(["record 19 of t-0"], "t-0", 55)
+    '; a rule of the scenario makes records of t-0 take long or fail'
+    >>> slow_record_text(["record 19 of t-1"], "t-0", 55)
+    ''
+    """
+    own = [record for record in records if record.endswith(f" of {partition}")]
+    for record in own:
+        if offset <= int(record.split()[1]) < offset + NEAR:
+            return f"; {record} is the one that takes long or fails"
+    return f"; a rule of the scenario makes records of {partition} take long or fail" if own else ""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import ProcessingFailed
-from emulator.world.consumer.handler import Batch, Doing
+from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.kernel import Rank
 from protocols.consumer.fetching import Handed
@@ -146,6 +146,8 @@ class Failures:
         until_us = self._kernel.now + rule.poison.wait_us(failures)
         if rule.poison.error == "pause":
             self._paused_until_us = until_us
+            self._application.poll()
+        elif self._application.ending is not Ending.NOT_ASKED:
             self._application.poll()
         else:
             self._sleep(until_us)

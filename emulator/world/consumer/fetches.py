@@ -309,7 +309,7 @@ class Fetches:
     def append(self, tp: TopicPartition, at_us: int) -> None:
         """Append a record that a consumer produces; fetches in flight may be answered earlier.
 
-        A partition that the scenario does not have takes it too: nobody reads from it.
+        A topic that the scenario does not have takes it too: nobody reads from it.
         """
         log = self._topics.find(tp)
         if log is None:

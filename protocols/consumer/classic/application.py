@@ -68,7 +68,7 @@ def commit_sync(
         error = local_error(ExceptionName.ILLEGAL_STATE)
         step = report_refused_commit(state, offsets, CommitKind.SYNC, error)
         return step.also(Return(CommitResult(offsets, ExceptionName.ILLEGAL_STATE, error)))
-    deadline = now + consumer.commit_timeout_ms * MS
+    deadline = now + consumer.profile.commit_timeout_ms(consumer.settings) * MS
     return begin_commit(state, consumer, offsets, now).then(
         lambda s: begin_commit_sync(s, consumer, offsets, CommitKind.SYNC, deadline, now)
     )

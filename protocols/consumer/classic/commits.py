@@ -70,7 +70,7 @@ def _joins(state: ClientState) -> bool:
 def is_illegal(state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...]) -> bool:
     """Return whether the client refuses these offsets, as a partition of them is not assigned.
 
-    While it joins, a client still has the assignment from before (aiokafka ``consumer.commit``).
+    Only a member of a stable group is checked, by what it reads (aiokafka ``consumer.commit``).
     """
     if consumer.profile.commits_unassigned or state.membership is not Membership.STABLE:
         return False

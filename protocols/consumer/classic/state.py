@@ -386,13 +386,6 @@ class Consumer:
         return self.own.rebalance_timeout_ms or self.settings.max_poll_interval_ms
 
     @property
-    def commit_timeout_ms(self) -> int:
-        """How long (ms) a commit of the application is repeated."""
-        if self.profile.commits_within == "session.timeout.ms":
-            return self.settings.session_timeout_ms
-        return self.settings.default_api_timeout_ms
-
-    @property
     def positions(self) -> Positions:
         """Where each assigned partition is read."""
         return self.fetcher.positions

@@ -12,9 +12,12 @@ import enum
 from collections.abc import Mapping
 from dataclasses import field
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from assignors.values import dataclass
+
+if TYPE_CHECKING:
+    from protocols.settings.consumer import ConsumerSettings
 
 
 class Runs(enum.Enum):
@@ -180,6 +183,12 @@ class ClientProfile:
     def in_background(self) -> bool:
         """Whether a thread of its own works on the group."""
         return self.works is Runs.IN_BACKGROUND
+
+    def commit_timeout_ms(self, settings: ConsumerSettings) -> int:
+        """Return how long (ms) a commit of the application is repeated."""
+        if self.commits_within == "session.timeout.ms":
+            return settings.session_timeout_ms
+        return settings.default_api_timeout_ms
 
 
 JAVA = ClientProfile(

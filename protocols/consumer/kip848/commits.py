@@ -237,7 +237,7 @@ def begin_commit_sync(
     outer = state.app
     if not isinstance(outer, Outside | Calling):
         raise IllegalCallError(f"commitSync from {outer}")
-    deadline = now + consumer.settings.default_api_timeout_ms * MS
+    deadline = now + consumer.profile.commit_timeout_ms(consumer.settings) * MS
     key, state = take_number(state)
     timer = SetTimer(COMMIT_SYNC, deadline)
     if not offsets:

@@ -285,3 +285,30 @@ def test_a_retry_topic_has_no_producer():
 
     with pytest.raises(ScenarioError, match="no producer"):
         emulator.loads(text)
+
+
+def test_a_retry_topic_has_as_many_partitions_as_its_source():
+    """A record is sent to the partition with the number of its own."""
+    text = SCENARIO.format(
+        poison='every = 3, error = "forward", to = "t-retry"',
+        run_for="5s",
+        group="",
+        settings="",
+        more="",
+    ).replace('name = "t-retry"\npartitions = 2', 'name = "t-retry"\npartitions = 1')
+
+    with pytest.raises(ScenarioError, match=r"topic\[t-retry\].partitions = 1: .*allowed are 2"):
+        emulator.loads(text)
+
+
+def test_a_member_that_is_to_stop_does_not_begin_a_back_off():
+    """Asked while it works on the record that fails, it closes when that has failed."""
+    run = run_of(
+        ONE + 'error = "seek", work = "8s", attempts = 2, backoff = "60s"',
+        more='[[act]]\nclose = "g-0"\nat = "13s"',
+        run_for="60s",
+    )
+    (stopped,) = [event for event in run.events if type(event.what).__name__ == "ConsumerStopped"]
+
+    assert "closed" == stopped.what.how
+    assert 13 * SECOND < stopped.at_us < 20 * SECOND
