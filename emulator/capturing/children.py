@@ -49,9 +49,15 @@ class Children:
                 env={**os.environ, **(environment or {})},
                 process_group=0,
             )
-        self._running = [other for other in self._running if other.poll() is None]
+        self._forget_ended()
         self._running.append(process)
         return process
+
+    def _forget_ended(self) -> None:
+        for process in self._running:
+            if process.poll() is not None:
+                end(process)
+        self._running = [process for process in self._running if process.returncode is None]
 
     def end_all(self) -> None:
         """Kill every process that still runs, paused ones too, and wait for its end."""

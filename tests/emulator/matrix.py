@@ -65,7 +65,12 @@ _MARKS = (
         ("policy", "mode"), [_cell(policy, mode) for policy in POLICIES for mode in MODES]
     ),
     pytest.mark.parametrize(
-        "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 3))]
+        "seed",
+        [
+            0,
+            pytest.param(1, marks=pytest.mark.long),
+            pytest.param(2, marks=(pytest.mark.long, pytest.mark.soak)),
+        ],
     ),
 )
 

@@ -22,7 +22,7 @@ PLANTED = (
         "beat=state.beat",
         "a crash",
     ),
-    Planted(f"{STATE}:moved_state", "app.until_us + later_us", "app.until_us", 31),
+    Planted(f"{STATE}:moved_state", "app.until_us + later_us", "app.until_us", 79),
     Planted(f"{STATE}:moved_state", "else state.events_us + later_us", "else state.events_us", 17),
     Planted(f"{CLIENT}.move", "self.consumer.fetcher.move(records)", "", "automatic commits"),
     Planted(

@@ -166,7 +166,7 @@ PLANTED = (
         "automatic commits",
     ),
     Planted(
-        "protocols.coordinator.durability:Durability.skip", "= self.high_watermark =", "=", 114
+        "protocols.coordinator.durability:Durability.skip", "= self.high_watermark =", "=", 84
     ),
     Planted(
         f"{PERIODS}.skip:Skip._find_times",
@@ -209,7 +209,7 @@ PLANTED = (
     Planted(f"{PERIODS}.skip:Skip._count", "+= later_us", "+= 0", "automatic commits"),
     Planted(f"{PERIODS}.skip:Skip._count", "+= times * count", "+= count", 214),
     Planted(
-        f"{WORLD}.consumer.policy:PolicyCommits.move", "self._last_us += later_us", "pass", 114
+        f"{WORLD}.consumer.policy:PolicyCommits.move", "self._last_us += later_us", "pass", 700
     ),
     Planted(
         f"{WORLD}.consumer.policy:PolicyCommits.move",
@@ -298,7 +298,7 @@ PLANTED = (
         "protocols.consumer.classic.machine:Client.move",
         "moved_responses(self._arrived, later_us, records)",
         "self._arrived",
-        932,
+        298,
     ),
 )
 

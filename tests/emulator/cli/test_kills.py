@@ -9,7 +9,7 @@ import pytest
 from benchmarks.kills import DISTURBANCES, commands, problem_after
 
 pytestmark = pytest.mark.long
-KILLS = 3
+KILLS = 2
 """Of each command; ``python -m benchmarks.kills`` tries any number."""
 
 
