@@ -165,9 +165,7 @@ PLANTED = (
         "",
         "automatic commits",
     ),
-    Planted(
-        "protocols.coordinator.durability:Durability.skip", "= self.high_watermark =", "=", 84
-    ),
+    Planted("protocols.coordinator.durability:Durability.skip", "= self.high_watermark =", "=", 84),
     Planted(
         f"{PERIODS}.skip:Skip._find_times",
         "limit_us - 1 -",
