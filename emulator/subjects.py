@@ -177,12 +177,20 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
     )
 
 
+PLACES = {"topic", "partition", "offset", "every", "share", "key"}
+"""The keys of a rule of failing records that say which ones it concerns."""
+
+
 def _describe_framework(group: Group) -> str:
     if group.framework is None:
         return ""
     from emulator.scenario.frameworks import summary  # noqa: PLC0415  few groups have one
 
-    return summary(group.framework)
+    rules = [rule.model_dump(include=PLACES, exclude_none=True) for rule in group.poison]
+    own = {"id": group.id, "topics": group.topics, "members": group.members, "poison": rules}
+    bare = Group.model_validate({**own, "framework": group.framework})
+    replaced = {key for key in Group.model_fields if getattr(group, key) != getattr(bare, key)}
+    return summary(group.framework, replaced if rules else replaced | {"poison"})
 
 
 def _describe_handler(group: Group) -> str:

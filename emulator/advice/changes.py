@@ -236,7 +236,7 @@ def session_above_restarts(situation: Situation) -> Draft | None:
     if value <= situation.value(SESSION):
         return None
     why = (
-        f"Members are back after {duration(down_s)}, and the session times out after "
+        f"99 of 100 restarts take {duration(down_s)} at most, and the session times out after "
         f"{duration(situation.seconds(SESSION))}."
     )
     return consumer(situation, SESSION, value, why)

@@ -9,6 +9,7 @@ import typer
 
 from emulator.cli.options import Examples, with_examples
 from emulator.cli.output import say
+from emulator.errors import RefusedError
 from emulator.versions import KAFKA
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def capture(
     from emulator.capturing.capturing import capture as make
     from emulator.capturing.experiment import plan_of
 
+    if folder.exists() and not folder.is_dir():
+        raise RefusedError(f"--output {folder}: a file; name a folder for the runs")
     plans = [plan_of(path) for path in experiments]
     failed = False
     for made in make(plans, folder, runs=runs, kafka=kafka_version, say=_progress):

@@ -28,6 +28,10 @@ ALWAYS = {
 
 IF_ANY = {
     "duplicates_avoided": "duplicates avoided (records)",
+    "deduplicated": "recognised by the seen-set (records)",
+    "not_deduplicated": "not recognised (records)",
+    "forwarded": "forwarded (records)",
+    "forwarded_again": "forwarded again (records)",
     "processed_by_both": "processed by both groups (records)",
     "processed_by_neither": "processed by neither group (records)",
     "truncated": "truncated (records)",

@@ -45,7 +45,7 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
         from emulator.report.verdict_screen import first_lines  # noqa: PLC0415  most runs have none
 
         yield from first_lines(run.verdicts)
-    yield from paragraph(totals_sentence(run.ledger))
+    yield from paragraph(totals_sentence(run.ledger, in_groups=is_replaced(run.metrics)))
     yield from _happened(run)
     yield from groups_at_the_end(run)
     for kind in TITLES:
@@ -67,10 +67,19 @@ def _length(run: FinishedRun) -> Iterator[str]:
         yield f"The run lasted {ran}, {why}."
 
 
-def totals_sentence(ledger: Ledger) -> str:
-    """Return how many records were reprocessed, lost, truncated and in flight."""
+def is_replaced(metrics: Metrics) -> bool:
+    """Return whether a group and its replacement processed the same records, or missed some."""
+    return bool(metrics["processed_by_both"] or metrics["processed_by_neither"])
+
+
+def totals_sentence(ledger: Ledger, *, in_groups: bool = False) -> str:
+    """Return how many records were reprocessed, lost, truncated and in flight.
+
+    *in_groups*: say that these are the figures of each group by itself.
+    """
     if not ledger.reprocessed and not ledger.lost:
-        first = "No records were reprocessed, none were lost."
+        within = " within a group" if in_groups else ""
+        first = f"No records were reprocessed{within}, none were lost."
     else:
         again = counted(ledger.reprocessed, "record") if ledger.reprocessed else "No records"
         lost = f"{ledger.lost:,}" if ledger.lost else "none"

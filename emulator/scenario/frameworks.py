@@ -12,7 +12,7 @@ the documentation of confluent-kafka and of ``KafkaConsumer``.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from emulator.scenario.problems import hint, listed
@@ -66,6 +66,9 @@ def with_framework(group: dict[str, Any]) -> dict[str, Any]:
             f"unknown framework{hint(str(name), names) or f'; allowed are {listed(names)}'}"
         )
     given = dict(FRAMEWORKS[name])
+    client = given.get("client", "java")
+    if group.get("client", client) != client:
+        raise ValueError(f'{name} is written with client = "{client}": leave out "client"')
     reaction = given.pop("poison", None)
     settings = given.pop("settings", {})
     merged = {**given, **group}
@@ -83,13 +86,15 @@ def _with_reaction(rule: Any, reaction: Table) -> Any:
     return {**reaction, **rule}
 
 
-def summary(name: str) -> str:
-    """Return what a framework sets, for the head of a report.
+def summary(name: str, replaced: Collection[str] = ()) -> str:
+    """Return what a framework sets, without the keys that are *replaced*, for the head of a report.
 
     >>> summary("kafka-consumer")
     'framework kafka-consumer (client=java, commit=auto, poll_timeout=100ms)'
     """
-    keys = (f"{key}={_text(value)}" for key, value in FRAMEWORKS[name].items())
+    keys = (
+        f"{key}={_text(value)}" for key, value in FRAMEWORKS[name].items() if key not in replaced
+    )
     return f"framework {name} ({', '.join(keys)})"
 
 

@@ -74,10 +74,15 @@ def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: objec
 def _list_wanted(place: Sequence[str | int], given: object) -> str:
     match given:
         case dict():
-            return f"a table, but a list of tables is needed; write [[{place[-1]}]]"
+            return f"a table, but a list of tables is needed; write [[{_in_tables(place)}]]"
         case str():
             return f"wrong type; allowed is a list such as [{shown(given)}]"
     return "wrong type; allowed is a list"
+
+
+def _in_tables(place: Sequence[str | int]) -> str:
+    """Return the name of a list of tables, with those of the lists that it is in."""
+    return ".".join(part for part in place if isinstance(part, str))
 
 
 def _unknown_key(place: Sequence[str | int], given: object) -> str:

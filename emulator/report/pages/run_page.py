@@ -34,7 +34,7 @@ from emulator.report.proposal_wording import (
     verdict_of,
 )
 from emulator.report.proposals import Trial
-from emulator.report.run_screen import run_screen, totals_sentence
+from emulator.report.run_screen import is_replaced, run_screen, totals_sentence
 from emulator.report.subject import FinishedRun
 from emulator.report.verdict_screen import outcome
 from emulator.report.wording import counted, duration, figure, file_width
@@ -93,7 +93,7 @@ def answer_of(run: FinishedRun) -> Iterator[str]:
     open_ends = [each.sentence for each in run.verdicts if each.inconclusive and not each.problem]
     yield from (f"Problem: {sentence}" for sentence in problems)
     yield from (f"Inconclusive, when the run ended: {sentence}" for sentence in open_ends)
-    yield totals_sentence(run.ledger)
+    yield totals_sentence(run.ledger, in_groups=is_replaced(run.metrics))
 
 
 def numbers_of(run: FinishedRun) -> list[Number]:

@@ -12,6 +12,8 @@ from emulator.scenario.load import load
 from emulator.scenario.model import CommitPolicy
 from emulator.scenario.problems import ScenarioError
 
+from ..cli.commands import rebalance
+
 EXPERIMENTS = Path(__file__).parents[3] / "examples" / "experiments"
 
 GROUP = """
@@ -109,3 +111,14 @@ def test_each_commit_mode_belongs_to_one_policy():
     assert len(set(MODES.values())) == len(MODES)
     assert mode_of(CommitPolicy(call="sync", when="record", arguments=False)) == "noargs-per-record"
     assert mode_of(CommitPolicy(call="async", when="record")) is None
+
+
+def test_runs_are_written_to_a_folder_only(tmp_path):
+    """Said before Kafka is looked for."""
+    file = tmp_path / "page.html"
+    file.write_text("kept")
+    status, out, err = rebalance("capture", EXPERIMENTS / "crash-classic.toml", "-o", file)
+
+    assert (2, "") == (status, out)
+    assert f"--output {file}: a file; name a folder for the runs" in " ".join(err.split())
+    assert "kept" == file.read_text()

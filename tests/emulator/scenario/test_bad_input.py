@@ -84,6 +84,10 @@ def test_a_file_that_is_no_scenario_is_refused(content, said):
             ("[[fault]]", "[fault]"),
             "fault: a table, but a list of tables is needed; write [[fault]]",
         ),
+        (
+            ("[[fault]]", "[[group]]\nid = 'other'\npoison = { every = 3 }\n[[fault]]"),
+            "a table, but a list of tables is needed; write [[group.poison]]",
+        ),
         (('"20/s"', "20"), 'topic[orders].rate = 20: a unit is missing, write "20/s"'),
         (('"20/s"', '"-20/s"'), "negative"),
         (('"10ms"', "10"), 'group[billing].work = 10: a unit is missing, write "10s"'),

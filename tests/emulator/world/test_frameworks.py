@@ -13,6 +13,7 @@ from emulator.scenario.frameworks import FRAMEWORKS, summary
 from emulator.scenario.groups import FrameworkName
 from emulator.scenario.model import Group, Scenario
 from emulator.scenario.problems import ScenarioError
+from emulator.subjects import _describe_framework
 
 SCENARIO = """
 title = "a framework"
@@ -90,3 +91,23 @@ def test_a_refused_commit_is_kept_and_sent_again_behind_the_next_poll():
 
     assert len(refused) > 100
     assert len(again) > 100
+
+
+def test_a_framework_of_another_client_is_refused():
+    with pytest.raises(ScenarioError, match='spring-batch is written with client = "java"'):
+        group_of("spring-batch", 'client = "librdkafka"')
+
+
+@pytest.mark.parametrize(
+    ("group", "shown"),
+    [
+        ("", {"commit", "poll_timeout"}),
+        ('commit = "auto"', {"poll_timeout"}),
+        ("[[group.poison]]\nevery = 9\n", {"commit", "poll_timeout", "poison"}),
+        ('[[group.poison]]\nevery = 9\nthen = "forward"\n', {"commit", "poll_timeout"}),
+    ],
+)
+def test_the_head_of_a_report_has_the_keys_that_are_not_replaced(group, shown):
+    said = _describe_framework(group_of("spring-batch", group))
+
+    assert shown == {key for key in FRAMEWORKS["spring-batch"] if f"{key}=" in said}
