@@ -105,11 +105,14 @@ class PolicyCommits:
             self._send_sync(offsets, then)
 
     def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
-        """Commit the processed offsets of some partitions, as a listener does before revocation."""
+        """Commit or store the processed offsets of some partitions, as before a revocation."""
         safe = self._policy.offsets == "frontier"
         done = self._process.progress.done if safe else self.uncommitted.get
         ends = {tp: end for tp in partitions if (end := done(tp)) is not None}
-        if ends:
+        if ends and self._policy.call == "store" and not self._policy.on_revoke:
+            self._process.client.store(self._offsets(ends))  # type: ignore[union-attr]  # it has a store
+            then()
+        elif ends:
             self._send_sync(self._offsets(ends), lambda _: then())
         else:
             then()
@@ -210,7 +213,9 @@ class Listener:
             self._spend(call)
 
     def _revoking(self, call: Call) -> None:
-        commits = self._blueprint.commit.on_revoke
+        policy = self._blueprint.commit
+        stores = policy.call == "store" and self._blueprint.group.handler is not None
+        commits = policy.on_revoke or stores
         self._application.finish(call.partitions, lambda: self._spend(call), commits=commits)
 
     def _spend(self, call: Call) -> None:
@@ -356,7 +361,7 @@ class Shutdown:
             return
         if self.ending is Ending.AFTER_RECORD:
             workers.discard(frozenset(owned))
-        commits = self._process.blueprint.commit.call in ("sync", "async")
+        commits = self._process.blueprint.commit.call in ("sync", "async", "store")
         self._application.finish(owned, self._close_client, commits=commits)
 
     def _close_client(self) -> None:

@@ -118,3 +118,29 @@ restart_after = "5s"
         if isinstance(event.what, Processed):
             assert not poisoned & set(range(event.what.first, event.what.next_offset))
     assert any(isinstance(event.what, NotProcessed) for event in run.events)
+
+
+STORES = """
+title = "a pool that stores what it has finished"
+run_for = "60s"
+topic = [{ name = "orders", partitions = 4, rate = "20/s" }]
+act = [{ rolling_restart = "g", at = "20s", gap = "10s", surge = true }]
+
+[[group]]
+id = "g"
+topics = ["orders"]
+members = 2
+work = "30ms"
+client = "librdkafka"
+handler = { workers = 4, drain = "all" }
+commit = { call = "store" }
+settings = { "auto.offset.reset" = "earliest", "group.protocol" = "consumer" }
+"""
+
+
+def test_what_a_drained_pool_has_finished_is_stored_before_the_last_commit():
+    """At a revocation and at close: the next owner repeats nothing."""
+    run = emulator.run(emulator.loads(STORES))
+
+    assert 0 == run.ledger.reprocessed == run.ledger.lost
+    assert run.ledger.processed > 4_000
