@@ -226,4 +226,4 @@ def _bounds(examples: int, steps: int) -> settings:
 Living.TestCase.settings = _bounds(20, 30)
 TestLiving = Living.TestCase
 LongLiving.TestCase.settings = _bounds(150, 45)
-TestLongLiving = pytest.mark.long(LongLiving.TestCase)
+TestLongLiving = pytest.mark.soak(pytest.mark.long(LongLiving.TestCase))

@@ -335,4 +335,4 @@ def _bounds(examples: int, steps: int) -> settings:
 Coordination.TestCase.settings = _bounds(60, 40)
 TestCoordination = Coordination.TestCase
 LongCoordination.TestCase.settings = _bounds(900, 60)
-TestLongCoordination = pytest.mark.long(LongCoordination.TestCase)
+TestLongCoordination = pytest.mark.soak(pytest.mark.long(LongCoordination.TestCase))
