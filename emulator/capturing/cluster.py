@@ -23,7 +23,6 @@ HOST = "127.0.0.1"
 HEAP = ("-Xms96m", "-Xmx320m")
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Dfile.encoding=UTF-8")
 START_S = 90.0
-STOP_S = 30.0
 
 _CLUSTER = {
     "auto.create.topics.enable": "false",

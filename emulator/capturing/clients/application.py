@@ -18,6 +18,10 @@ COMMITTING = {"sync-per-record": "record", "noargs-per-record": "record", "sync-
 """The modes that commit after work, with the trace's word for the place."""
 
 
+STRATEGY = "partition_assignment_strategy"
+NO_ASSIGNORS: Mapping[str, type] = {}
+
+
 @dataclass(slots=True)
 class Application:
     """One member's application."""
@@ -60,13 +64,19 @@ class Application:
         prefixed = self.conf.items()
         return {name[len(KAFKA) :]: text for name, text in prefixed if name.startswith(KAFKA)}
 
-    def arguments(self) -> dict[str, object]:
-        """Return Kafka's settings as arguments of Python: ``session_timeout_ms=6000``."""
+    def arguments(self, assignors: Mapping[str, type] = NO_ASSIGNORS) -> dict[str, object]:
+        """Return Kafka's settings as arguments of Python: ``session_timeout_ms=6000``.
+
+        *assignors*: the library's classes by the names of ``partition.assignment.strategy``.
+        """
         typed = {"true": True, "false": False}
-        return {
+        found: dict[str, object] = {
             name.replace(".", "_"): typed.get(text, int(text) if text.isdecimal() else text)
             for name, text in self.kafka().items()
         }
+        if STRATEGY in found:
+            found[STRATEGY] = [assignors[name] for name in str(found[STRATEGY]).split(",")]
+        return found
 
     def listen_for_orders(self) -> None:
         """Let SIGTERM stop the application, and read orders from standard input."""

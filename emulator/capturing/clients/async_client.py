@@ -41,17 +41,12 @@ def _arguments(application: Application) -> dict[str, Any]:
     from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
     from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-    arguments = application.arguments()
-    classes = {
+    assignors = {
         "range": RangePartitionAssignor,
         "roundrobin": RoundRobinPartitionAssignor,
         "sticky": StickyPartitionAssignor,
     }
-    names = arguments.pop("partition_assignment_strategy", None)
-    if names is not None:
-        wanted = [classes[name] for name in str(names).split(",")]
-        arguments["partition_assignment_strategy"] = wanted
-    return arguments
+    return application.arguments(assignors)
 
 
 def _listener(application: Application, consumer: Any) -> Any:

@@ -39,18 +39,13 @@ def _arguments(application: Application) -> dict[str, Any]:
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
     from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-    arguments = application.arguments()
-    classes = {
+    assignors = {
         "range": RangePartitionAssignor,
         "roundrobin": RoundRobinPartitionAssignor,
         "sticky": StickyPartitionAssignor,
         "cooperative-sticky": CooperativeStickyAssignor,
     }
-    names = arguments.pop("partition_assignment_strategy", None)
-    if names is not None:
-        wanted = [classes[name] for name in str(names).split(",")]
-        arguments["partition_assignment_strategy"] = wanted
-    return arguments
+    return application.arguments(assignors)
 
 
 def _on_commit(application: Application) -> Any:
