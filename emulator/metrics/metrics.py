@@ -124,6 +124,7 @@ class MetricsMeter:
             from emulator.metrics.handover import HandoverMeter  # noqa: PLC0415  few scenarios need it
 
             self._meters += (HandoverMeter(replaces),)
+        self._replaces = replaces
         self._now_us = 0
         self._handlers = _merged(self._meters)
 
@@ -138,24 +139,15 @@ class MetricsMeter:
         values: dict[str, Number] = {"run_s": seconds(self._now_us)}
         tables: dict[str, dict[str, Number]] = {}
         listings: dict[str, tuple[Row, ...]] = {}
-        readings = [
-            NO_HANDOVER,
-            _of_ledger(ledger),
-            *(meter.read(self._now_us) for meter in self._meters),
-        ]
+        readings = [_of_ledger(ledger), *(meter.read(self._now_us) for meter in self._meters)]
+        readings += () if self._replaces else (NO_HANDOVER,)
         for reading in readings:
             values.update(reading.values)
             tables.update(reading.tables)
             listings.update(reading.listings)
         ordered = {metric.name: values[metric.name] for metric in VALUES}
-        without = _without_value(readings)
+        without = frozenset[str]().union(*(reading.without_value for reading in readings))
         return Metrics(ordered, tables, listings, without)
-
-
-def _without_value(readings: Iterable[Reading]) -> frozenset[str]:
-    """Return the metrics without a value, according to the last reading that has them."""
-    last = {name: reading for reading in readings for name in reading.values}
-    return frozenset(name for name, reading in last.items() if name in reading.without_value)
 
 
 def _merged(meters: tuple[Meter, ...]) -> dict[type, tuple[Handler, ...]]:
