@@ -20,9 +20,7 @@ def forwarded_topics(scenario: Scenario) -> frozenset[str]:
 
 def _targets(group: Group, rule: Poison, scenario: Scenario) -> set[str]:
     """Return the topics to which a rule may send records of a group."""
-    if rule.topic is not None:
-        return {rule.target(rule.topic)}
-    return {rule.target(topic) for topic in _read_by(group, scenario)}
+    return {rule.target(topic) for topic in _sources(group, rule, scenario)}
 
 
 def _read_by(group: Group, scenario: Scenario) -> set[str]:
@@ -106,12 +104,11 @@ def _target_problems(
     """Yield targets that a producer of the scenario writes to, or that are the source."""
     if not rule.forwards:
         return
-    targets = _targets(group, rule, scenario)
-    if rule.to is not None and rule.to in _sources(group, rule, scenario):
+    targets, sources = _targets(group, rule, scenario), _sources(group, rule, scenario)
+    if rule.to is not None and rule.to in sources:
         reason = "a record that fails would come back for ever; name another topic"
         yield Problem(f"{path}.to", reason, rule.to)
         return
-    sources = _sources(group, rule, scenario)
     needed = max(
         (most_partitions(t, scenario) for t in scenario.topic if t.name in sources), default=0
     )
