@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols.consumer import offset_fetcher, requests
+from protocols.consumer import offset_fetcher, record_queue, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
     application,
@@ -37,7 +37,7 @@ from protocols.consumer.clients import CommitClock, Runs
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import Unknown
 from protocols.facts import CommitKind
-from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
+from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
 
@@ -283,14 +283,7 @@ class BackgroundClient:
         return self._fetch(now) + effects
 
     def _fetch(self, now: int) -> tuple[Effect, ...]:
-        """Fetch from the brokers that may be asked."""
-        sends: tuple[Effect, ...] = tuple(
-            [Send(broker, request) for broker, request in self.consumer.fetcher.requests(now)]
-        )
-        ready_us = self.consumer.fetcher.next_ready_us(now)
-        if ready_us is not None:
-            sends += (SetTimer(rejoin.RETRY, ready_us),)
-        return sends
+        return record_queue.fill(self.consumer.fetcher, rejoin.RETRY, now)
 
     def _end_poll(self, now: int) -> tuple[Effect, ...]:
         """Return what the application's poll returns or throws; it waits on if that is nothing."""
@@ -304,11 +297,7 @@ class BackgroundClient:
         return (Return(found or ()),)
 
     def _taken(self) -> tuple[object, ...]:
-        """Take records off the queue, and store their offsets."""
-        handed = self.consumer.fetcher.collect(self._limit, as_arrived=True)
-        if handed and self.consumer.store is not None:
-            self.consumer.store.handed(handed)
-        return handed
+        return record_queue.take(self.consumer.fetcher, self.consumer.store, self._limit)
 
     def _failure(self) -> Failed | None:
         """Return the exception that this poll throws, if there is one."""

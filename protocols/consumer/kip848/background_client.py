@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from protocols.consumer import record_queue
 from protocols.consumer.calls import (
     Closed,
     CloseOperation,
@@ -34,7 +35,7 @@ from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import automatic_offsets, explicit_order, next_tick, on_reads
 from protocols.facts import CommitKind
-from protocols.machine import Call, Effect, Return, Send, SetTimer, Step
+from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
 
@@ -227,10 +228,7 @@ class BackgroundClient:
         return commits.send_due_commits(state, self.consumer, now).also(timer)
 
     def _fetch(self, now: int) -> Effects:
-        fetcher = self.consumer.fetcher
-        sends = [Send(broker, request) for broker, request in fetcher.requests(now)]
-        ready_us = fetcher.next_ready_us(now)
-        return tuple(sends) if ready_us is None else (*sends, SetTimer(FETCH, ready_us))
+        return record_queue.fill(self.consumer.fetcher, FETCH, now)
 
     # -- records -------------------------------------------------------------------------------
 
@@ -243,11 +241,7 @@ class BackgroundClient:
         return (found if isinstance(found, Return) else Return(found),)
 
     def _taken(self) -> tuple[object, ...]:
-        """Take records off the queue, and store their offsets."""
-        handed = self.consumer.fetcher.collect(self._limit, as_arrived=True)
-        if handed and self.consumer.store is not None:
-            self.consumer.store.handed(handed)
-        return handed
+        return record_queue.take(self.consumer.fetcher, self.consumer.store, self._limit)
 
     def _off_its_log(self) -> Return | tuple[()]:
         """Return the exception for a position out of range that no policy resets."""
