@@ -157,7 +157,7 @@ def run(  # noqa: PLR0913  one keyword an option
     chosen = scenario.seed if seed is None else seed
     kept: list[Event] = []
     shared = shared_assignors(scenario)
-    measurement = Measurement(shared, replaced_groups(scenario))
+    measurement = Measurement(shared, replaced_groups(scenario), own_meters(scenario))
     facts = FactsMeter()
     sinks: list[Sink] = [measurement.feed, facts.feed]
     if keep_events:
@@ -231,6 +231,22 @@ def bounds_of(scenario: Scenario) -> dict[str, tuple[str, float]]:
 def replaced_groups(scenario: Scenario) -> dict[str, str]:
     """Return, for each group that takes over the work of another one, that one."""
     return {group.id: group.replaces for group in scenario.group if group.replaces is not None}
+
+
+def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
+    """Return the meters that only some scenarios need, by their keys."""
+    found: dict[str, LateMeter] = {}
+    scaled = [group for group in scenario.group if group.autoscaler is not None]
+    if scaled:
+        from emulator.metrics.scaling import ScalingMeter  # noqa: PLC0415  few scenarios need it
+
+        found["scaling"] = ScalingMeter(
+            {
+                group.id: sum(member.start != "by act" for member in group.members)
+                for group in scaled
+            }
+        )
+    return found
 
 
 def shared_assignors(scenario: Scenario) -> frozenset[str]:

@@ -164,6 +164,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         commits=_describe_commits(policy, settings.auto_commit_interval_ms),
         framework=_describe_framework(group),
         handler=_describe_handler(group),
+        autoscaler=_describe_autoscaler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=profile.in_background)),
         clients=clients,
         lacks=frozenset.intersection(*map(_lacked, clients)),
@@ -191,6 +192,19 @@ def _describe_framework(group: Group) -> str:
     bare = Group.model_validate({**own, "framework": group.framework})
     replaced = {key for key in Group.model_fields if getattr(group, key) != getattr(bare, key)}
     return summary(group.framework, replaced if rules else replaced | {"poison"})
+
+
+def _describe_autoscaler(group: Group) -> str:
+    """Return the autoscaler of a group in words; empty without one."""
+    scaler = group.autoscaler
+    if scaler is None:
+        return ""
+    first = sum(member.start != "by act" for member in group.members)
+    static = "static " if group.static else ""
+    return (
+        f"{first} {static}members and an autoscaler ({scaler.kind}, {scaler.min_replicas} to "
+        f"{scaler.max_replicas} replicas, one for a lag of {scaler.lag_threshold:,})"
+    )
 
 
 def _describe_handler(group: Group) -> str:

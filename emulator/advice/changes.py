@@ -1,7 +1,6 @@
 """The changes that hints recommend, with values that follow from the scenario's numbers.
 
-Each change is a pure function of a situation. It returns None where it does not apply: the value in
-force is as good, or no value of this setting can help.
+Each change is a pure function of a situation; None: the value in force is as good, or none can help.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ from emulator.advice.commit_changes import (
 )
 from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, capital, consumer, of_group
 from emulator.advice.load_changes import balance_over_topics, even_members, more_members
+from emulator.advice.scaling_changes import SCALING_CHANGES
 from emulator.advice.situation import Situation, milliseconds, round_down
 from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import PROTOCOL
@@ -340,6 +340,7 @@ _POLL_IN_TIME = (
 )
 
 CHANGES: Final[Changes] = {
+    **SCALING_CHANGES,
     "acks-all": (("acks-all", acks_all),),
     "clean-elections": (("clean-elections", clean_elections),),
     "commit-after-processing": (("commit-sync-per-batch", sync_per_batch),),

@@ -106,6 +106,7 @@ from emulator.events.run import (
     MessageLost,
     PartitionsAdded,
     RequestsCounted,
+    Rescaled,
     RunEnded,
     RunStarted,
     TopicCreated,
@@ -206,6 +207,7 @@ __all__ = [
     "RebalanceStarted",
     "RecordsTruncated",
     "RequestsCounted",
+    "Rescaled",
     "ResetReason",
     "RunEnded",
     "RunStarted",
@@ -231,6 +233,7 @@ ControlEvent = (
     | FaultBegan
     | FaultEnded
     | FaultMissed
+    | Rescaled
     | ActRefused
     | BrokerDown
     | BrokerUp

@@ -75,6 +75,23 @@ class FaultEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rescaled:
+    """An autoscaler changed the number of members of a group."""
+
+    group: str
+    fault: str
+    """The id of the step, as in its :class:`FaultBegan`."""
+
+    before: int
+    after: int
+    wanted: int
+    """What the metric alone asked for."""
+
+    lag: int
+    """The lag that it acted on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultMissed:
     """A fault or act of the scenario never took effect; written at the end of the run.
 

@@ -142,6 +142,24 @@ VALUES = (
         "from the last record of a group to the first record of the group that replaces it; the "
         "longest of all partitions; if no group was replaced it has no value",
     ),
+    Metric("scalings", "count", "steps of autoscalers"),
+    Metric(
+        "scaling_reversals",
+        "count",
+        "steps of an autoscaler in the opposite direction of the one before, within 15 minutes: it flaps",
+    ),
+    Metric("replicas_max", "count", "the most replicas that an autoscaler asked for"),
+    Metric("replica_hours", "h", "replicas that autoscalers asked for, over time: what they cost"),
+    Metric(
+        "useful_replicas_share",
+        "share",
+        "of this time, the part in which a replica had a partition; without an autoscaler it has no value",
+    ),
+    Metric(
+        "reprocessed_by_scaling",
+        "records",
+        "reprocessed because of the steps of autoscalers",
+    ),
     Metric("commits_sent", "count", "sent by consumers"),
     Metric("commits_accepted", "count", "appended by the coordinator"),
     Metric("commits_refused", "count", "refused by the coordinator or by the client"),
@@ -219,6 +237,7 @@ WITHOUT_VALUE = {
     "first_record_max_s": "nothing was processed",
     "lag_drain_max_s": "lag was not drained",
     "handover_gap_max_s": "no group was replaced",
+    "useful_replicas_share": "no group has an autoscaler",
 }
 """Metrics that may have no value, and what that means."""
 
@@ -275,6 +294,8 @@ LISTINGS = (
         "rows",
         "each group that replaces another one: records of both and of neither, time between them",
     ),
+    Metric("scalings", "rows", "each step of an autoscaler: replicas, lag, records reprocessed"),
+    Metric("replicas", "rows", "each group with an autoscaler: steps, replica-hours, idle ones"),
     Metric(
         "hot_partitions",
         "rows",

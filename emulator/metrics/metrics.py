@@ -19,7 +19,17 @@ from emulator.metrics.brokers import AvailabilityMeter, LogMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
 from emulator.metrics.downtime import DowntimeMeter
 from emulator.metrics.laws import Finding, LawChecker
-from emulator.metrics.readings import Handler, Key, Meter, Number, Reading, Row, named, seconds
+from emulator.metrics.readings import (
+    Handler,
+    Key,
+    LateMeter,
+    Meter,
+    Number,
+    Reading,
+    Row,
+    named,
+    seconds,
+)
 from emulator.metrics.rebalances import RebalanceMeter
 from emulator.metrics.recovery import LagMeter, TakeoverMeter
 from emulator.metrics.traffic import (
@@ -102,11 +112,34 @@ NO_HANDOVER = Reading(
 )
 """The figures of :mod:`emulator.metrics.handover` for a run in which no group replaces another."""
 
+NO_SCALING = Reading(
+    values={
+        "scalings": 0,
+        "scaling_reversals": 0,
+        "replicas_max": 0,
+        "replica_hours": 0,
+        "useful_replicas_share": 0,
+        "reprocessed_by_scaling": 0,
+    },
+    listings={"scalings": (), "replicas": ()},
+    without_value=frozenset(("useful_replicas_share",)),
+)
+"""The figures of :mod:`emulator.metrics.scaling` for a run without autoscalers."""
+
+EMPTY: Mapping[str, Reading] = {"scaling": NO_SCALING}
+"""For each meter that only some scenarios have: its figures in all others."""
+
+NO_METERS: Mapping[str, LateMeter] = {}
+
 
 class MetricsMeter:
     """Computes all metrics but the ledger's; pass events to ``feed``, then call ``close``."""
 
-    def __init__(self, replaces: Mapping[str, str] = NOTHING) -> None:
+    def __init__(
+        self,
+        replaces: Mapping[str, str] = NOTHING,
+        some: Mapping[str, LateMeter] = NO_METERS,
+    ) -> None:
         self._meters: tuple[Meter, ...] = (
             RebalanceMeter(),
             DowntimeMeter(replaces.values()),
@@ -125,8 +158,9 @@ class MetricsMeter:
 
             self._meters += (HandoverMeter(replaces),)
         self._replaces = replaces
+        self._some = some
         self._now_us = 0
-        self._handlers = _merged(self._meters)
+        self._handlers = _merged((*self._meters, *some.values()))
 
     def feed(self, event: Event) -> None:
         """Count one event."""
@@ -141,6 +175,8 @@ class MetricsMeter:
         listings: dict[str, tuple[Row, ...]] = {}
         readings = [_of_ledger(ledger), *(meter.read(self._now_us) for meter in self._meters)]
         readings += () if self._replaces else (NO_HANDOVER,)
+        readings += (empty for name, empty in EMPTY.items() if name not in self._some)
+        readings += (meter.read(self._now_us, ledger) for meter in self._some.values())
         for reading in readings:
             values.update(reading.values)
             tables.update(reading.tables)
@@ -150,7 +186,7 @@ class MetricsMeter:
         return Metrics(ordered, tables, listings, without)
 
 
-def _merged(meters: tuple[Meter, ...]) -> dict[type, tuple[Handler, ...]]:
+def _merged(meters: tuple[Meter | LateMeter, ...]) -> dict[type, tuple[Handler, ...]]:
     merged: dict[type, tuple[Handler, ...]] = {}
     for meter in meters:
         for kind, handler in meter.handlers().items():
@@ -214,14 +250,18 @@ class Measurement:
     """Measures a run; pass every event to ``feed``, then call ``close`` once.
 
     *shared_assignors*: names of assignors that intentionally assign a partition to several members.
-    *replaces*: group to the group whose work it takes over.
+    *replaces*: group to the group whose work it takes over. *some*: by their keys in ``EMPTY``, the
+    meters that this scenario needs besides those of all scenarios.
     """
 
     def __init__(
-        self, shared_assignors: Collection[str] = (), replaces: Mapping[str, str] = NOTHING
+        self,
+        shared_assignors: Collection[str] = (),
+        replaces: Mapping[str, str] = NOTHING,
+        some: Mapping[str, LateMeter] = NO_METERS,
     ) -> None:
         self._builder = LedgerBuilder(shared_assignors)
-        self._meter = MetricsMeter(replaces)
+        self._meter = MetricsMeter(replaces, some)
         self._laws = LawChecker(shared_assignors)
 
     def feed(self, event: Event) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import Event
+from emulator.ledger.entries import Ledger
 
 Number = int | float
 Row = Mapping[str, Any]
@@ -69,6 +70,16 @@ class Meter(Protocol):
         """Return the handler of each event type."""
 
     def read(self, ended_us: int) -> Reading:
+        """Return the numbers of a run that ended at *ended_us*."""
+
+
+class LateMeter(Protocol):
+    """Computes one concern that only some scenarios have; it also reads the finished ledger."""
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+
+    def read(self, ended_us: int, ledger: Ledger) -> Reading:
         """Return the numbers of a run that ended at *ended_us*."""
 
 

@@ -217,6 +217,10 @@ WORDS: dict[type, Words] = {
     ev.FaultEnded: lambda w, _: f"fault {w.fault} ends: {w.verb} {w.target}",
     ev.FaultMissed: lambda w, _: f"fault {w.fault} did not fire ({w.verb} {w.target}): {w.why}",
     ev.ActRefused: _act_refused,
+    ev.Rescaled: lambda w, _: (
+        f"the autoscaler of {w.group} goes from {w.before} to {w.after} replicas: a lag of {w.lag:,} asks "
+        f"for {w.wanted}"
+    ),
     ev.BrokerDown: lambda w, _: f"broker {w.broker} goes down",
     ev.BrokerUp: lambda w, _: f"broker {w.broker} is up",
     ev.BrokerFenced: lambda w, _: f"the controller fences broker {w.broker}",

@@ -97,6 +97,24 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "starts."
         ),
     },
+    VerdictId.AUTOSCALER_FLAPS: {
+        "longer-stabilization": (
+            "Give the autoscaler a longer window in which the largest recommendation holds "
+            "(stabilizationWindowSeconds downwards). Trade-off: replicas stay longer than needed."
+        ),
+    },
+    VerdictId.IDLE_REPLICAS: {
+        "no-idle-replicas": (
+            "Allow the autoscaler at most as many replicas as there are partitions, or partitions with "
+            "lag."
+        ),
+    },
+    VerdictId.SCALING_REPEATS: {
+        "commit-before-handover": (
+            "Commit before partitions change their owner: finish the batch within the grace period, and "
+            "commit in onPartitionsRevoked()."
+        ),
+    },
     VerdictId.OVERLOAD: {
         "more-members": "Run more members, or make the work on a record shorter.",
         "more-partitions": (

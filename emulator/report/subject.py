@@ -101,6 +101,9 @@ class GroupFacts:
     work_by_member: Mapping[str, float] = field(default_factory=dict)
     """The mean work of each member on a record, in microseconds."""
 
+    autoscaler: str = ""
+    """Its autoscaler in words; empty: it has none."""
+
     arrival_per_s: float = 0.0
     """Records per second that arrive for it until the end of the run."""
 
@@ -188,7 +191,7 @@ def _parts(group: GroupFacts) -> list[str]:
     members = f"{group.members} {'static ' if group.static else ''}members"
     named = [] if group.clients == ("java",) else [f"client {' and '.join(group.clients)}"]
     return [
-        members.removesuffix("s") if group.members == 1 else members,
+        group.autoscaler or (members.removesuffix("s") if group.members == 1 else members),
         *named,
         f"{', '.join(group.assignors)} ({protocol})",
         *filter(None, [group.framework, group.handler]),

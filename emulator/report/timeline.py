@@ -33,6 +33,8 @@ VERBS = {
     "rolling_broker_restart": "a rolling restart of {} begins",
     "slow_disk": "the disk of {} is slow",
     "fill_disk": "the disk of {} is full",
+    "scale_up": "the autoscaler adds members to {}",
+    "scale_down": "the autoscaler removes members from {}",
     "move_coordinator": "the coordinator of {} moves",
     "add_partitions": "partitions are added to {}",
     "create_topic": "topic {} is created",

@@ -322,6 +322,34 @@ def _handover(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> I
     )
 
 
+def _flaps(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield Given(
+        "longer-stabilization",
+        f"Give the autoscaler of {group.id} a longer stabilization window downwards (scale_down."
+        f"stabilization_window, in Kubernetes stabilizationWindowSeconds): a step down waits until no "
+        f"recommendation of that time asks for more. Its steps undid each other every "
+        f"{duration(verdict.numbers['every_s'])}. KEDA's cooldownPeriod delays only the step to zero. "
+        f"Trade-off: replicas stay longer than needed.",
+    )
+
+
+def _idle(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield Given(
+        "no-idle-replicas",
+        f"Allow the autoscaler of {group.id} no replicas without work: at most as many as partitions "
+        f"(max_replicas, or allow_idle_consumers = false in KEDA), or as partitions with lag "
+        f"(limit_to_partitions_with_lag). {verdict.numbers['idle_hours']:.2f} replica-hours did nothing.",
+    )
+
+
+def _repeats(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield Given(
+        "commit-before-handover",
+        f"Commit before the partitions of {group.id} change their owner: let a member finish its batch "
+        f"within the grace period of the autoscaler, and commit in onPartitionsRevoked().",
+    )
+
+
 ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.MEMBER_LOOP: _loop,
     VerdictId.MEMBERS_DIED: _died,
@@ -335,4 +363,7 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.REMOVED_IN_CLOSE: _removed_in_close,
     VerdictId.SHARED_GROUP: _shared_group,
     VerdictId.GROUP_HANDOVER: _handover,
+    VerdictId.AUTOSCALER_FLAPS: _flaps,
+    VerdictId.IDLE_REPLICAS: _idle,
+    VerdictId.SCALING_REPEATS: _repeats,
 }

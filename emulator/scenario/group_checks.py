@@ -51,6 +51,7 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
     )
     for group in scenario.group:
         yield from _replacement_problems(group, scenario)
+        yield from _autoscaler_problems(group, scenario)
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)
         yield from _handler_problems(group)
@@ -65,6 +66,15 @@ def _replacement_problems(group: Group, scenario: Scenario) -> Iterator[Problem]
     path = f"group[{group.id}].replaces"
     others = [other.id for other in scenario.group if other.id != group.id]
     yield from unknown(path, group.replaces, others, "other group")
+
+
+def _autoscaler_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    if group.autoscaler is not None:
+        from emulator.scenario.autoscaler_checks import (  # noqa: PLC0415  few groups need it
+            autoscaler_problems,
+        )
+
+        yield from autoscaler_problems(group, group.autoscaler, scenario)
 
 
 def _path(group: Group, member: Member) -> str:

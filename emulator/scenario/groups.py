@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from emulator.scenario import short_forms
+from emulator.scenario.autoscalers import Autoscaler, with_spare_members
 from emulator.scenario.distributions import (
     Distribution,
     Duration,
@@ -231,6 +232,9 @@ class Group(Part):
     members: NotEmpty[Member]
     """A file may give a number; the names are then ``<id>-0``, ``<id>-1``, …"""
 
+    autoscaler: Autoscaler | None = None
+    """What starts and stops members by lag (docs/how-to/autoscaling.md)."""
+
     framework: FrameworkName | None = None
     """What the members are written with: sets other keys of the group (docs/how-to/frameworks.md)."""
 
@@ -302,6 +306,8 @@ class Group(Part):
             from emulator.scenario.frameworks import with_framework  # noqa: PLC0415  few have one
 
             spelled = with_framework(spelled)
+        if isinstance(spelled, dict) and spelled.get("autoscaler") is not None:
+            spelled = with_spare_members(spelled)
         if not _names_a_client(spelled):
             return spelled
         from emulator.scenario.client_names import with_kafkas_names  # noqa: PLC0415  few have them

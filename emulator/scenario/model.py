@@ -35,6 +35,7 @@ from emulator.scenario.acts import (
     StopBroker,
     Subscribe,
 )
+from emulator.scenario.autoscalers import Autoscaler, ScalingPolicy, ScalingRules
 from emulator.scenario.cluster import (
     Arrivals,
     Bursts,
@@ -84,6 +85,7 @@ __all__ = [
     "AddPartitions",
     "After",
     "Arrivals",
+    "Autoscaler",
     "Bound",
     "BurstShape",
     "Bursts",
@@ -126,6 +128,8 @@ __all__ = [
     "ResetOffsets",
     "RollingBrokerRestart",
     "RollingRestart",
+    "ScalingPolicy",
+    "ScalingRules",
     "Scenario",
     "SlowDisk",
     "Start",

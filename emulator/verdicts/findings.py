@@ -361,6 +361,14 @@ def _handover(evidence: Evidence) -> Iterator[Verdict]:
             )
 
 
+def _of_scaling(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield what autoscalers did wrong; most runs have none."""
+    if evidence.metrics.listings.get("replicas"):
+        from emulator.verdicts.scaling import scaling_problems  # noqa: PLC0415  as above
+
+        yield from scaling_problems(evidence)
+
+
 RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _nothing_processed,
     _dead,
@@ -373,6 +381,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _removed_in_close,
     _shared_group,
     _handover,
+    _of_scaling,
     _missed,
     _lasting,
     _without_owner,

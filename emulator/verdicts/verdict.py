@@ -42,6 +42,9 @@ class VerdictId(enum.StrEnum):
     REMOVED_IN_CLOSE = "removed-in-close"
     SHARED_GROUP = "shared-group"
     GROUP_HANDOVER = "group-handover"
+    AUTOSCALER_FLAPS = "autoscaler-flaps"
+    IDLE_REPLICAS = "idle-replicas"
+    SCALING_REPEATS = "scaling-repeats"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,6 +82,7 @@ def play(  # noqa: PLR0913  one keyword an option
     make_shards(world)
     write_missed_faults = _begin_faults(world)
     _start_consumers(world)
+    _begin_autoscalers(world)
     samples = Samples(world, check=check, settled=settled)
     samples.begin()
     if run.skipping and settled is None:
@@ -246,6 +247,15 @@ def _start_consumers(world: World) -> None:
         for member in group.members:
             if member.start != "by act":
                 _start_later(world, member.name, member.start)
+
+
+def _begin_autoscalers(world: World) -> None:
+    if any(group.autoscaler is not None for group in world.run.scenario.group):
+        from emulator.world.autoscaling.loop import (  # noqa: PLC0415  few scenarios need it
+            begin_autoscalers,
+        )
+
+        begin_autoscalers(world)
 
 
 def _start_later(world: World, consumer: str, when: int) -> None:

@@ -16,7 +16,7 @@ import emulator
 from emulator import events as ev
 from emulator.loading import load_named
 from emulator.metrics.metrics import Measurement
-from emulator.playing import Run, is_mistaken, replaced_groups, shared_assignors
+from emulator.playing import Run, is_mistaken, own_meters, replaced_groups, shared_assignors
 from emulator.report.group_state import Describer
 from emulator.report.pages.history import Historian
 from emulator.report.run_document import run_document
@@ -56,7 +56,7 @@ def played(name: str) -> Run:
 def reported(name: str, run: Run, events: Iterable[ev.Event]) -> dict:
     """Return all that a run prints, computed from other events than its own."""
     shared = shared_assignors(run.scenario)
-    measurement = Measurement(shared, replaced_groups(run.scenario))
+    measurement = Measurement(shared, replaced_groups(run.scenario), own_meters(run.scenario))
     timeline, describer = Timeline(), Describer()
     historian, facts = Historian(), FactsMeter()
     followers = (measurement, timeline, describer, historian, facts)

@@ -24,6 +24,9 @@ class Consumers:
         self._running: dict[str, Process] = {}
         self._processes: dict[str, Process] = {}
         self._owners: dict[str, Owners] = {}
+        self.withdrawn: set[str] = set()
+        """Members that an autoscaler does not want to run; nothing else starts them."""
+
         self.failing: dict[str, FailListener] = context.failing
         """Consumers whose rebalance listeners throw at present."""
 
@@ -76,7 +79,7 @@ class Consumers:
 
         *deploy*: the act that starts it; changed settings apply from now on.
         """
-        if consumer in self._running:
+        if consumer in self._running or consumer in self.withdrawn:
             return None
         if deploy is not None and changes_settings(deploy):
             self._blueprints[consumer] = redeployed(self._blueprints[consumer], deploy)

@@ -56,14 +56,14 @@ class MemberScripts:
 
     def close(self, fault: model.Close, began: int) -> Script:
         """Close a member; restart it if the act says so."""
-        yield from self._stop_member(
+        yield from self.stop_member(
             fault.member, began, mid_batch=fault.mid_batch, grace=fault.grace
         )
         if fault.restart_after is not None:
             yield from wait(self._env, fault.restart_after)
             self._world.consumers.start(fault.member, began)
 
-    def _stop_member(
+    def stop_member(
         self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
     ) -> Script:
         """Close a member and wait for its end; kill it after the grace period.
@@ -110,7 +110,8 @@ class MemberScripts:
 
     def rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
         """Restart the members of a group, ``max_unavailable`` of them at the same time."""
-        left = iter(in_order(fault, self._world))
+        withdrawn = self._world.consumers.withdrawn
+        left = (name for name in in_order(fault, self._world) if name not in withdrawn)
         lanes = [self._one_by_one(fault, left, began) for _ in range(fault.max_unavailable)]
         beside = [self._env.process(lane) for lane in lanes[1:]]
         yield from lanes[0]
@@ -145,7 +146,7 @@ class MemberScripts:
             yield from wait(self._env, fault.down_time)
         yield from wait(self._env, fault.pre_stop)
         grace = None if fault.grace is None else max(0, fault.grace - fault.pre_stop)
-        yield from self._stop_member(consumer, restart, mid_batch=fault.mid_batch, grace=grace)
+        yield from self.stop_member(consumer, restart, mid_batch=fault.mid_batch, grace=grace)
         if fault.surge:
             return successor
         yield from wait(self._env, fault.down_time + start_up)

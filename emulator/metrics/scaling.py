@@ -1,0 +1,180 @@
+"""Measure the autoscalers of a run: their steps, flapping, the cost and the use of replicas.
+
+A replica is useful while it has a partition: a member that has none costs as much and does nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from assignors.types import TopicPartition
+from assignors.values import dataclass
+from emulator import events as ev
+from emulator.ledger.entries import EntryKind, Ledger
+from emulator.metrics.readings import Handler, Reading, Row, seconds
+
+FLAPS_WITHIN_US = 900_000_000
+"""Two opposite steps within this time are a reversal: the first one was for nothing."""
+
+USEFUL = "useful_replicas_share"
+US_PER_HOUR = 3_600_000_000
+
+
+@dataclass(slots=True)
+class Integral:
+    """A number over time."""
+
+    value: int
+    at_us: int = 0
+    area: int = 0
+
+    def set(self, value: int, at_us: int) -> None:
+        """Change the number at a time."""
+        self.area += self.value * (at_us - self.at_us)
+        self.value, self.at_us = value, at_us
+
+
+@dataclass(slots=True)
+class Step:
+    """One change of the number of replicas."""
+
+    at_us: int
+    what: ev.Rescaled
+    reverses: bool
+
+
+@dataclass(slots=True)
+class ScaledGroup:
+    """The replicas of one group."""
+
+    replicas: Integral
+    useful: Integral = field(default_factory=lambda: Integral(0))
+    peak: int = 0
+    steps: list[Step] = field(default_factory=list)
+    owned: defaultdict[str, set[TopicPartition]] = field(default_factory=lambda: defaultdict(set))
+    """By consumer."""
+
+    partitions: set[TopicPartition] = field(default_factory=set)
+    """Those that had an owner at some time."""
+
+    def rescale(self, at_us: int, what: ev.Rescaled) -> None:
+        """Note a step, and whether it undoes a recent one."""
+        last = self.steps[-1] if self.steps else None
+        up = what.after > what.before
+        reverses = (
+            last is not None
+            and up != (last.what.after > last.what.before)
+            and at_us - last.at_us <= FLAPS_WITHIN_US
+        )
+        self.steps.append(Step(at_us, what, reverses))
+        self.replicas.set(what.after, at_us)
+        self.peak = max(self.peak, what.after)
+
+    def update_useful(self, at_us: int) -> None:
+        """Count the consumers that own a partition."""
+        self.useful.set(sum(map(bool, self.owned.values())), at_us)
+
+
+class ScalingMeter:
+    """Measures the groups that have an autoscaler.
+
+    *replicas*: by group, those at the begin of the run.
+    """
+
+    def __init__(self, replicas: Mapping[str, int]) -> None:
+        self._groups = {
+            group: ScaledGroup(Integral(number), peak=number) for group, number in replicas.items()
+        }
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {
+            ev.Rescaled: self._on_rescaled,
+            ev.EpochOpened: self._on_opened,
+            ev.EpochClosed: self._on_closed,
+            ev.ConsumerStopped: self._on_stopped,
+        }
+
+    def _on_rescaled(self, event: ev.Event, what: ev.Rescaled) -> None:
+        self._groups[what.group].rescale(event.at_us, what)
+
+    def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+        if group := self._groups.get(what.group):
+            group.owned[what.consumer].add(what.partition)
+            group.partitions.add(what.partition)
+            group.update_useful(event.at_us)
+
+    def _on_closed(self, event: ev.Event, what: ev.EpochClosed) -> None:
+        if group := self._groups.get(what.group):
+            group.owned[what.consumer].discard(what.partition)
+            group.update_useful(event.at_us)
+
+    def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
+        if group := self._groups.get(what.group):
+            group.owned.pop(what.consumer, None)
+            group.update_useful(event.at_us)
+
+    def read(self, ended_us: int, ledger: Ledger) -> Reading:
+        """Return the numbers of a run that ended at *ended_us*."""
+        groups = self._groups.values()
+        for group in groups:
+            group.replicas.set(group.replicas.value, ended_us)
+            group.useful.set(group.useful.value, ended_us)
+        repeated = _reprocessed(ledger)
+        paid = sum(group.replicas.area for group in groups)
+        useful = sum(min(group.useful.area, group.replicas.area) for group in groups)
+        steps = [step for group in groups for step in group.steps]
+        return Reading(
+            values={
+                "scalings": len(steps),
+                "scaling_reversals": sum(step.reverses for step in steps),
+                "replicas_max": max((group.peak for group in groups), default=0),
+                "replica_hours": paid / US_PER_HOUR,
+                USEFUL: useful / paid if paid else 0,
+                "reprocessed_by_scaling": sum(repeated[step.what.fault] for step in steps),
+            },
+            listings={
+                "scalings": tuple(_row(step, repeated) for step in steps),
+                "replicas": tuple(self._rows()),
+            },
+            without_value=frozenset() if paid else frozenset((USEFUL,)),
+        )
+
+    def _rows(self) -> Iterator[Row]:
+        for name, group in self._groups.items():
+            paid, useful = group.replicas.area, min(group.useful.area, group.replicas.area)
+            yield {
+                "group": name,
+                "steps": len(group.steps),
+                "reversals": sum(step.reverses for step in group.steps),
+                "replicas_max": group.peak,
+                "partitions": len(group.partitions),
+                "replica_hours": paid / US_PER_HOUR,
+                "idle_hours": (paid - useful) / US_PER_HOUR,
+            }
+
+
+def _row(step: Step, repeated: Mapping[str, int]) -> Row:
+    what = step.what
+    return {
+        "group": what.group,
+        "step": what.fault,
+        "at_s": seconds(step.at_us),
+        "before": what.before,
+        "after": what.after,
+        "wanted": what.wanted,
+        "lag": what.lag,
+        "reverses": step.reverses,
+        "reprocessed": repeated.get(what.fault, 0),
+    }
+
+
+def _reprocessed(ledger: Ledger) -> Counter[str]:
+    """Return the records that were reprocessed, by the step at the root."""
+    found = Counter[str]()
+    for entry in ledger.of(EntryKind.REPROCESSED):
+        if entry.root is not None:
+            found[entry.root.id.partition("/")[0]] += entry.count
+    return found

@@ -1,0 +1,174 @@
+"""Autoscalers in a run: they start and stop members by the lag that an observer reads."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator import events as ev
+from emulator.ledger.entries import Cause
+from emulator.scenario.problems import ScenarioError
+from emulator.verdicts.verdict import VerdictId
+
+SCENARIO = """
+title = "scaled"
+run_for = "{run_for}"
+topic = [{{ name = "t", partitions = 4, rate = "{rate}", produce_until = "60s" }}]
+{act}
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = {members}
+work = "20ms"
+{group}
+settings = {{ "auto.offset.reset" = "earliest", "auto.commit.interval.ms" = 1000 }}
+
+[group.autoscaler]
+{scaler}
+"""
+
+
+def scenario(scaler: str, **keys: object) -> emulator.Scenario:
+    given = {"run_for": "3min", "rate": "30/s", "act": "", "members": 1, "group": "", **keys}
+    lines = scaler.replace("; ", "\n")
+    return emulator.loads(SCENARIO.format(scaler=lines, **given))
+
+
+UP_AND_DOWN = (
+    'max_replicas = 4; lag_threshold = 300; start_up = "5s"; '
+    'scale_down.stabilization_window = "20s"'
+)
+
+
+def steps_of(run: emulator.Run) -> list[tuple[int, int]]:
+    return [(row["before"], row["after"]) for row in run.metrics.listings["scalings"]]
+
+
+def test_members_start_as_lag_rises_and_stop_as_it_falls_the_same_in_both_modes():
+    scaled = scenario(UP_AND_DOWN)
+    run = emulator.run(scaled)
+    exact = emulator.run(scaled, mode="exact", keep_events=False)
+
+    steps = steps_of(run)
+    started = [e.at_us for e in run.events if isinstance(e.what, ev.ConsumerStarted)]
+    assert steps[0][0] == 1
+    assert max(after for _, after in steps) == run.metrics["replicas_max"] == 4
+    assert steps[-1][1] == 1
+    assert started[1] == 15_000_000 + 1_000 + 5_000_000
+    assert run.digest == exact.digest
+    assert run.metrics.values == exact.metrics.values
+    assert run.ledger.lost == run.metrics["backlog"] == 0
+
+
+def test_replicas_cost_from_the_decision_on_and_are_useful_with_a_partition():
+    run = emulator.run(
+        scenario('max_replicas = 8; lag_threshold = 50; allow_idle_consumers = true; topic = "t"')
+    )
+
+    assert run.metrics["replicas_max"] == 8
+    assert run.metrics["useful_replicas_share"] < 0.8
+    assert run.metrics["replica_hours"] > run.metrics["member_hours"] * 0.9
+    assert VerdictId.IDLE_REPLICAS in {verdict.id for verdict in run.verdicts}
+
+
+def test_a_member_killed_by_a_step_down_is_the_root_of_what_is_repeated():
+    scaled = scenario(
+        'max_replicas = 4; lag_threshold = 2000; grace = "1s"; '
+        'scale_down = { stabilization_window = "0s", policies = [{ replicas = 1 }] }',
+        members=4,
+        group='commit = "sync"',
+        rate="160/s",
+    )
+    run = emulator.run(scaled)
+
+    assert Cause.CRASHED in run.metrics.tables["reprocessed.by_cause"]
+    assert run.metrics["reprocessed_by_scaling"] == run.ledger.reprocessed > 0
+    assert VerdictId.SCALING_REPEATS in {verdict.id for verdict in run.verdicts}
+
+
+def test_keda_goes_to_zero_when_the_trigger_was_not_active_for_the_cooldown():
+    run = emulator.run(
+        scenario(
+            'min_replicas = 0; max_replicas = 4; lag_threshold = 500; polling_interval = "10s"; '
+            'cooldown_period = "30s"; initial_cooldown_period = "10min"; offset_reset_policy = "earliest"; '
+            'topic = "t"',
+            rate="5/s",
+            run_for="4min",
+        )
+    )
+
+    steps = run.metrics.listings["scalings"]
+    assert [(step["before"], step["after"]) for step in steps] == [(1, 0)]
+    assert 90 < steps[0]["at_s"] < 120
+
+
+def test_a_member_that_has_not_begun_is_not_started_after_a_step_down():
+    run = emulator.run(
+        scenario(
+            'max_replicas = 4; lag_threshold = 100; start_up = "90s"; '
+            'scale_down.stabilization_window = "0s"',
+            rate="15/s",
+            run_for="4min",
+        )
+    )
+
+    steps = run.metrics.listings["scalings"]
+    started = [e.at_us for e in run.events if isinstance(e.what, ev.ConsumerStarted)]
+    assert [(step["before"] < step["after"]) for step in steps[:2]] == [True, False]
+    assert steps[1]["at_s"] < 90
+    assert len(started) - 1 < steps[0]["after"] - 1
+
+
+def test_a_deploy_leaves_members_alone_that_the_autoscaler_does_not_want():
+    run = emulator.run(
+        scenario(
+            "max_replicas = 4; lag_threshold = 100000",
+            act='act = [{ rolling_restart = "g", at = "30s" }]',
+            members=2,
+        )
+    )
+
+    assert {e.what.consumer for e in run.events if isinstance(e.what, ev.ConsumerStarted)} == {
+        "g-0",
+        "g-1",
+    }
+
+
+def test_without_an_autoscaler_the_figures_are_zero_and_the_share_has_no_value():
+    run = emulator.run(emulator.loads(SCENARIO.format(
+        run_for="5s", rate="1/s", act="", members=1, group="", scaler="max_replicas = 1"
+    ).partition("[group.autoscaler]")[0]))  # fmt: skip
+
+    assert run.metrics["scalings"] == run.metrics["replica_hours"] == 0
+    assert not run.metrics.has("useful_replicas_share")
+
+
+@pytest.mark.parametrize(
+    ("scaler", "keys", "message"),
+    [
+        ('max_replicas = 4; kind = "hpa"; cooldown_period = "1s"', {}, 'only kind = "keda"'),
+        ('max_replicas = 4; average_over = "1s"', {}, 'only kind = "hpa"'),
+        ('max_replicas = 4; kind = "hpa"; min_replicas = 0', {}, "needs KEDA"),
+        ("max_replicas = 4; min_replicas = 5", {}, "larger than"),
+        ("max_replicas = 4; limit_to_partitions_with_lag = true", {}, 'without "topic"'),
+        (
+            'max_replicas = 4; topic = "t"; ensure_even_distribution = true; '
+            "limit_to_partitions_with_lag = true",
+            {},
+            "KEDA refuses",
+        ),
+        ('max_replicas = 4; topic = "u"', {}, "it reads t"),
+        ("max_replicas = 4; scale_up.policies = [{ period = '1s' }]", {}, "exactly one of"),
+        ("max_replica = 4", {}, "max_replicas"),
+        ("max_replicas = 4", {"act": 'act = [{ start = "g-2", at = "9s" }]'}, "starts it"),
+        (
+            "max_replicas = 4",
+            {"act": 'act = [{ rolling_restart = "g", at = "9s", surge = true }]'},
+            "would not count",
+        ),
+    ],
+)
+def test_what_an_autoscaler_cannot_do_is_refused_with_the_reason(scaler, keys, message):
+    with pytest.raises(ScenarioError, match=message):
+        scenario(scaler, **keys)
