@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from emulator.metrics.readings import LateMeter
     from emulator.verdicts.settling import Settling
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.scenario.autoscalers import Autoscaler
-from emulator.scenario.model import Group, RollingRestart, Scenario, Start
+from emulator.scenario.model import Autoscaler, Group, RollingRestart, Scenario, Start
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import topics_of
 

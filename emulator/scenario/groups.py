@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from emulator.scenario import short_forms
-from emulator.scenario.autoscalers import Autoscaler, with_spare_members
+from emulator.scenario.cluster import Autoscaler
 from emulator.scenario.distributions import (
     Distribution,
     Duration,
@@ -307,6 +307,10 @@ class Group(Part):
 
             spelled = with_framework(spelled)
         if isinstance(spelled, dict) and spelled.get("autoscaler") is not None:
+            from emulator.scenario.spare_members import (  # noqa: PLC0415  few have them
+                with_spare_members,
+            )
+
             spelled = with_spare_members(spelled)
         if not _names_a_client(spelled):
             return spelled

@@ -35,15 +35,17 @@ from emulator.scenario.acts import (
     StopBroker,
     Subscribe,
 )
-from emulator.scenario.autoscalers import Autoscaler, ScalingPolicy, ScalingRules
 from emulator.scenario.cluster import (
     Arrivals,
+    Autoscaler,
     Bursts,
     BurstShape,
     Cluster,
     Link,
     Network,
     Poisson,
+    ScalingPolicy,
+    ScalingRules,
     Topic,
 )
 from emulator.scenario.distributions import (

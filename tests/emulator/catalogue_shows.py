@@ -43,7 +43,7 @@ SHOWS = {
     "eager-repeats-kept": {Cause.KEPT_REWOUND, Cause.REVOKED},
     "expansion-by-duration": {Cause.RESET_BY_DURATION},
     "f3-commit-every-n": {Cause.CRASHED},
-    "g1-lag-instant-or-averaged": set(),
+    "g1-lag-instant-or-averaged": {Cause.REVOKED},
     "g2-scale-down-kills": {Cause.CRASHED},
     "g6-one-partition-has-the-lag": {Cause.REVOKED},
     "g7-autoscaler-flaps": set(),

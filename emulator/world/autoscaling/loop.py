@@ -171,8 +171,7 @@ class Workload:
     def _together(self, scripts: list[Script], ended: FaultEnded, began: int) -> Script:
         env = self._run.kernel.env
         yield env.timeout(REACTION_US)
-        for each in [env.process(script) for script in scripts]:
-            yield each
+        yield from [env.process(script) for script in scripts]
         self._run.recorder.write(ended, began)
 
     # -- up ----------------------------------------------------------------------------------------

@@ -153,8 +153,7 @@ def test_without_an_autoscaler_the_figures_are_zero_and_the_share_has_no_value()
         ("max_replicas = 4; min_replicas = 5", {}, "larger than"),
         ("max_replicas = 4; limit_to_partitions_with_lag = true", {}, 'without "topic"'),
         (
-            'max_replicas = 4; topic = "t"; ensure_even_distribution = true; '
-            "limit_to_partitions_with_lag = true",
+            'max_replicas = 4; topic = "t"; allow_idle_consumers = true; limit_to_partitions_with_lag = true',
             {},
             "KEDA refuses",
         ),

@@ -1,0 +1,25 @@
+"""The members of a group that wait for its autoscaler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.scenario.short_forms import MOST_MEMBERS
+
+
+def with_spare_members(group: Any) -> Any:
+    """Return a group, as a file has it, with members up to ``max_replicas`` that wait for a start."""
+    scaler, members = group["autoscaler"], group.get("members")
+    most = getattr(scaler, "max_replicas", None)
+    if isinstance(scaler, dict):
+        most = scaler.get("max_replicas")
+    named = isinstance(members, tuple) and all(
+        not isinstance(each, dict) or "name" in each for each in members
+    )
+    if type(most) is not int or not named or most > MOST_MEMBERS:
+        return group
+    taken = {each["name"] if isinstance(each, dict) else each.name for each in members}
+    names = (f"{group.get('id')}-{number}" for number in range(most + len(members)))
+    free = (name for name in names if name not in taken)
+    spare = ({"name": next(free), "start": "by act"} for _ in range(most - len(members)))
+    return {**group, "members": (*members, *spare)}
