@@ -161,11 +161,11 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
-        commits=_describe_commits(policy, settings.auto_commit_interval_ms),
+        commits=_describe_commits(policy, settings.auto_commit_interval_ms) + _where(group),
         framework=_describe_framework(group),
         handler=_describe_handler(group),
         autoscaler=_describe_autoscaler(group),
-        commit_kinds=frozenset(_commit_kinds(policy, background=profile.in_background)),
+        commit_kinds=frozenset(_commit_kinds(policy, background=_in_background(group))),
         clients=clients,
         lacks=frozenset.intersection(*map(_lacked, clients)),
         stores=profile.stores,
@@ -260,6 +260,17 @@ def _describe_commits(policy: CommitPolicy, interval_ms: int) -> str:
     if policy.offsets != "frontier":
         words += f", of the {policy.offsets} finished record"
     return f"{words} and in the revoke listener" if policy.on_revoke else words
+
+
+def _in_background(group: Group) -> bool:
+    """Return whether automatic commits are made while the handler works."""
+    client = client_of(group, group.members[0])
+    return profile_of(client).in_background or group.offsets == "zookeeper"
+
+
+def _where(group: Group) -> str:
+    """Return where the commits go, if not to Kafka."""
+    return " to ZooKeeper" if group.offsets == "zookeeper" else ""
 
 
 def _when(policy: CommitPolicy) -> str:

@@ -83,6 +83,8 @@ from emulator.events.consumers import (
     ListenerCalled,
     ListenerThrew,
     NotProcessed,
+    OffsetsRead,
+    OffsetsStored,
     PartlyProcessed,
     Polled,
     PositionSource,
@@ -193,6 +195,8 @@ __all__ = [
     "NotProcessed",
     "Offsets",
     "OffsetsDropped",
+    "OffsetsRead",
+    "OffsetsStored",
     "PartitionResumed",
     "PartitionStalled",
     "PartitionsAdded",
@@ -264,6 +268,7 @@ ControlEvent = (
     | CommitRefused
     | CommitAnswered
     | OffsetsDropped
+    | OffsetsRead
     | MemberAdded
     | MemberRemoved
     | RebalanceStarted
@@ -294,6 +299,7 @@ DataEvent = (
     | CommitAnswered
     | CommitSent
     | CommitsCounted
+    | OffsetsStored
     | Polled
     | Processed
     | ProcessedOutOfOrder

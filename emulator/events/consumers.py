@@ -288,6 +288,31 @@ class EpochClosed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsStored:
+    """A quorum of ZooKeeper has the write of a commit, which has no ``CommitAccepted``.
+
+    ``waited_us``: in the queue of the ensemble.
+    """
+
+    consumer: str
+    group: str
+    commit: str
+    offsets: tuple[tuple[TopicPartition, int], ...]
+    sent_us: int
+    waited_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsRead:
+    """A consumer read from ZooKeeper the offsets at which it begins; -1: there is no znode."""
+
+    consumer: str
+    group: str
+    offsets: tuple[tuple[TopicPartition, int], ...]
+    asked_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Polled:
     """The records of one poll; written only on request, not part of the digest."""
 

@@ -104,6 +104,8 @@ class LedgerBuilder:
             ev.ProcessingFailed: processing.on_failed,
             ev.CommitSent: self._offsets.on_sent,
             ev.CommitAccepted: outcomes.on_accepted,
+            ev.OffsetsStored: outcomes.on_stored,
+            ev.OffsetsRead: ownership.on_offsets_read,
             ev.CommitRefused: outcomes.on_refused,
             ev.CommitAnswered: outcomes.on_answered,
             ev.MessageLost: outcomes.on_message_lost,

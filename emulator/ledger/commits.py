@@ -178,7 +178,12 @@ class CommittedOffsets:
         """Return the commits of *consumer* that were accepted and not answered."""
         return [flight for flight in self._flights.get(consumer, {}).values() if flight.accepted]
 
-    def accept(self, event: ev.Event, fact: ev.CommitAccepted, own_progress: OwnProgress) -> None:
+    def accept(
+        self,
+        event: ev.Event,
+        fact: ev.CommitAccepted | ev.OffsetsStored,
+        own_progress: OwnProgress,
+    ) -> None:
         """Store accepted offsets; *own_progress* is asked about those that lower an offset."""
         flight = self.flight(fact.consumer, fact.commit)
         processed: tuple[int, ...] = ()
@@ -267,7 +272,16 @@ class CommitOutcomes:
         if successor is not None:
             self._note_stale(event, fact, successor, coordinators)
             return
+        self._accept(event, fact)
 
+    def on_stored(self, event: ev.Event, fact: ev.OffsetsStored) -> None:
+        """Store what an offset store outside Kafka wrote; it refuses nothing."""
+        flight = self._offsets.flight(fact.consumer, fact.commit)
+        if flight is not None:
+            flight.accepted = True
+        self._accept(event, fact)
+
+    def _accept(self, event: ev.Event, fact: ev.CommitAccepted | ev.OffsetsStored) -> None:
         def own_progress(partition: TopicPartition, committed: Committed) -> bool:
             """Return whether the sender's epoch knowingly began below the committed offset."""
             epoch, since = self._committers.open_epoch(fact.consumer, partition), committed.accepted
@@ -363,7 +377,7 @@ class CommitOutcomes:
                 epoch.lost = FailedCommit(offset, link, detail)
 
     def _epochs_of(
-        self, commit: ev.CommitAccepted | ev.CommitRefused | ev.CommitSent
+        self, commit: ev.CommitAccepted | ev.CommitRefused | ev.CommitSent | ev.OffsetsStored
     ) -> Iterator[tuple[Epoch, int]]:
         """Yield the epochs whose progress a commit reports, each with the offset."""
         for partition, offset in commit.offsets:

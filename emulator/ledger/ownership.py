@@ -54,6 +54,9 @@ class Ownership:
         self._sharing: set[str] = set()
         """Groups whose assignor intentionally assigns a partition to several members."""
 
+        self._outside: set[str] = set()
+        """Groups whose offsets are kept outside Kafka."""
+
         self._stable: dict[str, ev.Instant] = {}
         """Group: when it was first stable."""
 
@@ -152,6 +155,10 @@ class Ownership:
         link = link_to(event, Step.COORDINATOR_MOVED, fact.broker, fact.group)
         self._moved[fact.group] = link
 
+    def on_offsets_read(self, _: ev.Event, fact: ev.OffsetsRead) -> None:
+        """Note that a group keeps its offsets outside Kafka, whatever happens to its coordinator."""
+        self._outside.add(fact.group)
+
     # -- epochs ------------------------------------------------------------------------------
 
     def on_epoch_opened(self, event: ev.Event, fact: ev.EpochOpened) -> None:
@@ -194,6 +201,15 @@ class Ownership:
     def _opening(
         self, epoch: Epoch, account: Account, committed: Committed, fact: ev.EpochOpened
     ) -> Opening:
+        if epoch.group in self._outside:
+            return Opening(
+                epoch=epoch,
+                before=account.latest,
+                source=fact.source,
+                why=fact.why,
+                committed=committed,
+                failover=None,
+            )
         return Opening(
             epoch=epoch,
             before=account.latest,

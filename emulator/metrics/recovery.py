@@ -276,6 +276,7 @@ class TakeoverMeter:
             ev.ProgressCounted: self._on_processed,
             ev.ProcessedOutOfOrder: self._on_processed,
             ev.CommitAccepted: self._on_accepted,
+            ev.OffsetsStored: self._on_accepted,
         }
 
     def read(self, _ended_us: int) -> Reading:
@@ -365,7 +366,7 @@ class TakeoverMeter:
             if pending is newest:
                 del self._pending[key]
 
-    def _on_accepted(self, event: ev.Event, what: ev.CommitAccepted) -> None:
+    def _on_accepted(self, event: ev.Event, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
         if not self._pending:
             return
         sender = self._incarnation(what.consumer)

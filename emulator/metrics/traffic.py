@@ -227,6 +227,7 @@ class CommitMeter:
         self._rewound = 0
         self._rewound_most = 0
         self._sent = 0
+        self._store_wait_us = 0
         self._unanswered = 0
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -235,6 +236,7 @@ class CommitMeter:
             ev.CommitSent: self._on_sent,
             ev.CommitsCounted: self._on_commits_counted,
             ev.CommitAccepted: self._on_accepted,
+            ev.OffsetsStored: self._on_stored,
             ev.CommitRefused: self._on_refused,
             ev.CommitAnswered: self._on_answered,
             ev.MessageLost: self._on_lost,
@@ -250,6 +252,7 @@ class CommitMeter:
                 "commits_refused": self._refused.total(),
                 "commit_messages_lost": self._lost,
                 "commits_unanswered": self._unanswered,
+                "store_wait_max_s": seconds(self._store_wait_us),
                 "rewinds": self._rewinds,
                 "rewind_records": self._rewound,
                 "rewind_max_records": self._rewound_most,
@@ -267,7 +270,11 @@ class CommitMeter:
         self._sent += what.commits
         self._accepted += what.commits
 
-    def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted) -> None:
+    def _on_stored(self, event: ev.Event, what: ev.OffsetsStored) -> None:
+        self._store_wait_us = max(self._store_wait_us, what.waited_us)
+        self._on_accepted(event, what)
+
+    def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
         if what.commit in self._by_admin:
             self._committed |= {(what.group, tp): offset for tp, offset in what.offsets}
             return

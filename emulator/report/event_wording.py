@@ -289,6 +289,13 @@ WORDS: dict[type, Words] = {
         f"{w.consumer} sends commit {w.commit} ({w.kind}): {_committing(w, p)}"
     ),
     ev.CommitAccepted: lambda w, p: f"the coordinator {_appends(w, p)}",
+    ev.OffsetsStored: lambda w, p: (
+        f"ZooKeeper writes commit {w.commit} of {w.consumer}: {p} = {offset_of(w.offsets, p)}, after "
+        f"{w.waited_us / 1e6:.3f} s in its queue"
+    ),
+    ev.OffsetsRead: lambda w, p: (
+        f"{w.consumer} reads from ZooKeeper: {p} = {offset_of(w.offsets, p)}"
+    ),
     ev.CommitRefused: _refused,
     ev.CommitAnswered: _answered,
     ev.MessageLost: _lost,

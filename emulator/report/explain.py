@@ -17,7 +17,8 @@ from emulator.report.entry_screen import Line, LogPosition, collapse_repetitions
 from emulator.report.event_wording import event_text, instant_text, offset_of, term_of
 from emulator.report.wording import offset_range
 
-Commit = ev.CommitSent | ev.CommitAccepted | ev.CommitRefused
+Accepted = ev.CommitAccepted | ev.OffsetsStored
+Commit = ev.CommitSent | ev.CommitAccepted | ev.OffsetsStored | ev.CommitRefused
 ReplicaEvent = ev.LeaderChanged | ev.IsrChanged | ev.PartitionStalled | ev.PartitionResumed
 
 PRELUDE = 4
@@ -116,7 +117,7 @@ class _Selection:
         what = event.what
         if isinstance(what, ev.FaultBegan):
             self._faults[event.id] = event
-        if isinstance(what, ev.CommitAccepted) and not self._covers(what):
+        if isinstance(what, Accepted) and not self._covers(what):
             self._note_base(event, what)
         elif self._keeps(event):
             self._kept.append(event)
@@ -201,7 +202,7 @@ class _Selection:
         """Return whether the chain contains an event."""
         return event.row in self._chain
 
-    def _note_base(self, event: ev.Event, what: ev.CommitAccepted) -> None:
+    def _note_base(self, event: ev.Event, what: Accepted) -> None:
         """Keep the last commit from which the next owner could begin."""
         ours = what.group == self._entry.group and _speaks_of(what, self._partition)
         if ours and event.at_us <= self._ends_us:
@@ -220,7 +221,7 @@ class _Selection:
         )
 
     def _belongs(self, what: ev.What) -> bool:
-        if isinstance(what, ev.CommitSent | ev.CommitAccepted | ev.CommitRefused):
+        if isinstance(what, Commit):
             return self._covers(what)
         if isinstance(what, ev.CommitAnswered):
             return what.commit in self._covering and what.consumer in self._names
@@ -288,7 +289,7 @@ class _Selection:
         return covers
 
 
-def _speaks_of(what: ev.CommitAccepted, partition: TopicPartition) -> bool:
+def _speaks_of(what: Accepted, partition: TopicPartition) -> bool:
     return offset_of(what.offsets, partition) is not None
 
 

@@ -268,6 +268,10 @@ class Group(Part):
     commit: Commit = CommitPolicy.model_construct()
     """Left out: ``auto``; with ``enable.auto.commit`` false in the settings, ``none``."""
 
+    offsets: Literal["kafka", "zookeeper"] = "kafka"
+    """Where offsets are kept: in ``__consumer_offsets``, or in ``zookeeper``, a znode for each partition,
+    as before Kafka 0.9 (docs/how-to/offset-stores.md)."""
+
     poison: tuple[Poison, ...] = ()
     """Records that take long to process, or that fail."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -166,6 +166,13 @@ def _client_problems(scenario: Scenario) -> list[Problem]:
     return list(client_problems(scenario))
 
 
+def _store_problems(scenario: Scenario) -> Iterator[Problem]:
+    if any(group.offsets != "kafka" for group in scenario.group):
+        from emulator.scenario.offset_stores import store_problems  # noqa: PLC0415  few need it
+
+        yield from store_problems(scenario)
+
+
 def _fault_problems(scenario: Scenario) -> list[Problem]:
     """Return the problems of faults and acts."""
     if not scenario.fault:
@@ -189,6 +196,7 @@ def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> li
         *cluster_problems(scenario),
         *topic_problems(scenario),
         *group_problems(scenario),
+        *_store_problems(scenario),
         *protocol_problems(scenario),
         *_client_problems(scenario),
         *assignor_problems(scenario, folders),

@@ -47,6 +47,7 @@ from emulator.scenario.cluster import (
     ScalingPolicy,
     ScalingRules,
     Topic,
+    ZooKeeper,
 )
 from emulator.scenario.distributions import (
     Constant,
@@ -143,6 +144,7 @@ __all__ = [
     "Trace",
     "Uniform",
     "Variant",
+    "ZooKeeper",
     "mean_us",
 ]
 
@@ -269,6 +271,7 @@ class Scenario(Part):
 
     cluster: Cluster = Cluster.model_construct()
     network: Network = Network.model_construct()
+    zookeeper: ZooKeeper = ZooKeeper.model_construct()
     topic: NotEmpty[Topic]
     group: NotEmpty[Group]
     fault: Annotated[tuple[Fault, ...], AfterValidator(_numbered)] = ()

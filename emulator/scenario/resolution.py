@@ -40,6 +40,10 @@ from protocols.settings import (
 )
 
 AUTO_COMMIT = "enable.auto.commit"
+COMMIT_INTERVAL = "auto.commit.interval.ms"
+OLD_COMMIT_INTERVAL_MS = 60_000
+"""Its default in the consumer of Kafka 0.8.2, which commits to ZooKeeper."""
+
 OFFSET_STORE = "enable.auto.offset.store"
 REBALANCE_TIMEOUT = "rebalance.timeout.ms"
 USUAL_RECORDS = 500
@@ -74,6 +78,8 @@ def consumer_settings(group: Group, member: Member) -> ConsumerSettings:
         given[INSTANCE_ID] = member.name
     if commit_policy(group, member).call not in ("auto", "store"):
         given.setdefault(AUTO_COMMIT, False)
+    if group.offsets == "zookeeper":
+        given.setdefault(COMMIT_INTERVAL, OLD_COMMIT_INTERVAL_MS)
     if RECONNECT in given:
         given.setdefault(RECONNECT_MAX, given[RECONNECT])
     return ConsumerSettings(**_fields(ConsumerSettings, given))

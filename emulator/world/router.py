@@ -41,6 +41,7 @@ from protocols.messages import (
     Message,
     MetadataRequest,
     MetadataResponse,
+    OffsetFetchRequest,
     OffsetsForLeaderEpochRequest,
     broker_of,
     coordinator_node,
@@ -142,6 +143,10 @@ class Router:
             self._send_fetch(process, broker, message)
             return
         kind = kind_of(message)
+        if type(message) is OffsetFetchRequest and process.blueprint.group.id in self._run.stores:
+            store = self._run.stores[process.blueprint.group.id]
+            store.fetch(process, effect.correlation_id, message)
+            return
         self.counts[kind] += 1
         settings = process.blueprint.settings
         header = Header(

@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
+from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import ControlEvent, DataEvent, Event, LagSampled, RequestsCounted, row_of
 from emulator.scenario.model import Scenario
@@ -24,6 +25,7 @@ from emulator.world.consumer.handler import RecordWork, WorkTimes
 from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
 from emulator.world.triggers import Triggers
+from protocols.messages import OffsetFetchRequest
 from protocols.offsets_topic.records import Record
 from protocols.settings import BrokerSettings
 
@@ -222,6 +224,26 @@ class Replay:
 NOTHING_REPLAYED = Replay()
 
 
+class StoreCommits(Protocol):
+    """The commits of one process to an offset store."""
+
+    def write(self, ends: dict[TopicPartition, int], kind: str, then: Callable[[], None]) -> None:
+        """Write offsets, then continue."""
+
+
+class OffsetStore(Protocol):
+    """A store of offsets outside Kafka."""
+
+    def fetch(self, process: Any, correlation_id: int, request: OffsetFetchRequest) -> None:
+        """Read offsets for a process, and answer its client."""
+
+    def commits_of(self, process: Any) -> StoreCommits:
+        """Return the commits of a process that has just started."""
+
+    def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the stored offsets of a group, for readers outside the cluster."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """The shared parts of one run."""
@@ -252,6 +274,9 @@ class Run:
 
     appended: list[Callable[[tuple[Record, ...]], None]] = field(default_factory=list)
     """Called with every batch appended to the offsets topic."""
+
+    stores: dict[str, OffsetStore] = field(default_factory=dict)
+    """Group: the store of its offsets, if that is not Kafka."""
 
     @property
     def epoch_ms(self) -> int:

@@ -33,6 +33,9 @@ class World:
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
         """Return a group's committed offsets, for readers outside the cluster."""
+        store = self.run.stores.get(group)
+        if store is not None:
+            return store.committed(group, [tp for tp, _ in self.topics.partitions()])
         return self.offsets_topic.shard_of(group).committed(group)
 
     def create_topic(self, name: str, cause: int | None) -> None:

@@ -234,6 +234,8 @@ class Count:
             same_sender = sender is not None and sender.consumer == what.consumer
             log.committed = None if same_sender and offset > sender.limit else offset
 
+    on_OffsetsStored = on_CommitAccepted  # noqa: N815
+
     def on_OffsetsDropped(self, what: OffsetsDropped) -> None:  # noqa: N802
         for partition in what.partitions:
             self.logs[partition].committed = None

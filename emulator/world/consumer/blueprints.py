@@ -25,6 +25,7 @@ from emulator.scenario.resolution import (
     work_of,
 )
 from emulator.world import consumer
+from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.handler import Batch, WorkTimes
 from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
@@ -101,7 +102,26 @@ class Blueprint:
     @property
     def folds(self) -> bool:
         """Whether its poll loop can be computed by arithmetic."""
-        return not self.profile.in_background
+        return not self.profile.in_background and self.group.offsets == "kafka"
+
+    @property
+    def live(self) -> Live:
+        """Why every poll is an event where none is computed."""
+        if self.folds:
+            return Live.EXACT
+        return Live.CLIENT if self.profile.in_background else Live.STORE
+
+    @property
+    def commits_by_timer(self) -> bool:
+        """Whether a thread of the consumer commits to ZooKeeper by itself."""
+        return self.group.offsets == "zookeeper" and self.commit.call == "auto"
+
+    @property
+    def zookeeper_commit_us(self) -> int | None:
+        """The interval of these commits; None: there are none."""
+        if not self.commits_by_timer:
+            return None
+        return max(1, self.settings.auto_commit_interval_ms) * 1_000
 
     @property
     def per_record(self) -> bool:
@@ -159,7 +179,7 @@ def _blueprint(
         group=group,
         member=member,
         as_written=(group, member),
-        settings=consumer_settings(group, member),
+        settings=_client_settings(group, member),
         profile=profile_of(client_of(group, member)),
         commit=commit_policy(group, member),
         poll_timeout_us=poll_timeout_us(group, member),
@@ -173,6 +193,14 @@ def _blueprint(
         epoch_ms=0 if start is None else int(start.timestamp() * 1000),
         brokers=tuple(range(1, scenario.cluster.brokers + 1)),
     )
+
+
+def _client_settings(group: Group, member: Member) -> ConsumerSettings:
+    """Return the settings of a client; one whose offsets are elsewhere does not commit to Kafka."""
+    settings = consumer_settings(group, member)
+    if group.offsets == "kafka":
+        return settings
+    return replace(settings, enable_auto_commit=False)
 
 
 def _reads_forwarded(scenario: Scenario, group: Group, member: Member) -> bool:
@@ -205,7 +233,7 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         old,
         group=group,
         member=member,
-        settings=consumer_settings(group, member),
+        settings=_client_settings(group, member),
         profile=profile_of(client_of(group, member)),
         commit=commit_policy(group, member),
     )

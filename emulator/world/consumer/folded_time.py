@@ -23,6 +23,7 @@ class Live(enum.StrEnum):
     REQUEST = "a request is in flight or due when it polls"
     INTERRUPTED = "after a heartbeat, commit or fault, until the next poll"
     CLIENT = "the client works in the background"
+    STORE = "its offsets are kept outside Kafka"
     COMMITS = "the application commits by itself"
     WORKERS = "a pool of workers processes its records"
     POISON = "the handler can fail"

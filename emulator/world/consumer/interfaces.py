@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from assignors.types import TopicPartition
@@ -67,6 +67,9 @@ class ConsumerApplication(Protocol):
     @property
     def seen(self) -> SeenBehind | None:
         """The deduplication behind its handler, if it has one."""
+
+    def records_in_progress(self) -> Iterator[tuple[TopicPartition, int, int]]:
+        """Yield partition, offset and begin of each record in progress."""
 
     @property
     def commits(self) -> Commits:

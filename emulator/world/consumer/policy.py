@@ -15,6 +15,7 @@ from emulator.scenario.model import FailListener
 from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.kernel import Rank
+from emulator.world.run import StoreCommits
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
 from protocols.leader_epochs import epoch_at
 from protocols.machine import Call
@@ -43,6 +44,10 @@ class PolicyCommits:
         self._attempted: dict[TopicPartition, int] = {}
         self._records = 0
         self._last_us = self._kernel.now
+        self._store: StoreCommits | None = None
+        host = process.run.stores.get(process.blueprint.group.id)
+        if host is not None:
+            self._store = host.commits_of(process)
 
     def processed(self, records: int) -> None:
         """Count records processed since the last commit."""
@@ -130,10 +135,18 @@ class PolicyCommits:
             then()
 
     def _send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
+        if self._store is not None:
+            ends = {entry.partition: entry.offset for entry in offsets or ()}
+            self._store.write(ends, "sync", lambda: then(CommitResult(())))
+            return
         self._then = then
         self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
 
     def _send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
+        if self._store is not None:
+            ends = {entry.partition: entry.offset for entry in offsets or ()}
+            self._store.write(ends, "async", lambda: None)
+            return
         self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
 
     def _offsets(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
@@ -215,7 +228,7 @@ class Listener:
     def _revoking(self, call: Call) -> None:
         policy = self._blueprint.commit
         stores = policy.call == "store" and self._blueprint.group.handler is not None
-        commits = policy.on_revoke or stores
+        commits = policy.on_revoke or stores or self._blueprint.commits_by_timer
         self._application.finish(call.partitions, lambda: self._spend(call), commits=commits)
 
     def _spend(self, call: Call) -> None:

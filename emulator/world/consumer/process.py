@@ -28,7 +28,7 @@ from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.fetches import Fetches
-from emulator.world.consumer.folded_time import Live, MemberTime
+from emulator.world.consumer.folded_time import MemberTime
 from emulator.world.consumer.poll_loop import PollLoop, RoundWait
 from emulator.world.consumer.progress import Owners, Progress
 from emulator.world.kernel import Deadlines, Rank
@@ -147,7 +147,7 @@ class Process:
 
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""
-        live = Live.EXACT if self.blueprint.folds else Live.CLIENT
+        live = self.blueprint.live
         reason = live if self._loop is None else self._loop.poll(now)
         self.time.go_on(now, reason)
         return reason is None

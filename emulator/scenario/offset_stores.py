@@ -1,0 +1,47 @@
+"""Check groups whose offsets are in ZooKeeper: what only Kafka has is refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emulator.scenario.model import Group, Scenario
+from emulator.scenario.problems import Problem
+
+
+def store_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield what is impossible with offsets in ZooKeeper, with the reason."""
+    groups = [group for group in scenario.group if group.offsets == "zookeeper"]
+    for group in groups:
+        yield from _group_problems(group)
+        yield from _act_problems(group.id, scenario)
+
+
+def _group_problems(group: Group) -> Iterator[Problem]:
+    yield from _commit_problems(f"group[{group.id}]", group)
+    for member in group.members:
+        yield from _commit_problems(
+            f"group[{group.id}].member[{member.name}]", group, member.commit
+        )
+        client = member.client or group.client
+        if client != "java":
+            reason = "only the Java consumer of Kafka 0.8 commits to ZooKeeper"
+            yield Problem(f"group[{group.id}].member[{member.name}].client", reason, client)
+
+
+def _commit_problems(path: str, group: Group, own: object = None) -> Iterator[Problem]:
+    """Yield a commit policy of a group, or a member's *own*, that only Kafka has."""
+    policy = group.commit if own is None else own
+    if getattr(policy, "arguments", True) is False:
+        reason = "commitSync() without offsets goes to Kafka; leave it out"
+        yield Problem(f"{path}.commit.arguments", reason, given=False)
+    if getattr(policy, "call", "") == "auto" and group.handler is not None:
+        reason = 'the automatic commit of Kafka 0.8 does not know workers; set commit = "sync"'
+        yield Problem(f"{path}.commit", reason, "auto")
+
+
+def _act_problems(group: str, scenario: Scenario) -> Iterator[Problem]:
+    """Yield acts of the admin client, which knows the offsets in Kafka only."""
+    for act in scenario.fault:
+        if act.verb in ("delete_offsets", "reset_offsets", "delete_group") and act.group == group:
+            reason = "its offsets are in ZooKeeper, and Kafka's admin client changes those in Kafka"
+            yield Problem(f"fault[{act.id}].{act.verb}", reason, group)

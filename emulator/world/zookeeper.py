@@ -1,0 +1,209 @@
+"""Offsets in ZooKeeper: the ensemble in virtual time, and the commits of each process to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator.events import CommitAnswered, CommitSent, OffsetsRead, OffsetsStored
+from emulator.scenario.model import ZooKeeper
+from emulator.world.consumer.interfaces import ConsumerProcess
+from emulator.world.draws import Sampler, sampler, stream_key
+from emulator.world.kernel import Kernel, Rank
+from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, znode_of
+from protocols.messages import (
+    Envelope,
+    FetchedOffset,
+    Header,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+
+Then = Callable[[], None]
+
+
+class EnsembleHost:
+    """The ensemble of a run."""
+
+    def __init__(self, kernel: Kernel, table: ZooKeeper, seed: int) -> None:
+        self._kernel = kernel
+        self._table = table
+        self._seed = seed
+        self.ensemble = Ensemble(table.writes)
+        self._commits: dict[str, ZooKeeperCommits] = {}
+
+    def commits_of(self, process: ConsumerProcess) -> ZooKeeperCommits:
+        """Return the commits of a process that has just started."""
+        commits = self._commits[process.name] = ZooKeeperCommits(process, self)
+        return commits
+
+    def latency(self, consumer: str, *, reads: bool) -> Sampler:
+        """Return the latencies of a consumer's reads, or of its writes, by the time of each."""
+        distribution = self._table.read_latency if reads else self._table.latency
+        stream = "zookeeper read" if reads else "zookeeper write"
+        return sampler(distribution, stream_key(self._seed, stream, consumer))
+
+    def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the stored offsets of a group, for readers outside the cluster."""
+        found = {tp: self.ensemble.read(znode_of(group, tp)) for tp in partitions}
+        return {tp: offset for tp, offset in found.items() if offset != NO_ZNODE}
+
+    def fetch(
+        self, process: ConsumerProcess, correlation_id: int, request: OffsetFetchRequest
+    ) -> None:
+        """Read offsets for a process, one partition after the other, and answer its client."""
+        group, asked_us = process.blueprint.group.id, self._kernel.now
+        latency, when = self.latency(process.blueprint.name, reads=True), self._kernel.now
+        for _ in request.partitions or ():
+            when += latency(when)
+
+        def answer(_: Any) -> None:
+            offsets = tuple(
+                (tp, self.ensemble.read(znode_of(group, tp))) for tp in request.partitions or ()
+            )
+            if process.alive:
+                self._answer(process, correlation_id, offsets, asked_us)
+
+        self._kernel.at(when, Rank.AT_CLIENT, process.index, answer)
+
+    def _answer(
+        self,
+        process: ConsumerProcess,
+        correlation_id: int,
+        offsets: tuple[tuple[TopicPartition, int], ...],
+        asked_us: int,
+    ) -> None:
+        consumer, group = process.blueprint.name, process.blueprint.group.id
+        read = OffsetsRead(consumer=consumer, group=group, offsets=offsets, asked_us=asked_us)
+        process.run.recorder.write(read, process.run.causes.called.get(consumer))
+        self._commits[process.name].note_read(offsets)
+        fetched = tuple(FetchedOffset(tp, offset) for tp, offset in offsets)
+        header = Header(process.name, correlation_id)
+        process.receive(Envelope(header, OffsetFetchResponse(offsets=fetched)))
+
+
+class ZooKeeperCommits:
+    """The commits of one process: one write a partition, each after the answer to the one before.
+
+    Source: ``ZookeeperConsumerConnector.commitOffsets`` and ``commitOffsetToZooKeeper`` of Kafka
+    0.8.2. Commits of the application and of the timer take turns; an offset that was written last
+    is not written again (``checkpointedZkOffsets``).
+    """
+
+    def __init__(self, process: ConsumerProcess, host: EnsembleHost) -> None:
+        self._process = process
+        self._host = host
+        self._kernel = process.run.kernel
+        self._latency = host.latency(process.blueprint.name, reads=False)
+        self._written: dict[TopicPartition, int] = {}
+        self._rounds: deque[tuple[list[tuple[TopicPartition, int]], str, Then]] = deque()
+        self._writing = False
+        self._count = 0
+        interval = process.blueprint.zookeeper_commit_us
+        if interval is not None:
+            self._tick_after(self._kernel.now + interval, interval)
+
+    # -- the automatic commit ----------------------------------------------------------------------
+
+    def _tick_after(self, when: int, interval: int) -> None:
+        def tick(_: Any) -> None:
+            self._tick(interval)
+
+        at = max(self._kernel.now, when)
+        self._kernel.at(at, Rank.CLIENT_TIMER, self._process.index, tick)
+
+    def _tick(self, interval: int) -> None:
+        """Commit what was handed to the handler, the record in progress included.
+
+        ``ConsumerIterator.next`` moves the offset when it returns a record, not when it is processed.
+        """
+        process, due_us = self._process, self._kernel.now
+        if not process.alive:
+            return
+        if process.hold(lambda: self._tick(interval)):
+            return
+        process.settle()
+        progress = process.progress
+        ends = {tp: done for tp in progress.owned if (done := progress.done(tp)) is not None}
+        for tp, offset, _ in process.application.records_in_progress():
+            if tp in ends:
+                ends[tp] = offset + 1
+        self.write(ends, "auto", lambda: self._tick_after(due_us + interval, interval))
+
+    # -- rounds ------------------------------------------------------------------------------------
+
+    def write(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
+        """Write offsets, one after the other, and continue when the last one is answered."""
+        self._rounds.append((list(ends.items()), kind, then))
+        if not self._writing:
+            self._go_on()
+
+    def note_read(self, offsets: tuple[tuple[TopicPartition, int], ...]) -> None:
+        """Note the offsets at which the process begins: they are in ZooKeeper."""
+        self._written.update(offsets)
+
+    def _go_on(self) -> None:
+        """Send the next write; end the rounds that have none left."""
+        while self._rounds and self._process.alive:
+            left, kind, then = self._rounds[0]
+            while left:
+                tp, offset = left.pop(0)
+                if self._written.get(tp) != offset:
+                    self._writing = True
+                    self._send(tp, offset, kind)
+                    return
+            self._rounds.popleft()
+            then()
+            if self._writing:
+                return
+
+    def _send(self, tp: TopicPartition, offset: int, kind: str) -> None:
+        process, now = self._process, self._kernel.now
+        process.settle()
+        process.progress.write_all((tp,))
+        self._count += 1
+        commit = f"{process.name}#zk{self._count}"
+        done = process.progress.done(tp)
+        if done is not None and not process.blueprint.commit.off_by_one:
+            done = min(done, offset)  # the handler may have finished more since the round began
+        sent = CommitSent(
+            consumer=process.blueprint.name,
+            group=process.blueprint.group.id,
+            generation=-1,
+            commit=commit,
+            kind=kind,
+            offsets=((tp, offset),),
+            processed=(-1 if done is None else done,),
+        )
+        process.run.recorder.write_data(sent)
+        waited_us, when = self._host.ensemble.submit(now, self._latency(now))
+        stored = OffsetsStored(
+            consumer=sent.consumer,
+            group=sent.group,
+            commit=commit,
+            offsets=sent.offsets,
+            sent_us=now,
+            waited_us=waited_us,
+        )
+        self._kernel.at(when, Rank.AT_BROKER, process.index, lambda _: self._stored(stored))
+
+    def _stored(self, stored: OffsetsStored) -> None:
+        """Take effect: a write that was sent does, also if its process has ended meanwhile."""
+        ((tp, offset),) = stored.offsets
+        self._host.ensemble.write(znode_of(stored.group, tp), offset)
+        self._process.run.recorder.write_data(stored)
+        self._answered(stored)
+
+    def _answered(self, stored: OffsetsStored) -> None:
+        process = self._process
+        if not process.alive or process.hold(lambda: self._answered(stored)):
+            return
+        self._written.update(stored.offsets)
+        answered = CommitAnswered(
+            consumer=stored.consumer, group=stored.group, commit=stored.commit, error="NONE"
+        )
+        process.run.recorder.write_data(answered)
+        self._writing = False
+        self._go_on()

@@ -1,0 +1,61 @@
+"""ZooKeeper as the offset store of consumer groups, as before Kafka 0.9: znodes and a queue of writes.
+
+The machine has no clock and is changed in place. The ensemble orders all writes and takes one every
+``1 / rate``; the latency of a write, until a quorum has it, begins when it is taken. Each write sets
+one znode without a condition (version -1), as ``ZkUtils.updatePersistentPath`` of Kafka 0.8.2 does: a
+consumer that no longer owns the partition is not refused.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from assignors.types import TopicPartition
+
+NO_ZNODE = -1
+
+
+def znode_of(group: str, partition: TopicPartition) -> str:
+    """Return the path of the znode of an offset (``ZKGroupTopicDirs.consumerOffsetDir``).
+
+    >>> znode_of("billing", TopicPartition("orders", 3))
+    '/consumers/billing/offsets/orders/3'
+    """
+    return f"/consumers/{group}/offsets/{partition.topic}/{partition.partition}"
+
+
+class Znode(NamedTuple):
+    """The content of a znode, and the number of its changes (``Stat.version``)."""
+
+    offset: int
+    version: int
+
+
+class Ensemble:
+    """The znodes, and when the next write can be taken; times in microseconds."""
+
+    __slots__ = ("_done_us", "_free_us", "_service_us", "znodes")
+
+    def __init__(self, writes_per_s: float) -> None:
+        """*writes_per_s*: the highest rate of writes."""
+        self.znodes: dict[str, Znode] = {}
+        self._service_us = round(1_000_000 / writes_per_s)
+        self._free_us = 0
+        self._done_us = 0
+
+    def submit(self, now: int, latency_us: int) -> tuple[int, int]:
+        """Add a write to the queue; return how long it waits there, and when a quorum has it."""
+        taken_us = max(now, self._free_us)
+        self._free_us = taken_us + self._service_us
+        self._done_us = max(self._done_us, taken_us + latency_us)
+        return taken_us - now, self._done_us
+
+    def write(self, path: str, offset: int) -> None:
+        """Set a znode; create it if there is none."""
+        old = self.znodes.get(path)
+        self.znodes[path] = Znode(offset, 0 if old is None else old.version + 1)
+
+    def read(self, path: str) -> int:
+        """Return the offset in a znode, ``NO_ZNODE`` if there is none."""
+        znode = self.znodes.get(path)
+        return NO_ZNODE if znode is None else znode.offset

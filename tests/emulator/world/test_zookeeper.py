@@ -1,0 +1,244 @@
+"""Offsets in ZooKeeper: writes one by one at the rate of the ensemble, and what a crash repeats."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import emulator
+from assignors.types import TopicPartition
+from emulator.events import CommitAccepted, CommitSent, OffsetsRead, OffsetsStored
+from emulator.ledger.entries import Cause
+from emulator.scenario.problems import ScenarioError
+from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, Znode, znode_of
+
+from ..test_brute_force import hold_against_count, hold_laws, play
+from ..worlds import DISTURBED
+
+SCENARIO = """
+title = "offsets in ZooKeeper"
+run_for = "{run_for}"
+
+[zookeeper]
+{zookeeper}
+
+[[topic]]
+name = "t"
+partitions = 6
+rate = "20/s"
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 3
+work = "5ms"
+offsets = "zookeeper"
+settings = {{ "session.timeout.ms" = "6s"{settings} }}
+{group}
+
+{more}
+"""
+CRASH = '[[fault]]\ncrash = "g-1"\nat = "{at}"'
+PAGE = Path("docs/how-to/offset-stores.md")
+
+
+def run_of(run_for="100s", zookeeper="", group="", more="", given="", seed=0):
+    text = SCENARIO.format(
+        run_for=run_for, zookeeper=zookeeper, group=group, more=more, settings=given
+    )
+    return emulator.run(emulator.loads(text), seed)
+
+
+def stored(run):
+    return [event for event in run.events if type(event.what) is OffsetsStored]
+
+
+# -- the ensemble ------------------------------------------------------------------------------
+
+
+def test_writes_wait_for_their_turn_and_then_for_the_quorum():
+    ensemble = Ensemble(writes_per_s=10)
+
+    assert [ensemble.submit(0, 3_000) for _ in range(3)] == [
+        (0, 3_000),
+        (100_000, 103_000),
+        (200_000, 203_000),
+    ]
+    assert ensemble.submit(1_000_000, 3_000) == (0, 1_003_000)
+
+
+def test_writes_keep_their_order_whatever_their_latencies():
+    ensemble = Ensemble(writes_per_s=1_000)
+
+    assert ensemble.submit(0, 50_000)[1] == ensemble.submit(0, 1_000)[1]
+
+
+def test_each_write_of_a_znode_is_a_version():
+    path = znode_of("g", TopicPartition("t", 1))
+    ensemble = Ensemble(1)
+    before = ensemble.read(path)
+    ensemble.write(path, 7)
+    ensemble.write(path, 5)
+
+    assert before == NO_ZNODE
+    assert ensemble.znodes[path] == Znode(offset=5, version=1)
+
+
+# -- the automatic commit ----------------------------------------------------------------------
+
+
+def test_without_a_setting_a_crash_repeats_up_to_a_minute():
+    """Two partitions of 20 records a second; the last commit was made at 60 s."""
+    run = run_of(more=CRASH.format(at="80s"))
+
+    assert run.ledger.by_cause() == {Cause.CRASHED: pytest.approx(20 * 2 * 20, abs=4)}
+    assert not [event for event in run.events if type(event.what) is CommitAccepted]
+
+
+def test_the_thread_commits_during_the_work_on_a_batch():
+    """Every two seconds from the start of its process on; Kafka's client commits when it polls."""
+    run = run_of("30s", given=', "auto.commit.interval.ms" = "2s"')
+    times = {event.at_us // 1_000_000 for event in run.events if type(event.what) is CommitSent}
+
+    assert set(range(10, 30, 2)) <= times
+    assert run.ledger.reprocessed == run.ledger.lost == 0
+
+
+def test_a_crash_while_a_covered_record_is_in_progress_loses_it():
+    """The automatic commit covers the record that the handler works on."""
+    slow = SCENARIO.replace('work = "5ms"', 'work = "900ms"').replace('"20/s"', '"1/s"')
+    text = slow.format(
+        run_for="40s",
+        zookeeper="",
+        group="",
+        settings=', "auto.commit.interval.ms" = "5s"',
+        more=CRASH.format(at="20100ms"),
+    )
+    runs = [emulator.run(emulator.loads(text), seed) for seed in range(2)]
+
+    assert {Cause.COMMITTED_AHEAD} >= {cause for run in runs for cause in run.ledger.by_cause()}
+    assert all(run.ledger.lost == 1 for run in runs)
+
+
+def test_each_partition_is_a_write_of_its_own_and_waits_for_the_one_before():
+    run = run_of("70s")
+    rounds = [event.what for event in stored(run)]
+    of_one = [event for event in stored(run) if event.what.consumer == "g-0"]
+
+    assert all(len(what.offsets) == 1 for what in rounds)
+    assert all(b.what.sent_us >= a.at_us for a, b in itertools.pairwise(of_one))
+
+
+def test_a_slow_ensemble_makes_the_interval_longer_than_the_setting():
+    given = ', "auto.commit.interval.ms" = "1s"'
+    slow = run_of("60s", zookeeper='writes = "2/s"', given=given)
+    fast = run_of("60s", given=given)
+
+    assert len(stored(slow)) <= 2 * 60 + 3 < len(stored(fast))
+    assert slow.metrics["store_wait_max_s"] >= 0.5
+    assert fast.metrics["store_wait_max_s"] < 0.01
+
+
+def test_an_unchanged_offset_is_not_written_again():
+    text = SCENARIO.format(
+        run_for="60s",
+        zookeeper="",
+        group="",
+        settings=', "auto.commit.interval.ms" = "1s"',
+        more="",
+    ).replace('rate = "20/s"', 'rate = "20/s"\nproduce_until = "10s"')
+    run = emulator.run(emulator.loads(text), 0)
+
+    assert max(event.at_us for event in stored(run)) < 15_000_000
+
+
+# -- owners --------------------------------------------------------------------------------------
+
+
+def test_the_next_owner_begins_at_the_znode():
+    run = run_of(group='commit = "sync"', more=CRASH.format(at="20s"))
+    reads = [event.what for event in run.events if type(event.what) is OffsetsRead]
+
+    assert any(offset > 0 for what in reads for _, offset in what.offsets)
+    assert run.ledger.lost == 0
+    assert run.ledger.reprocessed < 40
+
+
+def test_a_failed_coordinator_costs_no_offset_that_is_in_zookeeper():
+    broker = '[[fault]]\ncrash_broker = "coordinator of g"\nat = "20s"\nrestart_after = "20s"'
+    run = run_of("60s", group='commit = "sync"', more=broker)
+
+    assert set(run.ledger.by_cause()) <= {Cause.KEPT_REWOUND, Cause.REVOKED, Cause.CRASHED}
+
+
+def test_a_consumer_that_lost_its_partitions_is_not_refused():
+    """It moves the offsets of the new owner back: ZooKeeper knows no generation."""
+    pause = '[[fault]]\npause = "g-1"\nat = "20s"\nfor = "15s"'
+    ours = run_of("60s", group='commit = "sync"\npoll_timeout = "10ms"', more=pause)
+
+    assert ours.metrics["commits_refused"] == 0
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ('client = "librdkafka"', "only the Java consumer of Kafka 0.8"),
+        ('commit = { call = "sync", arguments = false }', "goes to Kafka"),
+        ("handler = { workers = 2 }", "does not know workers"),
+        ('[[fault]]\ndelete_group = "g"\nat = "1s"', "Kafka's admin client"),
+    ],
+)
+def test_impossible_combinations_are_refused_with_the_reason(group, words):
+    with pytest.raises(ScenarioError, match=words):
+        run_of(group=group)
+
+
+# -- random worlds -------------------------------------------------------------------------------
+
+
+def in_zookeeper(document, rate):
+    """Move the offsets of the group there, without what only Kafka has."""
+    (group,) = document["group"]
+    commit = group.get("commit", "auto")
+    if isinstance(commit, dict):
+        commit = {key: value for key, value in commit.items() if key != "arguments"}
+    acts = ("delete_offsets", "reset_offsets", "delete_group")
+    return document | {
+        "group": [group | {"offsets": "zookeeper", "commit": commit}],
+        "fault": [fault for fault in document["fault"] if not fault.keys() & set(acts)],
+        "zookeeper": {"writes": rate},
+    }
+
+
+@pytest.mark.long
+@settings(
+    deadline=None,
+    max_examples=8,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    document=st.builds(in_zookeeper, DISTURBED, st.sampled_from(["5/s", "1000/s"])),
+    seed=st.integers(0, 1 << 30),
+)
+def test_the_ledger_counts_every_message(document, seed):
+    run = play(document, seed)
+
+    hold_against_count(run)
+    hold_laws(run)
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+def test_the_scenario_of_the_page_repeats_more_with_zookeeper_than_with_kafka():
+    text = PAGE.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
+    zookeeper = emulator.run(emulator.loads(text), 0)
+    kafka_text = text.replace('offsets = "zookeeper"', 'offsets = "kafka"')
+    kafka = emulator.run(emulator.loads(kafka_text), 0)
+
+    assert zookeeper.ledger.lost == kafka.ledger.lost == 0
+    assert zookeeper.ledger.reprocessed > 1.5 * kafka.ledger.reprocessed > 0
