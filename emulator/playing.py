@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from emulator.metrics.monitors import MonitorRule
     from emulator.metrics.readings import LateMeter
+    from emulator.scenario.model import Monitor
     from emulator.verdicts.settling import Settling
 
 
@@ -178,7 +180,7 @@ def run(  # noqa: PLR0913  one keyword an option
         polls=polls,
         replay=taken,
         folding=mode == FOLDED,
-        each_commit=each_commit,
+        each_commit=each_commit or has_monitors(scenario),
         settled=None if settling is None else settling.settled,
     )
     measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(scenario))
@@ -247,7 +249,36 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
                 for group in scaled
             }
         )
+    if has_monitors(scenario):
+        from emulator.metrics.monitors import MonitorMeter  # noqa: PLC0415  few scenarios need it
+
+        found["monitors"] = MonitorMeter(
+            {group.id: [_monitor_rule(each) for each in group.monitor] for group in scenario.group}
+        )
     return found
+
+
+def _monitor_rule(monitor: Monitor) -> MonitorRule:
+    """Return a monitor of a group as a rule."""
+    from emulator.metrics.monitors import MonitorRule  # noqa: PLC0415  as above
+
+    return MonitorRule(
+        name=monitor.name or monitor.rule,
+        every_us=monitor.every,
+        stuck_after_us=monitor.stuck_after,
+        above=monitor.above,
+        lasting_us=monitor.lasting,
+        by_partition=monitor.of == "partition",
+        intervals=monitor.intervals,
+        refresh_us=monitor.offset_refresh,
+        allowed_lag=monitor.allowed_lag,
+        rewind_first=monitor.rewind_first,
+    )
+
+
+def has_monitors(scenario: Scenario) -> bool:
+    """Return whether a group has monitors, which need each commit at its time."""
+    return any(group.monitor for group in scenario.group)
 
 
 def shared_assignors(scenario: Scenario) -> frozenset[str]:

@@ -160,6 +160,22 @@ VALUES = (
         "records",
         "reprocessed because of the steps of autoscalers",
     ),
+    Metric("monitor_alarms", "count", "alarms of the monitors of the scenario"),
+    Metric(
+        "monitor_false_alarms",
+        "count",
+        "alarms for a partition or group in which nothing was stuck meanwhile",
+    ),
+    Metric(
+        "monitor_misses",
+        "count",
+        "standstills of a partition without an alarm, summed over monitors",
+    ),
+    Metric(
+        "monitor_delay_max_s",
+        "s",
+        "from the begin of a standstill to the alarm; without one that was noticed it has no value",
+    ),
     Metric("commits_sent", "count", "sent by consumers"),
     Metric("commits_accepted", "count", "appended by the coordinator, or stored by ZooKeeper"),
     Metric("commits_refused", "count", "refused by the coordinator or by the client"),
@@ -242,6 +258,7 @@ WITHOUT_VALUE = {
     "first_record_max_s": "nothing was processed",
     "lag_drain_max_s": "lag was not drained",
     "handover_gap_max_s": "no group was replaced",
+    "monitor_delay_max_s": "no monitor noticed a standstill",
     "useful_replicas_share": "no group has an autoscaler",
 }
 """Metrics that may have no value, and what that means."""
@@ -264,6 +281,7 @@ TABLES = (
     Metric("partial.by_fault", "records", "by the fault or action at the root"),
     Metric("processed_by_both.by_partition", "records", "by a group and by its replacement"),
     Metric("processed_by_neither.by_partition", "records", "by neither of these"),
+    Metric("monitor_alarms.by_state", "count", "by the monitor and the state that it gave"),
     Metric("rebalances.by_reason", "count", "by the coordinator's reason, without ids"),
     Metric("downtime.by_partition", "s", "time without an owner that processes"),
     Metric("member_idle.by_member", "s", "time of a running consumer without a partition"),
@@ -299,6 +317,8 @@ LISTINGS = (
         "rows",
         "each group that replaces another one: records of both and of neither, time between them",
     ),
+    Metric("monitors", "rows", "each monitor: alarms, false ones, standstills, missed ones, delay"),
+    Metric("monitor_alarms", "rows", "each alarm: monitor, partition, state, from and to"),
     Metric("scalings", "rows", "each step of an autoscaler: replicas, lag, records reprocessed"),
     Metric("replicas", "rows", "each group with an autoscaler: steps, replica-hours, idle ones"),
     Metric(

@@ -126,7 +126,20 @@ NO_SCALING = Reading(
 )
 """The figures of :mod:`emulator.metrics.scaling` for a run without autoscalers."""
 
-EMPTY: Mapping[str, Reading] = {"scaling": NO_SCALING}
+NO_MONITORS = Reading(
+    values={
+        "monitor_alarms": 0,
+        "monitor_false_alarms": 0,
+        "monitor_misses": 0,
+        "monitor_delay_max_s": 0,
+    },
+    tables={"monitor_alarms.by_state": {}},
+    listings={"monitors": (), "monitor_alarms": ()},
+    without_value=frozenset(("monitor_delay_max_s",)),
+)
+"""The figures of :mod:`emulator.metrics.monitors` for a run without monitors."""
+
+EMPTY: Mapping[str, Reading] = {"scaling": NO_SCALING, "monitors": NO_MONITORS}
 """For each meter that only some scenarios have: its figures in all others."""
 
 NO_METERS: Mapping[str, LateMeter] = {}

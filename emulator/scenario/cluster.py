@@ -337,3 +337,45 @@ class Autoscaler(Part):
         if self.topic is None and (limited or even):
             name = "limit_to_partitions_with_lag" if limited else "ensure_even_distribution"
             raise ValueError(f'KEDA refuses "{name}" without "topic"')
+
+
+class Monitor(Part):
+    """A monitor outside the cluster, which sees commits and the ends of logs and nothing else."""
+
+    name: str = Field("", max_length=60)
+    """Left out: its rule."""
+
+    rule: Literal["burrow", "lag"]
+    """``burrow``: Burrow's rules on a window of commits; ``lag``: committed lag above a threshold."""
+
+    every: PositiveDuration = 60_000_000
+    """How often it evaluates its rule."""
+
+    stuck_after: PositiveDuration = 60_000_000
+    """The truth that it is compared with: a partition in which records wait and none is processed for
+    this time is stuck."""
+
+    intervals: int = Field(10, ge=2, le=10_000)
+    """Commits in Burrow's window; also the ends of the log that it remembers."""
+
+    offset_refresh: PositiveDuration = 10_000_000
+    """How often Burrow reads the ends of logs, at samples of lag (``lag_every``)."""
+
+    allowed_lag: int = Field(0, ge=0)
+    rewind_first: bool = True
+    """False: the older order of Burrow's rules, in which zero lag in the window hides a rewind."""
+
+    above: int | None = Field(None, ge=0)
+    """The threshold of a rule on lag."""
+
+    lasting: Duration = Field(0, alias="for")
+    """How long lag has to be above it."""
+
+    of: Literal["group", "partition"] = "group"
+    """The sum over the partitions of the group, or each of them."""
+
+    @model_validator(mode="after")
+    def _has_its_keys(self) -> Self:
+        if (self.rule == "lag") != (self.above is not None):
+            raise ValueError('rule = "lag" needs "above", and no other rule has it')
+        return self

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from emulator.scenario import short_forms
-from emulator.scenario.cluster import Autoscaler
+from emulator.scenario.cluster import Autoscaler, Monitor
 from emulator.scenario.distributions import (
     Distribution,
     Duration,
@@ -234,6 +234,9 @@ class Group(Part):
 
     autoscaler: Autoscaler | None = None
     """What starts and stops members by lag (docs/how-to/autoscaling.md)."""
+
+    monitor: tuple[Monitor, ...] = ()
+    """What watches its commits and lag (docs/how-to/monitors.md)."""
 
     framework: FrameworkName | None = None
     """What the members are written with: sets other keys of the group (docs/how-to/frameworks.md)."""

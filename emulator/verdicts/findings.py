@@ -361,12 +361,16 @@ def _handover(evidence: Evidence) -> Iterator[Verdict]:
             )
 
 
-def _of_scaling(evidence: Evidence) -> Iterator[Verdict]:
-    """Yield what autoscalers did wrong; most runs have none."""
+def _of_operations(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield what autoscalers and monitors did wrong; most runs have none."""
     if evidence.metrics.listings.get("replicas"):
         from emulator.verdicts.scaling import scaling_problems  # noqa: PLC0415  as above
 
         yield from scaling_problems(evidence)
+    if evidence.metrics.listings.get("monitors"):
+        from emulator.verdicts.monitoring import monitor_problems  # noqa: PLC0415  as above
+
+        yield from monitor_problems(evidence)
 
 
 RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
@@ -381,7 +385,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _removed_in_close,
     _shared_group,
     _handover,
-    _of_scaling,
+    _of_operations,
     _missed,
     _lasting,
     _without_owner,

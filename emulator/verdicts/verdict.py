@@ -45,6 +45,7 @@ class VerdictId(enum.StrEnum):
     AUTOSCALER_FLAPS = "autoscaler-flaps"
     IDLE_REPLICAS = "idle-replicas"
     SCALING_REPEATS = "scaling-repeats"
+    MONITOR_WRONG = "monitor-wrong"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

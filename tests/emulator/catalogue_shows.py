@@ -47,6 +47,8 @@ SHOWS = {
     "g2-scale-down-kills": {Cause.CRASHED},
     "g6-one-partition-has-the-lag": {Cause.REVOKED},
     "g7-autoscaler-flaps": set(),
+    "u1-rewind-hidden": {Cause.RESET},
+    "u2-monitor-window": set(),
     "g4-replicas-and-partitions": set(),
     "h1-coordinator-moves": set(),
     "h4-offsets-on-one-broker": {Cause.MESSAGE_LOST},

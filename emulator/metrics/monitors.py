@@ -1,0 +1,258 @@
+"""What monitors would have said, and when, compared with what was really stuck.
+
+A monitor sees the commits of a group and the ends of the logs, and nothing else. A partition is stuck while
+records wait in it and none is processed for a given time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+
+from assignors.types import TopicPartition
+from assignors.values import dataclass
+from emulator import events as ev
+from emulator.ledger.entries import Ledger
+from emulator.metrics.burrow import Commit, Status, status_of
+from emulator.metrics.readings import Handler, Reading, Row, seconds
+
+DELAY = "monitor_delay_max_s"
+ABOVE = "ABOVE"
+"""The state of a rule on lag."""
+
+OF_STANDSTILL = frozenset({Status.STOP.value, Status.STALL.value, ABOVE})
+"""States that say that a partition is stuck; others cannot be false in this sense."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorRule:
+    """One monitor of a group."""
+
+    name: str
+    every_us: int
+    stuck_after_us: int
+    above: int | None = None
+    """Of a rule on lag; None: Burrow's rules."""
+
+    lasting_us: int = 0
+    by_partition: bool = False
+    intervals: int = 10
+    refresh_us: int = 10_000_000
+    allowed_lag: int = 0
+    rewind_first: bool = True
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A time in which a partition was stuck, or a monitor gave an alarm; of a group: no partition."""
+
+    partition: TopicPartition | None
+    state: str
+    from_us: int
+    to_us: int | None = None
+
+    def meets(self, other: Stretch, ended_us: int) -> bool:
+        """Return whether both are about the same partition, at the same time."""
+        same = None in (self.partition, other.partition) or self.partition == other.partition
+        mine, others = (ended_us if each.to_us is None else each.to_us for each in (self, other))
+        return same and self.from_us <= others and other.from_us <= mine
+
+
+States = Mapping[TopicPartition | None, str]
+"""Each partition, or None for the group, that a monitor gives an alarm for, with its state."""
+
+
+class Stretches:
+    """Stretches by partition and state, open and closed."""
+
+    def __init__(self) -> None:
+        self.all: list[Stretch] = []
+        self._open: dict[TopicPartition | None, Stretch] = {}
+
+    def update(self, states: States, at_us: int, since: Mapping[TopicPartition, int]) -> None:
+        """Open and close stretches so that those of *states* are open."""
+        for partition, stretch in list(self._open.items()):
+            if states.get(partition) != stretch.state:
+                stretch.to_us = at_us
+                del self._open[partition]
+        for partition, state in states.items():
+            if partition not in self._open:
+                from_us = at_us if partition is None else since.get(partition, at_us)
+                stretch = self._open[partition] = Stretch(partition, state, from_us)
+                self.all.append(stretch)
+
+
+class Truth:
+    """Which partitions of a group are stuck, from what was processed."""
+
+    def __init__(self, after_us: int) -> None:
+        self._after_us = after_us
+        self._since: dict[TopicPartition, tuple[int, int]] = {}
+        """The progress of a partition, and since when it is the same while records wait."""
+
+        self.stretches = Stretches()
+
+    def sample(self, at_us: int, what: ev.LagSampled) -> None:
+        """Follow the progress of each partition."""
+        rows = zip(what.partitions, what.processed, what.log_ends, strict=True)
+        for partition, done, end in rows:
+            before = self._since.get(partition)
+            if before is None or before[0] != done or max(done, 0) >= end:
+                self._since[partition] = (done, at_us)
+        stuck = {
+            partition: at
+            for partition, (_, at) in self._since.items()
+            if at_us - at >= self._after_us
+        }
+        self.stretches.update(dict.fromkeys(stuck, "stuck"), at_us, stuck)
+
+
+@dataclass(slots=True)
+class Monitor:
+    """One monitor at work."""
+
+    rule: MonitorRule
+    alarms: Stretches = field(default_factory=Stretches)
+    _commits: dict[TopicPartition, deque[Commit]] = field(default_factory=dict)
+    _ends: defaultdict[TopicPartition, deque[int]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    _read_us: int | None = None
+    _evaluated_us: int = 0
+    _above_since: dict[TopicPartition | None, int] = field(default_factory=dict)
+
+    def commit(self, at_us: int, offsets: ev.Offsets) -> None:
+        """Put the offsets of a commit into the window; lag is that to the end that was read last."""
+        for partition, offset in offsets:
+            ends = self._ends.get(partition)
+            if ends:
+                window = self._commits.setdefault(partition, deque(maxlen=self.rule.intervals))
+                window.append(Commit(at_us, offset, max(0, ends[-1] - offset)))
+
+    def sample(self, at_us: int, what: ev.LagSampled) -> None:
+        """Read the ends of the logs if it is time, and evaluate the rule if it is time."""
+        rule = self.rule
+        if self._read_us is None or at_us - self._read_us >= rule.refresh_us:
+            self._read_us = at_us
+            for partition, end in zip(what.partitions, what.log_ends, strict=True):
+                ends = self._ends[partition]
+                ends.append(end)
+                if len(ends) > rule.intervals:
+                    ends.popleft()
+        if at_us - self._evaluated_us >= rule.every_us:
+            self._evaluated_us = at_us
+            states = self._by_commits(at_us) if rule.above is None else self._by_lag(at_us, what)
+            self.alarms.update(states, at_us, {})
+
+    def _by_commits(self, at_us: int) -> States:
+        rule = self.rule
+        found = {
+            partition: status_of(
+                tuple(commits),
+                tuple(self._ends[partition]),
+                at_us,
+                allowed_lag=rule.allowed_lag,
+                rewind_first=rule.rewind_first,
+            )
+            for partition, commits in self._commits.items()
+        }
+        return {key: status.value for key, status in found.items() if status != Status.OK}
+
+    def _by_lag(self, at_us: int, what: ev.LagSampled) -> States:
+        assert self.rule.above is not None, "a rule on lag has a threshold"
+        lags: dict[TopicPartition | None, int] = {
+            partition: max(0, end - committed)
+            for partition, end, committed in zip(
+                what.partitions, what.log_ends, what.committed, strict=True
+            )
+            if committed >= 0
+        }
+        if not self.rule.by_partition:
+            lags = {None: sum(lags.values())}
+        above = {key for key, lag in lags.items() if lag > self.rule.above}
+        self._above_since = {key: self._above_since.get(key, at_us) for key in lags if key in above}
+        lasting = self.rule.lasting_us
+        return {key: ABOVE for key, since in self._above_since.items() if at_us - since >= lasting}
+
+
+class MonitorMeter:
+    """Follows the monitors of all groups; *rules*: by group."""
+
+    def __init__(self, rules: Mapping[str, Sequence[MonitorRule]]) -> None:
+        self._monitors = {
+            group: [(Monitor(rule), Truth(rule.stuck_after_us)) for rule in mine]
+            for group, mine in rules.items()
+        }
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {ev.CommitAccepted: self._on_accepted, ev.LagSampled: self._on_sampled}
+
+    def _on_accepted(self, event: ev.Event, what: ev.CommitAccepted) -> None:
+        for monitor, _ in self._monitors.get(what.group, ()):
+            monitor.commit(event.at_us, what.offsets)
+
+    def _on_sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
+        for monitor, truth in self._monitors.get(what.group, ()):
+            truth.sample(event.at_us, what)
+            monitor.sample(event.at_us, what)
+
+    def read(self, ended_us: int, _ledger: Ledger) -> Reading:
+        """Return alarms, false ones, misses and delays."""
+        rows = [
+            _summary(group, monitor, truth.stretches.all, ended_us)
+            for group, pairs in self._monitors.items()
+            for monitor, truth in pairs
+        ]
+        alarms = list(self._alarms(ended_us))
+        delays = [row["delay_max_s"] for row in rows if row["delay_max_s"] is not None]
+        states = Counter(f"{row['monitor']} {row['state']}" for row in alarms)
+        return Reading(
+            values={
+                "monitor_alarms": len(alarms),
+                "monitor_false_alarms": sum(row["false"] for row in rows),
+                "monitor_misses": sum(row["missed"] for row in rows),
+                DELAY: max(delays, default=0),
+            },
+            tables={"monitor_alarms.by_state": {**dict(sorted(states.items()))}},
+            listings={"monitors": tuple(rows), "monitor_alarms": tuple(alarms)},
+            without_value=frozenset() if delays else frozenset((DELAY,)),
+        )
+
+    def _alarms(self, ended_us: int) -> Iterator[Row]:
+        for group, pairs in self._monitors.items():
+            for monitor, truth in pairs:
+                for alarm in monitor.alarms.all:
+                    yield {
+                        "group": group,
+                        "monitor": monitor.rule.name,
+                        "partition": "" if alarm.partition is None else str(alarm.partition),
+                        "state": alarm.state,
+                        "from_s": seconds(alarm.from_us),
+                        "to_s": None if alarm.to_us is None else seconds(alarm.to_us),
+                        "false": _is_false(alarm, truth.stretches.all, ended_us),
+                    }
+
+
+def _is_false(alarm: Stretch, stuck: Iterable[Stretch], ended_us: int) -> bool:
+    return alarm.state in OF_STANDSTILL and not any(alarm.meets(each, ended_us) for each in stuck)
+
+
+def _summary(group: str, monitor: Monitor, stuck: Sequence[Stretch], ended_us: int) -> Row:
+    alarms = [alarm for alarm in monitor.alarms.all if alarm.state in OF_STANDSTILL]
+    delays_us: list[int] = []
+    for each in stuck:
+        met = [alarm for alarm in alarms if alarm.meets(each, ended_us)]
+        if met:
+            first_us = min(alarm.from_us for alarm in met)
+            delays_us.append(max(0, first_us - each.from_us))
+    return {
+        "group": group,
+        "monitor": monitor.rule.name,
+        "alarms": len(monitor.alarms.all),
+        "false": sum(_is_false(alarm, stuck, ended_us) for alarm in alarms),
+        "stuck": len(stuck),
+        "missed": len(stuck) - len(delays_us),
+        "delay_max_s": seconds(max(delays_us)) if delays_us else None,
+    }

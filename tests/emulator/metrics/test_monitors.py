@@ -1,0 +1,121 @@
+"""What monitors say of a run, compared with what was stuck."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.metrics.burrow import Commit, Status, status_of
+from emulator.scenario.problems import ScenarioError
+from emulator.verdicts.verdict import VerdictId
+
+S = 1_000_000
+
+SCENARIO = """
+title = "watched"
+run_for = "6min"
+topic = [{{ name = "t", partitions = 2, rate = "5/s" }}]
+fault = [{{ hang = "g-1", at = "2min", for = "{hang}" }}]
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 2
+settings = {{ "auto.offset.reset" = "earliest" }}
+monitor = [{monitor}]
+"""
+
+
+def commits(*pairs: tuple[int, int]) -> list[Commit]:
+    """Return commits every 5 seconds with offset and lag."""
+    return [Commit(5 * S * number, *pair) for number, pair in enumerate(pairs)]
+
+
+def of(window: list[Commit], ends: list[int], after_s: int = 1, **keys: bool) -> Status:
+    return status_of(window, ends, window[-1].at_us + after_s * S, **keys)
+
+
+# -- Burrow ----------------------------------------------------------------------------------------
+
+
+def test_no_lag_is_ok_whatever_the_commits_say():
+    assert of(commits((5, 3), (5, 3)), [5], after_s=99) == Status.OK
+
+
+def test_commits_older_than_the_window_is_long_are_a_stop_unless_lag_was_zero_recently():
+    window = commits((1, 9), (2, 9), (3, 9))
+
+    assert of(window, [40, 50], after_s=10) == Status.WARN
+    assert of(window, [40, 50], after_s=11) == Status.STOP
+    assert of(window, [3, 50], after_s=11) != Status.STOP
+
+
+def test_the_same_offset_again_with_lag_is_a_stall_and_growing_lag_a_warning():
+    assert of(commits((5, 1), (5, 2), (5, 3)), [9]) == Status.STALL
+    assert of(commits((5, 1), (6, 2), (7, 2)), [9]) == Status.WARN
+    assert of(commits((5, 3), (6, 2), (7, 2)), [9]) == Status.OK
+
+
+def test_a_rewind_counts_until_it_is_made_up_for_and_only_the_newer_order_sees_it_after_zero_lag():
+    rewound, recovered = commits((9, 0), (2, 7), (4, 6)), commits((9, 0), (2, 7), (9, 1))
+
+    assert of(rewound, [10]) == Status.REWIND
+    assert of(rewound, [10], rewind_first=False) == Status.OK
+    assert of(recovered, [10]) == Status.OK
+
+
+# -- runs ------------------------------------------------------------------------------------------
+
+
+def watched(monitor: str, hang: str = "2min") -> emulator.Scenario:
+    return emulator.loads(SCENARIO.format(monitor=monitor, hang=hang))
+
+
+def test_a_hang_is_noticed_in_time_the_same_with_late_events_and_in_exact_mode():
+    scenario = watched('{ rule = "burrow", every = "5s" }')
+    run, late = emulator.run(scenario), emulator.run(scenario, keep_events=False)
+    exact = emulator.run(scenario, mode="exact", keep_events=False, each_commit=False)
+
+    [row] = run.metrics.listings["monitors"]
+    assert (row["stuck"], row["missed"], row["false"]) == (1, 0, 0)
+    assert 45 < row["delay_max_s"] <= 60 + 45
+    assert run.metrics.values == late.metrics.values == exact.metrics.values
+    assert run.metrics.listings == late.metrics.listings
+
+
+def test_a_threshold_that_is_too_high_misses_and_one_that_is_too_low_cries_wolf():
+    monitors = """
+        { rule = "lag", name = "high", above = 100000 },
+        { rule = "lag", name = "low", above = 15, every = "1s", of = "partition" }"""
+    run = emulator.run(watched(monitors))
+
+    high, low = run.metrics.listings["monitors"]
+    assert (high["missed"], high["alarms"]) == (1, 0)
+    assert low["missed"] == 0
+    assert low["false"] > 0
+    assert run.metrics["monitor_misses"] == 1
+    assert VerdictId.MONITOR_WRONG in {verdict.id for verdict in run.verdicts}
+
+
+def test_a_short_hang_is_no_standstill_and_an_alarm_for_it_is_false():
+    run = emulator.run(
+        watched('{ rule = "lag", above = 60, every = "1s", of = "partition" }', hang="40s")
+    )
+
+    [row] = run.metrics.listings["monitors"]
+    assert row["stuck"] == 0
+    assert row["false"] >= 1
+    assert not run.metrics.has("monitor_delay_max_s")
+
+
+@pytest.mark.parametrize(
+    ("monitor", "message"),
+    [
+        ('{ rule = "lag" }', 'needs "above"'),
+        ('{ rule = "burrow", above = 3 }', 'needs "above"'),
+        ('{ rule = "burow" }', "burrow"),
+    ],
+)
+def test_a_monitor_without_its_keys_is_refused(monitor, message):
+    with pytest.raises(ScenarioError, match=message):
+        watched(monitor)
