@@ -58,7 +58,7 @@ def study_page(findings: Findings) -> str:
             title=study.title,
             question=study.question,
             facts=_facts(findings),
-            answer=list(sentences(findings)),
+            answer=_answer(findings),
             numbers=_numbers(findings),
             parts=[
                 *_table(findings),
@@ -69,7 +69,31 @@ def study_page(findings: Findings) -> str:
     )
 
 
+def _answer(findings: Findings) -> list[str]:
+    """Return the sentences of the answer: the best cell first, then the objective and the rest."""
+    found = list(sentences(findings))
+    if not found:
+        cells = counted(len(findings.results), "cell")
+        return [f"The study has no objective; its {cells} are compared below."]
+    objective, best, *others = found
+    return [best, objective, *others]
+
+
 def _numbers(findings: Findings) -> list[Number]:
+    """Return five figures: those of the answer, then the size of the study."""
+    study = findings.plan.study
+    sizes = (
+        (len(findings.results), "cells"),
+        (findings.runs, "runs"),
+        (len(study.vary), "settings varied"),
+        (len(study.protocols), "protocols"),
+        (len(study.metrics), "metrics"),
+    )
+    figures = [*_best_numbers(findings), *(Number(f"{n:,}", label) for n, label in sizes)]
+    return figures[:MOST_NUMBERS]
+
+
+def _best_numbers(findings: Findings) -> list[Number]:
     """Return the figures of the best cell, or the best settings for each given value."""
     figures = figures_of_best(findings)
     if figures:

@@ -31,7 +31,7 @@ from emulator.report.pages.page import (
     Table,
     render,
 )
-from emulator.report.pages.run_page import CAPTION
+from emulator.report.pages.run_page import CAPTION, WHAT
 from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.wording import counted
@@ -99,7 +99,7 @@ def _timeline(content: AuditContent) -> Iterator[Part]:
     if history is not None:
         figures = [
             Figure(
-                title=f"Group {group.name}",
+                title=f"Group {group.name}{WHAT}",
                 caption=CAPTION,
                 drawing=draw_timeline(
                     group,
@@ -111,7 +111,7 @@ def _timeline(content: AuditContent) -> Iterator[Part]:
             )
             for group in list(history.groups.values())[:4]
         ]
-        yield Part(title="Timeline", anchor="timeline", figures=figures, has_key=True)
+        yield Part(title="Timeline", anchor="timeline", figures=figures)
     elif marks:
         yield Part(title="Timeline", anchor="timeline", figures=[_affected(content.ledger, marks)])
 
@@ -158,7 +158,11 @@ def _affected(ledger: AuditLedger, marks: Sequence[Mark]) -> Figure:
         _moment,
         View(name="Entries of the ledger over time", window=window, without="nothing processed"),
     )
-    return Figure(title="", caption=_affected_caption(left_out), drawing=drawing)
+    return Figure(
+        title="Partitions with reprocessed or lost records: who processed them, over time",
+        caption=_affected_caption(left_out),
+        drawing=drawing,
+    )
 
 
 def _window(ledger: AuditLedger, marks: Sequence[Mark]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Final
 
 from assignors.values import dataclass
-from emulator.report.pages.drawing import LABELS_WIDTH, TimeScale, text
+from emulator.report.pages.drawing import LABELS_WIDTH, TimeScale, across, text
 from emulator.report.pages.history import Span
 from emulator.report.pages.thinning import Piece
 from emulator.report.wording import duration
@@ -42,10 +42,13 @@ class Canvas:
         self.bottom += BETWEEN
         self.labels.append(text(0, self.bottom - 8, content, class_="part"))
 
-    def rect(self, begin_us: int, end_us: int, y: float, height: float) -> dict[str, float]:
-        """Return the attributes of a rectangle between two times, at least half a pixel wide."""
+    def rect(
+        self, begin_us: int, end_us: int, y: float, height: float, least: float = 0.5
+    ) -> dict[str, str | float]:
+        """Return the attributes of a rectangle between two times; *least*: its least width."""
         x = self.scale.x(begin_us)
-        return {"x": x, "y": y, "width": max(self.scale.x(end_us) - x, 0.5), "height": height}
+        wide = max(self.scale.x(end_us) - x, least)
+        return {"x": across(x), "y": y, "width": across(wide), "height": height}
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:

@@ -13,11 +13,16 @@ from typing import Final, NamedTuple
 
 from assignors.values import dataclass
 from emulator.report.pages.drawing import (
-    LABELS_WIDTH,
+    MARKERS,
+    WIDTH,
     TimeScale,
+    across,
     element,
+    figure_of,
     number,
+    stretched,
     text,
+    tick_labels,
     title,
     value_axis,
     value_ticks,
@@ -25,21 +30,16 @@ from emulator.report.pages.drawing import (
 from emulator.report.pages.page import Chart, swatch
 from emulator.report.wording import figure
 
-WIDTH: Final = 1_000
 HEIGHT: Final = 300
 BELOW: Final = 44
 ABOVE: Final = 14
-"""Pixels of a chart: its width and height, and the parts for the horizontal axis and above."""
+"""Pixels of a chart: its height, and the parts for the horizontal axis and above."""
+
+BESIDE: Final = 24
+"""The part of the width left free at each side, for points at the ends of an axis."""
 
 STYLES: Final = 8
 """The number of colours of series."""
-
-MARKERS: Final = (
-    "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
-    "M-3.5 -3.5h7v7h-7z",
-    "M0 -4.5L4.5 4H-4.5Z",
-    "M0 -5L5 0L0 5L-5 0Z",
-)
 
 
 class Axis(NamedTuple):
@@ -82,7 +82,12 @@ def time_axis(begin_ms: int, end_ms: int) -> Axis:
     scale = TimeScale(begin_ms * 1_000, max(end_ms, begin_ms + 1) * 1_000, 1)
     ticks = [at_us // 1_000 for at_us in scale.ticks(7)]
     is_long = end_ms - begin_ms > _DAY_MS
-    return Axis("", begin_ms, max(end_ms, begin_ms + 1), [(at, _time(at, is_long)) for at in ticks])
+    return Axis(
+        "time (UTC)",
+        begin_ms,
+        max(end_ms, begin_ms + 1),
+        [(at, _time(at, is_long)) for at in ticks],
+    )
 
 
 _DAY_MS: Final = 86_400_000
@@ -185,22 +190,22 @@ def draw_plot(plot: Plot) -> Chart:
     """Return a plot as SVG."""
 
     def x_of(value: float) -> float:
-        return 12 + plot.x.share(value) * (WIDTH - 24)
+        return BESIDE + plot.x.share(value) * (WIDTH - 2 * BESIDE)
 
     def y_of(value: float) -> float:
         return ABOVE + (1 - plot.y.share(value)) * HEIGHT
 
     place = x_of, y_of
     words = dict(plot.y.ticks)
-    lines, labels = value_axis([at for at, _ in plot.y.ticks], y_of, WIDTH, lambda at: words[at])
+    lines, labels = value_axis([at for at, _ in plot.y.ticks], y_of, lambda at: words[at])
     drawn = [lines, *horizontal_axis(plot.x, x_of)]
     for begin, end in plot.bands:
-        shape = {"x": x_of(begin), "width": max(x_of(end) - x_of(begin), 1)}
+        shape = {"x": across(x_of(begin)), "width": across(max(x_of(end) - x_of(begin), 1))}
         drawn.append(element("rect", class_="rebalance", y=ABOVE, height=HEIGHT, **shape))
     drawn += [_DRAWERS[type(series)](series, *place) for series in plot.series]
     for bound in plot.bounds:
         y = y_of(bound)
-        drawn.append(element("line", x1=0, x2=WIDTH, y1=y, y2=y, class_="bound"))
+        drawn.append(element("line", x1=0, x2="100%", y1=y, y2=y, class_="bound"))
     titles = vertical_title(plot.y.title)
     return chart_of(
         plot.title, plot.caption, titles + labels, "".join(drawn), legend_of(plot.series)
@@ -211,32 +216,8 @@ def chart_of(
     heading: str, caption: str, labels: str, drawn: str, legend: Sequence[tuple[str, str]]
 ) -> Chart:
     """Return a chart of the size that all have; *labels* and *drawn*: SVG of its two parts."""
-    height = ABOVE + HEIGHT + BELOW
-    box = f"{number(WIDTH)} {number(height)}"
-    return Chart(
-        title=heading,
-        caption=caption,
-        labels=element(
-            "svg",
-            labels,
-            class_="labels",
-            width=LABELS_WIDTH,
-            height=height,
-            viewBox=f"0 0 {LABELS_WIDTH} {number(height)}",
-            aria_hidden="true",
-        ),
-        figure=element(
-            "svg",
-            drawn,
-            class_="figure",
-            width=WIDTH,
-            height=height,
-            viewBox=f"0 0 {box}",
-            role="group",
-            aria_label=heading,
-        ),
-        legend=legend,
-    )
+    parts = figure_of(labels, drawn, ABOVE + HEIGHT + BELOW, heading)
+    return Chart(heading, caption, *parts, legend)
 
 
 def vertical_title(words: str) -> str:
@@ -248,16 +229,13 @@ def vertical_title(words: str) -> str:
 
 def horizontal_axis(axis: Axis, x_of: Callable[[float], float]) -> Iterator[str]:
     """Yield ticks and title of a horizontal axis; labels that would overlap are left out."""
-    y, free = ABOVE + HEIGHT, -math.inf
-    yield element("line", x1=0, x2=WIDTH, y1=y, y2=y, class_="axis")
-    for value, label in axis.ticks:
-        x, half = x_of(value), 3.2 * len(label)
+    y = ABOVE + HEIGHT
+    yield element("line", x1=0, x2="100%", y1=y, y2=y, class_="axis")
+    for value, _ in axis.ticks:
+        x = across(x_of(value))
         yield element("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axis")
-        if x - half >= free:
-            anchor = "start" if x < half else "end" if x > WIDTH - half else "middle"
-            yield text(x, y + 16, label, class_="tick", text_anchor=anchor)
-            free = x + half + 6
-    yield text(WIDTH / 2, y + 36, axis.title, class_="part", text_anchor="middle")
+    yield from tick_labels([(x_of(value), label) for value, label in axis.ticks], y + 16)
+    yield text("50%", y + 36, axis.title, class_="part", text_anchor="middle")
 
 
 def legend_of(series: Sequence[Series]) -> list[tuple[str, str]]:
@@ -296,9 +274,10 @@ def _draw_curve(curve: Curve, x_of: Place, y_of: Place) -> str:
         places = list(_stairs(places))
     line = " ".join(f"{number(x)},{number(y)}" for x, y in places)
     drawn.append(element("polyline", points=line, class_=f"curve l{style}"))
-    if curve.markers:
-        drawn.append(_draw_dots(Dots("", curve.style, curve.points), x_of, y_of))
-    return "".join(drawn)
+    lines = stretched("".join(drawn), ABOVE + HEIGHT + BELOW)
+    if not curve.markers:
+        return lines
+    return lines + _draw_dots(Dots("", curve.style, curve.points), x_of, y_of)
 
 
 def _stairs(places: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
@@ -311,30 +290,30 @@ def _stairs(places: Sequence[tuple[float, float]]) -> Iterator[tuple[float, floa
 def _draw_dots(dots: Dots, x_of: Place, y_of: Place) -> str:
     drawn = []
     for point in dots.points:
-        x, y = x_of(point.x), y_of(point.y)
+        x, y = across(x_of(point.x)), y_of(point.y)
         drawn.append(_marker(dots.style, x, y, hollow=dots.hollow, tip=point.text))
     return "".join(drawn)
 
 
-def _marker(style: int, x: float, y: float, *, hollow: bool, tip: str = "") -> str:
+def _marker(style: int, x: str | float, y: float, *, hollow: bool, tip: str = "") -> str:
     kind = f"dot h{style % STYLES}" if hollow else f"dot f{style % STYLES}"
-    place = f"translate({number(x)} {number(y)})"
-    shape = MARKERS[style % len(MARKERS)]
-    return element("path", title(tip) if tip else "", d=shape, transform=place, class_=kind)
+    shape = f"#k{style % len(MARKERS)}"
+    return element("use", title(tip) if tip else "", href=shape, x=x, y=y, class_=kind)
 
 
 def _draw_bars(bars: Bars, x_of: Place, y_of: Place) -> str:
     drawn = []
     for bar in bars.bars:
         x, top, bottom = x_of(bar.begin), y_of(bar.value), y_of(bar.base)
-        shape = {"x": x, "width": max(x_of(bar.end) - x - 0.5, 0.5), "y": min(top, bottom)}
+        wide = across(max(x_of(bar.end) - x - 0.5, 0.5))
+        shape = {"x": across(x), "width": wide, "y": min(top, bottom)}
         tip = title(bar.text) if bar.text else ""
         height = max(abs(bottom - top), 0.5)
         drawn.append(
             element("rect", tip, height=height, class_=f"bar f{bars.style % STYLES}", **shape)
         )
         if bar.low is not None and bar.high is not None and bar.low != bar.high:
-            middle = (x + x_of(bar.end)) / 2
+            middle = across((x + x_of(bar.end)) / 2)
             ends = {"y1": y_of(bar.low), "y2": y_of(bar.high)}
             kinds = ("whisker-halo", "whisker")
             drawn += [element("line", x1=middle, x2=middle, class_=kind, **ends) for kind in kinds]
@@ -342,10 +321,10 @@ def _draw_bars(bars: Bars, x_of: Place, y_of: Place) -> str:
 
 
 def _draw_rings(rings: Rings, x_of: Place, y_of: Place) -> str:
-    return "".join(_ring(x_of(one.x), y_of(one.y), 8, one.text) for one in rings.points)
+    return "".join(_ring(across(x_of(one.x)), y_of(one.y), 8, one.text) for one in rings.points)
 
 
-def _ring(x: float, y: float, radius: float, tip: str = "") -> str:
+def _ring(x: str | float, y: float, radius: float, tip: str = "") -> str:
     return element("circle", title(tip) if tip else "", cx=x, cy=y, r=radius, class_="best")
 
 

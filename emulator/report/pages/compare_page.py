@@ -15,7 +15,7 @@ from emulator.report.pages.differences import Difference, draw_differences
 from emulator.report.pages.history import History
 from emulator.report.pages.marks import marks_of
 from emulator.report.pages.page import Figure, Number, Page, Part, Table, render
-from emulator.report.pages.run_page import CAPTION, close_up, entry_details, table_of_entries
+from emulator.report.pages.run_page import CAPTION, WHAT, close_up, entry_details, table_of_entries
 from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.subject import in_force
@@ -75,8 +75,22 @@ def _answer(columns: Sequence[Column]) -> Iterator[str]:
 
 
 def _numbers(columns: Sequence[Column]) -> list[Number]:
-    values = [(_mean(column, "reprocessed"), column.name) for column in columns[:MOST_NUMBERS]]
-    return [Number(figure(mean), f"reprocessed, {name}", mean > 0) for mean, name in values]
+    """Return five figures: the reprocessed records of each variant, then what all variants span."""
+    values = [(_mean(column, "reprocessed"), column.name) for column in columns]
+    numbers = [Number(figure(mean), f"reprocessed, {name}", mean > 0) for mean, name in values]
+    spanned = (
+        ("lost", "records lost"),
+        ("downtime_max_s", "longest time without an owner (s)"),
+        ("rebalances", "rebalances"),
+    )
+    return [*numbers, *(_span(columns, *each) for each in spanned)][:MOST_NUMBERS]
+
+
+def _span(columns: Sequence[Column], metric: str, label: str) -> Number:
+    """Return the least and the largest mean of a metric among the variants."""
+    means = sorted(_mean(column, metric) for column in columns)
+    ends = dict.fromkeys(figure(mean) for mean in (means[0], means[-1]))
+    return Number(" to ".join(ends), label, metric == "lost" and means[-1] > 0)
 
 
 def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
@@ -134,7 +148,6 @@ def _timelines(
             anchor=f"variant-{place}",
             facts=f"Seed {seeds[0]}. {facts}.{more}",
             figures=list(_figures(column, run, window, prefix, 1 / len(runs))),
-            has_key=place == len(runs) - 1,
             tables=[table_of_entries(entries, run.moment, prefix)] if entries else [],
             entries=[
                 entry_details(each, None, run.moment, run.history.groups[each.group].term, prefix)
@@ -170,4 +183,6 @@ def _figures(
             prefix=prefix,
         )
         drawing = draw_timeline(group, run.history, marks_of(mine), run.moment, view)
-        yield Figure(title=f"Group {group.name}, {column.name}", caption=CAPTION, drawing=drawing)
+        yield Figure(
+            title=f"Group {group.name}, {column.name}{WHAT}", caption=CAPTION, drawing=drawing
+        )

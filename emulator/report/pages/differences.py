@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from emulator.report.pages.drawing import LABELS_WIDTH, element, text, title
+from emulator.report.pages.drawing import LABELS_WIDTH, across, element, figure_of, text, title
 from emulator.report.pages.page import Chart
 from emulator.report.wording import difference, figure
 
-WIDTH: Final = 640
-"""Pixels of the figure beside its labels: less than that of a timeline, to be read at a glance."""
+WIDTH: Final = 1_000
+"""The width of the figure, in units of its computation."""
 
 ROW: Final = 18
 HEAD: Final = 26
 """Heights in pixels of a row and of a metric's heading."""
 
-CHARACTER: Final = 6.6
-"""The width of a digit in a label, in pixels, of a wide font."""
+CHARACTER: Final = 12
+"""The width of a digit in a label of a wide font, where the figure is 550 pixels wide."""
 
-GAP: Final = 8
-"""Pixels between the end of an interval and its label, and between the label and the edge."""
+GAP: Final = 12
+"""Space between the end of an interval and its label, and between the label and the edge."""
 
 
 class Difference(NamedTuple):
@@ -51,15 +51,17 @@ def draw_differences(differences: Sequence[Difference], base: str) -> Chart:
             )
             drawn.append(_row(one, y + ROW / 2, (WIDTH / 2 - room) / max(ends)))
             y += ROW
-    middle = element("line", x1=WIDTH / 2, x2=WIDTH / 2, y1=4, y2=y, class_="axis")
+    middle = element("line", x1="50%", x2="50%", y1=4, y2=y, class_="axis")
+    name = f"Differences from {base}, paired by seed"
+    parts = figure_of("".join(labels), middle + "".join(drawn), y + 4, name)
     return Chart(
-        title=f"Differences from {base}",
+        title=name,
         caption=(
             f"Left of the line: less than with {base}; right: more. Whiskers: 95 % confidence interval "
             "over the seeds. Each metric has a scale of its own; metrics without a difference are left out."
         ),
-        labels=_svg("".join(labels), LABELS_WIDTH, y + 4, "labels", None),
-        figure=_svg(middle + "".join(drawn), WIDTH, y + 4, "figure", f"Differences from {base}"),
+        labels=parts[0],
+        figure=parts[1],
     )
 
 
@@ -77,19 +79,18 @@ def _row(one: Difference, y: float, scale: float) -> str:
     def x_of(value: float) -> float:
         return WIDTH / 2 + value * scale
 
+    def line(begin: float, end: float, kind: str) -> str:
+        ends = {"x1": across(x_of(begin)), "x2": across(x_of(end))}
+        return element("line", y1=y, y2=y, class_=kind, **ends)
+
     low, high = (one.mean if end is None else end for end in (one.low, one.high))
     words = _words(one)
-    bar = element("line", x1=WIDTH / 2, x2=x_of(one.mean), y1=y, y2=y, class_="curve processed")
-    whisker = element("line", x1=x_of(low), x2=x_of(high), y1=y, y2=y, class_="axis")
-    point = element("circle", title(f"{one.variant}: {words}"), cx=x_of(one.mean), cy=y, r=4)
+    bar, whisker = line(0, one.mean, "curve processed"), line(low, high, "axis")
+    place = {"cx": across(x_of(one.mean)), "cy": y, "r": 4}
+    point = element("circle", title(f"{one.variant}: {words}"), **place)
     at_right = one.mean >= 0
     ends = x_of(low), x_of(high), x_of(one.mean)
     edge = max(ends) + GAP if at_right else min(ends) - GAP
-    label = text(edge, y + 4, words, text_anchor="start" if at_right else "end")
+    side = {"class_": "wide", "text_anchor": "start" if at_right else "end"}
+    label = text(across(edge), y + 4, words, **side)
     return bar + whisker + element("g", point, class_="mark") + label
-
-
-def _svg(content: str, width: float, height: float, kind: str, name: str | None) -> str:
-    about = {"aria_hidden": "true"} if name is None else {"role": "group", "aria_label": name}
-    box = f"0 0 {width:g} {height:g}"
-    return element("svg", content, class_=kind, width=width, height=height, viewBox=box, **about)

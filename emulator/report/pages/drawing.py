@@ -1,12 +1,17 @@
 """Pieces of SVG that all figures of a page share: escaped elements, scales, ticks, fills.
 
+A figure is as wide as the page permits. Places across it are computed for a width of 1,000 and
+written as percentages, so that text and shapes keep their size. Lines and areas, which cannot be
+written so, are stretched.
+
 Colours are classes, which the page's style defines for light and dark; each owner has a colour and
 a pattern, so that neither alone carries a meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator
 from html import escape
 from typing import Final
 
@@ -18,6 +23,23 @@ PATTERNS: Final = ("", "M-2 2l4 -4M0 8l8 -8M6 10l4 -4", "M2 2h2v2h-2z M6 6h2v2h-
 
 FILLS: Final = COLOURS * len(PATTERNS)
 """The number of owners that can be told apart."""
+
+MARKERS: Final = (
+    "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
+    "M-3.5 -3.5h7v7h-7z",
+    "M0 -4.5L4.5 4H-4.5Z",
+    "M0 -5L5 0L0 5L-5 0Z",
+)
+"""Shapes of the points of charts."""
+
+WIDTH: Final = 1_000
+"""The width of a figure beside its labels, in units of its computation."""
+
+NARROWEST: Final = 230
+"""Pixels of a figure on a phone; labels that would not fit there have the class ``wide``."""
+
+CHARACTER: Final = 6.4
+"""Pixels of a character of a label."""
 
 US_PER_S: Final = 1_000_000
 _STEPS_S: Final = (
@@ -54,7 +76,38 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def text(x: float, y: float, content: str, **attributes: str | float | None) -> str:
+def across(x: float) -> str:
+    """Return a place or length across a figure as a percentage of its width.
+
+    >>> across(123.4), across(1000), across(0)
+    ('12.34%', '100%', '0%')
+    """
+    return f"{x * 100 / WIDTH:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def stretched(content: str, height: float) -> str:
+    """Return lines or areas, drawn for a width of 1,000, as wide as their figure."""
+    box = f"0 0 {WIDTH} {number(height)}"
+    place = {"width": "100%", "height": height, "viewBox": box}
+    return element("svg", content, class_="stretched", preserveAspectRatio="none", **place)
+
+
+def figure_of(
+    labels: str, drawn: str, height: float, name: str, below: float = 0
+) -> tuple[str, str]:
+    """Return the two parts of a figure as SVG, side by side: its labels, and what is drawn.
+
+    *name*: for those who do not see the figure.
+    """
+    size = {"height": height + below}
+    about = {"role": "group", "aria_label": name}
+    return (
+        element("svg", labels, class_="labels", width=LABELS_WIDTH, aria_hidden="true", **size),
+        element("svg", drawn, class_="figure", width="100%", **size, **about),
+    )
+
+
+def text(x: str | float, y: float, content: str, **attributes: str | float | None) -> str:
     """Return text at a point."""
     return element("text", escape(content), x=x, y=y, **attributes)
 
@@ -69,10 +122,15 @@ def fill_of(index: int) -> str:
     return f"url(#p{index % FILLS})"
 
 
-def definitions() -> str:
-    """Return the patterns that figures refer to, once for a page."""
+def definitions(names: Collection[str], marks: Iterable[tuple[str, str]]) -> str:
+    """Return the patterns and shapes with one of the *names*, once for a page.
+
+    *marks*: names of shapes besides :data:`MARKERS`, and their paths.
+    """
     made = []
     for index in range(FILLS):
+        if f"p{index}" not in names:
+            continue
         colour = index % COLOURS
         pattern = PATTERNS[(index + index // COLOURS) % len(PATTERNS)]
         tile = element("rect", width=8, height=8, class_=f"c{colour}")
@@ -82,6 +140,8 @@ def definitions() -> str:
     outside = element("path", d="M-2 2l4 -4M0 8l8 -8M6 10l4 -4", class_="lane-line")
     paused = element("path", d="M1 1h3v3h-3z M5 5h3v3h-3z", class_="lane-dot")
     made += [_pattern("double", cross), _pattern("outside", outside), _pattern("paused", paused)]
+    shapes = [*marks, *((f"k{place}", path) for place, path in enumerate(MARKERS))]
+    made += [element("path", id=name, d=path) for name, path in shapes if name in names]
     defs = element("defs", "".join(made))
     return element("svg", defs, width=0, height=0, class_="definitions", aria_hidden="true")
 
@@ -149,11 +209,11 @@ Format = Callable[[float], str]
 
 
 def value_axis(
-    ticks: list[float], y_of: Callable[[float], float], width: float, words: Format
+    ticks: list[float], y_of: Callable[[float], float], words: Format
 ) -> tuple[str, str]:
     """Return horizontal grid lines, and their labels for the column of labels."""
     lines = "".join(
-        element("line", x1=0, x2=width, y1=y_of(value), y2=y_of(value), class_="grid")
+        element("line", x1=0, x2="100%", y1=y_of(value), y2=y_of(value), class_="grid")
         for value in ticks
     )
     labels = "".join(
@@ -166,5 +226,30 @@ def value_axis(
 LABELS_WIDTH: Final = 116
 """Pixels of the column of labels at the left of a figure, which does not scroll."""
 
-WIDTH: Final = 1_000
-"""Pixels of a figure beside its labels."""
+
+def tick_labels(ticks: Iterable[tuple[float, str]], *heights: float) -> Iterator[str]:
+    """Yield the labels of a horizontal axis at some heights, without those that would overlap.
+
+    Those that would overlap only on a narrow screen have the class ``wide``.
+    """
+    free, free_narrow = -math.inf, -math.inf
+    for x, label in ticks:
+        long = CHARACTER * len(label)
+        anchor, before = _anchor(x, long)
+        begin, narrow = x - before, x * NARROWEST / WIDTH - before
+        if begin < free:
+            continue
+        free = begin + long + 6
+        fits = narrow >= max(free_narrow, -4) and narrow + long <= NARROWEST + 4
+        if fits:
+            free_narrow = narrow + long + 6
+        kind = "tick" if fits else "tick wide"
+        for y in heights:
+            yield text(across(x), y, label, class_=kind, text_anchor=anchor)
+
+
+def _anchor(x: float, long: float) -> tuple[str, float]:
+    """Return on which side of a point its label is, and how much of the label is before the point."""
+    if x < 60:
+        return "start", 0
+    return ("end", long) if x > WIDTH - 60 else ("middle", long / 2)

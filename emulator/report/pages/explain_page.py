@@ -54,7 +54,7 @@ def explain_page(shown: ExplainedEntry) -> str:
             answer=[f"{entry_words(entry)}."],
             numbers=_numbers(entry),
             parts=[
-                Part(title="Timeline", anchor="timeline", figures=[figure], has_key=True),
+                Part(title="Timeline", anchor="timeline", figures=[figure]),
                 Part(title="Events", anchor="events", entries=[replace(details, is_open=True)]),
             ],
             text="\n".join(shown.screen),
@@ -64,7 +64,10 @@ def explain_page(shown: ExplainedEntry) -> str:
 
 def _numbers(entry: Entry) -> list[Number]:
     first, then = entry.first_owner, entry.second_owner
-    numbers = [Number(f"{entry.count:,}", f"records {entry.kind}", is_bad=True)]
+    numbers = [
+        Number(f"{entry.count:,}", f"records {entry.kind}", is_bad=True),
+        Number(f"{entry.first}..{entry.last}", f"offsets of {entry.topic_partition}"),
+    ]
     if first is not None:
         numbers.append(Number(first.consumer, "first owner"))
     if then is not None:

@@ -8,13 +8,21 @@ from typing import Final, NamedTuple
 from emulator.report.pages.charts import (
     ABOVE,
     HEIGHT,
-    WIDTH,
     Axis,
     chart_of,
     horizontal_axis,
     vertical_title,
 )
-from emulator.report.pages.drawing import LABELS_WIDTH, element, text
+from emulator.report.pages.drawing import (
+    CHARACTER,
+    LABELS_WIDTH,
+    NARROWEST,
+    WIDTH,
+    across,
+    element,
+    text,
+    title,
+)
 from emulator.report.pages.page import Chart, swatch
 from emulator.report.wording import figure
 
@@ -50,7 +58,8 @@ def draw_heat_map(heat: HeatMap) -> Chart:
             if value is not None:
                 drawn.append(_cell(column * wide, y, wide, tall, value, heat.scale))
             if (row, column) in heat.marked:
-                drawn.append(_frame(column * wide, y, wide, tall))
+                place = {"x": across(column * wide + 5), "width": across(wide - 10)}
+                drawn.append(_frame(y + 3, tall - 6, **place))
     drawn += horizontal_axis(heat.across, lambda value: value * wide)
     return chart_of(heat.title, heat.caption, "".join(labels), "".join(drawn), _heat_legend(heat))
 
@@ -59,13 +68,16 @@ def _cell(
     x: float, y: float, wide: float, tall: float, value: float, scale: tuple[float, float]
 ) -> str:
     step = _heat_step(value, scale)
-    shape = {"x": x + 0.5, "y": y + 0.5, "width": wide - 1, "height": tall - 1}
-    words = text(x + wide / 2, y + tall / 2 + 4, figure(value), class_=f"in-heat{step}")
-    return element("rect", class_=f"heat{step}", **shape) + words
+    shape = {"x": across(x + 0.5), "y": y + 0.5, "width": across(wide - 1), "height": tall - 1}
+    words = figure(value)
+    fits = CHARACTER * len(words) <= wide * NARROWEST / WIDTH
+    kind = f"in-heat{step}" + ("" if fits else " wide")
+    drawn = element("rect", title(words), class_=f"heat{step}", **shape)
+    return drawn + text(across(x + wide / 2), y + tall / 2 + 4, words, class_=kind)
 
 
-def _frame(x: float, y: float, wide: float, tall: float) -> str:
-    shape = {"x": x + 3, "y": y + 3, "width": wide - 6, "height": tall - 6}
+def _frame(y: float, tall: float, **place: str | float) -> str:
+    shape = {"y": y, "height": tall, **place}
     return "".join(element("rect", class_=kind, **shape) for kind in ("best-halo", "best"))
 
 
@@ -84,5 +96,5 @@ def _heat_legend(heat: HeatMap) -> list[tuple[str, str]]:
         (swatch(element("rect", class_=f"heat{step}", **box)), words) for step, words in ends
     ]
     if heat.marked:
-        legend.append((swatch(_frame(-2, -2, 32, 18)), "best cell"))
+        legend.append((swatch(_frame(1, 12, x=1, width=26)), "best cell"))
     return legend

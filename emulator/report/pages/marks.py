@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from emulator.ledger.entries import Entry, EntryKind
-from emulator.report.pages.drawing import TimeScale, element, title
+from emulator.report.pages.drawing import TimeScale, across, element, title
 from emulator.report.wording import counted
 
 MOST_MARKS: Final = 400
@@ -33,10 +33,14 @@ def anchor_of(entry: str, prefix: str = "") -> str:
     return f"{prefix}entry-{entry}"
 
 
-def glyph(kind: EntryKind, x: float, y: float, scale: float = 1) -> str:
+def glyph(kind: EntryKind, x: str | float, y: float) -> str:
     """Return the shape of a kind of entry at a point."""
-    place = f"translate({x:.1f} {y:.1f})" + (f" scale({scale})" if scale != 1 else "")
-    return element("path", d=SHAPES[kind], transform=place, class_=f"mark {kind.value}")
+    return element("use", href=f"#{shape_of(kind)}", x=x, y=y, class_=f"mark {kind.value}")
+
+
+def shape_of(kind: EntryKind) -> str:
+    """Return the name of the shape of a kind of entry."""
+    return f"m-{kind.value}"
 
 
 class Mark(NamedTuple):
@@ -80,7 +84,7 @@ def glyphs(
             continue
         x = min(max(scale.x(mark.at_us), 8), scale.width - 8)
         words = f"{words_of(*mark[:4], mark.cause)} at {moment(mark.at_us)}"
-        shape = glyph(mark.kind, x, places[mark.partition])
+        shape = glyph(mark.kind, across(x), places[mark.partition])
         target = f"#{anchor_of(mark.id, prefix)}"
         drawn.append(element("a", title(words) + shape, href=target, aria_label=words))
     return "".join(drawn)

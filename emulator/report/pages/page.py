@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from markupsafe import Markup
 from assignors.values import dataclass
 from emulator.report.pages.drawing import definitions, element, fill_of
 from emulator.report.pages.lanes import LANES
-from emulator.report.pages.marks import NAMES, glyph
+from emulator.report.pages.marks import NAMES, SHAPES, glyph, shape_of
 from emulator.report.pages.timeline import Drawing
 from emulator.report.wording import visible
 
@@ -111,9 +112,6 @@ class Part:
     """Preformatted texts, each below a heading that may be empty."""
 
     figures: Sequence[Figure] = ()
-    has_key: bool = False
-    """Whether the meaning of all shapes of a timeline follows the figures."""
-
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
     entries: Sequence[EntryDetails] = ()
@@ -141,7 +139,6 @@ def render(page: Page) -> str:
     style, script = _file("page.css"), _file("page.js")
     template = _environment().get_template("page.html.j2")
     titled = [part for part in page.parts if part.title and part.anchor]
-    has_figures = any(part.figures for part in page.parts)
     page_html = template.render(
         page=page,
         contents=titled if len(titled) > 2 else [],
@@ -149,9 +146,9 @@ def render(page: Page) -> str:
         generator=GENERATOR,
         style=Markup(style),  # noqa: S704  our own file
         script=Markup(script),  # noqa: S704
-        definitions=Markup(definitions()) if has_figures else "",  # noqa: S704
+        definitions=_definitions(page),
         legend_of=legend_of,
-        marks=mark_legend() if has_figures else (),
+        mark_legend=mark_legend,
     )
     return visible(page_html)
 
@@ -185,6 +182,17 @@ def _digest(content: str) -> str:
     return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
+def _definitions(page: Page) -> Markup:
+    """Return the patterns and shapes that the figures and legends of a page refer to."""
+    used = [each.drawing.figure for part in page.parts for each in part.figures]
+    for chart in (each for part in page.parts for each in part.charts):
+        used += [chart.figure, *(swatch for swatch, _ in chart.legend)]
+    names = set(re.findall(r"#([a-z0-9-]+)[\")]", "".join(used)))
+    names |= {"double", "outside", "paused"} if any(part.figures for part in page.parts) else set()
+    marks = [(shape_of(kind), path) for kind, path in SHAPES.items()]
+    return Markup(definitions(names, marks) if names else "")  # noqa: S704  made of escaped parts
+
+
 def legend_of(owners: Sequence[str]) -> list[tuple[Markup, str]]:
     """Return a swatch and a name for each owner of a figure."""
     shown = [(_swatch(fill_of(place)), name) for place, name in enumerate(owners[:MOST_NAMED])]
@@ -211,8 +219,8 @@ def swatch(content: str) -> Markup:
     return Markup(drawn)  # noqa: S704  made of escaped parts
 
 
-def mark_legend() -> list[tuple[Markup, str]]:
-    """Return what the shapes on a timeline mean."""
+def mark_legend(drawing: Drawing) -> list[tuple[Markup, str]]:
+    """Return what the shapes of a timeline mean, of those that it has."""
 
     def box(kind: str) -> Markup:
         return swatch(element("rect", x=1, y=1, width=26, height=12, class_=kind))
@@ -223,14 +231,15 @@ def mark_legend() -> list[tuple[Markup, str]]:
     place = {"x": 1, "y": 1, "width": 26, "height": 12}
     both = element("rect", class_="c0", **place) + element("rect", class_="double", **place)
     fault = element("line", x1=14, x2=14, y1=0, y2=14)
-    return [
-        *((swatch(glyph(kind, 14, 7, 0.8)), name) for kind, name in NAMES.items()),
-        (box("gap"), "no owner"),
-        (swatch(both), "two owners"),
-        (swatch(element("g", fault, class_="fault")), "fault or act"),
-        (box("rebalance"), "rebalance"),
-        *((box(kind), f"process: {state}") for state, kind in LANES.items()),
-        (line("log-end"), "end of the log"),
-        (line("processed"), "processed"),
-        (line("committed"), "committed"),
+    found = [
+        *((f"mark {kind.value}", swatch(glyph(kind, 14, 7)), name) for kind, name in NAMES.items()),
+        ("gap", box("gap"), drawing.without),
+        ("double", swatch(both), "two owners"),
+        ("fault", swatch(element("g", fault, class_="fault")), "fault or act"),
+        ("rebalance", box("rebalance"), "rebalance"),
+        *((kind, box(kind), f"process: {state}") for state, kind in LANES.items()),
+        ("curve log-end", line("log-end"), "end of the log"),
+        ("curve processed", line("processed"), "processed"),
+        ("curve committed", line("committed"), "committed"),
     ]
+    return [(drawn, name) for kind, drawn, name in found if f'class="{kind}"' in drawing.figure]

@@ -135,7 +135,6 @@ def timeline_part(
         title=title,
         anchor="timeline",
         figures=figures,
-        has_key=True,
         paragraphs=[more] if left_out else [],
     )
 
@@ -150,7 +149,7 @@ def group_figures(
     share = share / 2 if close else share
     name = f"Timeline of group {group.name}"
     whole = draw_timeline(group, history, marks, moment, View(name=name, share=share))
-    yield Figure(title=f"Group {group.name}", caption=CAPTION, drawing=whole)
+    yield Figure(title=f"Group {group.name}{WHAT}", caption=CAPTION, drawing=whole)
     if close:
         name = f"{name}, {moment(close[0])} to {moment(close[1])}"
         near = draw_timeline(
@@ -162,11 +161,13 @@ def group_figures(
         )
 
 
+WHAT: Final = ": owners, members, offsets and lag over time"
+"""What a timeline shows, for its title."""
+
 CAPTION: Final = (
-    "F1, F2 and so on: faults and acts, in words below. Each row is a partition; its fill is its owner. "
-    "Broken outline: no owner. Crossed: two owners at once. The marks link to the entries below: a triangle where records were reprocessed, a cross where "
-    "the group continued beyond lost ones. Offsets are summed over partitions, from the lowest one on; lag "
-    "is counted from committed and from processed offsets."
+    "Each row is a partition, its fill the owner. F1, F2 and so on: faults and acts, in words below. "
+    "Marks of records link to the entries of the ledger. Offsets and lag are sums over all partitions; "
+    "lag is counted from processed and from committed offsets."
 )
 
 
@@ -180,6 +181,8 @@ def close_up(
     first_us = min(times, default=0)
     times += [span.end_us for span in group.rebalances if span.begin_us >= first_us]
     if not times:
+        return None
+    if group.owners and not history.faults and not owners:
         return None
     length_us = max(max(times) - first_us, history.end_us // 200, 1)
     begin_us = max(first_us - length_us // 10, 0)

@@ -15,14 +15,19 @@ from emulator.report.pages.canvas import (
     times_of,
 )
 from emulator.report.pages.drawing import (
+    CHARACTER,
     FILLS,
-    LABELS_WIDTH,
+    NARROWEST,
     WIDTH,
     TimeScale,
+    across,
     element,
+    figure_of,
     fill_of,
     number,
+    stretched,
     text,
+    tick_labels,
     tick_text,
     title,
     value_axis,
@@ -65,6 +70,9 @@ class Drawing:
     """Consumers in the order of their fills."""
 
     notes: tuple[str, ...]
+    without: str
+    """What a time without an owner is called."""
+
     faults: tuple[tuple[str, str], ...]
     """The faults that are drawn as lines: number, and time with text."""
 
@@ -115,22 +123,19 @@ def draw_timeline(
     shapes = glyphs(shown, places, canvas.scale, moment, view.prefix)
     if smaller:
         canvas.notes.append(f"{counted(smaller, 'smaller entry', 'smaller entries')} have no mark.")
-    axis = _axis(canvas)
-    parts = [bands, axis, *canvas.drawn, lines, shapes]
-    height = canvas.bottom + BETWEEN
+    grid, times = _axis(canvas)
+    parts = [bands, grid, *canvas.drawn, lines, times, shapes]
+    labels, figure_ = figure_of(
+        "".join(canvas.labels), "".join(parts), canvas.bottom, view.name, BETWEEN
+    )
     return Drawing(
-        labels=_svg("".join(canvas.labels), LABELS_WIDTH, height, "labels", None),
-        figure=_svg("".join(parts), WIDTH, height, "figure", view.name),
+        labels=labels,
+        figure=figure_,
         owners=tuple(owners),
         notes=tuple(canvas.notes),
+        without=view.without,
         faults=tuple(faults),
     )
-
-
-def _svg(content: str, width: float, height: float, kind: str, name: str | None) -> str:
-    box = f"0 0 {number(width)} {number(height)}"
-    about = {"role": "group", "aria_label": name} if name else {"aria_hidden": "true"}
-    return element("svg", content, class_=kind, width=width, height=height, viewBox=box, **about)
 
 
 # -- partitions --------------------------------------------------------------------------------
@@ -150,9 +155,8 @@ def _draw_rows(
         y = top + place * height
         places[row.name] = y + height / 2
         if place % each_label == 0:
-            canvas.label(
-                y + min(height, 14) - 2, row.name if len(row.name) < 17 else f"…{row.name[-15:]}"
-            )
+            name = row.name if len(row.name) < 17 else f"…{row.name[-15:]}"
+            canvas.label(y + (min(height, 16) - 2 if height >= 12 else 9), name)
         if titled:
             _draw_gaps(canvas, row, y, height, view.without)
             _draw_row(canvas, row, y, height, owners)
@@ -164,10 +168,10 @@ def _draw_rows(
             shapes.setdefault(kind, []).extend(
                 _outline(canvas, piece, y, height) for piece in pieces
             )
+    canvas.bottom = top + len(rows.rows) * height
     for kind, outlines in sorted(shapes.items()):
         look = {"fill": fill_of(int(kind))} if kind.isdecimal() else {"class_": kind}
-        canvas.drawn.append(element("path", d="".join(outlines), **look))
-    canvas.bottom = top + len(rows.rows) * height
+        canvas.drawn.append(stretched(element("path", d="".join(outlines), **look), canvas.bottom))
     canvas.notes += _reductions(rows)
     return places
 
@@ -188,6 +192,8 @@ def _draw_row(canvas: Canvas, row: Row, y: float, height: float, owners: Mapping
         shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
         tip = title(f"{row.name}: two owners, {piece.owner}, {times_of(canvas, piece)}")
         canvas.drawn.append(element("rect", tip, class_="double", **shape))
+    if height >= 12:
+        canvas.drawn += [_name_in(canvas, piece, y + height / 2 + 3.5) for piece in row.pieces]
 
 
 def _reductions(rows: Rows) -> Iterator[str]:
@@ -202,8 +208,8 @@ def _reductions(rows: Rows) -> Iterator[str]:
 
 
 def _row_height(rows: int) -> float:
-    """Return the height of a row: all rows together take at most about 1,600 pixels."""
-    return max(min(20.0, 1_600 / max(rows, 1)), 1.5)
+    """Return the height of a row: all rows together take at most about 1,000 pixels."""
+    return max(min(20.0, 1_000 / max(rows, 1)), 1.0)
 
 
 def _inner(height: float) -> float:
@@ -214,17 +220,23 @@ def _inner(height: float) -> float:
 def _piece(canvas: Canvas, row: str, piece: Piece, y: float, height: float, index: int) -> str:
     shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
     tip = title(f"{row}: {piece.owner}, {times_of(canvas, piece)}")
-    drawn = element("rect", tip, fill=fill_of(index), class_="piece", **shape)
-    if height >= 12 and shape["width"] > 8 * len(piece.owner):
-        inside = text(shape["x"] + 4, y + height / 2 + 3.5, piece.owner, class_="owner")
-        return drawn + inside
-    return drawn
+    return element("rect", tip, fill=fill_of(index), class_="piece", **shape)
+
+
+def _name_in(canvas: Canvas, piece: Piece, y: float) -> str:
+    """Return the name of an owner inside its piece, if there is room for it."""
+    x, end = canvas.scale.x(piece.begin_us), canvas.scale.x(piece.end_us)
+    needed = CHARACTER * len(piece.owner) + 8
+    if end - x < needed * 1.5:
+        return ""
+    kind = "owner" if (end - x) * NARROWEST / WIDTH >= needed else "owner wide"
+    return text(across(x), y, piece.owner, dx=4, class_=kind)
 
 
 def _outline(canvas: Canvas, piece: Piece, y: float, height: float) -> str:
-    shape = canvas.rect(piece.begin_us, piece.end_us, y, height)
-    across, down = number(shape["width"]), number(_inner(height))
-    return f"M{number(shape['x'])} {number(y)}h{across}v{down}h-{across}z"
+    x = canvas.scale.x(piece.begin_us)
+    wide, down = number(max(canvas.scale.x(piece.end_us) - x, 0.5)), number(_inner(height))
+    return f"M{number(x)} {number(y)}h{wide}v{down}h-{wide}z"
 
 
 # -- offsets and lag ---------------------------------------------------------------------------
@@ -234,59 +246,64 @@ def _draw_curves(canvas: Canvas, samples: Sequence[Sample]) -> None:
     thinned = thin_samples(samples)
     if not thinned:
         return
-    canvas.heading("offsets")
-    least = min(min(one.log_end, one.processed, one.committed) for one in thinned)
+    canvas.heading("offsets (records)")
     offsets = (
-        ("log-end", [one.log_end - least for one in thinned]),
-        ("processed", [one.processed - least for one in thinned]),
-        ("committed", [one.committed - least for one in thinned]),
+        ("log-end", [one.log_end for one in thinned]),
+        ("processed", [one.processed for one in thinned]),
+        ("committed", [one.committed for one in thinned]),
     )
-    _draw_panel(canvas, thinned, offsets, lambda value: figure(value + least))
-    canvas.heading("lag")
+    _draw_panel(canvas, thinned, offsets, min(min(values) for _, values in offsets))
+    canvas.heading("lag (records)")
     lags = (
         ("committed", [max(one.log_end - one.committed, 0) for one in thinned]),
         ("processed", [max(one.log_end - one.processed, 0) for one in thinned]),
     )
-    _draw_panel(canvas, thinned, lags, figure)
+    _draw_panel(canvas, thinned, lags, 0)
 
 
 def _draw_panel(
     canvas: Canvas,
     samples: Sequence[Sample],
     curves: Sequence[tuple[str, Sequence[int]]],
-    words: Callable[[float], str],
+    least: int,
 ) -> None:
-    """Draw curves over time, below each other on one scale from 0."""
-    top = canvas.bottom
+    """Draw curves over time on one scale, which begins at the *least* value."""
+    bottom = canvas.bottom + CURVES
     most = max((max(values) for _, values in curves), default=0)
 
     def y_of(value: float) -> float:
-        return top + CURVES - (CURVES - 8) * value / max(most, 1)
+        return bottom - (CURVES - 8) * (value - least) / max(most - least, 1)
 
-    lines, labels = value_axis(value_ticks(most), y_of, WIDTH, words)
+    steps = value_ticks(most - least)
+    step = steps[1] if len(steps) > 1 else 1
+    ticks = [-(-least // step) * step + each for each in steps]
+    lines, labels = value_axis([each for each in ticks if each <= most], y_of, figure)
     canvas.drawn.append(lines)
     canvas.labels.append(labels)
+    drawn = []
     for kind, values in curves:
         points = " ".join(
             f"{number(canvas.scale.x(sample.at_us))},{number(y_of(value))}"
             for sample, value in zip(samples, values, strict=True)
         )
-        canvas.drawn.append(element("polyline", points=points, class_=f"curve {kind}"))
-    canvas.bottom += CURVES
+        drawn.append(element("polyline", points=points, class_=f"curve {kind}"))
+    canvas.bottom = bottom
+    canvas.drawn.append(stretched("".join(drawn), bottom))
 
 
 # -- across all parts --------------------------------------------------------------------------
 
 
-def _axis(canvas: Canvas) -> str:
-    drawn = []
-    for at_us in canvas.scale.ticks():
-        x, words = canvas.scale.x(at_us), tick_text(canvas.moment(at_us))
-        anchor = "start" if x < 30 else "end" if x > WIDTH - 30 else "middle"
-        drawn.append(element("line", x1=x, x2=x, y1=TOP + 8, y2=canvas.bottom, class_="grid"))
-        places = (TOP + 4, canvas.bottom + 16)
-        drawn += [text(x, y, words, class_="tick", text_anchor=anchor) for y in places]
-    return "".join(drawn)
+def _axis(canvas: Canvas) -> tuple[str, str]:
+    """Return the lines and the labels of the time axis."""
+    ticks = [(canvas.scale.x(at), tick_text(canvas.moment(at))) for at in canvas.scale.ticks()]
+    ends = {"y1": TOP + 8, "y2": canvas.bottom, "class_": "grid"}
+    lines = [element("line", x1=across(x), x2=across(x), **ends) for x, _ in ticks]
+    has_date = "-" in canvas.moment(canvas.scale.begin_us)
+    canvas.labels.append(
+        text(0, TOP + 4, f"time ({'UTC' if has_date else 'h:mm:ss'})", class_="part")
+    )
+    return "".join(lines), "".join(tick_labels(ticks, TOP + 4, canvas.bottom + 16))
 
 
 def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
@@ -300,8 +317,7 @@ def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
     height = canvas.bottom - TOP - 8
     bands = []
     for span in shown:
-        shape = canvas.rect(span.begin_us, span.end_us, TOP + 8, height)
-        shape["width"] = max(shape["width"], 2)
+        shape = canvas.rect(span.begin_us, span.end_us, TOP + 8, height, least=2)
         tip = title(f"rebalance: {span.name}, {times_of(canvas, Piece(*span))}")
         bands.append(element("rect", tip, class_="rebalance", **shape))
     return "".join(bands)
@@ -325,20 +341,35 @@ def _fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tu
     shown, left_out = largest(inside, MOST_LINES, lambda one: one.end_us - one.begin_us)
     if left_out:
         canvas.notes.append(f"{counted(left_out, 'shorter fault')} are not drawn.")
-    lines, named, busy = [], [], -99.0
+    lines, named = [], []
     for place, fault in enumerate(shown, 1):
         x, label = scale.x(fault.begin_us), f"F{place}"
         length = duration((fault.end_us - fault.begin_us) / 1e6)
         lasted = f", for {length}" if fault.end_us > fault.begin_us else ""
         words = f"{canvas.moment(fault.begin_us)} {fault.text}{lasted}"
-        line = element("line", title(f"{label}: {words}"), x1=x, x2=x, y1=16, y2=canvas.bottom)
+        ends = {"x1": across(x), "x2": across(x), "y1": 16, "y2": canvas.bottom}
+        line = element("line", title(f"{label}: {words}"), **ends)
         lines.append(element("g", line, class_="fault"))
         if fault.end_us > fault.begin_us:
             shape = canvas.rect(fault.begin_us, fault.end_us, 16, 4)
             lines.append(element("rect", class_="fault-length", **shape))
-        if x - busy >= 22:
-            anchor = "end" if x > WIDTH - 20 else "start" if x < 12 else "middle"
-            lines.append(text(x, 12, label, class_="fault-name", text_anchor=anchor))
-            busy = x
         named.append((label, words))
-    return "".join(lines), named
+    names = _fault_names([scale.x(fault.begin_us) for fault in shown])
+    return "".join([*lines, *names]), named
+
+
+def _fault_names(places: Sequence[float]) -> Iterator[str]:
+    """Yield the numbers of faults; those close together have one label, from the first to the last."""
+    clusters: list[list[int]] = []
+    for at, x in enumerate(places):
+        if not clusters or x - places[clusters[-1][0]] >= 48:
+            clusters.append([at])
+        clusters[-1].append(at)
+    free = -99.0
+    for first, *_, last in clusters:
+        x, label = places[first], f"F{first + 1}" + (f"-F{last + 1}" if last > first else "")
+        fits = x * NARROWEST / WIDTH >= free
+        free = x * NARROWEST / WIDTH + 48 if fits else free
+        anchor = "end" if x > WIDTH - 60 else "start" if x < 60 else "middle"
+        kind = "fault-name" if fits else "fault-name wide"
+        yield text(across(x), 12, label, class_=kind, text_anchor=anchor)

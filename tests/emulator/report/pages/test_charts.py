@@ -20,6 +20,7 @@ from emulator.report.pages.charts import (
     value_axis_of,
 )
 from emulator.report.pages.differences import CHARACTER, WIDTH, Difference, draw_differences
+from emulator.report.pages.drawing import tick_labels
 from emulator.report.pages.heat_map import HeatMap, draw_heat_map
 
 
@@ -67,7 +68,7 @@ def test_series_differ_in_more_than_colour():
         )
     )
     figure = ET.fromstring(chart.figure)
-    shapes = {each.get("d") for each in figure.iter("path") if (each.get("class") or "") != ""}
+    shapes = {each.get("href") for each in figure.iter("use")}
 
     assert len(shapes) == 4
     assert "a & b" in [each.text for each in figure.iter("title")]
@@ -99,10 +100,21 @@ def test_labels_of_differences_are_inside_the_picture():
         Difference("lost", "static", 1_511_000.0, 1_075_222.0, 1_947_333.0),
     ]
     figure = draw_differences(found, "eager").figure
-    labels = re.findall(r'<text x="([\d.-]+)"[^>]*text-anchor="(\w+)">([^<]+)<', figure)
+    labels = re.findall(r'<text x="([\d.-]+)%"[^>]*text-anchor="(\w+)">([^<]+)<', figure)
 
     assert 3 == len(labels)
     for x, anchor, words in labels:
-        begin = float(x) - (len(words) * CHARACTER if anchor == "end" else 0)
+        begin = float(x) * WIDTH / 100 - (len(words) * CHARACTER if anchor == "end" else 0)
         assert 0 <= begin
         assert begin + len(words) * CHARACTER <= WIDTH
+
+
+def test_labels_that_would_overlap_on_a_phone_are_marked():
+    """The style hides them there; the first of an axis stays, those that overlap anywhere are not drawn."""
+    drawn = list(tick_labels([(place * 100, f"0:0{place}:00") for place in range(10)], 34))
+    narrow = [words for words in drawn if "wide" not in words]
+
+    assert 10 == len(drawn)
+    assert 2 <= len(narrow) < 10
+    assert "0:00:00" in narrow[0]
+    assert 2 == len(list(tick_labels([(0, "0:00:00"), (5, "0:00:01"), (990, "0:00:02")], 34)))

@@ -36,13 +36,13 @@ def explained(scenario):
 
 def ticks(figure):
     """Return the labels of a time axis with their places."""
-    return re.findall(r'<text x="([\d.]+)" y="34" class="tick"[^>]*>([^<]+)<', figure)
+    return re.findall(r'<text x="([\d.]+)%" y="34" class="tick"[^>]*>([^<]+)<', figure)
 
 
 def test_variants_share_one_time_axis(compared):
     """With the differences, seed by seed, above."""
     content = compared.read_text(encoding="utf-8")
-    figures = re.findall(r'<svg class="figure".*?</svg>', content, re.DOTALL)
+    figures = re.findall(r'<svg class="figure".*?</svg>(?=\s*</div>)', content, re.DOTALL)
     differences, *timelines = figures
 
     assert 2 == len(timelines)

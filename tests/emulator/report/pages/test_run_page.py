@@ -36,7 +36,7 @@ def figures(page):
     content = page.read_text(encoding="utf-8")
     return [
         ET.fromstring(each)
-        for each in re.findall(r"<svg class=\"figure\".*?</svg>", content, re.DOTALL)
+        for each in re.findall(r"<svg class=\"figure\".*?</svg>(?=\s*</div>)", content, re.DOTALL)
     ]
 
 
@@ -149,11 +149,21 @@ def test_axe_finds_nothing_serious(page, scheme):
 
 @pytest.mark.long
 @pytest.mark.parametrize("width", [390, 768, 1280])
-def test_only_figures_scroll_sideways(page, width):
-    """The text of the page fits into each width."""
-    opened = open_page(page, width=width)
+def test_nothing_scrolls_sideways(page, width):
+    """Figures, tables and text fit into each width; no label is smaller than 11 pixels."""
+    wider = (
+        "[...document.querySelectorAll('.plot, .scroll, pre, main')]"
+        ".filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.className)"
+    )
+    least = (
+        "Math.min(...[...document.querySelectorAll('main *')]"
+        ".map(one => parseFloat(getComputedStyle(one).fontSize)))"
+    )
+    opened = open_page(page, wider, least, width=width)
 
     assert ([], True) == (opened.errors, opened.width <= width)
+    assert [] == opened.answers[0]
+    assert 11 <= opened.answers[1]
 
 
 def test_trials_of_changes_are_on_the_page(tmp_path):
@@ -165,5 +175,5 @@ def test_trials_of_changes_are_on_the_page(tmp_path):
     (named,) = re.findall(r"^  ([a-z-]+): better", answer.out, re.MULTILINE)[:1]
 
     assert ">Changes tried</h2>" in content
-    assert f"<td>{named}</td>" in content
+    assert f'<td data-title="change">{named}</td>' in content
     assert "auto.commit.interval.ms=1000\n--set " in content
