@@ -15,6 +15,7 @@ from assignors.values import dataclass
 from emulator.report.pages.drawing import (
     MARKERS,
     WIDTH,
+    Attributes,
     TimeScale,
     across,
     element,
@@ -306,7 +307,7 @@ def _draw_bars(bars: Bars, x_of: Place, y_of: Place) -> str:
     for bar in bars.bars:
         x, top, bottom = x_of(bar.begin), y_of(bar.value), y_of(bar.base)
         wide = across(max(x_of(bar.end) - x - 0.5, 0.5))
-        shape = {"x": across(x), "width": wide, "y": min(top, bottom)}
+        shape: Attributes = {"x": across(x), "width": wide, "y": min(top, bottom)}
         tip = title(bar.text) if bar.text else ""
         height = max(abs(bottom - top), 0.5)
         drawn.append(

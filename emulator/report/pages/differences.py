@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from emulator.report.pages.drawing import LABELS_WIDTH, across, element, figure_of, text, title
+from emulator.report.pages.drawing import (
+    LABELS_WIDTH,
+    Attributes,
+    across,
+    element,
+    figure_of,
+    text,
+    title,
+)
 from emulator.report.pages.page import Chart
 from emulator.report.wording import difference, figure
 
@@ -86,7 +94,7 @@ def _row(one: Difference, y: float, scale: float) -> str:
     low, high = (one.mean if end is None else end for end in (one.low, one.high))
     words = _words(one)
     bar, whisker = line(0, one.mean, "curve processed"), line(low, high, "axis")
-    place = {"cx": across(x_of(one.mean)), "cy": y, "r": 4}
+    place: Attributes = {"cx": across(x_of(one.mean)), "cy": y, "r": 4}
     point = element("circle", title(f"{one.variant}: {words}"), **place)
     at_right = one.mean >= 0
     ends = x_of(low), x_of(high), x_of(one.mean)

@@ -49,6 +49,10 @@ _STEPS_S: Final = (
 """Distances of ticks of a time axis, in seconds."""
 
 
+Attributes = dict[str, str | float]
+"""Attributes of an element by their names, as :func:`element` takes them."""
+
+
 def element(name: str, content: str = "", /, **attributes: str | float | None) -> str:
     """Return an element; *content* is markup already. An underscore in a name stands for a hyphen.
 
@@ -88,7 +92,7 @@ def across(x: float) -> str:
 def stretched(content: str, height: float) -> str:
     """Return lines or areas, drawn for a width of 1,000, as wide as their figure."""
     box = f"0 0 {WIDTH} {number(height)}"
-    place = {"width": "100%", "height": height, "viewBox": box}
+    place: Attributes = {"width": "100%", "height": height, "viewBox": box}
     return element("svg", content, class_="stretched", preserveAspectRatio="none", **place)
 
 

@@ -18,6 +18,7 @@ from emulator.report.pages.drawing import (
     LABELS_WIDTH,
     NARROWEST,
     WIDTH,
+    Attributes,
     across,
     element,
     text,
@@ -68,7 +69,12 @@ def _cell(
     x: float, y: float, wide: float, tall: float, value: float, scale: tuple[float, float]
 ) -> str:
     step = _heat_step(value, scale)
-    shape = {"x": across(x + 0.5), "y": y + 0.5, "width": across(wide - 1), "height": tall - 1}
+    shape: Attributes = {
+        "x": across(x + 0.5),
+        "y": y + 0.5,
+        "width": across(wide - 1),
+        "height": tall - 1,
+    }
     words = figure(value)
     fits = CHARACTER * len(words) <= wide * NARROWEST / WIDTH
     kind = f"in-heat{step}" + ("" if fits else " wide")

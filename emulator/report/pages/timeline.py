@@ -19,6 +19,7 @@ from emulator.report.pages.drawing import (
     FILLS,
     NARROWEST,
     WIDTH,
+    Attributes,
     TimeScale,
     across,
     element,
@@ -297,7 +298,7 @@ def _draw_panel(
 def _axis(canvas: Canvas) -> tuple[str, str]:
     """Return the lines and the labels of the time axis."""
     ticks = [(canvas.scale.x(at), tick_text(canvas.moment(at))) for at in canvas.scale.ticks()]
-    ends = {"y1": TOP + 8, "y2": canvas.bottom, "class_": "grid"}
+    ends: Attributes = {"y1": TOP + 8, "y2": canvas.bottom, "class_": "grid"}
     lines = [element("line", x1=across(x), x2=across(x), **ends) for x, _ in ticks]
     has_date = "-" in canvas.moment(canvas.scale.begin_us)
     canvas.labels.append(
@@ -347,8 +348,8 @@ def _fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tu
         length = duration((fault.end_us - fault.begin_us) / 1e6)
         lasted = f", for {length}" if fault.end_us > fault.begin_us else ""
         words = f"{canvas.moment(fault.begin_us)} {fault.text}{lasted}"
-        ends = {"x1": across(x), "x2": across(x), "y1": 16, "y2": canvas.bottom}
-        line = element("line", title(f"{label}: {words}"), **ends)
+        line_at: Attributes = {"x1": across(x), "x2": across(x), "y1": 16, "y2": canvas.bottom}
+        line = element("line", title(f"{label}: {words}"), **line_at)
         lines.append(element("g", line, class_="fault"))
         if fault.end_us > fault.begin_us:
             shape = canvas.rect(fault.begin_us, fault.end_us, 16, 4)
