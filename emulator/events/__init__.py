@@ -73,6 +73,7 @@ from emulator.events.cluster import (
     SegmentRolled,
 )
 from emulator.events.consumers import (
+    AssignorRan,
     ConsumerPaused,
     ConsumerResumed,
     ConsumerStarted,
@@ -146,6 +147,7 @@ __all__ = [
     "AppendsCounted",
     "AssignmentWarning",
     "AssignorFailed",
+    "AssignorRan",
     "BrokerDown",
     "BrokerFenced",
     "BrokerUnfenced",
@@ -256,6 +258,7 @@ ControlEvent = (
     | ConsumerPaused
     | ConsumerResumed
     | SubscriptionChanged
+    | AssignorRan
     | ListenerCalled
     | ListenerThrew
     | EpochOpened

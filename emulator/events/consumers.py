@@ -91,6 +91,19 @@ class SubscriptionChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AssignorRan:
+    """An assignor began to compute, for ``takes_us``; no ``consumer``: the coordinator's own."""
+
+    consumer: str = ""
+    group: str
+    generation: int
+    assignor: str
+    members: int
+    partitions: int
+    takes_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerCalled:
     """The rebalance listener ran; ``call``: ``revoked``, ``assigned`` or ``lost``."""
 

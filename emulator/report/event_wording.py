@@ -261,6 +261,10 @@ WORDS: dict[type, Words] = {
     ev.SubscriptionChanged: lambda w, _: f"{w.consumer} subscribes to {', '.join(w.topics)}",
     ev.ConsumerPaused: lambda w, _: f"process {w.consumer} is paused",
     ev.ConsumerResumed: lambda w, _: f"process {w.consumer} resumes",
+    ev.AssignorRan: lambda w, _: (
+        f"the assignor {w.assignor} of {w.consumer or 'the coordinator'} computes for "
+        f"{w.takes_us / 1e6:.1f} s: {w.members} members, {w.partitions} partitions"
+    ),
     ev.ListenerCalled: lambda w, p: (
         f"the rebalance listener of {w.consumer} is called: {w.call} {p}"
     ),

@@ -26,6 +26,7 @@ PRELUDE = 4
 
 GROUP_EVENTS = (
     ev.RebalanceStarted,
+    ev.AssignorRan,
     ev.JoinPhaseEnded,
     ev.GroupConverted,
     ev.GroupEpochRaised,

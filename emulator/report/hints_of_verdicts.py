@@ -88,6 +88,13 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "sends no heartbeats."
         ),
     },
+    VerdictId.REMOVED_ASSIGNING: {
+        "session-above-assignor": (
+            "Set session.timeout.ms and request.timeout.ms above the time of the assignor: the leader "
+            "sends no heartbeats while it computes, and SyncGroup of the others waits. A simpler assignor (range, roundrobin) or several smaller groups shorten it; "
+            "with group.protocol=consumer the coordinator computes."
+        ),
+    },
     VerdictId.SHARED_GROUP: {
         "separate-groups": "Give each application its own group.id.",
     },

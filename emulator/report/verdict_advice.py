@@ -305,6 +305,17 @@ def _removed_in_close(
     )
 
 
+def _removed_assigning(
+    _verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]
+) -> Iterator[Given]:
+    yield Given(
+        "session-above-assignor",
+        f"Raise {now(group, 'session.timeout.ms')} and request.timeout.ms above the time of the assignor: "
+        "the leader sends no heartbeats while it computes, and SyncGroup of the others waits. A simpler assignor (range, roundrobin) or several smaller groups "
+        "shorten it; with group.protocol=consumer the coordinator computes.",
+    )
+
+
 def _shared_group(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
     yield Given(
         "separate-groups",
@@ -361,6 +372,7 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.LAG_GROWS: _lag_grows,
     VerdictId.LISTENER_THREW: _listener_threw,
     VerdictId.REMOVED_IN_CLOSE: _removed_in_close,
+    VerdictId.REMOVED_ASSIGNING: _removed_assigning,
     VerdictId.SHARED_GROUP: _shared_group,
     VerdictId.GROUP_HANDOVER: _handover,
     VerdictId.AUTOSCALER_FLAPS: _flaps,

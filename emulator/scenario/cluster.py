@@ -50,6 +50,13 @@ class Cluster(Part):
     load_records: Rate | None = Field(None, gt=0)
     """Replay speed of a load, in addition to both; left out: replaying takes no time."""
 
+    join_time: Duration = 0
+    """Time that the coordinator needs for each JoinGroup; its other requests wait meanwhile."""
+
+    join_bytes: ByteRate | None = None
+    """Speed at which the coordinator reads the metadata of JoinGroup and the assignments of SyncGroup;
+    left out: reading takes no time."""
+
     offsets_backlog: Size = 0
     """Bytes in each offsets partition when the run begins; they are never compacted."""
 

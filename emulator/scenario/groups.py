@@ -170,6 +170,27 @@ class Deduplication(Part):
     record is recognised when it comes again, and is never processed."""
 
 
+class AssignorTime(Part):
+    """How long the assignor of a group computes an assignment; the sum of its parts."""
+
+    base: Duration = 0
+    """For each assignment."""
+
+    member: Duration = 0
+    """For each member."""
+
+    partition: Duration = 0
+    """For each partition."""
+
+    pair: Duration = 0
+    """For each pair of a member and a partition."""
+
+    def us(self, members: int, partitions: int) -> int:
+        """Return the time of one assignment, in microseconds."""
+        own = self.base + self.member * members + self.partition * partitions
+        return own + self.pair * members * partitions
+
+
 class Member(Part):
     """One consumer of a group, with the keys that differ from the group."""
 
@@ -301,6 +322,10 @@ class Group(Part):
     close_operation: Literal["DEFAULT", "LEAVE_GROUP", "REMAIN_IN_GROUP"] = "DEFAULT"
     """Whether close() leaves the group (``CloseOptions``): with ``DEFAULT`` dynamic members leave,
     with ``LEAVE_GROUP`` all members, with ``REMAIN_IN_GROUP`` none."""
+
+    assignor_time: Annotated[AssignorTime | None, BeforeValidator(short_forms.assignor_time)] = None
+    """How long the assignor computes. Meanwhile the client of the leader sends no heartbeats; with
+    ``group.protocol = "consumer"`` the coordinator handles no other request. Left out: no time."""
 
     coordinator: int | None = Field(None, ge=1)
     """The first coordinator of the group; left out: the leader of its offsets partition."""

@@ -201,6 +201,11 @@ def commit(value: object) -> object:
     return dict(COMMITS[value])
 
 
+def assignor_time(value: Any) -> Any:
+    """Expand a plain time: the time of each assignment."""
+    return {"base": value} if isinstance(value, str) else value
+
+
 def handler(value: object) -> object:
     """Read the short form of a handler without workers as None.
 

@@ -89,6 +89,9 @@ class GroupEnd:
     removed_in_close: tuple[Failure, ...] = ()
     """Consumers that the coordinator removed after a timeout while they closed."""
 
+    removed_assigning: tuple[str, ...] = ()
+    """Leaders that the coordinator removed while their assignor computed."""
+
     thrown: tuple[Repeated, ...] = ()
     """Calls of rebalance listeners that threw: ``assigned``, ``revoked`` or ``lost``."""
 
@@ -148,6 +151,7 @@ class GroupFacts:
     """Times by consumer and reason."""
 
     removed_in_close: list[Failure] = field(default_factory=list)
+    removed_assigning: list[str] = field(default_factory=list)
     thrown: Counter[tuple[str, str]] = field(default_factory=Counter)
     progress: Progress = field(default_factory=Progress)
 
@@ -169,6 +173,7 @@ class FactsMeter:
         self._lasting: dict[str, Lasting] = {}
         self._paused: set[str] = set()
         self._closing: set[str] = set()
+        self._assigning: dict[str, int] = {}
         self._slow_records: dict[str, None] = {}
         self._created_us: dict[str, int] = {}
         """Topic: when it was created or got partitions after the start of the run."""
@@ -197,8 +202,9 @@ class FactsMeter:
             ev.GroupEmptied: self._on_emptied,
             ev.GroupConverted: self._on_converted,
             ev.CoordinatorMoved: self._on_moved,
-            ev.ConsumerPaused: self._on_paused,
-            ev.ConsumerResumed: self._on_resumed,
+            ev.ConsumerPaused: lambda _, what: self._paused.add(what.consumer),
+            ev.ConsumerResumed: lambda _, what: self._paused.discard(what.consumer),
+            ev.AssignorRan: self._on_assignor,
             ev.ClientDropped: self._on_dropped,
             ev.ListenerThrew: self._on_threw,
             ev.EpochOpened: self._on_opened,
@@ -258,6 +264,7 @@ class FactsMeter:
             running=sum(process.consumer in group.consumers for process in self._running),
             failures=tuple(group.failures),
             removed_in_close=tuple(group.removed_in_close),
+            removed_assigning=tuple(group.removed_assigning),
             thrown=tuple(Repeated(*key, times) for key, times in group.thrown.items()),
             loops=tuple(Repeated(*key, times) for key, times in group.loops.most_common()),
             stuck=tuple(group.progress.stuck()),
@@ -303,11 +310,8 @@ class FactsMeter:
         if what.how == ev.End.FAILED:
             self._group(what.group).failures.append(Failure(what.consumer, what.reason))
 
-    def _on_paused(self, _: ev.Event, what: ev.ConsumerPaused) -> None:
-        self._paused.add(what.consumer)
-
-    def _on_resumed(self, _: ev.Event, what: ev.ConsumerResumed) -> None:
-        self._paused.discard(what.consumer)
+    def _on_assignor(self, event: ev.Event, what: ev.AssignorRan) -> None:
+        self._assigning[what.consumer] = event.at_us + what.takes_us
 
     def _process(self, consumer: str) -> Process:
         return Process(consumer, self._incarnations.get(consumer, 0))
@@ -318,7 +322,7 @@ class FactsMeter:
         group.members.pop(what.replaced, None)
         group.members[what.member_id] = self._process(what.consumer)
 
-    def _on_removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
+    def _on_removed(self, event: ev.Event, what: ev.MemberRemoved) -> None:
         group = self._group(what.group)
         process = group.members.pop(what.member_id, None)
         living = process in self._running and what.consumer not in self._paused
@@ -326,6 +330,8 @@ class FactsMeter:
             return
         if what.consumer in self._closing:
             group.removed_in_close.append(Failure(what.consumer, what.why))
+        elif self._assigning.get(what.consumer, 0) > event.at_us:
+            group.removed_assigning.append(what.consumer)
         else:
             group.loops[what.consumer, what.why] += 1
 

@@ -14,6 +14,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.resolution import Load
 from emulator.verdicts.facts import Facts
+from emulator.verdicts.removals import removed_assigning, removed_in_close
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
     EVERYTHING,
@@ -305,21 +306,6 @@ def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
             )
 
 
-def _removed_in_close(evidence: Evidence) -> Iterator[Verdict]:
-    for group in evidence.facts.groups:
-        if group.removed_in_close:
-            members = list(dict.fromkeys(each.consumer for each in group.removed_in_close))
-            reasons = list(dict.fromkeys(each.reason for each in group.removed_in_close))
-            yield Verdict(
-                id=VerdictId.REMOVED_IN_CLOSE,
-                sentence=f"{named(members)} closed for so long that {group.group} removed it first: "
-                f"{joined(reasons)}",
-                numbers={"members": len(members)},
-                group=group.group,
-                problem=True,
-            )
-
-
 def _shared_group(evidence: Evidence) -> Iterator[Verdict]:
     rebalances = evidence.metrics["rebalances"]
     for load in evidence.loads:
@@ -382,7 +368,8 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _found_late,
     _of_lag,
     _listener_threw,
-    _removed_in_close,
+    removed_in_close,
+    removed_assigning,
     _shared_group,
     _handover,
     _of_operations,

@@ -40,6 +40,7 @@ class VerdictId(enum.StrEnum):
     LAG_GROWS = "lag-grows"
     LISTENER_THREW = "listener-threw"
     REMOVED_IN_CLOSE = "removed-in-close"
+    REMOVED_ASSIGNING = "removed-assigning"
     SHARED_GROUP = "shared-group"
     GROUP_HANDOVER = "group-handover"
     AUTOSCALER_FLAPS = "autoscaler-flaps"

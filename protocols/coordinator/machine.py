@@ -137,6 +137,10 @@ class GroupCoordinator:
         """Return a group's generation, or its group epoch; -1 if there is no such group."""
         return queries.generation_of(self.state, group_id)
 
+    def target_size(self, group_id: str) -> tuple[int, int]:
+        """Return the members of a consumer group, and the partitions of its target assignment."""
+        return queries.target_size(self.state, group_id)
+
     def recurring(self) -> object:
         """Return the state without the offsets if it is the same after every quiet period.
 

@@ -55,6 +55,15 @@ def generation_of(shard: AnyShard, group_id: str) -> int:
     return -1 if consumers is None else consumers.epoch
 
 
+def target_size(shard: AnyShard, group_id: str) -> tuple[int, int]:
+    """Return the members of a consumer group, and the partitions of its target assignment."""
+    group = kip848.shard.group_in(shard, group_id)
+    if group is None:
+        return 0, 0
+    sizes = (len(numbers) for target in group.targets.values() for numbers in target.values())
+    return len(group.members), sum(sizes)
+
+
 def check(shard: AnyShard) -> None:
     """Assert the invariants of an active shard."""
     logged = shard.durable.groups

@@ -5,6 +5,8 @@ from __future__ import annotations
 from emulator.ledger.entries import Cause
 
 SHOWS = {
+    "q3-joins-take-time": {Cause.REFUSED, Cause.CRASHED},
+    "q4-slow-assignor": set(),
     "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},
     "a3-drain-beyond-interval": set(),
     "a9-seen-set": {Cause.CRASHED},
@@ -130,6 +132,7 @@ UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 """Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
 
 ENDLESS = {
+    "the assignor takes longer than the session",
     "a record slower than the poll interval",
     "heartbeats as rare as the session",
     "hard messages exceed the poll interval",

@@ -1,4 +1,4 @@
-"""The background threads of a broker: the loader of offsets partitions, and the log cleaner.
+"""The threads of a broker: those of coordinators, the loader of offsets partitions, the log cleaner.
 
 The loader reads one offsets partition after the other. A load takes a fixed time, plus time for
 every byte and record in the log, up to its end (not its high watermark). Partitions that a broker
@@ -28,6 +28,8 @@ from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.stored_log import Amount, StoredBatch
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.run import Run
+from protocols.messages import JoinGroupRequest, Message, SyncGroupRequest
+from protocols.offsets_topic.records.embedded import encode_assignment, encode_subscription
 from protocols.offsets_topic.segments.segment import LogSettings
 from protocols.settings import BrokerSettings
 
@@ -99,6 +101,71 @@ class Loaders:
     def of(self, broker: int) -> Loader:
         """Return the loader of a broker."""
         return self._loaders.setdefault(broker, Loader(self._kernel))
+
+
+class CoordinatorThread:
+    """The thread of one coordinator, for events that take it time.
+
+    A JoinGroup takes ``join_time``, its metadata and the assignments of a SyncGroup the time to read them, and the
+    target of a consumer group the ``assignor_time`` of the group. Others wait: a coordinator handles
+    one event after the other (``MultiThreadedEventProcessor``).
+    """
+
+    def __init__(self, run: Run, number: int, free: Callable[[object], None]) -> None:
+        """Call *free* whenever the thread of partition *number* has finished something."""
+        cluster = run.scenario.cluster
+        self._run = run
+        self._number = number
+        self._free = free
+        self._join_us = cluster.join_time
+        self._bytes_per_s = cluster.join_bytes
+        times = {group.id: group.assignor_time for group in run.scenario.group}
+        self._assignors = {group: time for group, time in times.items() if time is not None}
+        self._busy_until_us = 0
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether anything takes it time."""
+        return bool(self._join_us or self._bytes_per_s or self._assignors)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it handles something now."""
+        return self._run.kernel.now < self._busy_until_us
+
+    def request_us(self, message: Message) -> int:
+        """Return how long it takes to handle a request, in microseconds."""
+        if not self._join_us and not self._bytes_per_s:
+            return 0
+        joins_us = self._join_us if isinstance(message, JoinGroupRequest) else 0
+        return joins_us + self._reading_us(message)
+
+    def _reading_us(self, message: Message) -> int:
+        if not self._bytes_per_s:
+            return 0
+        match message:
+            case JoinGroupRequest(protocols=protocols):
+                size = sum(len(encode_subscription(each.metadata)) for each in protocols)
+            case SyncGroupRequest(assignments=assignments):
+                size = sum(len(encode_assignment(partitions)) for _, partitions in assignments)
+            case _:
+                return 0
+        return math.ceil(size / self._bytes_per_s * US_PER_S)
+
+    def assignor_us(self, group: str, members: int, partitions: int) -> int:
+        """Return how long the target of a consumer group takes, in microseconds."""
+        time = self._assignors.get(group)
+        return 0 if time is None else time.us(members, partitions)
+
+    def work(self, us: int) -> None:
+        """Be busy for a time, after what it does already."""
+        kernel = self._run.kernel
+        self._busy_until_us = max(kernel.now, self._busy_until_us) + us
+        kernel.at(self._busy_until_us, Rank.BROKER_TIMER, self._number, self._free)
+
+    def stop(self) -> None:
+        """Stop what it does: its coordinator no longer exists."""
+        self._busy_until_us = 0
 
 
 def reading_us(cluster: Cluster, amount: Amount) -> int:

@@ -117,6 +117,20 @@ class CoordinatorEvents:
         kind = type(envelope.body).__name__.removesuffix("Request")
         triggers.reached_later(consumer_of(envelope.header.client), f"{kind} parked")
 
+    def assignor_ran(
+        self, fact: facts.TargetComputed, members: int, partitions: int, us: int
+    ) -> None:
+        """Write that the coordinator's assignor computes for *us*."""
+        ran = events.AssignorRan(
+            group=fact.group,
+            generation=fact.epoch,
+            assignor=fact.assignor,
+            members=members,
+            partitions=partitions,
+            takes_us=us,
+        )
+        self._write(ran, self._causes.rebalance.get(fact.group))
+
     def _member_added(self, _: Coordinator, fact: facts.MemberAdded) -> None:
         consumer = consumer_of(fact.client)
         self._run.consumers[fact.member_id] = consumer

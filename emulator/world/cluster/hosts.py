@@ -4,7 +4,7 @@ A host loads the log into a coordinator, passes requests, timers and changes of 
 carries out its effects. Two hosts of one partition may run concurrently while the older leader does
 not know that it was replaced; each has its own timers and log.
 
-While its broker's disk is slow, a host does one append at a time. Other events are queued
+While its broker's disk is slow, a host does one append at a time; requests may take time, too. Other events are queued
 meanwhile, as in Kafka; their records go into one batch, which is written when all of them have run
 (``group.coordinator.append.linger.ms`` = -1). On a full disk appends fail.
 """
@@ -23,7 +23,7 @@ from emulator.events import (
     CoordinatorUnloaded,
 )
 from emulator.world.cluster.appends import Appends, Rejected
-from emulator.world.cluster.broker_threads import Load, Loaders, reading_us
+from emulator.world.cluster.broker_threads import CoordinatorThread, Load, Loaders, reading_us
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.coordinator_events import CoordinatorEvents
@@ -34,7 +34,7 @@ from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run
 from protocols.coordinator.durability import OPERATION_TIMEOUT
 from protocols.coordinator.machine import GroupCoordinator, Phase
-from protocols.facts import CommitAccepted, CommitRefused, Fact
+from protocols.facts import CommitAccepted, CommitRefused, Fact, TargetComputed
 from protocols.groups.answers import client_error
 from protocols.machine import Append, CancelTimer, Report, Send, SetTimer, Step
 from protocols.messages import Envelope, Header, Message
@@ -98,9 +98,10 @@ class Host:
         """Timers that fired while the broker was paused or busy."""
 
         self._queue: deque[Callable[[], None]] = deque()
-        """Actions that wait for the disk."""
+        """Actions that wait for the disk, or for the coordinator's thread."""
 
         self._appends = Appends(run, context.brokers, shard.number, broker, log, self._on_written)
+        self._thread = CoordinatorThread(run, shard.number, self._on_written)
         self._began_us = run.kernel.now
         self._read_us = 0
         self.broker = broker
@@ -187,6 +188,7 @@ class Host:
         self._late.clear()
         self._queue = deque()
         self._appends.drop()
+        self._thread.stop()
         self.coordinator.unload(self._run.kernel.now)
 
     @property
@@ -204,6 +206,14 @@ class Host:
         """Handle a group request that has reached the broker."""
         if self._waits(partial(self.handle, envelope)):
             return
+        us = self._thread.request_us(envelope.body) if self.serves else 0
+        if us:
+            self._thread.work(us)
+            self._queue.appendleft(partial(self._handle, envelope))
+        else:
+            self._handle(envelope)
+
+    def _handle(self, envelope: Envelope) -> None:
         step = self.coordinator.handle(envelope, self._run.kernel.now)
         self._context.events.handled(envelope, step)
         self._carry_out(step)
@@ -225,7 +235,7 @@ class Host:
         """Note that everything below a log offset is replicated; this precedes other events."""
         if self.serves:
             now = self._run.kernel.now
-            if self._appends.is_busy:
+            if self._is_busy:
                 self._queue.appendleft(partial(self.durable, log_offset))
             else:
                 self._carry_out(self.coordinator.durable(log_offset, now))
@@ -246,20 +256,25 @@ class Host:
     # -- a slow disk -----------------------------------------------------------------------------
 
     def _waits(self, action: Callable[[], None]) -> bool:
-        """Queue an action while an append is in progress; return whether it is queued."""
-        if not self._appends.is_busy:
+        """Queue an action while the coordinator is busy; return whether it is queued."""
+        if not self._is_busy:
             return False
         self._queue.append(action)
         return True
 
+    @property
+    def _is_busy(self) -> bool:
+        """Whether an append is in progress, or the thread handles a request that takes time."""
+        return self._appends.is_busy or self._thread.is_busy
+
     def _on_written(self, _: object) -> None:
-        """Run actions that waited for the append until another begins: all are one batch."""
-        if self._appends.is_busy or self._is_replaced:
+        """Run actions that waited until the coordinator is busy again: all are one batch."""
+        if self._is_busy or self._is_replaced:
             return
         if self._brokers.hold(self.broker, partial(self._on_written, None)):
             return
         self._close_batch()
-        while self._queue and not self._appends.is_busy:
+        while self._queue and not self._is_busy:
             self._queue.popleft()()
         self._close_batch()
 
@@ -296,11 +311,25 @@ class Host:
                 error=client_error(error).name,
                 offsets=fact.offsets,
             )
+        if isinstance(fact, TargetComputed):
+            self._run_assignor(fact)
         self._shard.emit(self, fact)
 
+    def _run_assignor(self, fact: TargetComputed) -> None:
+        """Keep the thread busy while the coordinator's assignor computes, if that takes time."""
+        members, partitions = self.coordinator.target_size(fact.group)
+        us = self._thread.assignor_us(fact.group, members, partitions)
+        if us:
+            self._context.events.assignor_ran(fact, members, partitions, us)
+            self._thread.work(us)
+
     def _close_batch(self) -> None:
-        """Write the open batch if it is full, or if all actions queued at its opening have run."""
-        if not self._appends.is_busy and (self._appends.is_full or not self._queue):
+        """Write the open batch if it is full, or if all actions queued at its opening have run.
+
+        Where requests take time, the queue may never be empty: each action has its own batch.
+        """
+        is_last = not self._queue or self._thread.takes_time
+        if not self._appends.is_busy and (self._appends.is_full or is_last):
             self._appends.write()
         rejected = self._appends.take_rejected()
         if rejected is not None:
@@ -320,7 +349,7 @@ class Host:
 
         None: something waits, or the time alone may change a group.
         """
-        if self._queue or self._late or self._appends.is_busy or not self.log.is_settled:
+        if self._queue or self._late or self._is_busy or not self.log.is_settled:
             return None
         found = self.coordinator.recurring()
         if found is None:

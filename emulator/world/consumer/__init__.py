@@ -1,7 +1,7 @@
 """Consumers: processes with a client, a poll loop and a handler.
 
 The clients of the consumer protocol, those that work in the background, pools of workers,
-records that fail and deduplication are imported with the first group that has them: most runs have classic Java
+records that fail, deduplication and assignors that take time are imported with the first group that has them: most runs have classic Java
 consumers with serial handlers alone and do not wait.
 """
 
@@ -13,6 +13,7 @@ from assignors.lazy_imports import lazy_modules
 
 if TYPE_CHECKING:
     from emulator.world.consumer import (
+        assignor_run,
         async_client,
         background_client,
         deduplication,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "assignor_run",
     "async_client",
     "background_client",
     "deduplication",

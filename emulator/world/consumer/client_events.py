@@ -142,6 +142,33 @@ class ClientEvents:
             )
         return event
 
+    def started(self, process: ConsumerProcess, incarnation: int, cause: int | None) -> None:
+        """Write that a process has started."""
+        consumer = process.blueprint.name
+        started = events.ConsumerStarted(
+            consumer=consumer,
+            group=process.blueprint.group.id,
+            incarnation=incarnation,
+            instance_id=process.blueprint.settings.group_instance_id,
+        )
+        self._causes.started[consumer] = self._write(started, cause)
+
+    def polled(self, process: ConsumerProcess, records: Iterable[Handed]) -> None:
+        """Write a poll that returned records."""
+        polled = events.Polled(
+            consumer=process.blueprint.name,
+            group=process.blueprint.group.id,
+            generation=process.client.state.generation.id,
+            ranges=tuple((part.partition, part.first, part.next_offset) for part in records),
+        )
+        self._run.recorder.write_data(polled)
+
+    def subscribed(self, process: ConsumerProcess, topics: tuple[str, ...]) -> None:
+        """Write that a running consumer subscribes to other topics."""
+        consumer, group = process.blueprint.name, process.blueprint.group.id
+        changed = events.SubscriptionChanged(consumer=consumer, group=group, topics=topics)
+        self._causes.membership[group] = self._write(changed, self._causes.disturbed.get(consumer))
+
     def listened(self, process: ConsumerProcess, call: events.ListenerCalled) -> int:
         """Write a listener call; return its event."""
         causes = self._causes

@@ -9,21 +9,14 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.events import (
-    ConsumerPaused,
-    ConsumerResumed,
-    ConsumerStarted,
-    ConsumerStopped,
-    ListenerCalled,
-    Polled,
-    SubscriptionChanged,
-)
+from emulator.events import ConsumerPaused, ConsumerResumed, ConsumerStopped, ListenerCalled
 from emulator.scenario.model import FailListener
 from emulator.world.cluster.topics import Topics
+from emulator.world.consumer import assignor_run
 from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
@@ -40,6 +33,9 @@ from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.assignor_run import AssignorRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +98,7 @@ class Process:
         self._busy = False
         self._held: list[Callable[[], None]] | None = None
         self._unread: list[Envelope] = []
+        self._assignor: AssignorRun | None = None
         self.wanted: tuple[str, ...] | None = None
         """The topics to subscribe to before the next poll; None: no change."""
 
@@ -109,14 +106,7 @@ class Process:
 
     def start(self, cause: int | None) -> None:
         """Start the process: subscribe and poll."""
-        started = ConsumerStarted(
-            consumer=self.blueprint.name,
-            group=self.blueprint.group.id,
-            incarnation=self.incarnation,
-            instance_id=self.blueprint.settings.group_instance_id,
-        )
-        causes = self.run.causes
-        causes.started[self.blueprint.name] = self.run.recorder.write(started, cause)
+        self._context.events.started(self, self.incarnation, cause)
         self.application.poll()
 
     def stop(self, how: str, cause: int | None, reason: str = "") -> int:
@@ -221,12 +211,7 @@ class Process:
     def subscribe(self, topics: tuple[str, ...]) -> None:
         """Subscribe to other topics, as an application does between two polls."""
         self.wanted = None
-        changed = SubscriptionChanged(
-            consumer=self.blueprint.name, group=self.blueprint.group.id, topics=topics
-        )
-        causes = self.run.causes
-        event = self.run.recorder.write(changed, causes.disturbed.get(self.blueprint.name))
-        causes.membership[self.blueprint.group.id] = event
+        self._context.events.subscribed(self, topics)
         self.carry_out(self.client.subscribe(self.run.kernel.now, topics))
 
     @property
@@ -258,11 +243,11 @@ class Process:
             self.receive(envelope)
 
     def hold(self, action: Callable[[], None]) -> bool:
-        """Postpone an action if the process is paused; return whether it is."""
-        if self._held is None:
-            return False
-        self._held.append(action)
-        return True
+        """Postpone an action if the process is paused or its assignor computes; return whether."""
+        held = self._assignor.later if self._held is None and self._assignor else self._held
+        if held is not None:
+            held.append(action)
+        return held is not None
 
     @property
     def request_counts(self) -> Counter[str]:
@@ -291,6 +276,8 @@ class Process:
         if self._held is not None:
             self._unread.append(envelope)
             return
+        if self._assignor is not None and self.hold(lambda: self.receive(envelope)):
+            return
         if self._loop is not None and self._loop.receive(envelope):
             return
         self.unfold()
@@ -304,11 +291,30 @@ class Process:
 
     def _take(self, envelope: Envelope) -> None:
         """Pass a response to the client, unless a fault has just paused or ended the process."""
-        if self.alive and not self.hold(lambda: self._take(envelope)):
+        if not self.alive or self.hold(lambda: self._take(envelope)):
+            return
+        if self.blueprint.group.assignor_time is not None:
+            self._assignor = assignor_run.begun(self, envelope, self._context.topics)
+        if self._assignor is None:
             self.carry_out(self.client.handle(envelope, self.run.kernel.now))
+
+    def assigned(self, envelope: Envelope) -> None:
+        """Go on when the assignor has computed: pass the JoinGroup response to the client."""
+        if not self.alive or self._assignor is None:
+            return
+        if self._held is not None:
+            self._held.append(lambda: self.assigned(envelope))
+            return
+        later, self._assignor = self._assignor.later, None
+        self.carry_out(self.client.handle(envelope, self.run.kernel.now))
+        for action in later:
+            action()
 
     def _wake(self, timer: str, now: int) -> None:
         if self._loop is not None and not self._loop.on_timer(timer):
+            return
+        if self._assignor is not None and not self.paused:
+            self.timers.set(timer, max(self._assignor.until_us, now))
             return
         if not self.alive or self.hold(lambda: self._wake(timer, self.run.kernel.now)):
             return
@@ -379,13 +385,7 @@ class Process:
         for part in records:
             self.progress.handed(part.partition, part.next_offset)
         if records and self.run.recorder.polls:
-            polled = Polled(
-                consumer=self.blueprint.name,
-                group=self.blueprint.group.id,
-                generation=self.client.state.generation.id,
-                ranges=tuple((p.partition, p.first, p.next_offset) for p in records),
-            )
-            self.run.recorder.write_data(polled)
+            self._context.events.polled(self, records)
         self.application.polled(records)
 
 

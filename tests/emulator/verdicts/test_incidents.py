@@ -100,6 +100,12 @@ INCIDENTS = [
         [f"{BOUNCE}.settings[partition.assignment.strategy]=cooperative-sticky,range"],
         ("member_hours", 0.14),
     ),
+    (
+        "q4-slow-assignor",
+        (VerdictId.REMOVED_ASSIGNING, "request.timeout.ms above", "session-above-assignor"),
+        [f"{SETTINGS}[session.timeout.ms]=2min", f"{SETTINGS}[request.timeout.ms]=2min"],
+        ("evictions", 0),
+    ),
 ]
 
 
