@@ -18,7 +18,7 @@ from protocols.messages import Envelope, JoinGroupResponse
 
 if TYPE_CHECKING:
     from emulator.world.cluster.topics import Topics
-    from emulator.world.consumer.process import Process
+    from emulator.world.consumer.interfaces import ConsumerProcess
 
 
 class AssignorRun:
@@ -34,7 +34,7 @@ class AssignorRun:
         """What the client does afterwards: responses that have arrived, and close()."""
 
 
-def begun(process: Process, envelope: Envelope, topics: Topics) -> AssignorRun | None:
+def begun(process: ConsumerProcess, envelope: Envelope, topics: Topics) -> AssignorRun | None:
     """Return the assignment that a response makes its client compute; None: none that takes time."""
     response, group = envelope.body, process.blueprint.group
     if not isinstance(response, JoinGroupResponse) or response.error or response.skip_assignment:

@@ -18,7 +18,7 @@ from emulator.world.kernel import Deadlines
 from emulator.world.run import Run
 from protocols.consumer.fetching import Handed
 from protocols.machine import Step
-from protocols.messages import OffsetToCommit
+from protocols.messages import Envelope, OffsetToCommit
 
 
 class Commits(Protocol):
@@ -159,7 +159,10 @@ class ConsumerProcess(Reader, Protocol):
         """The fault that makes its listener throw, if there is one."""
 
     def hold(self, action: Callable[[], None]) -> bool:
-        """Postpone an action if the process is paused; return whether it is."""
+        """Postpone an action if the process is paused or its assignor computes; return whether."""
+
+    def assigned(self, envelope: Envelope) -> None:
+        """Go on when the assignor has computed: pass the JoinGroup response to the client."""
 
     def carry_out(self, step: Step[Any]) -> None:
         """Carry out the effects of a step of its client."""
