@@ -14,7 +14,6 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.resolution import Load
 from emulator.verdicts.facts import Facts
-from emulator.verdicts.removals import removed_assigning, removed_in_close
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
     EVERYTHING,
@@ -306,6 +305,14 @@ def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
             )
 
 
+def _removed(evidence: Evidence) -> Iterator[Verdict]:
+    if any(group.removed_in_close or group.removed_assigning for group in evidence.facts.groups):
+        from emulator.verdicts import removals  # noqa: PLC0415  few runs need it
+
+        yield from removals.removed_in_close(evidence)
+        yield from removals.removed_assigning(evidence)
+
+
 def _shared_group(evidence: Evidence) -> Iterator[Verdict]:
     rebalances = evidence.metrics["rebalances"]
     for load in evidence.loads:
@@ -368,8 +375,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _found_late,
     _of_lag,
     _listener_threw,
-    removed_in_close,
-    removed_assigning,
+    _removed,
     _shared_group,
     _handover,
     _of_operations,

@@ -29,7 +29,6 @@ from emulator.world.cluster.stored_log import Amount, StoredBatch
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.run import Run
 from protocols.messages import JoinGroupRequest, Message, SyncGroupRequest
-from protocols.offsets_topic.records.embedded import encode_assignment, encode_subscription
 from protocols.offsets_topic.segments.segment import LogSettings
 from protocols.settings import BrokerSettings
 
@@ -143,6 +142,11 @@ class CoordinatorThread:
     def _reading_us(self, message: Message) -> int:
         if not self._bytes_per_s:
             return 0
+        from protocols.offsets_topic.records.embedded import (  # noqa: PLC0415  few runs need it
+            encode_assignment,
+            encode_subscription,
+        )
+
         match message:
             case JoinGroupRequest(protocols=protocols):
                 size = sum(len(encode_subscription(each.metadata)) for each in protocols)
