@@ -15,8 +15,8 @@ from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import ConsumerPaused, ConsumerResumed, ConsumerStopped, ListenerCalled
 from emulator.scenario.model import FailListener
+from emulator.world import consumer
 from emulator.world.cluster.topics import Topics
-from emulator.world.consumer import assignor_run
 from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
@@ -294,7 +294,7 @@ class Process:
         if not self.alive or self.hold(lambda: self._take(envelope)):
             return
         if self.blueprint.group.assignor_time is not None:
-            self._assignor = assignor_run.begun(self, envelope, self._context.topics)
+            self._assignor = consumer.assignor_run.begun(self, envelope, self._context.topics)
         if self._assignor is None:
             self.carry_out(self.client.handle(envelope, self.run.kernel.now))
 
