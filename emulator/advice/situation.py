@@ -11,7 +11,17 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.subject import GroupFacts
 from emulator.report.wording import duration
 from emulator.scenario.distributions import p99_us
-from emulator.scenario.model import Close, Crash, Cut, Group, Hang, Pause, RollingRestart, Scenario
+from emulator.scenario.model import (
+    Close,
+    Crash,
+    Cut,
+    DrainNode,
+    Group,
+    Hang,
+    Pause,
+    RollingRestart,
+    Scenario,
+)
 from emulator.scenario.resolution import CLIENTS, Load, concurrency, loads_of
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
@@ -116,11 +126,13 @@ class Situation:
         """Yield the id of each act that stops members in the middle of a batch."""
         yield from (act.id for act in self._stops() if act.mid_batch)
 
-    def _stops(self) -> Iterator[RollingRestart | Close]:
+    def _stops(self) -> Iterator[RollingRestart | Close | DrainNode]:
         for act in self.scenario.fault:
             if isinstance(act, RollingRestart) and act.group == self.group.id:
                 yield act
             if isinstance(act, Close) and act.member in self.names:
+                yield act
+            if isinstance(act, DrainNode) and self.names.intersection(act.members):
                 yield act
 
     @property

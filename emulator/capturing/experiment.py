@@ -235,6 +235,8 @@ def _topic_problems(topic: model.Topic) -> Iterator[Problem]:
 _PLAIN: Mapping[str, tuple[str, Any]] = {
     "handler": ("records are processed one by one in a capture", None),
     "poison": ("cannot be captured; the fault `hang` can", ()),
+    "autoscaler": ("cannot be captured; acts that start and stop members can", None),
+    "monitor": ("cannot be captured", ()),
     "close_operation": ("cannot be captured", "DEFAULT"),
     "coordinator": ("the offsets partition of the group decides it in a real cluster", None),
 }

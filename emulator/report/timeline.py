@@ -33,6 +33,8 @@ VERBS = {
     "rolling_broker_restart": "a rolling restart of {} begins",
     "slow_disk": "the disk of {} is slow",
     "fill_disk": "the disk of {} is full",
+    "drain_node": "the machine of {} is drained",
+    "zone_outage": "the rack {} fails",
     "scale_up": "the autoscaler adds members to {}",
     "scale_down": "the autoscaler removes members from {}",
     "move_coordinator": "the coordinator of {} moves",
@@ -48,6 +50,7 @@ VERBS = {
     "delay_message": "a message is delayed: {}",
 }
 LASTING = {
+    "zone_outage": "the rack {} is back",
     "pause": "the process of {} resumes",
     "hang": "the handler of {} resumes",
     "fail_listener": "the rebalance listener of {} works again",

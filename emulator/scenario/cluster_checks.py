@@ -179,6 +179,7 @@ class Names(NamedTuple):
     """``broker-N``, and ``coordinator of GROUP``."""
 
     fault: tuple[str, ...]
+    rack: tuple[str, ...]
 
     @classmethod
     def of(cls, scenario: Scenario) -> Self:
@@ -190,6 +191,7 @@ class Names(NamedTuple):
             topic=tuple(topic.name for topic in scenario.topic),
             broker=(*coordinators, *broker_names(scenario.cluster)),
             fault=tuple(fault.id for fault in scenario.fault),
+            rack=tuple(dict.fromkeys(scenario.cluster.racks)),
         )
 
     @property

@@ -43,7 +43,7 @@ _NAMES: Mapping[Family, str] = {
         m1-session-timeout m2-heartbeats-as-rare-as-the-session member-crashes member-joins
     """,
     Family.DEPLOYS: """
-        g1-lag-instant-or-averaged g2-scale-down-kills g6-one-partition-has-the-lag g7-autoscaler-flaps
+        spot-node-reclaimed g1-lag-instant-or-averaged g2-scale-down-kills g6-one-partition-has-the-lag g7-autoscaler-flaps
         a1-deploy-goes-back a6-new-group-id a5-two-applications-one-group b4-close-beyond-session b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
         kip848-close-in-mid-batch kip848-close-options member-closes published-eager-deploy
         published-leave-on-close rolling-restart-cooperative rolling-restart-eager
@@ -79,7 +79,7 @@ _NAMES: Mapping[Family, str] = {
         published-partitions-added topic-matches-pattern
     """,
     Family.BROKERS: """
-        coordinator-broker-dies coordinator-commit-times-out coordinator-dies-at-a-step
+        zone-outage coordinator-broker-dies coordinator-commit-times-out coordinator-dies-at-a-step
         coordinator-dies-in-commit coordinator-goes-on-alone h1-coordinator-moves
         h4-offsets-on-one-broker h6-stale-coordinator h7-rolling-broker-restart
         leader-acknowledges-alone slow-load-after-a-year unclean-election-drops-commits

@@ -21,6 +21,7 @@ from emulator.scenario.model import (
     DelayMessage,
     DeleteOffsets,
     DeleteTopic,
+    DrainNode,
     Fault,
     Group,
     LoseMessage,
@@ -33,6 +34,7 @@ from emulator.scenario.model import (
     Start,
     Step,
     Subscribe,
+    ZoneOutage,
 )
 from emulator.scenario.problems import NOT_GIVEN, Problem, few_listed
 from emulator.scenario.resolution import (
@@ -78,6 +80,12 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
             yield from named_twice(((path, broker) for broker in listed), "broker")
         case RollingBrokerRestart():
             return
+        case DrainNode(members=members):
+            for member in members:
+                yield from unknown(path, member, names.member, "member")
+            yield from named_twice(((path, member) for member in members), "member")
+        case ZoneOutage(rack=rack):
+            yield from unknown(path, rack, names.rack, "rack")
         case _:
             kind = short_forms.TARGETS[fault.verb]
             known: Collection[str] = getattr(names, kind)

@@ -202,6 +202,17 @@ class PauseBroker(Timed):
     lasting: PositiveDuration = Field(alias="for")
 
 
+class ZoneOutage(Timed):
+    """Kill all brokers of a rack (``racks`` of the cluster) and all members with it as ``client.rack``.
+
+    They start again when the outage ends; a broker serves when it can register.
+    """
+
+    verb: Literal["zone_outage"] = "zone_outage"
+    rack: str
+    lasting: PositiveDuration = Field(alias="for")
+
+
 class SlowDisk(Timed):
     """Make a broker's disk slow for a time."""
 

@@ -14,6 +14,7 @@ from emulator.scenario.acts import (
     AddPartitions,
     Close,
     CreateTopic,
+    DrainNode,
     MoveCoordinator,
     RollingBrokerRestart,
     RollingRestart,
@@ -23,8 +24,18 @@ from emulator.scenario.acts import (
 )
 from emulator.scenario.cluster import Cluster
 from emulator.scenario.distributions import mean_us
-from emulator.scenario.faults import After, Crash, CrashBroker, Cut, Hang, Pause, Step, Timed
-from emulator.scenario.groups import Group
+from emulator.scenario.faults import (
+    After,
+    Crash,
+    CrashBroker,
+    Cut,
+    Hang,
+    Pause,
+    Step,
+    Timed,
+    ZoneOutage,
+)
+from emulator.scenario.groups import Group, Member
 from emulator.scenario.model import Fault, Scenario
 from emulator.scenario.resolution import (
     INSTANCE_ID,
@@ -216,6 +227,8 @@ def _effects(scenario: Scenario, fault: Timed, at_us: int) -> Iterator[tuple[str
         yield fault.member, at_us, False
         if fault.restart_after is not None:
             yield fault.member, at_us + fault.restart_after, True
+    elif isinstance(fault, DrainNode | ZoneOutage):
+        yield from _of_machines(scenario, fault, at_us)
     elif isinstance(fault, Start):
         yield fault.member, at_us, True
     elif isinstance(fault, RollingRestart):
@@ -223,6 +236,27 @@ def _effects(scenario: Scenario, fault: Timed, at_us: int) -> Iterator[tuple[str
             begin_us = at_us + number // fault.max_unavailable * _restart_us(fault)
             yield member.name, begin_us + fault.pre_stop, False
             yield member.name, begin_us + _restart_us(fault) - fault.gap, True
+
+
+def _of_machines(
+    scenario: Scenario, fault: DrainNode | ZoneOutage, at_us: int
+) -> Iterator[tuple[str, int, bool]]:
+    """Yield the members that end, and start again, with their machine or rack."""
+    if isinstance(fault, DrainNode):
+        names = list(fault.members)
+        away_us = fault.restart_after
+        away_us = None if away_us is None else away_us + int(mean_us(fault.start_up))
+    else:
+        names = [m.name for g, m in members_of(scenario) if _rack(g, m) == fault.rack]
+        away_us = fault.lasting
+    for name in names:
+        yield name, at_us, False
+        if away_us is not None:
+            yield name, at_us + away_us, True
+
+
+def _rack(group: Group, member: Member) -> str:
+    return consumer_settings(group, member).client_rack
 
 
 def begin_us(scenario: Scenario, fault: Timed) -> int:

@@ -27,6 +27,7 @@ from emulator.scenario.acts import (
     DeleteGroup,
     DeleteOffsets,
     DeleteTopic,
+    DrainNode,
     MoveCoordinator,
     ResetOffsets,
     RollingBrokerRestart,
@@ -80,6 +81,7 @@ from emulator.scenario.faults import (
     SlowDisk,
     Step,
     Timed,
+    ZoneOutage,
 )
 from emulator.scenario.groups import CommitPolicy, Deduplication, Group, Member, Pool
 from emulator.scenario.part import NotEmpty, Part
@@ -107,6 +109,7 @@ __all__ = [
     "DeleteOffsets",
     "DeleteTopic",
     "Distribution",
+    "DrainNode",
     "Exponential",
     "FailListener",
     "Fault",
@@ -146,6 +149,7 @@ __all__ = [
     "Trace",
     "Uniform",
     "Variant",
+    "ZoneOutage",
     "ZooKeeper",
     "mean_us",
 ]
@@ -177,6 +181,8 @@ Fault = Annotated[
     | Annotated[ResetOffsets, Tag("=reset_offsets")]
     | Annotated[DeleteGroup, Tag("=delete_group")]
     | Annotated[RollingRestart, Tag("=rolling_restart")]
+    | Annotated[DrainNode, Tag("=drain_node")]
+    | Annotated[ZoneOutage, Tag("=zone_outage")]
     | Annotated[Subscribe, Tag("=subscribe")]
     | Annotated[LoseMessage, Tag("=lose_message")]
     | Annotated[DelayMessage, Tag("=delay_message")],

@@ -51,6 +51,8 @@ SHOWS = {
     "g7-autoscaler-flaps": set(),
     "u1-rewind-hidden": {Cause.RESET},
     "u2-monitor-window": set(),
+    "spot-node-reclaimed": {Cause.CRASHED},
+    "zone-outage": {Cause.CRASHED},
     "g4-replicas-and-partitions": set(),
     "h1-coordinator-moves": set(),
     "h4-offsets-on-one-broker": {Cause.MESSAGE_LOST},

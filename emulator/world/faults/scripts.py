@@ -108,6 +108,37 @@ class MemberScripts:
             process.application.hang(fault.lasting)
         yield self._env.timeout(fault.lasting)
 
+    def drain_node(self, act: model.DrainNode, began: int) -> Script:
+        """Stop the members of a machine at the same time, and start each elsewhere."""
+        yield from [self._env.process(self._drain(act, name, began)) for name in act.members]
+
+    def _drain(self, act: model.DrainNode, name: str, cause: int) -> Script:
+        began = FaultBegan(fault=f"{act.id}/{name}", verb="close", target=name)
+        event = self._run.recorder.write(began, cause)
+        yield from self.stop_member(name, event, mid_batch=act.mid_batch, grace=act.grace)
+        if act.restart_after is not None:
+            start_up = sampler(act.start_up, stream_key(self._run.seed, act.id, name))(0)
+            yield from wait(self._env, act.restart_after + start_up)
+            self._world.consumers.start(name, event)
+
+    def zone_outage(self, fault: model.ZoneOutage, began: int) -> Script:
+        """Kill the brokers and the running members of a rack; start them again at the end."""
+        brokers, consumers = self._world.brokers, self._world.consumers
+        racks = self._run.scenario.cluster.racks
+        down = [number for number, rack in enumerate(racks, start=1) if rack == fault.rack]
+        self._run.causes.brokers = began
+        for broker in down:
+            brokers.crash(broker, began)
+        here = [p for p in consumers.everyone() if p.blueprint.settings.client_rack == fault.rack]
+        for process in here:
+            self._run.causes.disturbed[process.blueprint.name] = began
+            process.stop("crashed", began)
+        yield self._env.timeout(fault.lasting)
+        for broker in down:
+            brokers.restart(broker, began)
+        for process in here:
+            consumers.start(process.blueprint.name, began)
+
     def rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
         """Restart the members of a group, ``max_unavailable`` of them at the same time."""
         withdrawn = self._world.consumers.withdrawn
@@ -164,6 +195,8 @@ def member_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:
         model.Pause: scripts.pause,
         model.Hang: scripts.hang,
         model.RollingRestart: scripts.rolling_restart,
+        model.DrainNode: scripts.drain_node,
+        model.ZoneOutage: scripts.zone_outage,
         model.Subscribe: scripts.subscribe,
         model.FailListener: scripts.fail_listener,
     }

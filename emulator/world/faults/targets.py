@@ -25,9 +25,10 @@ def target_of(fault: model.Fault) -> str:
             | model.StopBroker(broker=target)
             | model.SlowDisk(broker=target)
             | model.FillDisk(broker=target)
+            | model.ZoneOutage(rack=target)
         ):
             return target
-        case model.RollingBrokerRestart(brokers=target):
+        case model.RollingBrokerRestart(brokers=target) | model.DrainNode(members=target):
             return target if isinstance(target, str) else ", ".join(target)
         case model.MoveCoordinator(group=target):
             return target
