@@ -308,6 +308,17 @@ class Group(Part):
     listener: Distribution = always(0)
     """Duration of a call of the rebalance listener, without its commits."""
 
+    listener_partition: Duration = 0
+    """Added to ``listener`` for each partition of the call."""
+
+    listener_calls: tuple[Literal["assigned", "revoked", "lost"], ...] = Field(
+        ("assigned", "revoked", "lost"), min_length=1
+    )
+    """The calls that take this time; the others take none."""
+
+    listener_commits: Literal["before", "after"] = "before"
+    """Whether the revoke listener commits before this time, or after it (flush results, then commit)."""
+
     lateness: Distribution = always(0)
     """Delay with which the threads of a consumer wake up when a timer expires."""
 

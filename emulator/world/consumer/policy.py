@@ -7,6 +7,7 @@ calls end in an exception, which poll() throws.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from assignors.types import TopicPartition
@@ -223,25 +224,37 @@ class Listener:
         if call.listener == "revoked":
             self._application.step("revoking", lambda: self._revoking(call))
         else:
-            self._spend(call)
+            self._spend(call, lambda: self._ended(call))
 
     def _revoking(self, call: Call) -> None:
         policy = self._blueprint.commit
         stores = policy.call == "store" and self._blueprint.group.handler is not None
         commits = policy.on_revoke or stores or self._blueprint.commits_by_timer
-        self._application.finish(call.partitions, lambda: self._spend(call), commits=commits)
-
-    def _spend(self, call: Call) -> None:
-        now = self._kernel.now
-        when = max(now + self._blueprint.listener_us(now), next(self._not_before_us, 0))
-        if when == now:
-            self._ended(call)
+        end = partial(self._ended, call)
+        if self._blueprint.group.listener_commits == "after":
+            finish = self._application.finish
+            self._spend(call, lambda: finish(call.partitions, end, commits=commits))
             return
-        self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._spent(call))
+        self._application.finish(call.partitions, lambda: self._spend(call, end), commits=commits)
 
-    def _spent(self, call: Call) -> None:
-        if self._process.alive and not self._process.hold(lambda: self._spent(call)):
-            self._ended(call)
+    def _spend(self, call: Call, then: Callable[[], None]) -> None:
+        """Let the time of a call pass, then continue."""
+        now = self._kernel.now
+        when = max(now + self._takes_us(call, now), next(self._not_before_us, 0))
+        if when == now:
+            then()
+            return
+        self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._spent(then))
+
+    def _takes_us(self, call: Call, now: int) -> int:
+        group = self._blueprint.group
+        if call.listener not in group.listener_calls:
+            return 0
+        return self._blueprint.listener_us(now) + group.listener_partition * len(call.partitions)
+
+    def _spent(self, then: Callable[[], None]) -> None:
+        if self._process.alive and not self._process.hold(lambda: self._spent(then)):
+            then()
 
     def _ended(self, call: Call) -> None:
         process = self._process
