@@ -270,7 +270,8 @@ def _in_background(group: Group) -> bool:
 
 def _where(group: Group) -> str:
     """Return where the commits go, if not to Kafka."""
-    return " to ZooKeeper" if group.offsets == "zookeeper" else ""
+    into = {"zookeeper": " to ZooKeeper", "database": " in the transaction of its results"}
+    return into.get(group.offsets, "")
 
 
 def _when(policy: CommitPolicy) -> str:

@@ -14,20 +14,18 @@ findings and reports are the same, to the microsecond, if the writer keeps these
 
 *Order.* The data events of a consumer keep their order, and precede
 
-- the next control event that names the consumer as ``consumer``, ``sender`` or ``receiver``, and
-  the end of the run;
+- the next control event with it as ``consumer``, ``sender`` or ``receiver``, and the end of the run;
 - a fault that has it in its target, if they happened at the very instant of the fault;
 - of each partition that it owns: the next :class:`EpochOpened`, commit of another consumer,
   :class:`OffsetsDropped`, :class:`RecordsTruncated` and :class:`TopicDeleted`.
 
-The appends to a partition of the offsets log have an order of their own: they precede its next
-control event (the one with its ``log_partition``), and a sum precedes the next :class:`Appended`.
+Appends to a partition of the offsets log precede its next control event (with its
+``log_partition``), and a sum precedes the next :class:`Appended`.
 
 *On time* and one by one are written: the processing of a partition with two owners, or by a pool of
-workers; a commit of a
-consumer that is not the only owner of all its partitions, that is refused, lost or not answered, or
-whose consumer is named by a control event between request and answer; an append with other records
-than commits, the first one of a group, and one of a replaced leader.
+workers; a commit of a consumer that is not the only owner of all its partitions, that is refused, lost
+or not answered, or whose consumer is named by a control event between request and answer; an append
+with other records than commits, the first one of a group, and one of a replaced leader.
 
 *Sums* end before whatever the events in them have to precede.
 
@@ -95,6 +93,7 @@ from emulator.events.consumers import (
     ProgressCounted,
     ReadOn,
     ResetReason,
+    ResultsRolledBack,
     SubscriptionChanged,
 )
 from emulator.events.run import (
@@ -215,6 +214,7 @@ __all__ = [
     "RequestsCounted",
     "Rescaled",
     "ResetReason",
+    "ResultsRolledBack",
     "RunEnded",
     "RunStarted",
     "SegmentRolled",
@@ -272,6 +272,7 @@ ControlEvent = (
     | CommitAnswered
     | OffsetsDropped
     | OffsetsRead
+    | ResultsRolledBack
     | MemberAdded
     | MemberRemoved
     | RebalanceStarted

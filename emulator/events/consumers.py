@@ -302,14 +302,15 @@ class EpochClosed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetsStored:
-    """A quorum of ZooKeeper has the write of a commit, which has no ``CommitAccepted``.
+    """A store outside Kafka wrote a commit, which has no ``CommitAccepted``.
 
-    ``waited_us``: in the queue of the ensemble.
+    ``store``: ``zookeeper`` or ``database``; ``waited_us``: in the queue of the store.
     """
 
     consumer: str
     group: str
     commit: str
+    store: str
     offsets: tuple[tuple[TopicPartition, int], ...]
     sent_us: int
     waited_us: int
@@ -317,12 +318,27 @@ class OffsetsStored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetsRead:
-    """A consumer read from ZooKeeper the offsets at which it begins; -1: there is no znode."""
+    """A consumer read, from a store outside Kafka, the offsets at which it begins; -1: there is none."""
 
     consumer: str
     group: str
     offsets: tuple[tuple[TopicPartition, int], ...]
     asked_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsRolledBack:
+    """Records were processed and their transaction was not committed: they have no result.
+
+    ``why``: ``fenced`` (the stored offset was not the expected one), or ``stopped`` (the process ended).
+    """
+
+    consumer: str
+    group: str
+    partition: TopicPartition
+    first: int
+    next_offset: int
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

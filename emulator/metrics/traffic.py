@@ -228,6 +228,7 @@ class CommitMeter:
         self._rewound_most = 0
         self._sent = 0
         self._store_wait_us = 0
+        self._rolled_back = 0
         self._unanswered = 0
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -237,6 +238,7 @@ class CommitMeter:
             ev.CommitsCounted: self._on_commits_counted,
             ev.CommitAccepted: self._on_accepted,
             ev.OffsetsStored: self._on_stored,
+            ev.ResultsRolledBack: self._on_rolled_back,
             ev.CommitRefused: self._on_refused,
             ev.CommitAnswered: self._on_answered,
             ev.MessageLost: self._on_lost,
@@ -253,6 +255,7 @@ class CommitMeter:
                 "commit_messages_lost": self._lost,
                 "commits_unanswered": self._unanswered,
                 "store_wait_max_s": seconds(self._store_wait_us),
+                "rolled_back": self._rolled_back,
                 "rewinds": self._rewinds,
                 "rewind_records": self._rewound,
                 "rewind_max_records": self._rewound_most,
@@ -269,6 +272,9 @@ class CommitMeter:
     def _on_commits_counted(self, _: ev.Event, what: ev.CommitsCounted) -> None:
         self._sent += what.commits
         self._accepted += what.commits
+
+    def _on_rolled_back(self, _: ev.Event, what: ev.ResultsRolledBack) -> None:
+        self._rolled_back += what.next_offset - what.first
 
     def _on_stored(self, event: ev.Event, what: ev.OffsetsStored) -> None:
         self._store_wait_us = max(self._store_wait_us, what.waited_us)

@@ -212,6 +212,8 @@ def _act_refused(what: ev.ActRefused, _: TopicPartition) -> str:
     return f"{what.verb} {what.target} is refused: {reason}"
 
 
+_STORES = {"zookeeper": "ZooKeeper", "database": "the database"}
+
 WORDS: dict[type, Words] = {
     ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {w.verb} {w.target}",
     ev.FaultEnded: lambda w, _: f"fault {w.fault} ends: {w.verb} {w.target}",
@@ -294,11 +296,13 @@ WORDS: dict[type, Words] = {
     ),
     ev.CommitAccepted: lambda w, p: f"the coordinator {_appends(w, p)}",
     ev.OffsetsStored: lambda w, p: (
-        f"ZooKeeper writes commit {w.commit} of {w.consumer}: {p} = {offset_of(w.offsets, p)}, after "
-        f"{w.waited_us / 1e6:.3f} s in its queue"
+        f"{_STORES[w.store]} writes commit {w.commit} of {w.consumer}: {p} = "
+        f"{offset_of(w.offsets, p)}, after {w.waited_us / 1e6:.3f} s in its queue"
     ),
-    ev.OffsetsRead: lambda w, p: (
-        f"{w.consumer} reads from ZooKeeper: {p} = {offset_of(w.offsets, p)}"
+    ev.OffsetsRead: lambda w, p: f"{w.consumer} reads its offsets: {p} = {offset_of(w.offsets, p)}",
+    ev.ResultsRolledBack: lambda w, _: (
+        f"the results of {w.consumer} for {w.partition} {w.first}..{w.next_offset - 1} are rolled "
+        f"back: {w.why}"
     ),
     ev.CommitRefused: _refused,
     ev.CommitAnswered: _answered,

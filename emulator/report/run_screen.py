@@ -326,7 +326,9 @@ def _lag(metrics: Metrics) -> str:
 def _commits(metrics: Metrics) -> str:
     parts = [f"{figure(metrics['commits_accepted'])} accepted"]
     if metrics["store_wait_max_s"]:
-        parts.append(f"up to {duration(metrics['store_wait_max_s'])} in the queue of ZooKeeper")
+        parts.append(f"up to {duration(metrics['store_wait_max_s'])} in the queue of its store")
+    if metrics["rolled_back"]:
+        parts.append(f"{counted(int(metrics['rolled_back']), 'record')} rolled back")
     refused = metrics.tables["commits_refused.by_error"]
     if refused:
         errors = joined([f"{figure(number)} {error}" for error, number in refused.items()])

@@ -64,19 +64,6 @@ class Cluster(Part):
     """Number of records in ``offsets_backlog``."""
 
 
-class ZooKeeper(Part):
-    """The ensemble in which groups with ``offsets = "zookeeper"`` keep their offsets."""
-
-    writes: Annotated[Rate, Field(gt=0, le=1_000_000)] = 1_000.0
-    """The highest rate of writes that it takes from these groups; more of them wait in a queue."""
-
-    latency: Distribution = always(10_000)
-    """From the time at which a write is taken until a quorum has it and the client knows."""
-
-    read_latency: Distribution = always(2_000)
-    """Duration of one read; a consumer reads one partition after the other."""
-
-
 class Link(Part):
     """One direction between two parties that differs from the rest of the network.
 

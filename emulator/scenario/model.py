@@ -49,7 +49,6 @@ from emulator.scenario.cluster import (
     ScalingPolicy,
     ScalingRules,
     Topic,
-    ZooKeeper,
 )
 from emulator.scenario.distributions import (
     Constant,
@@ -83,7 +82,15 @@ from emulator.scenario.faults import (
     Timed,
     ZoneOutage,
 )
-from emulator.scenario.groups import CommitPolicy, Deduplication, Group, Member, Pool
+from emulator.scenario.groups import (
+    CommitPolicy,
+    Database,
+    Deduplication,
+    Group,
+    Member,
+    Pool,
+    ZooKeeper,
+)
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.units import format_number
 
@@ -103,6 +110,7 @@ __all__ = [
     "CrashBroker",
     "CreateTopic",
     "Cut",
+    "Database",
     "Deduplication",
     "DelayMessage",
     "DeleteGroup",
@@ -279,6 +287,7 @@ class Scenario(Part):
 
     cluster: Cluster = Cluster.model_construct()
     network: Network = Network.model_construct()
+    database: Database = Database.model_construct()
     zookeeper: ZooKeeper = ZooKeeper.model_construct()
     topic: NotEmpty[Topic]
     group: NotEmpty[Group]

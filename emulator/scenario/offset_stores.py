@@ -1,19 +1,45 @@
-"""Check groups whose offsets are in ZooKeeper: what only Kafka has is refused with the reason."""
+"""Check groups whose offsets are outside Kafka: what only Kafka has is refused with the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.scenario.model import Group, Scenario
+from emulator.scenario.model import CommitPolicy, Group, Scenario
 from emulator.scenario.problems import Problem
+from emulator.scenario.resolution import commit_policy
 
 
 def store_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield what is impossible with offsets in ZooKeeper, with the reason."""
-    groups = [group for group in scenario.group if group.offsets == "zookeeper"]
-    for group in groups:
-        yield from _group_problems(group)
-        yield from _act_problems(group.id, scenario)
+    """Yield what is impossible with offsets in ZooKeeper or a database, with the reason."""
+    for group in scenario.group:
+        if group.offsets == "zookeeper":
+            yield from _group_problems(group)
+        if group.offsets == "database":
+            yield from _transaction_problems(group)
+        if group.offsets != "kafka":
+            yield from _act_problems(group.id, scenario)
+
+
+def _transaction_problems(group: Group) -> Iterator[Problem]:
+    """Yield what does not go with one transaction of the application thread a batch."""
+    for key, why in (
+        ("handler", "a transaction has the results of one thread"),
+        ("poison", "a failed record would roll back its whole transaction"),
+        ("deduplication", "results in a transaction have no duplicates behind them"),
+    ):
+        if getattr(group, key):
+            yield Problem(f"group[{group.id}].{key}", f'{why}; leave it out, or offsets = "kafka"')
+    for member in group.members:
+        policy, client = commit_policy(group, member), member.client or group.client
+        if policy != CommitPolicy(call="sync"):
+            reason = (
+                "a transaction has the results and the offsets of one poll: leave it out; for a "
+                "transaction a record, set max.poll.records = 1"
+            )
+            yield Problem(f"group[{group.id}].commit", reason, policy.call)
+        if client != "java":
+            reason = "with offsets in a database only the Java consumer is played"
+            yield Problem(f"group[{group.id}].member[{member.name}].client", reason, client)
 
 
 def _group_problems(group: Group) -> Iterator[Problem]:
@@ -43,5 +69,5 @@ def _act_problems(group: str, scenario: Scenario) -> Iterator[Problem]:
     """Yield acts of the admin client, which knows the offsets in Kafka only."""
     for act in scenario.fault:
         if act.verb in ("delete_offsets", "reset_offsets", "delete_group") and act.group == group:
-            reason = "its offsets are in ZooKeeper, and Kafka's admin client changes those in Kafka"
+            reason = "its offsets are not in Kafka, and Kafka's admin client changes those in Kafka"
             yield Problem(f"fault[{act.id}].{act.verb}", reason, group)

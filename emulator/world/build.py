@@ -105,7 +105,10 @@ def _know_parties(run: Run) -> None:
 
 def build(run: Run) -> World:
     """Return the connected parts of a run."""
-    _add_stores(run)
+    if any(group.offsets != "kafka" for group in run.scenario.group):
+        from emulator.world.stores import add_stores  # noqa: PLC0415  few scenarios need them
+
+        add_stores(run)
     offsets_topic = OffsetsTopic()
     topics, brokers = _topics(run), Brokers(run, run.scenario.cluster.brokers)
 
@@ -135,16 +138,6 @@ def build(run: Run) -> World:
     controller.connect(world.replication, consumers)
     brokers.connect(controller, consumers.plan_again, world.on_broker_died)
     return world
-
-
-def _add_stores(run: Run) -> None:
-    """Add the ensemble of the groups that keep their offsets in ZooKeeper."""
-    groups = [group.id for group in run.scenario.group if group.offsets == "zookeeper"]
-    if groups:
-        from emulator.world.zookeeper import EnsembleHost  # noqa: PLC0415  few scenarios need it
-
-        host = EnsembleHost(run.kernel, run.scenario.zookeeper, run.seed)
-        run.stores.update(dict.fromkeys(groups, host))
 
 
 def _world(

@@ -227,6 +227,12 @@ NOTHING_REPLAYED = Replay()
 class StoreCommits(Protocol):
     """The commits of one process to an offset store."""
 
+    def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
+        """Take the records that the handler has finished."""
+
+    def abandon(self) -> None:
+        """Drop what is not written: the process ends."""
+
     def write(self, ends: dict[TopicPartition, int], kind: str, then: Callable[[], None]) -> None:
         """Write offsets, then continue."""
 

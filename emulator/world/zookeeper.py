@@ -140,6 +140,13 @@ class ZooKeeperCommits:
         if not self._writing:
             self._go_on()
 
+    def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
+        """Count records as processed when the handler has finished them."""
+        self._process.progress.worked(tp, next_offset, began_us)
+
+    def abandon(self) -> None:
+        """Do nothing: writes that were sent take effect."""
+
     def note_read(self, offsets: tuple[tuple[TopicPartition, int], ...]) -> None:
         """Note the offsets at which the process begins: they are in ZooKeeper."""
         self._written.update(offsets)
@@ -183,6 +190,7 @@ class ZooKeeperCommits:
             consumer=sent.consumer,
             group=sent.group,
             commit=commit,
+            store="zookeeper",
             offsets=sent.offsets,
             sent_us=now,
             waited_us=waited_us,

@@ -3,5 +3,6 @@
 ``positions`` (``SubscriptionState``), ``fetching`` (``Fetcher``), ``fetch_session``
 (``FetchSession``), ``offset_fetcher`` and ``validation`` (``OffsetFetcher``), ``metadata`` (``Metadata``), ``requests`` (``NetworkClient``, and
 the offsets of a commit), ``reader`` (shared state, back-off), ``calls`` (results of calls),
-``administration`` (the admin client), ``zookeeper`` (offsets outside Kafka). Each client is a ``machine.Client``.
+``administration`` (the admin client), ``zookeeper`` and ``offset_table`` (offsets
+outside Kafka). Each client is a ``machine.Client``.
 """

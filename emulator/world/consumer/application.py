@@ -39,7 +39,7 @@ class Application:
         self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
         sent = process.progress.deliveries
         self.seen = consumer.deduplication.Deduplicator(process, sent) if sent else None
-        self._worked_through = self.seen.worked if self.seen else process.progress.worked
+        self._worked_through = self.seen.worked if self.seen else self.commits.worked
         handler = self._blueprint.group.handler
         self._failures = (
             consumer.failures.Failures(process, self) if self._blueprint.poison else None
@@ -396,3 +396,4 @@ class Application:
     def abandon(self) -> None:
         """Cancel all future actions: the process no longer exists."""
         self._token += 1
+        self.commits.abandon()

@@ -16,7 +16,6 @@ from emulator.scenario.model import FailListener
 from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.kernel import Rank
-from emulator.world.run import StoreCommits
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
 from protocols.leader_epochs import epoch_at
 from protocols.machine import Call
@@ -45,10 +44,9 @@ class PolicyCommits:
         self._attempted: dict[TopicPartition, int] = {}
         self._records = 0
         self._last_us = self._kernel.now
-        self._store: StoreCommits | None = None
         host = process.run.stores.get(process.blueprint.group.id)
-        if host is not None:
-            self._store = host.commits_of(process)
+        self._store = None if host is None else host.commits_of(process)
+        self.worked = (self._store or process.progress).worked
 
     def processed(self, records: int) -> None:
         """Count records processed since the last commit."""
@@ -58,6 +56,11 @@ class PolicyCommits:
         """Exclude a partition that is no longer owned from later commits."""
         self.uncommitted.pop(tp, None)
         self.kept.pop(tp, None)
+
+    def abandon(self) -> None:
+        """Drop what an offset store has not got: the process ends."""
+        if self._store is not None:
+            self._store.abandon()
 
     @property
     def due(self) -> bool:

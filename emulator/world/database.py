@@ -1,0 +1,246 @@
+"""Offsets in the user's own database, each written in the transaction of the results before it.
+
+A batch is one transaction: its results and, for each partition, the offset behind the last record. The
+records count as processed when the database has committed; until then they have no result. A process
+that ends before that, or whose transaction is fenced, leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator.events import (
+    CommitAnswered,
+    CommitSent,
+    EpochOpened,
+    OffsetsRead,
+    OffsetsStored,
+    PositionSource,
+    ResultsRolledBack,
+)
+from emulator.scenario.model import Database
+from emulator.world.consumer.interfaces import ConsumerProcess
+from emulator.world.draws import Sampler, sampler, stream_key
+from emulator.world.kernel import Kernel, Rank
+from protocols.consumer.offset_table import NO_ROW, OffsetTable
+from protocols.messages import (
+    Envelope,
+    FetchedOffset,
+    Header,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+
+Then = Callable[[], None]
+Offsets = tuple[tuple[TopicPartition, int], ...]
+
+FENCED, STOPPED = "fenced", "stopped"
+
+
+class DatabaseHost:
+    """The database of a run."""
+
+    def __init__(self, kernel: Kernel, settings: Database, seed: int) -> None:
+        self._kernel = kernel
+        self._seed = seed
+        self.settings = settings
+        self.table = OffsetTable(settings.transactions)
+        self._commits: dict[str, Transactions] = {}
+
+    def commits_of(self, process: ConsumerProcess) -> Transactions:
+        """Return the transactions of a process that has just started."""
+        transactions = self._commits[process.name] = Transactions(process, self)
+        return transactions
+
+    def latency(self, consumer: str, *, reads: bool) -> Sampler:
+        """Return the latencies of a consumer's queries, or of its commits, by the time of each."""
+        distribution = self.settings.read_latency if reads else self.settings.latency
+        stream = "database read" if reads else "database commit"
+        return sampler(distribution, stream_key(self._seed, stream, consumer))
+
+    def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the stored offsets of a group, for readers outside the cluster."""
+        found = {tp: self.table.read((group, tp)) for tp in partitions}
+        return {tp: offset for tp, offset in found.items() if offset != NO_ROW}
+
+    def fetch(
+        self, process: ConsumerProcess, correlation_id: int, request: OffsetFetchRequest
+    ) -> None:
+        """Read the offsets of a process's partitions in one query, and answer its client."""
+        partitions, name = request.partitions or (), process.name
+
+        def answer(offsets: Offsets) -> None:
+            self._commits[name].note_read(offsets)
+            fetched = tuple(FetchedOffset(tp, offset) for tp, offset in offsets)
+            header = Header(name, correlation_id)
+            process.receive(Envelope(header, OffsetFetchResponse(offsets=fetched)))
+
+        self.query(process, partitions, answer)
+
+    def query(
+        self,
+        process: ConsumerProcess,
+        partitions: tuple[TopicPartition, ...],
+        then: Callable[[Offsets], None],
+    ) -> None:
+        """Read offsets for a process; continue if it still runs."""
+        asked_us, consumer = self._kernel.now, process.blueprint.name
+        group = process.blueprint.group.id
+
+        def answered(_: Any) -> None:
+            offsets = tuple((tp, self.table.read((group, tp))) for tp in partitions)
+            if process.alive:
+                read = OffsetsRead(
+                    consumer=consumer, group=group, offsets=offsets, asked_us=asked_us
+                )
+                process.run.recorder.write(read, process.run.causes.called.get(consumer))
+                then(offsets)
+
+        when = asked_us + self.latency(consumer, reads=True)(asked_us)
+        self._kernel.at(when, Rank.AT_CLIENT, process.index, answered)
+
+
+class Transactions:
+    """The transactions of one process."""
+
+    def __init__(self, process: ConsumerProcess, host: DatabaseHost) -> None:
+        self._process = process
+        self._host = host
+        self._kernel = process.run.kernel
+        self._latency = host.latency(process.blueprint.name, reads=False)
+        self._expected: dict[TopicPartition, int] = {}
+        """The offset that this process read or wrote last."""
+
+        self._open: dict[TopicPartition, tuple[int, int, int]] = {}
+        """Results that are not committed: first offset, next offset, begin of the work."""
+
+        self._count = 0
+
+    def note_read(self, offsets: Offsets) -> None:
+        """Note the offsets at which the process begins."""
+        self._expected.update(offsets)
+
+    def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
+        """Add records to the transaction; they are processed when it is committed."""
+        held = self._open.get(tp)
+        done = self._process.progress.done(tp)
+        first = next_offset if done is None else done
+        self._open[tp] = (
+            (first, next_offset, began_us)
+            if held is None
+            else (
+                held[0],
+                next_offset,
+                held[2],
+            )
+        )
+
+    def write(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
+        """Commit the transaction with the offsets of its partitions, then continue."""
+        process = self._process
+        process.settle()
+        self._count += 1
+        sent = CommitSent(
+            consumer=process.blueprint.name,
+            group=process.blueprint.group.id,
+            generation=-1,
+            commit=f"{process.name}#db{self._count}",
+            kind=kind,
+            offsets=tuple(ends.items()),
+            processed=tuple(ends.values()),
+        )
+        process.run.recorder.write_data(sent)
+        now = self._kernel.now
+        waited_us, when = self._host.table.submit(now, self._latency(now))
+        stored = OffsetsStored(
+            consumer=sent.consumer,
+            group=sent.group,
+            commit=sent.commit,
+            store="database",
+            offsets=sent.offsets,
+            sent_us=now,
+            waited_us=waited_us,
+        )
+        self._kernel.at(when, Rank.AT_BROKER, process.index, lambda _: self._arrived(stored, then))
+
+    def _arrived(self, stored: OffsetsStored, then: Then) -> None:
+        """Commit, unless the process has ended or the transaction is fenced."""
+        if not self._process.alive:
+            return
+        rows = {(stored.group, tp): offset for tp, offset in stored.offsets}
+        expected = None
+        if self._host.settings.fenced:
+            expected = {(stored.group, tp): self._expected[tp] for tp, _ in stored.offsets}
+        if self._host.table.commit(rows, expected):
+            self._committed(stored)
+            self._answer(stored, "NONE", then)
+        else:
+            self._roll_back(FENCED)
+            self._answer(stored, FENCED, lambda: self._begin_again(stored, then))
+
+    def _committed(self, stored: OffsetsStored) -> None:
+        progress = self._process.progress
+        for tp, (_, next_offset, began_us) in self._open.items():
+            progress.worked(tp, next_offset, began_us)
+        progress.write_all(self._open)
+        self._open.clear()
+        self._expected.update(stored.offsets)
+        self._process.run.recorder.write_data(stored)
+
+    def _answer(self, stored: OffsetsStored, error: str, then: Then) -> None:
+        process = self._process
+        if not process.alive or process.hold(lambda: self._answer(stored, error, then)):
+            return
+        answered = CommitAnswered(
+            consumer=stored.consumer, group=stored.group, commit=stored.commit, error=error
+        )
+        if error == "NONE":
+            process.run.recorder.write_data(answered)
+        else:
+            process.run.recorder.write(answered)
+        then()
+
+    def abandon(self) -> None:
+        """Roll back what is open: the process ends."""
+        self._roll_back(STOPPED)
+
+    def _roll_back(self, why: str) -> None:
+        process = self._process
+        for tp, (first, next_offset, _) in sorted(self._open.items()):
+            lost = ResultsRolledBack(
+                consumer=process.blueprint.name,
+                group=process.blueprint.group.id,
+                partition=tp,
+                first=first,
+                next_offset=next_offset,
+                why=why,
+            )
+            process.run.recorder.write(lost, process.run.causes.disturbed.get(lost.consumer))
+        self._open.clear()
+
+    def _begin_again(self, stored: OffsetsStored, then: Then) -> None:
+        """Read the offsets again after a fenced transaction, and seek to them."""
+        partitions = tuple(tp for tp, _ in stored.offsets)
+        self._host.query(self._process, partitions, lambda offsets: self._seek(offsets, then))
+
+    def _seek(self, offsets: Offsets, then: Then) -> None:
+        process = self._process
+        if not process.alive or process.hold(lambda: self._seek(offsets, then)):
+            return
+        positions = process.client.consumer.positions
+        self.note_read(offsets)
+        for tp, offset in offsets:
+            if tp in positions.readings and process.progress.done(tp) is not None:
+                positions.seek(tp, offset)
+                opened = EpochOpened(
+                    consumer=process.blueprint.name,
+                    group=process.blueprint.group.id,
+                    generation=process.client.state.generation.id,
+                    partition=tp,
+                    offset=offset,
+                    source=PositionSource.COMMITTED,
+                )
+                process.progress.open(opened, None)
+        then()

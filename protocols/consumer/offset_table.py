@@ -1,0 +1,48 @@
+"""A table of the user's database with the offset of each group and partition.
+
+The machine has no clock and is changed in place. A transaction writes all its rows or none. A fenced one
+writes them only where the stored offset is still the expected one (``UPDATE … WHERE offset = expected``):
+the transaction of a process that has lost its partitions then changes no row, and is rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assignors.types import TopicPartition
+
+Key = tuple[str, TopicPartition]
+"""A group and a partition."""
+
+NO_ROW = -1
+
+
+class OffsetTable:
+    """The rows, and when the next transaction can be committed; times in microseconds."""
+
+    __slots__ = ("_free_us", "_rows", "_service_us")
+
+    def __init__(self, transactions_per_s: float | None) -> None:
+        """*transactions_per_s*: the highest rate of commits; None: not bounded."""
+        self._rows: dict[Key, int] = {}
+        self._service_us = 0
+        if transactions_per_s is not None:
+            self._service_us = round(1_000_000 / transactions_per_s)
+        self._free_us = 0
+
+    def submit(self, now: int, latency_us: int) -> tuple[int, int]:
+        """Add a transaction to the queue; return how long it waits there, and when it commits."""
+        begun_us = max(now, self._free_us)
+        self._free_us = begun_us + self._service_us
+        return begun_us - now, begun_us + latency_us
+
+    def commit(self, rows: Mapping[Key, int], expected: Mapping[Key, int] | None) -> bool:
+        """Write all rows; return False and write none if one is not as *expected*."""
+        if expected is not None and any(self.read(key) != expected[key] for key in rows):
+            return False
+        self._rows.update(rows)
+        return True
+
+    def read(self, key: Key) -> int:
+        """Return a stored offset, ``NO_ROW`` if there is none."""
+        return self._rows.get(key, NO_ROW)

@@ -1,0 +1,169 @@
+"""Offsets in the user's own database: written in the transaction of the results, fenced or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import emulator
+from assignors.types import TopicPartition
+from emulator.events import CommitAccepted, OffsetsStored, Processed, ResultsRolledBack
+from emulator.ledger.entries import Cause
+from emulator.scenario.problems import ScenarioError
+from protocols.consumer.offset_table import NO_ROW, OffsetTable
+
+from ..test_brute_force import hold_against_count, hold_laws, play
+from ..worlds import DISTURBED
+
+SCENARIO = """
+title = "offsets in a database"
+run_for = "60s"
+
+[database]
+{database}
+
+[[topic]]
+name = "t"
+partitions = 4
+rate = "20/s"
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 2
+work = "10ms"
+offsets = "database"
+settings = {{ "session.timeout.ms" = "6s", "auto.offset.reset" = "earliest" }}
+{group}
+
+{more}
+"""
+KEY = ("g", TopicPartition("t", 0))
+OTHER = ("g", TopicPartition("t", 1))
+CRASH = '[[fault]]\ncrash = "g-1"\nbetween = ["20s", "21s"]'
+PAGE = Path("docs/how-to/offset-stores.md")
+PAUSE = '[[fault]]\npause = "g-1"\nbetween = ["20s", "21s"]\nfor = "12s"'
+
+
+def run_of(database="", group="", more="", seed=0):
+    text = SCENARIO.format(database=database, group=group, more=more)
+    return emulator.run(emulator.loads(text), seed)
+
+
+def test_a_fenced_transaction_writes_all_rows_or_none():
+    table = OffsetTable(None)
+
+    assert table.commit({KEY: 5, OTHER: 2}, {KEY: NO_ROW, OTHER: NO_ROW})
+    assert not table.commit({KEY: 9, OTHER: 4}, {KEY: 5, OTHER: 1})
+    assert (table.read(KEY), table.read(OTHER)) == (5, 2)
+    assert table.commit({KEY: 1}, None)
+    assert table.read(KEY) == 1
+
+
+def test_transactions_wait_for_their_turn():
+    table = OffsetTable(10)
+
+    assert [table.submit(0, 5_000), table.submit(0, 5_000)] == [(0, 5_000), (100_000, 105_000)]
+
+
+def test_a_crash_leaves_no_duplicate_in_the_results_only_work_that_is_rolled_back():
+    """Whether it falls into the work on a batch or into the commit of its transaction."""
+    runs = [run_of('latency = "300ms"', more=CRASH, seed=seed) for seed in range(3)]
+    kinds = [type(event.what) for run in runs for event in run.events]
+    back = [e.what for run in runs for e in run.events if type(e.what) is ResultsRolledBack]
+
+    assert [run.ledger.by_cause() for run in runs] == [{}] * 3
+    assert {what.why for what in back} == {"stopped"}
+    assert sum(run.metrics["rolled_back"] for run in runs) == sum(
+        what.next_offset - what.first for what in back
+    )
+    assert CommitAccepted not in kinds
+
+
+def test_a_fenced_process_that_lost_its_partitions_changes_nothing():
+    slow = 'latency = "150ms"'
+    fenced = [run_of(slow, more=PAUSE, seed=seed) for seed in range(3)]
+    open_ = [run_of(slow + "\nfenced = false", more=PAUSE, seed=seed) for seed in range(3)]
+
+    assert [run.ledger.by_cause() for run in fenced] == [{}] * 3
+    assert any(
+        event.what.why == "fenced"
+        for run in fenced
+        for event in run.events
+        if type(event.what) is ResultsRolledBack
+    )
+    assert sum(run.ledger.reprocessed for run in open_) > 0
+    assert {cause for run in open_ for cause in run.ledger.by_cause()} <= {
+        Cause.TWO_OWNERS,
+        Cause.REWIND,
+    }
+
+
+def test_the_price_is_the_latency_of_each_transaction():
+    """Records are processed when the database has committed them, not before."""
+    run = run_of('latency = "200ms"')
+    work = {
+        (e.what.partition, e.what.next_offset): e.at_us
+        for e in run.events
+        if type(e.what) is Processed
+    }
+    stored = [e for e in run.events if type(e.what) is OffsetsStored]
+
+    assert all(work[end] == e.at_us for e in stored for end in e.what.offsets)
+    assert len(stored) < len([e for e in run_of().events if type(e.what) is OffsetsStored])
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ('commit = "async"', "one poll"),
+        ("handler = { workers = 2 }", "one thread"),
+        ("deduplication = {}", "no duplicates behind"),
+        ('client = "aiokafka"', "only the Java consumer"),
+    ],
+)
+def test_impossible_combinations_are_refused_with_the_reason(group, words):
+    with pytest.raises(ScenarioError, match=words):
+        run_of(group=group)
+
+
+def test_the_scenario_of_the_page_has_duplicates_without_the_fence_only():
+    text = PAGE.read_text(encoding="utf-8").split("```toml\n")[2].split("```")[0]
+    fenced = emulator.run(emulator.loads(text), 0)
+    not_fenced = emulator.run(emulator.loads(text.replace("latency", "fenced = false\nlatency")), 0)
+
+    assert fenced.ledger.reprocessed == fenced.ledger.lost == not_fenced.ledger.lost == 0
+    assert not_fenced.ledger.reprocessed > 0
+
+
+def in_a_database(document, fenced):
+    """Move offsets and results of the group there, without what only Kafka has."""
+    (group,) = document["group"]
+    acts = {"delete_offsets", "reset_offsets", "delete_group"}
+    without = ("commit", "poison", "handler", "deduplication")
+    kept = {key: value for key, value in group.items() if key not in without}
+    return document | {
+        "group": [kept | {"offsets": "database"}],
+        "fault": [fault for fault in document["fault"] if not fault.keys() & acts],
+        "database": {"fenced": fenced, "latency": "20ms"},
+    }
+
+
+@pytest.mark.long
+@settings(
+    deadline=None,
+    max_examples=8,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    document=st.builds(in_a_database, DISTURBED, st.booleans()),
+    seed=st.integers(0, 1 << 30),
+)
+def test_the_ledger_counts_every_message(document, seed):
+    run = play(document, seed)
+
+    hold_against_count(run)
+    hold_laws(run)
