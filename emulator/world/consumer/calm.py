@@ -13,11 +13,11 @@ records of so many periods. It is also known when poll waits, before that is cal
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.handler import Batch, Unreported
-from emulator.world.consumer.interfaces import ConsumerProcess
+from emulator.world.consumer.interfaces import ConsumerProcess, Cycle, Mark, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from emulator.world.consumer.fetch_in_flight import Ahead, FetchInFlight
     from protocols.consumer.classic.calm import CalmPoll
     from protocols.consumer.fetching import Fetcher
-    from protocols.consumer.reader import Counts, Notes
     from protocols.messages import FetchResponse
-
-State = tuple[object, ...]
-"""All that decides what a consumer does next while it is calm, with relative times."""
 
 
 class CalmFetches:
@@ -219,44 +215,6 @@ SHORTEST_SEARCH = 16
 """The least batches, besides two periods, until a period that does not come again is given up."""
 
 
-class Mark(NamedTuple):
-    """A state that may come again."""
-
-    at_us: int
-    shape: tuple[tuple[TopicPartition, int], ...]
-    """The number of records of the batch, by partition."""
-
-    state: State
-    positions: Mapping[TopicPartition, int]
-    fetches: int
-    """The number of fetches sent before."""
-
-    late_reads: int
-    """How often responses had waited for a poll before."""
-
-    noted: Counts | None
-    """How much was collected of its polls before."""
-
-    turn_phase_us: int
-    """The time since the heartbeat thread last read responses."""
-
-
-class Cycle(NamedTuple):
-    """What one period of a consumer brings."""
-
-    period_us: int
-    records: Mapping[TopicPartition, int]
-    fetches: int
-    late_reads: bool
-    """Whether responses wait for a poll: then it matters when the heartbeat thread read them."""
-
-    notes: Notes | None
-    """What is collected of its polls; None: it is unknown."""
-
-    waits: tuple[int, ...]
-    """Begin and end of each wait in poll, in turns, since the period began (us)."""
-
-
 class Cycles:
     """Finds and skips the periods of one consumer of the classic protocol."""
 
@@ -271,6 +229,9 @@ class Cycles:
 
         self._waits: list[int] = []
         """Begin and end of each wait in poll since the mark (us)."""
+
+        self._first_us: dict[TopicPartition, int] = {}
+        """When the first batch with records of each partition began, since the mark."""
 
         self._since_us: int | None = None
         """A begin of the known period, which repeats since then; None: it may not."""
@@ -331,7 +292,7 @@ class Cycles:
         self._begins(batch.begin_us)
         cycle = self._cycle
         times = (until_us - 1 - batch.begin_us) // cycle.period_us
-        if times <= 0 or not self._finished.covers(cycle.records):
+        if times <= 0:
             return None
         return self._later(calm, batch, cycle, times)
 
@@ -353,11 +314,13 @@ class Cycles:
         """Count a batch that does not begin as the marked one; renew the mark at times."""
         self._batches += 1
         if self._mark is not None and self._batches < self._distance:
+            self._note(batch)
             return
         if self._cycle is not None:
             self._cycle, self._distance = None, 1
         self._mark, self._batches, self._since_us = None, 0, None
         self._waits.clear()
+        self._first_us.clear()
         now = batch.begin_us
         state = self._state(calm, now)
         if state is None:
@@ -373,6 +336,13 @@ class Cycles:
             turn_phase_us=calm.turn_phase_us(now),
         )
         self._distance = min(2 * self._distance, LONGEST_SEARCH)
+        self._note(batch)
+
+    def _note(self, batch: Batch) -> None:
+        """Note the partitions of a batch that begins before a period is known."""
+        if self._cycle is None:
+            for tp, _, _ in batch.ranges:
+                self._first_us.setdefault(tp, batch.begin_us)
 
     def _measured(self, calm: CalmPoll, mark: Mark, now: int) -> Cycle:
         """Return the period between the marked state and the same one now."""
@@ -385,6 +355,7 @@ class Cycles:
             late_reads=calm.late_reads > mark.late_reads,
             notes=calm.clock.since(mark.noted, mark.at_us),
             waits=tuple([at_us - mark.at_us for at_us in self._waits]),
+            first_us={tp: at_us - mark.at_us for tp, at_us in self._first_us.items()},
         )
 
     def _later(self, calm: CalmPoll, batch: Batch, cycle: Cycle, times: int) -> Batch | None:
@@ -393,8 +364,10 @@ class Cycles:
         records = {tp: times * count for tp, count in cycle.records.items()}
         if not self._fetches.move(later_us, records, times * cycle.fetches):
             return None
-        self._finished.move(records)
+        later = batch.moved(later_us, records)
+        first_us = {tp: batch.begin_us + us for tp, us in cycle.first_us.items()}
+        self._finished.skip(first_us, later, self._fetches.positions())
         calm.clock.repeat(cycle.notes, batch.begin_us, cycle.period_us, times)
         calm.move(later_us, records)
         self._begins(batch.begin_us + later_us)
-        return batch.moved(later_us, records)
+        return later

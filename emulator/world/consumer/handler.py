@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -254,14 +254,21 @@ class Unreported:
             else:
                 known[0] = following
 
-    def covers(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Return whether something was finished of each partition since the last time."""
-        return all(tp in self._ends for tp in partitions)
+    def skip(
+        self,
+        first_us: Mapping[TopicPartition, int],
+        batch: Batch,
+        positions: Mapping[TopicPartition, int],
+    ) -> None:
+        """Count the records before *batch*, which begins behind skipped batches, as finished.
 
-    def move(self, records: Mapping[TopicPartition, int]) -> None:
-        """Count so many more records of each partition as finished."""
-        for tp, count in records.items():
-            self._ends[tp][0] += count
+        *first_us*: when the first of those with each partition began; *positions*: the end of what
+        poll has returned.
+        """
+        ends = {tp: positions[tp] for tp in first_us}
+        ends.update({tp: first for tp, first, _ in reversed(batch.ranges)})
+        for tp, began_us in first_us.items():
+            self._ends.setdefault(tp, [0, began_us])[0] = ends[tp]
 
     def write(self) -> None:
         """Count what was finished since the last time as processed."""

@@ -1,10 +1,10 @@
-"""A running consumer as its parts use it: application, listener, poll loop, events."""
+"""A running consumer as its parts use it: application, listener, poll loop, events; its periods."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled
@@ -17,6 +17,7 @@ from emulator.world.consumer.progress import Progress
 from emulator.world.kernel import Deadlines
 from emulator.world.run import Run
 from protocols.consumer.fetching import Handed
+from protocols.consumer.reader import Counts, Notes
 from protocols.machine import Step
 from protocols.messages import Envelope, OffsetToCommit
 
@@ -190,3 +191,48 @@ class ConsumerProcess(Reader, Protocol):
 
     def write_listener_call(self, call: ListenerCalled) -> int:
         """Write a listener call; return its event."""
+
+
+State = tuple[object, ...]
+"""All that decides what a consumer does next while it is calm, with relative times."""
+
+
+class Mark(NamedTuple):
+    """A state that may come again."""
+
+    at_us: int
+    shape: tuple[tuple[TopicPartition, int], ...]
+    """The number of records of the batch, by partition."""
+
+    state: State
+    positions: Mapping[TopicPartition, int]
+    fetches: int
+    """The number of fetches sent before."""
+
+    late_reads: int
+    """How often responses had waited for a poll before."""
+
+    noted: Counts | None
+    """How much was collected of its polls before."""
+
+    turn_phase_us: int
+    """The time since the heartbeat thread last read responses."""
+
+
+class Cycle(NamedTuple):
+    """What one period of a consumer brings."""
+
+    period_us: int
+    records: Mapping[TopicPartition, int]
+    fetches: int
+    late_reads: bool
+    """Whether responses wait for a poll: then it matters when the heartbeat thread read them."""
+
+    notes: Notes | None
+    """What is collected of its polls; None: it is unknown."""
+
+    waits: tuple[int, ...]
+    """Begin and end of each wait in poll, in turns, since the period began (us)."""
+
+    first_us: Mapping[TopicPartition, int]
+    """When the first batch with records of each partition begins, since the period began."""
