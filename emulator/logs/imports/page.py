@@ -84,7 +84,7 @@ def _generations(found: GroupFindings) -> Plot:
     left_out = len(found.changes) - len(changes)
     more = f" {left_out} older ones are not drawn; rebalances.parquet has them." if left_out else ""
     return Plot(
-        title="Generations",
+        title="Members over time, with each generation or epoch",
         caption=words + more,
         x=_times([point.x for point in members]),
         y=value_axis_of("members", [point.y for point in members]),
@@ -170,7 +170,7 @@ def _offsets(found: GroupFindings) -> Plot:
     more = f" {left_out} partitions that advanced less are not drawn." if left_out else ""
     places = [point for curve in found.curves for point in curve.points]
     return Plot(
-        title="Committed offsets",
+        title="Committed offsets of each partition over time",
         caption=f"By partition, downsampled. Marks: an offset went backwards.{more}",
         x=_times([at_ms for at_ms, _ in places]),
         y=value_axis_of("committed offset", [offset for _, offset in places]),
@@ -188,10 +188,8 @@ def _cadence(found: GroupFindings) -> Plot:
     ]
     return Plot(
         title="Commit cadence",
-        caption="Histogram of the time between two commits of a partition.",
-        x=value_axis_of(
-            "time between two commits of a partition by one owner (s)", [bar.end for bar in bars]
-        ),
+        caption="Histogram of the time between two commits of a partition by one owner.",
+        x=value_axis_of("time between two commits (s)", [bar.end for bar in bars]),
         y=value_axis_of("times", [bar.value for bar in bars]),
         series=[Bars("", 0, bars)],
     )

@@ -44,6 +44,9 @@ Sequences = Mapping[str, Sequence[Line]]
 """The sequences of events of some entries, by entry."""
 
 MOST_GROUPS: Final = 4
+MOST_CAUSES: Final = 3
+"""Causes that the answer names; the ledger has all."""
+
 MOST_ENTRIES: Final = 200
 """Entries with a place on the page; the ledger may have more."""
 
@@ -88,12 +91,19 @@ def run_page(run: FinishedRun, content: RunContent) -> str:
 
 
 def answer_of(run: FinishedRun) -> Iterator[str]:
-    """Yield the answer: problems first, then why the run is inconclusive, then the totals."""
+    """Yield the answer: problems, why the run is inconclusive, the totals, and their causes."""
     problems = [verdict.sentence for verdict in run.verdicts if verdict.problem]
     open_ends = [each.sentence for each in run.verdicts if each.inconclusive and not each.problem]
     yield from (f"Problem: {sentence}" for sentence in problems)
     yield from (f"Inconclusive, when the run ended: {sentence}" for sentence in open_ends)
     yield totals_sentence(run.ledger, in_groups=is_replaced(run.metrics))
+    causes = list(run.ledger.tally(lambda entry: entry.cause).items())
+    if causes:
+        named = [
+            f"{cause} ({counted(records, 'record')})" for cause, records in causes[:MOST_CAUSES]
+        ]
+        more = len(causes) - MOST_CAUSES
+        yield f"Because: {'; '.join(named)}{f'; {more} more' if more > 0 else ''}."
 
 
 def numbers_of(run: FinishedRun) -> list[Number]:

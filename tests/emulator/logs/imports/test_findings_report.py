@@ -138,7 +138,11 @@ def test_every_picture_can_be_drawn():
     """Generations, committed offsets, cadence; a rewind is marked."""
     shown = list(pictures_of(troubled().found()))
 
-    assert ["Generations", "Committed offsets", "Commit cadence"] == [each.title for each in shown]
+    assert [
+        "Members over time, with each generation or epoch",
+        "Committed offsets of each partition over time",
+        "Commit cadence",
+    ] == [each.title for each in shown]
     assert all(ET.fromstring(draw_plot(picture).figure) is not None for picture in shown)
     assert "rewind" in [series.name for series in shown[1].series]
     assert "rewind" in [name for _, name in draw_plot(shown[1]).legend]

@@ -51,6 +51,7 @@ def test_the_page_says_the_answer_and_five_figures(page, run):
     numbers = re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd></div>", content)[:5]
 
     assert f"{run.ledger.reprocessed} records were reprocessed, none lost." in content
+    assert f"Because: crashed while uncommitted ({run.ledger.reprocessed} records)." in content
     assert ("records reprocessed", f"{run.ledger.reprocessed}") == numbers[0]
     assert ["records lost", "rebalances"] == [name for name, _ in numbers[1:3]]
     assert "longest time without an owner" == numbers[3][0]
