@@ -46,6 +46,7 @@ VERBS = {
     "delete_group": "an administrator deletes the group {}",
     "rolling_restart": "a rolling restart of {} begins",
     "subscribe": "{} changes its subscription",
+    "seek": "seek of {}",
     "lose_message": "a message is lost: {}",
     "delay_message": "a message is delayed: {}",
 }

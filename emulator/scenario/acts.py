@@ -138,6 +138,65 @@ class Subscribe(Timed):
     """Time between two members."""
 
 
+Partitions = tuple[Annotated[int, Field(ge=0)], ...]
+
+TARGETS = ("to", "shift_by", "by_duration", "to_datetime")
+"""The keys that give the target of a reset or of a seek."""
+
+
+def _kind_of_target(value: object) -> str:
+    return "=word" if isinstance(value, str) else "=offset"
+
+
+OffsetTarget = Annotated[
+    Annotated[Literal["earliest", "latest"], Tag("=word")]
+    | Annotated[int, Field(ge=0), Tag("=offset")],
+    Discriminator(_kind_of_target),
+]
+
+
+def _check_target(act: ResetOffsets | Seek) -> None:
+    """Raise ValueError unless an act has exactly one target, and a topic if it has partitions."""
+    given = [way for way in TARGETS if getattr(act, way) is not None]
+    if len(given) != 1:
+        found = f"both {listed(given[:2])}" if given else "no target"
+        raise ValueError(f"{found}; set exactly one of {listed(TARGETS)}")
+    if act.partitions and act.topic is None:
+        raise ValueError('"partitions" needs "topic"')
+
+
+class Seek(Timed):
+    """Make a running member call seek() on partitions that it owns, before its next poll().
+
+    Records that it has in hand are processed first. Only for the Java client.
+    """
+
+    verb: Literal["seek"] = "seek"
+    member: str
+    topic: str | None = None
+    """Left out: all topics of its partitions."""
+
+    partitions: Partitions = ()
+    """With ``topic``; left out: all that it owns."""
+
+    to: OffsetTarget | None = None
+    """The beginning, the end, or an offset."""
+
+    shift_by: int | None = None
+    """Number of records to move forward from the position; below 0: backward."""
+
+    by_duration: PositiveDuration | None = None
+    """To the first record not older than this."""
+
+    to_datetime: Duration | None = None
+    """To the first record at or after this time of the run; the end if there is none."""
+
+    @model_validator(mode="after")
+    def _has_one_target(self) -> Self:
+        _check_target(self)
+        return self
+
+
 class AddPartitions(Timed):
     """Raise the number of partitions of a topic."""
 
@@ -208,13 +267,8 @@ class MoveCoordinator(Timed):
     """``broker-N`` with an in-sync replica; left out: the next broker with one."""
 
 
-Partitions = tuple[Annotated[int, Field(ge=0)], ...]
-
 TOOL_TIMEOUT_US = 5_000_000
 """The default ``--timeout`` of ``kafka-consumer-groups``."""
-
-TARGETS = ("to", "shift_by", "by_duration", "to_datetime")
-"""The keys that give the target of a reset."""
 
 
 class DeleteOffsets(Timed):
@@ -233,10 +287,6 @@ class DeleteOffsets(Timed):
     """Timeout of each request of the tool."""
 
 
-def _kind_of_target(value: object) -> str:
-    return "=word" if isinstance(value, str) else "=offset"
-
-
 class ResetOffsets(Timed):
     """Commit other offsets for a group (``kafka-consumer-groups --reset-offsets --execute``).
 
@@ -251,14 +301,7 @@ class ResetOffsets(Timed):
     partitions: Partitions = ()
     """With ``topic``; left out: all partitions."""
 
-    to: (
-        Annotated[
-            Annotated[Literal["earliest", "latest"], Tag("=word")]
-            | Annotated[int, Field(ge=0), Tag("=offset")],
-            Discriminator(_kind_of_target),
-        ]
-        | None
-    ) = None
+    to: OffsetTarget | None = None
     """The beginning, the end, or an offset."""
 
     shift_by: int | None = None
@@ -275,12 +318,7 @@ class ResetOffsets(Timed):
 
     @model_validator(mode="after")
     def _has_one_target(self) -> Self:
-        given = [way for way in TARGETS if getattr(self, way) is not None]
-        if len(given) != 1:
-            found = f"both {listed(given[:2])}" if given else "no target"
-            raise ValueError(f"{found}; set exactly one of {listed(TARGETS)}")
-        if self.partitions and self.topic is None:
-            raise ValueError('"partitions" needs "topic"')
+        _check_target(self)
         return self
 
 

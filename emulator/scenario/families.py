@@ -70,7 +70,7 @@ _NAMES: Mapping[Family, str] = {
     Family.OFFSETS: """
         i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
         i5-offset-beyond-the-end offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
-        retention-overtakes
+        retention-overtakes seek-back-after-a-bug
     """,
     Family.TOPICS: """
         o3-partitions-never-found o5-topic-created-in-rebalance

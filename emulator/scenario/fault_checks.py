@@ -31,6 +31,7 @@ from emulator.scenario.model import (
     RollingBrokerRestart,
     RollingRestart,
     Scenario,
+    Seek,
     Start,
     Step,
     Subscribe,
@@ -43,6 +44,7 @@ from emulator.scenario.resolution import (
     broker_names,
     broker_number,
     broker_settings,
+    client_of,
     consumer_settings,
     deployed,
     deploys_of,
@@ -131,7 +133,14 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             yield from unknown(_path(fault, "to"), broker, brokers, "broker")
         case AddPartitions():
             yield from _growth_problems(fault, scenario)
-        case DeleteOffsets(topic=str(topic)) | ResetOffsets(topic=str(topic)):
+        case Seek(member=member) if member in names.member and not _is_java(names, member):
+            reason = "only members with the Java client seek; use another member"
+            yield Problem(_path(fault), reason, member)
+        case (
+            DeleteOffsets(topic=str(topic))
+            | ResetOffsets(topic=str(topic))
+            | Seek(topic=str(topic))
+        ):
             yield from unknown(_path(fault, "topic"), topic, names.topic, "topic")
             yield from _partition_problems(fault, topic, scenario)
         case CreateTopic():
@@ -145,6 +154,12 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             yield from named_twice(((_path(fault, "topics"), t) for t in fault.topics), "topic")
         case Start(member=member) if member in names.member:
             yield from _start_problems(fault, names.member[member], scenario)
+
+
+def _is_java(names: Names, member: str) -> bool:
+    """Return whether a member has the Java client."""
+    group = names.member[member]
+    return all(client_of(group, each) == "java" for each in group.members if each.name == member)
 
 
 def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Problem]:
@@ -165,7 +180,7 @@ def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Probl
 
 
 def _partition_problems(
-    fault: DeleteOffsets | ResetOffsets, topic: str, scenario: Scenario
+    fault: DeleteOffsets | ResetOffsets | Seek, topic: str, scenario: Scenario
 ) -> Iterator[Problem]:
     """Reject partitions that the topic never has."""
     counts = [most_partitions(known, scenario) for known in scenario.topic if known.name == topic]

@@ -32,6 +32,7 @@ from emulator.scenario.acts import (
     ResetOffsets,
     RollingBrokerRestart,
     RollingRestart,
+    Seek,
     Start,
     StopBroker,
     Subscribe,
@@ -147,6 +148,7 @@ __all__ = [
     "ScalingPolicy",
     "ScalingRules",
     "Scenario",
+    "Seek",
     "SlowDisk",
     "Start",
     "Step",
@@ -192,6 +194,7 @@ Fault = Annotated[
     | Annotated[DrainNode, Tag("=drain_node")]
     | Annotated[ZoneOutage, Tag("=zone_outage")]
     | Annotated[Subscribe, Tag("=subscribe")]
+    | Annotated[Seek, Tag("=seek")]
     | Annotated[LoseMessage, Tag("=lose_message")]
     | Annotated[DelayMessage, Tag("=delay_message")],
     Discriminator(_verb),

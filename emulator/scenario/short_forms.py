@@ -73,6 +73,7 @@ TARGETS = {
     "drain_node": "members",
     "zone_outage": "rack",
     "subscribe": "group",
+    "seek": "member",
     "lose_message": "message",
     "delay_message": "message",
 }

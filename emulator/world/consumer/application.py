@@ -55,8 +55,8 @@ class Application:
         if self.ending is not Ending.NOT_ASKED:
             self.shutdown.close()
             return
-        if self._process.wanted is not None:
-            self._process.subscribe(self._process.wanted)
+        if self._process.calls:
+            self._process.make_calls()
         if self._workers is not None and not self._workers.make_room(self.poll):
             self.doing = Doing.WORKING
             return

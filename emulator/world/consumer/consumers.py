@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from assignors.types import TopicPartition
 from emulator.scenario.model import FailListener
@@ -103,7 +104,7 @@ class Consumers:
         self._blueprints[consumer] = resubscribed(self._blueprints[consumer], topics)
         process = self._running.get(consumer)
         if process is not None:
-            process.ask_to_subscribe(topics, cause)
+            process.ask("subscribe", partial(process.subscribe, topics), cause)
 
     def add_surge_copy(self, consumer: str) -> str:
         """Add a copy of a consumer's blueprint under another name; return the name."""

@@ -152,8 +152,11 @@ class ConsumerProcess(Reader, Protocol):
         """Whether every effect of its client is carried out."""
 
     @property
-    def wanted(self) -> tuple[str, ...] | None:
-        """The topics to subscribe to before the next poll; None: no change."""
+    def calls(self) -> dict[str, Callable[[], None]]:
+        """By name: what the application calls on its consumer before the next poll."""
+
+    def make_calls(self) -> None:
+        """Make these calls."""
 
     @property
     def listener_fault(self) -> FailListener | None:
@@ -170,9 +173,6 @@ class ConsumerProcess(Reader, Protocol):
 
     def stop(self, how: str, cause: int | None, reason: str = "") -> int:
         """End the process; return the event of its end."""
-
-    def subscribe(self, topics: tuple[str, ...]) -> None:
-        """Subscribe to other topics."""
 
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""

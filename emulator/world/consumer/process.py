@@ -99,8 +99,8 @@ class Process:
         self._held: list[Callable[[], None]] | None = None
         self._unread: list[Envelope] = []
         self._assignor: AssignorRun | None = None
-        self.wanted: tuple[str, ...] | None = None
-        """The topics to subscribe to before the next poll; None: no change."""
+        self.calls: dict[str, Callable[[], None]] = {}
+        """By name: what the application calls on its consumer before the next poll."""
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -202,15 +202,20 @@ class Process:
             self._loop.write()
         self.application.settle()
 
-    def ask_to_subscribe(self, topics: tuple[str, ...], cause: int) -> None:
-        """Make the application call subscribe() with other topics before its next poll."""
+    def ask(self, name: str, call: Callable[[], None], cause: int) -> None:
+        """Make the application call its consumer before its next poll."""
         self.unfold(before_arrivals=True)
-        self.wanted = topics
+        self.calls[name] = call
         self.run.causes.disturbed[self.blueprint.name] = cause
 
+    def make_calls(self) -> None:
+        """Make these calls, as an application does between two polls."""
+        calls, self.calls = self.calls, {}
+        for call in calls.values():
+            call()
+
     def subscribe(self, topics: tuple[str, ...]) -> None:
-        """Subscribe to other topics, as an application does between two polls."""
-        self.wanted = None
+        """Subscribe to other topics."""
         self._context.events.subscribed(self, topics)
         self.carry_out(self.client.subscribe(self.run.kernel.now, topics))
 

@@ -1,6 +1,7 @@
 """Faults and acts of a run, imported with the first scenario that has one.
 
-Acts on committed offsets need an admin client and are imported with the first of them.
+Acts on committed offsets need an admin client and are imported with the first of them, and
+so are seeks.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 from assignors.lazy_imports import lazy_modules
 
 if TYPE_CHECKING:
-    from emulator.world.faults import acts, on_offsets
+    from emulator.world.faults import acts, on_offsets, on_positions
 
-__all__ = ["acts", "on_offsets"]
+__all__ = ["acts", "on_offsets", "on_positions"]
 
 __getattr__ = lazy_modules(__name__, __all__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import Any
 
 import simpy
@@ -10,6 +11,7 @@ import simpy
 from emulator.events import FaultBegan
 from emulator.scenario import model
 from emulator.scenario.resolution import broker_names
+from emulator.world import faults
 from emulator.world.consumer.process import Process
 from emulator.world.draws import sampler, stream_key
 from emulator.world.faults.targets import broker_of, in_order, next_leader
@@ -31,6 +33,15 @@ class MemberScripts:
             if index:
                 yield from wait(self._env, act.gap)
             self._world.consumers.subscribe(consumer, act.topics, began)
+
+    def seek(self, act: model.Seek, began: int) -> Script:
+        """Make a member seek before its next poll."""
+        process = self._running(act.member, began)
+        if process is not None:
+            topics = self._world.topics
+            call = partial(faults.on_positions.seek, process, act, topics, began)
+            process.ask(f"seek {act.id}", call, began)
+        yield from ()
 
     def fail_listener(self, fault: model.FailListener, began: int) -> Script:
         """Make the listener calls of a member throw for a time, in any of its processes."""
@@ -198,6 +209,7 @@ def member_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:
         model.DrainNode: scripts.drain_node,
         model.ZoneOutage: scripts.zone_outage,
         model.Subscribe: scripts.subscribe,
+        model.Seek: scripts.seek,
         model.FailListener: scripts.fail_listener,
     }
 

@@ -43,8 +43,12 @@ def target_of(fault: model.Fault) -> str:
             | model.DeleteGroup(group=target)
         ):
             return target
-        case model.DeleteOffsets() | model.ResetOffsets():
-            return offsets_of(fault)
+        case (
+            model.DeleteOffsets(group=target)
+            | model.ResetOffsets(group=target)
+            | model.Seek(member=target)
+        ):
+            return offsets_of(fault, target)
         case _:
             return fault.member
 
@@ -73,15 +77,15 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
     return listed if act.order == "listed" else listed[::-1]
 
 
-def offsets_of(act: model.DeleteOffsets | model.ResetOffsets) -> str:
-    """Return the partitions of an act on offsets, and the target of a reset, as text."""
+def offsets_of(act: model.DeleteOffsets | model.ResetOffsets | model.Seek, subject: str) -> str:
+    """Return the partitions of an act on offsets, and the target of a reset or seek, as text."""
     numbers = ", ".join(map(str, act.partitions))
     where = "" if act.topic is None else f" in {act.topic}"
     where += f" ({numbers})" if numbers else ""
-    return f"{act.group}{where}" + (_place(act) if isinstance(act, model.ResetOffsets) else "")
+    return f"{subject}{where}" + ("" if isinstance(act, model.DeleteOffsets) else _place(act))
 
 
-def _place(act: model.ResetOffsets) -> str:
+def _place(act: model.ResetOffsets | model.Seek) -> str:
     if act.shift_by is not None:
         return f" by {act.shift_by:+,} records"
     if act.by_duration is not None:
@@ -111,7 +115,7 @@ def why_ineffective(fault: model.Fault, world: World) -> str:
     """Return why a fault would have no effect at this moment; empty if it would have one."""
     running = world.consumers.running
     match fault:
-        case model.Crash() | model.Close() | model.Pause() | model.Hang():
+        case model.Crash() | model.Close() | model.Pause() | model.Hang() | model.Seek():
             return "" if running(fault.member) else f"{fault.member} was not running"
         case model.Start():
             return f"{fault.member} was running already" if running(fault.member) else ""

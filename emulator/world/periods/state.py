@@ -90,7 +90,7 @@ def _relative(process: Process, now: int) -> object:
     client: Any = process.client
     if not _is_regular(process.blueprint) or not client.is_at_rest:
         return None
-    if process.paused or process.wanted is not None or not process.at_rest:
+    if process.paused or process.calls or not process.at_rest:
         return None
     process.come_to_rest()
     positions = client.consumer.positions.offsets

@@ -17,6 +17,7 @@ from emulator.events import (
     MemberRemoved,
     SubscriptionChanged,
 )
+from emulator.scenario.problems import ScenarioError
 
 from .stage import SECOND, Seen
 
@@ -141,3 +142,46 @@ def test_close_leaves_or_stays_as_configured(protocol, operation, leaves):
 
     assert "closed" == seen.only(ConsumerStopped).what.how
     assert (["left"] if leaves else []) == removed
+
+
+SEEK = 'seek = "g-1"\nat = "15.01s"\n'
+SOUGHT = "position sought"
+
+
+@BOTH
+def test_a_seek_back_reprocesses_what_the_member_owns(protocol):
+    """Two partitions, ten records each; the other members are not concerned."""
+    seen = played(SEEK + "shift_by = -10", protocol)
+    opened = seen.after(15 * SECOND, EpochOpened, source="seek")
+    began = seen.only(FaultBegan)
+
+    assert {"g-1"} == {event.what.consumer for event in opened}
+    assert {began.id} == {event.cause for event in opened}
+    assert {SOUGHT: 20} == {
+        entry.cause: seen.run.ledger.reprocessed for entry in seen.run.ledger.entries
+    }
+
+
+def test_a_seek_to_the_end_loses_what_the_member_has_not_processed():
+    """The handler needs more time than there is: the backlog is skipped."""
+    slow = 'work = { constant = "600ms" }'
+    text = TEXT.format(fault=SEEK + 'to = "latest"', protocol="classic", group="", run_for="24s")
+    run = emulator.run(emulator.loads(text.replace('work = "5ms"', slow)), 0)
+
+    assert run.ledger.lost > 0
+    assert {SOUGHT} == {str(entry.cause) for entry in run.ledger.entries}
+
+
+def test_a_seek_of_one_partition_leaves_the_others():
+    """A later seek of the same member before its next poll does not replace it."""
+    fault = SEEK + 'topic = "t"\npartitions = [2]\nto = 3\n\n[[fault]]\nid = "y"\n'
+    seen = played(fault + SEEK + 'topic = "t"\npartitions = [3]\nto_datetime = "10s"')
+    opened = seen.after(15 * SECOND, EpochOpened, source="seek")
+    found = {str(event.what.partition): event.what.offset for event in opened}
+
+    assert {"t-2": 3, "t-3": 40} == found
+
+
+def test_only_the_java_client_seeks():
+    with pytest.raises(ScenarioError, match="only members with the Java client seek"):
+        played(SEEK + "shift_by = -10", group='client = "librdkafka"')
