@@ -104,7 +104,12 @@ class Consumers:
         self._blueprints[consumer] = resubscribed(self._blueprints[consumer], topics)
         process = self._running.get(consumer)
         if process is not None:
-            process.ask("subscribe", partial(process.subscribe, topics), cause)
+            process.ask("subscribe", partial(self._call_subscribe, process, topics), cause)
+
+    def _call_subscribe(self, process: Process, topics: tuple[str, ...]) -> None:
+        """Call subscribe() with other topics, as an application does between two polls."""
+        self.context.events.subscribed(process, topics)
+        process.carry_out(process.client.subscribe(self.context.run.kernel.now, topics))
 
     def add_surge_copy(self, consumer: str) -> str:
         """Add a copy of a consumer's blueprint under another name; return the name."""

@@ -214,11 +214,6 @@ class Process:
         for call in calls.values():
             call()
 
-    def subscribe(self, topics: tuple[str, ...]) -> None:
-        """Subscribe to other topics."""
-        self._context.events.subscribed(self, topics)
-        self.carry_out(self.client.subscribe(self.run.kernel.now, topics))
-
     @property
     def paused(self) -> bool:
         """Whether the whole process is paused."""
