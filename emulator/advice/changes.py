@@ -34,7 +34,14 @@ from emulator.advice.commit_changes import (
     sync_per_batch,
 )
 from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, capital, consumer, of_group
-from emulator.advice.load_changes import balance_over_topics, even_members, more_members
+from emulator.advice.load_changes import (
+    balance_over_topics,
+    even_members,
+    forward_failed,
+    forward_failing,
+    larger_batches,
+    more_members,
+)
 from emulator.advice.scaling_changes import SCALING_CHANGES
 from emulator.advice.situation import Situation, milliseconds, round_down
 from emulator.report.wording import duration
@@ -156,23 +163,6 @@ def pause_retries(situation: Situation) -> Draft | None:
             "retry with paused partitions: seek back, pause(), and poll() until the back-off is over",
         ),
         tuple(f"group[{group.id}].poison[{index}].error=pause" for index, _ in rules),
-    )
-
-
-def forward_failed(situation: Situation) -> Draft | None:
-    """Failed records are sent to a dead-letter topic instead of skipped."""
-    group = situation.group
-    keys = [
-        f"group[{group.id}].poison[{index}].{'error' if poison.error == 'skip' else 'then'}=forward"
-        for index, poison in enumerate(group.poison)
-        if "skip" in (poison.error, poison.then)
-    ]
-    if not keys:
-        return None
-    return Draft(
-        "The handler skips records that it cannot process.",
-        ("send records that cannot be processed to a dead-letter topic",),
-        tuple(keys),
     )
 
 
@@ -371,7 +361,9 @@ CHANGES: Final[Changes] = {
         ("finish-before-close", whole_batches),
         ("commit-sync-per-batch", sync_per_batch),
     ),
+    "forward-failing": (("forward-failing", forward_failing),),
     "heartbeats-per-session": (("heartbeats-per-session", more_heartbeats),),
+    "less-waiting": (("larger-batches", larger_batches),),
     "longer-grace": (("longer-grace", longer_grace), ("smaller-batches", batch_within_grace)),
     "longer-offsets-retention": (("longer-offsets-retention", longer_offsets_retention),),
     "longer-retention": (("longer-retention", longer_retention),),

@@ -1,9 +1,12 @@
-"""Changes for groups whose members cannot process what arrives."""
+"""Changes for groups whose members cannot process what arrives, or whose records fail."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from emulator.advice.drafts import MARGIN, STRATEGY, Draft, consumer
 from emulator.advice.situation import Situation
+from emulator.report.wording import counted
 
 
 def more_members(situation: Situation) -> Draft | None:
@@ -43,4 +46,55 @@ def balance_over_topics(situation: Situation) -> Draft | None:
         return None
     return consumer(
         situation, STRATEGY, "roundrobin", f"{facts.assignors[0]} assigns topic by topic."
+    )
+
+
+USUAL_RECORDS: Final = 500
+"""The default of ``max.poll.records``."""
+
+
+def larger_batches(situation: Situation) -> Draft | None:
+    """Batches of the usual size, if they fit into the poll interval: commits and polls wait less often."""
+    fits = situation.seconds("max.poll.interval.ms") / MARGIN >= USUAL_RECORDS * situation.work_s
+    if situation.records >= USUAL_RECORDS or not fits or situation.group.handler is not None:
+        return None
+    why = f"Members wait after each batch of at most {counted(situation.records, 'record')}."
+    return consumer(situation, "max.poll.records", USUAL_RECORDS, why)
+
+
+# -- records that fail ----------------------------------------------------------------------------
+
+
+def forward_failed(situation: Situation) -> Draft | None:
+    """Failed records are sent to a dead-letter topic instead of skipped."""
+    group = situation.group
+    keys = [
+        f"group[{group.id}].poison[{index}].{'error' if poison.error == 'skip' else 'then'}=forward"
+        for index, poison in enumerate(group.poison)
+        if "skip" in (poison.error, poison.then)
+    ]
+    if not keys:
+        return None
+    return Draft(
+        "The handler skips records that it cannot process.",
+        ("send records that cannot be processed to a dead-letter topic",),
+        tuple(keys),
+    )
+
+
+def forward_failing(situation: Situation) -> Draft | None:
+    """Failed records are sent to another topic instead of tried again."""
+    group = situation.group
+    rules = [(index, rule) for index, rule in enumerate(group.poison) if rule.tries_again]
+    if not rules:
+        return None
+    path = f"group[{group.id}].poison"
+    return Draft(
+        "Failed records are tried again while the records behind them wait.",
+        ("send records that fail to a retry topic",),
+        tuple(
+            f"{path}[{index}].{key}"
+            for index, rule in rules
+            for key in ("error=forward", *(["then=succeed"] if rule.then != "succeed" else []))
+        ),
     )

@@ -64,6 +64,10 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
         ),
     },
     VerdictId.LAG_GROWS: {
+        "forward-failing": (
+            "Send records that take long or fail to a retry topic or a dead letter topic, or try again "
+            "less often and after shorter waits: the records behind them wait."
+        ),
         "spread-partitions": (
             "range assigns topic by topic, so the first members get the extra partition of each topic; "
             "partition.assignment.strategy=roundrobin or cooperative-sticky balances over all topics."
@@ -123,6 +127,10 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
         ),
     },
     VerdictId.OVERLOAD: {
+        "forward-failing": (
+            "Send records that take long or fail to a retry topic or a dead letter topic, or try again "
+            "less often and after shorter waits: the records behind them wait."
+        ),
         "more-members": "Run more members, or make the work on a record shorter.",
         "more-partitions": (
             "Add partitions or spread the keys, process records of a partition concurrently, or make "

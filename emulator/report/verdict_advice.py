@@ -217,6 +217,7 @@ def _overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> It
     numbers = verdict.numbers
     each = numbers["capacity_per_s"] / numbers["members"]
     needed = ceil(numbers["arrival_per_s"] / each)
+    yield from _failing(numbers)
     hot = numbers["hottest_per_s"] > numbers["fastest_per_s"]
     if needed <= numbers["partitions"] and not hot:
         yield Given(
@@ -233,14 +234,19 @@ def _overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> It
         )
 
 
+NOTABLE = 0.1
+"""The share of the members' time from which on failing records get a hint."""
+
 BUSY = 0.9
 """The share of its time from which on a member has none left for more records."""
 
 
 def _lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
     numbers = verdict.numbers
+    yield from _failing(numbers)
     if numbers["busiest"] < BUSY:
-        yield _time_beside_work(group)
+        if numbers["failing"] < NOTABLE:
+            yield _time_beside_work(group)
     elif numbers["idlest"] > BUSY * numbers["busiest"]:
         yield Given(
             "more-members",
@@ -262,6 +268,17 @@ def _lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> I
             f"members, and those with more of them have no time left: run "
             f"{int(numbers['even_members'])} members, or a number of partitions that the members "
             f"divide.",
+        )
+
+
+def _failing(numbers: Mapping[str, float]) -> Iterator[Given]:
+    """Yield the hint for records that take long or fail, if they take much of the members' time."""
+    if numbers["failing"] >= NOTABLE:
+        yield Given(
+            "forward-failing",
+            f"Records that take long or fail need {numbers['failing']:.0%} of the members' time, with "
+            f"their back-offs, and the records behind them wait: send them to a retry topic or a dead "
+            f"letter topic, or try again less often and after shorter waits.",
         )
 
 

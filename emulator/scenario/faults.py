@@ -3,7 +3,8 @@
 A fault or act begins at a time, at random in a window, or at a step of the protocol.
 """
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -333,14 +334,52 @@ class Poison(Part):
 
     def work_us(self, usual_us: int) -> int:
         """Return the time from the first attempt to the end of the last one in the handler."""
+        return self._tries_us(usual_us, self.error == "retry")
+
+    def _tries_us(self, usual_us: int, is_repeated: bool) -> int:
+        """Return the time of all attempts and the waits between them, or of one attempt."""
         once = usual_us if self.work is None else self.work
-        if self.error != "retry":
+        if not is_repeated:
             return once
         tries = self.attempts + (self.then == "succeed")
         return once * tries + sum(self.wait_us(failures) for failures in range(1, tries))
+
+    def mean_extra_us(self, usual_us: float, keys: int) -> float:
+        """Return what this rule adds to the mean time of the records that it looks at, in microseconds.
+
+        *usual_us*: the time of any other record; *keys*: the number of keys of a partition. One record
+        adds nothing to the mean.
+        """
+        by_rule = (self.every and 1 / self.every, self.share, self.key is not None and 1 / keys)
+        share = next(filter(None, by_rule), 0.0)
+        return share * (self._tries_us(int(usual_us), self.tries_again) - usual_us)
 
     def wait_us(self, failures: int) -> int:
         """Return the wait after so many failures, in microseconds."""
         longest = float("inf") if self.max_backoff is None else self.max_backoff
         exponent = min(failures - 1, 64)
         return int(min(self.backoff * self.multiplier**exponent, longest, 1 << 60))
+
+
+KEYS: Final = 1_000
+"""The number of keys of a partition, for a group without a pool of workers."""
+
+
+def mean_extra_us(
+    rules: Sequence[Poison], rates: Mapping[str, float], usual_us: float, keys: int
+) -> float:
+    """Return what slow and failing records add to the mean time of a record, in microseconds.
+
+    *rates*: records per second by partition; *usual_us*: the time of any other record; *keys*: the
+    number of keys of a partition. A rule for one record adds nothing to the mean.
+    """
+    extra = 0.0
+    for rule in rules:
+        mine = [
+            rate
+            for name, rate in rates.items()
+            if rule.topic in (None, name.rpartition("-")[0])
+            and rule.partition in (None, int(name.rpartition("-")[2]))
+        ]
+        extra += rule.mean_extra_us(usual_us, keys) * sum(mine)
+    return extra / (sum(rates.values()) or 1.0)

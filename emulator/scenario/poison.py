@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
+from emulator.scenario.faults import KEYS
 from emulator.scenario.model import Group, Member, Poison, Scenario, Topic
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import client_of, subscription_of
@@ -93,7 +94,7 @@ def _reaction_problems(path: str, rule: Poison, group: Group) -> Iterator[Proble
             f'{other.name} has client = "{client_of(group, other)}": use "retry"'
         )
         yield Problem(f"{path}.error", reason, rule.error)
-    keys = 1_000 if group.handler is None else group.handler.keys
+    keys = KEYS if group.handler is None else group.handler.keys
     if rule.key is not None and rule.key >= keys:
         yield Problem(f"{path}.key", f"no such key; allowed are 0 to {keys - 1}", rule.key)
 

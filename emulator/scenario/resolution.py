@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from assignors.values import dataclass
+from emulator.scenario.faults import KEYS, mean_extra_us
 from emulator.scenario.model import (
     Bursts,
     Cluster,
@@ -295,6 +296,9 @@ class Load:
     period_s: float = 0.0
     """The longest period of a rate that varies; 0: all are steady."""
 
+    failing: float = 0.0
+    """The share of its members' time for slow and failing records, with their back-offs."""
+
     @property
     def even_members(self) -> int:
         """The next larger number of members of which each gets as many partitions; 0: none."""
@@ -317,10 +321,10 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
             for number, rate in enumerate(_rates(topic))
         }
         of_member, of_partition = concurrency(group)
-        alone = {
-            member.name: US_PER_S / max(mean_us(work_of(group, member)), 1.0)
-            for member in group.members
-        }
+        work = {each.name: max(mean_us(work_of(group, each)), 1.0) for each in group.members}
+        keys = KEYS if group.handler is None else group.handler.keys
+        extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
+        alone = {name: US_PER_S / max(work[name] + extra[name], 1.0) for name in work}
         speeds = [*alone.values()]
         if rates and speeds:
             at_most = len(rates) * of_partition * max(speeds)
@@ -338,6 +342,7 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
                 topics=len({name.rpartition("-")[0] for name in rates}),
                 speeds={name: speed * of_member for name, speed in alone.items()},
                 period_s=_period_s(group, scenario),
+                failing=max((extra[name] / (work[name] + extra[name]) for name in work), default=0),
             )
 
 

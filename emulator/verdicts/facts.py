@@ -6,9 +6,7 @@ values at the end of the run.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from typing import Any, NamedTuple
 
 from assignors.types import TopicPartition
@@ -16,7 +14,7 @@ from assignors.values import dataclass
 from emulator import events as ev
 from emulator.metrics.readings import Handler
 from emulator.metrics.traffic import EVICTIONS
-from emulator.verdicts.progress import Growth, Progress, Stalled, Stuck
+from emulator.verdicts.group import Failure, GroupFacts, Growth, Process, Stalled, Stuck, Wait
 
 LEFT_BY_ITSELF = (
     "consumer pro-actively leaving the group",
@@ -46,13 +44,6 @@ class Lasting(NamedTuple):
     fault: str
     verb: str
     target: str
-
-
-class Failure(NamedTuple):
-    """A process that ended with an error."""
-
-    consumer: str
-    reason: str
 
 
 class Repeated(NamedTuple):
@@ -103,6 +94,9 @@ class GroupEnd:
     waiting: int = 0
     """Records that were produced and not processed."""
 
+    longest_wait: Wait | None = None
+    """The longest wait of a rebalance for a member."""
+
 
 class FoundLate(NamedTuple):
     """A topic that was created or got partitions, and when its last one got an owner."""
@@ -125,41 +119,6 @@ class Facts:
     found: tuple[FoundLate, ...] = ()
     slow_records: tuple[str, ...] = ()
     """The records with work of their own that were begun, such as ``record 7 of orders-0``."""
-
-
-class Process(NamedTuple):
-    """One start of a consumer."""
-
-    consumer: str
-    incarnation: int
-
-
-@dataclass(slots=True)
-class GroupFacts:
-    """The members and the rebalance of one group."""
-
-    members: dict[str, Process] = field(default_factory=dict)
-    """By member id."""
-
-    by_coordinator: bool = False
-    """Whether it is a group of the consumer protocol."""
-
-    rebalancing_since_us: int | None = None
-    consumers: set[str] = field(default_factory=set)
-    failures: list[Failure] = field(default_factory=list)
-    loops: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Times by consumer and reason."""
-
-    removed_in_close: list[Failure] = field(default_factory=list)
-    removed_assigning: list[str] = field(default_factory=list)
-    thrown: Counter[tuple[str, str]] = field(default_factory=Counter)
-    progress: Progress = field(default_factory=Progress)
-
-    def keep(self, consumers: Iterable[str]) -> None:
-        """Keep the newest member of each of *consumers*, and no other."""
-        newest = {process.consumer: name for name, process in self.members.items()}
-        kept = {newest[consumer] for consumer in consumers if consumer in newest}
-        self.members = {name: one for name, one in self.members.items() if name in kept}
 
 
 class FactsMeter:
@@ -208,6 +167,7 @@ class FactsMeter:
             ev.ClientDropped: self._on_dropped,
             ev.ListenerThrew: self._on_threw,
             ev.EpochOpened: self._on_opened,
+            ev.EpochClosed: self._on_closed,
             ev.LagSampled: self._on_sampled,
             ev.TopicCreated: self._on_created,
             ev.PartitionsAdded: self._on_created,
@@ -271,6 +231,7 @@ class FactsMeter:
             stalled=tuple(group.progress.stalled()),
             growth=group.progress.growth(self._disturbed_us),
             waiting=group.progress.waiting(self._log_ends),
+            longest_wait=group.waits.longest,
         )
 
     def _group(self, name: str) -> GroupFacts:
@@ -324,6 +285,7 @@ class FactsMeter:
 
     def _on_removed(self, event: ev.Event, what: ev.MemberRemoved) -> None:
         group = self._group(what.group)
+        group.waits.remove(event.at_us, what.consumer, what.why)
         process = group.members.pop(what.member_id, None)
         living = process in self._running and what.consumer not in self._paused
         if what.why not in EVICTIONS or not living:
@@ -349,6 +311,10 @@ class FactsMeter:
             self._found[what.group, topic] = event.at_us - self._created_us[topic]
         group.progress.open(what.partition, what.offset, what.consumer)
 
+    def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
+        if what.why == ev.End.REVOKED:
+            self._group(what.group).waits.revoke(what.consumer)
+
     def _on_ended(self, _: ev.Event, what: ev.RunEnded) -> None:
         self._log_ends = dict(what.log_ends)
 
@@ -367,10 +333,14 @@ class FactsMeter:
         group = self._group(what.group)
         if group.rebalancing_since_us is None:
             group.rebalancing_since_us = event.at_us
+        if isinstance(what, ev.RebalanceStarted):
+            group.waits.begin(event.at_us)
 
-    def _on_joined(self, _: ev.Event, what: ev.JoinPhaseEnded) -> None:
+    def _on_joined(self, event: ev.Event, what: ev.JoinPhaseEnded) -> None:
         """Begin a classic generation with the members of the event."""
-        self._group(what.group).keep(what.consumers)
+        group = self._group(what.group)
+        group.keep(what.consumers)
+        group.waits.join(event.at_us)
 
     def _on_stable(self, _: ev.Event, what: ev.GroupStabilised) -> None:
         self._group(what.group).rebalancing_since_us = None

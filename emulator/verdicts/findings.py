@@ -22,6 +22,7 @@ from emulator.verdicts.verdict import (
     VerdictId,
     named,
     slow_record_text,
+    wait_text,
 )
 
 OF_RECORDS_IN_FLIGHT = frozenset({"lost", "truncated", "processed", "backlog", "in_hand"})
@@ -255,7 +256,7 @@ def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
         id=VerdictId.LONG_DOWNTIME,
         sentence=(
             f"{partitions} had no owner that processes for a minute or more, one for "
-            f"{duration(longest_s)}"
+            f"{duration(longest_s)}{wait_text(evidence.facts, longest_s)}"
         ),
         numbers={
             "partitions": len(long),

@@ -8,7 +8,7 @@ from typing import Final
 from emulator.report.wording import counted, duration, figure
 from emulator.scenario.resolution import Load
 from emulator.verdicts.facts import GroupEnd
-from emulator.verdicts.progress import Growth, Stalled
+from emulator.verdicts.group import Growth, Stalled
 from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, slow_record_text
 
 HOUR_S: Final = 3_600
@@ -102,7 +102,7 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
             id=VerdictId.OVERLOAD,
             sentence=(
                 f"{figure(arrival)} {what} per second, and {who} can process at most "
-                f"{figure(capacity)}: lag grows without end"
+                f"{figure(capacity)}{_failing(load)}: lag grows without end"
             ),
             numbers={
                 "arrival_per_s": load.arrival,
@@ -111,10 +111,22 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
                 "partitions": load.partitions,
                 "hottest_per_s": load.hottest_arrival,
                 "fastest_per_s": load.fastest,
+                "failing": load.failing,
             },
             group=load.group,
             problem=True,
         )
+
+
+NOTABLE: Final = 0.1
+"""A share of the members' time from which on failing records are named."""
+
+
+def _failing(load: Load) -> str:
+    """Return a clause about the records that take long or fail; empty: they take little time."""
+    if load.failing < NOTABLE:
+        return ""
+    return f", as records that take long or fail, with their back-offs, need {load.failing:.0%} of the time"
 
 
 GROWTH_S: Final = 60
@@ -159,6 +171,7 @@ def _growth_verdict(evidence: Evidence, group: GroupEnd, load: Load, growth: Gro
             "partitions": load.partitions,
             "topics": load.topics,
             "even_members": load.even_members,
+            "failing": load.failing,
         },
         group=load.group,
         problem=True,

@@ -10,9 +10,10 @@ from assignors.values import dataclass
 from emulator.ledger.entries import Ledger
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
-from emulator.report.wording import joined
+from emulator.report.wording import duration, joined
 from emulator.scenario.resolution import Load
 from emulator.verdicts.facts import Facts
+from emulator.verdicts.group import POLL
 
 MOST_NAMED = 3
 """Partitions, faults or consumers named in a sentence; the others are counted."""
@@ -103,6 +104,22 @@ def named(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMED
     others = [f"{more} other{'s' if more > 1 else ''}"] if more > 0 else []
     return joined([*names[:MOST_NAMED], *others])
+
+
+def wait_text(facts: Facts, downtime_s: float) -> str:
+    """Return a clause that names the members a rebalance waited for; empty: it explains nothing.
+
+    *downtime_s*: how long a partition had no owner; a wait of less than half of it is left out.
+    """
+    waits = [group.longest_wait for group in facts.groups if group.longest_wait is not None]
+    longest = max(waits, key=lambda wait: wait.lasted_us, default=None)
+    if longest is None or longest.lasted_us / 1_000_000 < downtime_s / 2:
+        return ""
+    verb = "call" if longest.missing == POLL else "send"
+    return (
+        f": a rebalance waited {duration(longest.lasted_us / 1_000_000)} for "
+        f"{named(longest.members)} to {verb} {longest.missing}, at most max.poll.interval.ms"
+    )
 
 
 NEAR = 500

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from assignors.types import TopicPartition
+from emulator.scenario.faults import KEYS
 from emulator.scenario.model import Group, Poison
 from emulator.world.draws import draw, stream_key
 from protocols.consumer.fetching import Handed
 
 Matches = Callable[[int], bool]
-
-KEYS = 1_000
-"""The keys of a partition where no handler says how many there are."""
 
 
 class Rule:

@@ -1,4 +1,4 @@
-"""Growing lag and partitions without progress, in runs whose arithmetic fits."""
+"""One group: growing lag, partitions without progress, and rebalances that wait for a member."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
+import emulator
 from assignors.types import TopicPartition
-from emulator.events import LagSampled
+from emulator.events import Departure, LagSampled
 from emulator.loading import ScenarioText, load_text
-from emulator.verdicts.progress import MOST_CHECKPOINTS, Growth, Progress, Stalled
+from emulator.verdicts.group import (
+    MOST_CHECKPOINTS,
+    SYNC,
+    Growth,
+    Progress,
+    Stalled,
+    Wait,
+    Waits,
+)
 from emulator.verdicts.verdict import VerdictId
 
 from .test_problems import found
@@ -63,6 +72,45 @@ commit = { call = "sync", when = "record" }
 "auto.offset.reset" = "earliest"
 """
 
+HALF_A_PARTITION_MORE = """
+title = "three partitions for two members"
+run_for = "70s"
+
+[[topic]]
+name = "orders"
+partitions = 3
+rate = "30/s"
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+work = "20ms"
+
+[group.settings]
+"auto.offset.reset" = "earliest"
+"""
+
+SMALL_BATCHES = (
+    WAITING.replace('latency = "10ms"', 'latency = "40ms"')
+    .replace('work = "40ms"', 'work = "80ms"')
+    .replace("20/s", "8/s")
+    .replace('"record" }', '"batch" }')
+    + '"max.poll.records" = 1\n'
+)
+
+FAILING = (
+    HALF_A_PARTITION_MORE.replace("30/s", "10/s")
+    + """
+[[group.poison]]
+every = 20
+error = "retry"
+attempts = 3
+backoff = "500ms"
+then = "skip"
+"""
+)
+
 
 def loaded(text: str, *changes: str):
     return load_text(ScenarioText("scenario", "scenario", text, Path()), changes)
@@ -74,15 +122,21 @@ def loaded(text: str, *changes: str):
         (
             UNEVEN,
             "range assigns topic by topic",
-            "group[billing].settings[partition.assignment.strategy]=roundrobin",
+            ["group[billing].settings[partition.assignment.strategy]=roundrobin"],
         ),
         (
             WAITING,
             "Call commitSync() after each batch, not after each record",
-            "group[billing].commit.when=batch",
+            ["group[billing].commit.when=batch"],
+        ),
+        (HALF_A_PARTITION_MORE, "run 3 members", ["group[billing].members=3"]),
+        (
+            SMALL_BATCHES,
+            "use a larger max.poll.records (now 1)",
+            ["group[billing].settings[max.poll.records]=500"],
         ),
     ],
-    ids=["uneven", "waiting"],
+    ids=["uneven", "waiting", "even", "small batches"],
 )
 def test_lag_that_grows_although_the_arithmetic_fits(text, advice, change):
     """The verdict says how long members worked, and its advice, applied, removes it."""
@@ -90,7 +144,30 @@ def test_lag_that_grows_although_the_arithmetic_fits(text, advice, change):
 
     assert {VerdictId.LAG_GROWS} == set(problems)
     assert advice in hints
-    assert {} == found(loaded(text, change))[0]
+    assert {} == found(loaded(text, *change))[0]
+
+
+@pytest.mark.long
+def test_the_changes_of_these_hints_are_those_that_help():
+    """What is tried for even partitions, small batches and failing records is what was applied."""
+    texts = (HALF_A_PARTITION_MORE, SMALL_BATCHES, FAILING)
+    tried = [emulator.advise(loaded(text).scenario, seeds=1).trials[0] for text in texts]
+
+    assert [(trial.proposal.id, trial.effect) for trial in tried] == [
+        ("more-members", "better"),
+        ("larger-batches", "better"),
+        ("forward-failing", "better"),
+    ]
+
+
+def test_failing_records_and_their_back_offs_are_part_of_the_load():
+    """A rule takes time from every record; the advice is not to wait less elsewhere."""
+    problems, hints = found(loaded(FAILING))
+
+    assert {VerdictId.OVERLOAD} == set(problems)
+    assert "with their back-offs, need 72% of the time" in problems[VerdictId.OVERLOAD].sentence
+    assert "send them to a retry topic" in hints
+    assert "Members wait for commits" not in hints
 
 
 def test_a_record_that_holds_up_its_partition_is_named():
@@ -157,3 +234,44 @@ def test_a_partition_stalls_from_the_last_checkpoint_with_progress():
     assert [Stalled(PARTITION, 150, 10_000_000, 250, 10_000_000)] == [*stalled.stalled()]
     assert [] == [*sampled([100, 100, 100], [100, 100, 100]).stalled()]
     assert [] == [*sampled([100, 200, 300], [50, 50, 60]).stalled()]
+
+
+def test_a_rebalance_waits_for_the_last_member_that_gives_its_partitions_up():
+    """The others joined again before it; the wait began with the rebalance, not with its reasons."""
+    waits = Waits()
+    waits.begin(10)
+    waits.revoke("a")
+    waits.begin(20)
+    waits.revoke("b")
+    waits.join(70)
+
+    assert waits.longest == Wait(60, ("b",))
+
+
+def test_a_rebalance_that_ends_with_removals_waited_for_these_members():
+    """A member that was removed earlier did not end it."""
+    waits = Waits()
+    waits.begin(10)
+    waits.revoke("a")
+    waits.remove(30, "b", Departure.EXPIRED)
+    waits.remove(70, "c", Departure.DID_NOT_REJOIN)
+    waits.remove(70, "d", Departure.DID_NOT_REJOIN)
+    waits.join(70)
+
+    assert waits.longest == Wait(60, ("c", "d"))
+
+
+def test_members_that_send_no_sync_group_are_waited_for_after_the_join_phase():
+    """A member that leaves a stable group is not waited for, and a shorter wait is forgotten."""
+    waits = Waits()
+    waits.begin(10)
+    waits.join(20)
+    assert waits.longest is None
+
+    waits.remove(80, "a", Departure.DID_NOT_SYNC)
+    waits.remove(90, "b", Departure.LEFT)
+    waits.begin(100)
+    waits.revoke("b")
+    waits.join(110)
+
+    assert waits.longest == Wait(60, ("a",), SYNC)

@@ -1,8 +1,14 @@
-"""Follow how far each partition of a group is processed: stuck, stalled, and growing lag."""
+"""One group during a run: its members, the progress of its partitions, and waits of its rebalances.
+
+Progress shows partitions that are stuck or stalled, and growing lag. A classic rebalance waits until
+every member has called poll() and joined again, and then until every member has sent SyncGroup
+(GroupCoordinator's DelayedJoin and DelayedSync).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -182,3 +188,110 @@ class Progress:
 def _started(offset: int) -> int:
     """Return an offset, or 0 of a partition that never had an owner."""
     return max(offset, 0)
+
+
+POLL: Final = "poll()"
+SYNC: Final = "SyncGroup"
+
+
+class Wait(NamedTuple):
+    """How long a rebalance waited, for which members, and for what they had to call or send."""
+
+    lasted_us: int
+    members: tuple[str, ...]
+    missing: str = POLL
+
+
+@dataclass(slots=True)
+class Waits:
+    """Follows the rebalances of one group."""
+
+    longest: Wait | None = None
+    """None: no rebalance waited for a member that is known."""
+
+    since_us: int | None = None
+    """When members began to join; None: no join phase runs."""
+
+    joined_us: int = 0
+    """When the last join phase ended."""
+
+    last_revoked: str = ""
+    """The last member that gave its partitions up in this join phase, to join again."""
+
+    removed: dict[str, int] = field(default_factory=dict)
+    """Members removed in this join phase, and when."""
+
+    def begin(self, at_us: int) -> None:
+        """Begin a join phase, if none runs."""
+        if self.since_us is None:
+            self.since_us = at_us
+            self.last_revoked = ""
+            self.removed.clear()
+
+    def revoke(self, consumer: str) -> None:
+        """Note that a member gave partitions up."""
+        if self.since_us is not None:
+            self.last_revoked = consumer
+
+    def remove(self, at_us: int, consumer: str, why: str) -> None:
+        """Note that a member left or was removed."""
+        if self.since_us is not None:
+            self.removed[consumer] = at_us
+        elif why == ev.Departure.DID_NOT_SYNC:
+            self._note(Wait(at_us - self.joined_us, (consumer,), SYNC))
+
+    def join(self, at_us: int) -> None:
+        """End a join phase: its last members were removed now, or one has joined at last."""
+        if self.since_us is not None:
+            removed = tuple(name for name, when_us in self.removed.items() if when_us == at_us)
+            members = removed or ((self.last_revoked,) if self.last_revoked else ())
+            if members:
+                self._note(Wait(at_us - self.since_us, members))
+        self.since_us, self.joined_us = None, at_us
+
+    def _note(self, wait: Wait) -> None:
+        if self.longest is None or wait.lasted_us > self.longest.lasted_us:
+            self.longest = wait
+
+
+class Failure(NamedTuple):
+    """A process that ended with an error."""
+
+    consumer: str
+    reason: str
+
+
+class Process(NamedTuple):
+    """One start of a consumer."""
+
+    consumer: str
+    incarnation: int
+
+
+@dataclass(slots=True)
+class GroupFacts:
+    """The members and the rebalance of one group."""
+
+    members: dict[str, Process] = field(default_factory=dict)
+    """By member id."""
+
+    by_coordinator: bool = False
+    """Whether it is a group of the consumer protocol."""
+
+    rebalancing_since_us: int | None = None
+    consumers: set[str] = field(default_factory=set)
+    failures: list[Failure] = field(default_factory=list)
+    loops: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Times by consumer and reason."""
+
+    removed_in_close: list[Failure] = field(default_factory=list)
+    removed_assigning: list[str] = field(default_factory=list)
+    thrown: Counter[tuple[str, str]] = field(default_factory=Counter)
+    progress: Progress = field(default_factory=Progress)
+    waits: Waits = field(default_factory=Waits)
+
+    def keep(self, consumers: Iterable[str]) -> None:
+        """Keep the newest member of each of *consumers*, and no other."""
+        newest = {process.consumer: name for name, process in self.members.items()}
+        kept = {newest[consumer] for consumer in consumers if consumer in newest}
+        self.members = {name: one for name, one in self.members.items() if name in kept}
