@@ -130,10 +130,14 @@ class Periods:
         self._look_after(self._next_us())
 
     def _look_soon(self) -> None:
-        """Look again after a short wait: the run is not at rest."""
+        """Look again after a short wait: the run is not at rest.
+
+        An expected period would be the wrong wait: each look would find the same requests in flight.
+        """
         if not self._is_early:
             self._forget()
-        self._look_after(min(self._wait_us, self._next_us()))
+        due_us = self._next_us() if self._marks else LONGEST_WAIT_US
+        self._look_after(min(self._wait_us, due_us))
         self._wait_us = min(2 * self._wait_us, LONGEST_WAIT_US)
 
     def _is_worth_it(self) -> bool:
