@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -18,6 +18,7 @@ from emulator.cli.options import Examples, catalogue_names, with_examples
 from emulator.cli.output import say, say_all, say_report
 from emulator.errors import RefusedError, reason_of
 from emulator.scenario.families import SUBJECTS, Family
+from emulator.scenario.problems import nearest
 
 if TYPE_CHECKING:
     from emulator.scenario.catalogue import Entry
@@ -55,9 +56,33 @@ EXAMPLES: Examples = (
 AsLines = Annotated[bool, typer.Option("--json", help="Print one JSON line per scenario.")]
 
 
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def _one_of(words: type[Word]) -> Callable[[str], Word]:
+    """Return a parser that names the allowed words, and the nearest one, for any other word."""
+
+    def parse(text: str) -> Word:
+        try:
+            return words(text.lower())
+        except ValueError:
+            near = nearest(text, words)
+            meant = f"; did you mean '{near[0]}'?" if near else ""
+            reason = f"{text!r} is not one of {', '.join(words)}{meant}"
+            raise typer.BadParameter(reason) from None
+
+    return parse
+
+
 FamilyOption = Annotated[
     Family | None,
-    typer.Option("--family", metavar="FAMILY", help=f"Only a family: {', '.join(Family)}."),
+    typer.Option(
+        "--family",
+        metavar="FAMILY",
+        parser=_one_of(Family),
+        autocompletion=lambda: [*Family],
+        help=f"Only a family: {', '.join(Family)}.",
+    ),
 ]
 
 
@@ -69,7 +94,14 @@ class Protocol(StrEnum):
 
 
 ProtocolOption = Annotated[
-    Protocol | None, typer.Option("--protocol", help="Only scenarios with this group.protocol.")
+    Protocol | None,
+    typer.Option(
+        "--protocol",
+        metavar="[classic|consumer]",
+        parser=_one_of(Protocol),
+        autocompletion=lambda: [*Protocol],
+        help="Only scenarios with this group.protocol.",
+    ),
 ]
 
 

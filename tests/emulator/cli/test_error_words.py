@@ -80,3 +80,21 @@ def test_a_study_that_does_not_exist_comes_before_its_folder():
 
     assert (2, "") == (status, out)
     assert 'did you mean "f3-commit-interval"' in err
+
+
+@pytest.mark.parametrize(
+    ("option", "word", "message"),
+    [
+        ("--family", "deploy", "'deploy' is not one of members, deploys, "),
+        ("--family", "deploy", "did you mean 'deploys'?"),
+        ("--protocol", "KIP", "'KIP' is not one of classic, consumer"),
+    ],
+)
+def test_a_family_or_protocol_that_does_not_exist_is_answered_with_those_that_do(
+    option, word, message
+):
+    status, out, err = rebalance("scenarios", option, word)
+
+    assert (2, "") == (status, out)
+    assert message in " ".join(err.split())
+    assert "Value error" not in err
