@@ -7,6 +7,7 @@ from emulator.ledger.entries import Cause
 SHOWS = {
     "q3-joins-take-time": {Cause.REFUSED, Cause.CRASHED},
     "q4-slow-assignor": set(),
+    "seek-back-after-a-bug": {Cause.SOUGHT},
     "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},
     "a3-drain-beyond-interval": set(),
     "a9-seen-set": {Cause.CRASHED},

@@ -22,7 +22,8 @@ from functools import partial
 from typing import NamedTuple
 
 from emulator.events import LogCompacted, SegmentRolled
-from emulator.scenario.model import Cluster
+from emulator.scenario.groups import AssignorTime
+from emulator.scenario.model import Cluster, Scenario
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.stored_log import Amount, StoredBatch
@@ -118,26 +119,21 @@ class CoordinatorThread:
         self._free = free
         self._join_us = cluster.join_time
         self._bytes_per_s = cluster.join_bytes
-        times = {group.id: group.assignor_time for group in run.scenario.group}
-        self._assignors = {group: time for group, time in times.items() if time is not None}
+        self._assignors = _assignor_times(run.scenario)
         self._busy_until_us = 0
-
-    @property
-    def takes_time(self) -> bool:
-        """Whether anything takes it time."""
-        return bool(self._join_us or self._bytes_per_s or self._assignors)
 
     @property
     def is_busy(self) -> bool:
         """Whether it handles something now."""
         return self._run.kernel.now < self._busy_until_us
 
-    def request_us(self, message: Message) -> int:
-        """Return how long it takes to handle a request, in microseconds."""
-        if not self._join_us and not self._bytes_per_s:
-            return 0
+    def begins(self, message: Message) -> bool:
+        """Begin to handle a request that takes time; return False for any other."""
         joins_us = self._join_us if isinstance(message, JoinGroupRequest) else 0
-        return joins_us + self._reading_us(message)
+        us = joins_us + self._reading_us(message)
+        if us:
+            self.work(us)
+        return us > 0
 
     def _reading_us(self, message: Message) -> int:
         if not self._bytes_per_s:
@@ -170,6 +166,20 @@ class CoordinatorThread:
     def stop(self) -> None:
         """Stop what it does: its coordinator no longer exists."""
         self._busy_until_us = 0
+
+
+def thread_of(run: Run, number: int, free: Callable[[object], None]) -> CoordinatorThread | None:
+    """Return the thread of the coordinator of a partition; None: nothing takes it time."""
+    cluster = run.scenario.cluster
+    if cluster.join_time or cluster.join_bytes or _assignor_times(run.scenario):
+        return CoordinatorThread(run, number, free)
+    return None
+
+
+def _assignor_times(scenario: Scenario) -> dict[str, AssignorTime]:
+    """Return the time of the assignor of each group that has one."""
+    times = {group.id: group.assignor_time for group in scenario.group}
+    return {group: time for group, time in times.items() if time is not None}
 
 
 def reading_us(cluster: Cluster, amount: Amount) -> int:

@@ -23,7 +23,13 @@ from emulator.events import (
     CoordinatorUnloaded,
 )
 from emulator.world.cluster.appends import Appends, Rejected
-from emulator.world.cluster.broker_threads import CoordinatorThread, Load, Loaders, reading_us
+from emulator.world.cluster.broker_threads import (
+    CoordinatorThread,
+    Load,
+    Loaders,
+    reading_us,
+    thread_of,
+)
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.coordinator_events import CoordinatorEvents
@@ -101,7 +107,7 @@ class Host:
         """Actions that wait for the disk, or for the coordinator's thread."""
 
         self._appends = Appends(run, context.brokers, shard.number, broker, log, self._on_written)
-        self._thread = CoordinatorThread(run, shard.number, self._on_written)
+        self._thread = thread_of(run, shard.number, self._on_written)
         self._began_us = run.kernel.now
         self._read_us = 0
         self.broker = broker
@@ -188,7 +194,8 @@ class Host:
         self._late.clear()
         self._queue = deque()
         self._appends.drop()
-        self._thread.stop()
+        if self._thread is not None:
+            self._thread.stop()
         self.coordinator.unload(self._run.kernel.now)
 
     @property
@@ -206,12 +213,10 @@ class Host:
         """Handle a group request that has reached the broker."""
         if self._waits(partial(self.handle, envelope)):
             return
-        us = self._thread.request_us(envelope.body) if self.serves else 0
-        if us:
-            self._thread.work(us)
-            self._queue.appendleft(partial(self._handle, envelope))
-        else:
+        if self._thread is None or not self.serves or not self._thread.begins(envelope.body):
             self._handle(envelope)
+        else:
+            self._queue.appendleft(partial(self._handle, envelope))
 
     def _handle(self, envelope: Envelope) -> None:
         step = self.coordinator.handle(envelope, self._run.kernel.now)
@@ -265,7 +270,8 @@ class Host:
     @property
     def _is_busy(self) -> bool:
         """Whether an append is in progress, or the thread handles a request that takes time."""
-        return self._appends.is_busy or self._thread.is_busy
+        thread = self._thread
+        return self._appends.is_busy or (thread is not None and thread.is_busy)
 
     def _on_written(self, _: object) -> None:
         """Run actions that waited until the coordinator is busy again: all are one batch."""
@@ -311,24 +317,24 @@ class Host:
                 error=client_error(error).name,
                 offsets=fact.offsets,
             )
-        if isinstance(fact, TargetComputed):
-            self._run_assignor(fact)
+        if isinstance(fact, TargetComputed) and self._thread is not None:
+            self._run_assignor(fact, self._thread)
         self._shard.emit(self, fact)
 
-    def _run_assignor(self, fact: TargetComputed) -> None:
+    def _run_assignor(self, fact: TargetComputed, thread: CoordinatorThread) -> None:
         """Keep the thread busy while the coordinator's assignor computes, if that takes time."""
         members, partitions = self.coordinator.target_size(fact.group)
-        us = self._thread.assignor_us(fact.group, members, partitions)
+        us = thread.assignor_us(fact.group, members, partitions)
         if us:
             self._context.events.assignor_ran(fact, members, partitions, us)
-            self._thread.work(us)
+            thread.work(us)
 
     def _close_batch(self) -> None:
         """Write the open batch if it is full, or if all actions queued at its opening have run.
 
         Where requests take time, the queue may never be empty: each action has its own batch.
         """
-        is_last = not self._queue or self._thread.takes_time
+        is_last = not self._queue or self._thread is not None
         if not self._appends.is_busy and (self._appends.is_full or is_last):
             self._appends.write()
         rejected = self._appends.take_rejected()
