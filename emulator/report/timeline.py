@@ -103,11 +103,16 @@ class TimelineEntry:
 def shortened(entries: Sequence[TimelineEntry], most: int) -> list[TimelineEntry]:
     """Return at most *most* lines in their order; one more is shown rather than counted.
 
-    Consequences stay, rather than the faults and acts, which the scenario lists.
+    The first fault or act stays, and consequences rather than later faults and acts, which the
+    scenario lists.
     """
     if len(entries) <= most + 1:
         return list(entries)
-    ranked = sorted(range(len(entries)), key=lambda at: (not entries[at].is_consequence, at))
+    begins = next((at for at, entry in enumerate(entries) if not entry.is_consequence), None)
+    ranked = sorted(
+        range(len(entries)),
+        key=lambda at: (at != begins, not entries[at].is_consequence, at),
+    )
     return [entries[at] for at in sorted(ranked[:most])]
 
 

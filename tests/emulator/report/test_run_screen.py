@@ -34,6 +34,7 @@ def test_a_timeline_keeps_what_followed_rather_than_the_acts():
 
     assert acts == shortened(acts, 8)
     assert [*acts[:7], removed] == shortened([*acts, removed], 8)
+    assert [acts[0], *[removed] * 7] == shortened([acts[0], *[removed] * 9], 8)
 
 
 def test_a_column_without_a_takeover_has_no_value(tmp_path):
