@@ -15,8 +15,6 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from emulator.scenario.problems import hint, listed
-
 Table = Mapping[str, Any]
 
 
@@ -55,16 +53,12 @@ FRAMEWORKS: Mapping[str, Table] = {
 def with_framework(group: dict[str, Any]) -> dict[str, Any]:
     """Return a group, as a file has it, with the keys of its framework.
 
-    Raises ValueError for an unknown one.
+    An unknown one stays as it is: the key of the model refuses it. Raises ValueError for a client
+    that the framework is not written with.
     """
     name = group["framework"]
-    if name is None:
+    if name not in tuple(FRAMEWORKS):
         return group
-    if name not in FRAMEWORKS:
-        names = tuple(FRAMEWORKS)
-        raise ValueError(
-            f"unknown framework{hint(str(name), names) or f'; allowed are {listed(names)}'}"
-        )
     given = dict(FRAMEWORKS[name])
     client = given.get("client", "java")
     if group.get("client", client) != client:
