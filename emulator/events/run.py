@@ -106,7 +106,7 @@ class FaultMissed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActRefused:
-    """A request of an administrator was refused; ``error`` empty: it was not even sent."""
+    """An act, or a part of it, was refused; ``error`` empty: no request was sent."""
 
     fault: str
     """The id of the act in the scenario."""

@@ -5,8 +5,8 @@ beyond the frontier skips records. :data:`REPEAT_RULES` and :data:`SKIP_RULES` a
 and the first rule that returns a reason decides. An :class:`Opening` holds only what was true when
 the epoch opened.
 
-Source: KIP-101 and KIP-320 (truncation), ``GroupCoordinatorService`` and ``CoordinatorRuntime``
-(loads, failover), ``OffsetMetadataManager`` (commits), ``OffsetFetcher`` (resets).
+Source: KIP-101, KIP-320, ``GroupCoordinatorService``, ``CoordinatorRuntime`` (loads, failover),
+``OffsetMetadataManager`` (commits), ``OffsetFetcher`` (resets).
 """
 
 from __future__ import annotations
@@ -135,6 +135,16 @@ def _seek(opening: Opening) -> Reason | None:
     return Reason(Cause.SOUGHT) if opening.source == PositionSource.SEEK else None
 
 
+def _sought_outside(opening: Opening) -> Reason | None:
+    """Return the seek to an offset outside the log, from which nothing was read, before a reset."""
+    before = opening.before
+    if before is None or (before.source, before.cursor) != (PositionSource.SEEK, before.start):
+        return None
+    if opening.source not in RESETS or opening.why not in NOT_IN_THE_LOG:
+        return None
+    return Reason(Cause.SOUGHT, f"outside the log, reset to {opening.source}", (before.opened,))
+
+
 def _reset_back_by_admin(opening: Opening) -> Reason | None:
     return _reset_by_admin(opening, 1)
 
@@ -166,16 +176,14 @@ def _rewind(opening: Opening) -> Reason | None:
 
 def _off_by_one(opening: Opening) -> Reason | None:
     committed = opening.committed
-    if not opening.at_commit or committed.processed != committed.offset + 1:
-        return None
-    return Reason(Cause.OFF_BY_ONE, "", (committed.link,))
+    found = opening.at_commit and committed.processed == committed.offset + 1
+    return Reason(Cause.OFF_BY_ONE, "", (committed.link,)) if found else None
 
 
 def _of_old_topic(opening: Opening) -> Reason | None:
     committed = opening.committed
-    if not opening.at_commit or not committed.of_old_topic:
-        return None
-    return Reason(Cause.OLD_TOPIC, "", (committed.link,))
+    found = opening.at_commit and committed.of_old_topic
+    return Reason(Cause.OLD_TOPIC, "", (committed.link,)) if found else None
 
 
 def _committed_ahead(opening: Opening) -> Reason | None:
@@ -193,22 +201,23 @@ def _reset(opening: Opening) -> Reason | None:
     if opening.source not in RESETS:
         return None
     committed = opening.committed
-    dropped = (
-        opening.why
-        if opening.why in (ResetReason.EXPIRED, ResetReason.DELETED)
-        else committed.dropped_why
-    )
+    removed = opening.why in (ResetReason.EXPIRED, ResetReason.DELETED)
+    dropped = opening.why if removed else committed.dropped_why
     if dropped == ResetReason.EXPIRED:
         detail = f"reset to {opening.source}{_without_subscriber(committed)}"
         return Reason(Cause.EXPIRED, detail, (committed.dropped,))
     if dropped:
         return Reason(Cause.DELETED, f"reset to {opening.source}", (committed.dropped,))
     if opening.why in NOT_IN_THE_LOG:
-        evidence = (committed.link, _truncation(opening))
-        return Reason(Cause.OUT_OF_RANGE, f"reset to {opening.source}", evidence)
+        return _out_of_range(opening, _truncation(opening))
     if committed.offset == NONE_COMMITTED or opening.failed_over:
         return None
     return Reason(Cause.RESET, f"reset to {opening.source}", (committed.link,))
+
+
+def _out_of_range(opening: Opening, truncation: Link | None) -> Reason:
+    evidence = (opening.committed.link, truncation)
+    return Reason(Cause.OUT_OF_RANGE, f"reset to {opening.source}", evidence)
 
 
 def _without_subscriber(committed: Committed) -> str:
@@ -237,10 +246,8 @@ def _retention(opening: Opening) -> Reason | None:
 
 def _truncation(opening: Opening) -> Link | None:
     """Return the truncation that the committer, or the previous owner, did not know of."""
-    before = opening.before
-    if opening.committed.truncation is not None or before is None:
-        return opening.committed.truncation
-    return before.truncation
+    known, before = opening.committed.truncation, opening.before
+    return known if known is not None or before is None else before.truncation
 
 
 def _position_truncated(opening: Opening) -> Reason | None:
@@ -252,10 +259,9 @@ def _position_truncated(opening: Opening) -> Reason | None:
 
 def _position_not_checked(opening: Opening) -> Reason | None:
     """Return the truncation if an offset was used that was committed for truncated records."""
-    committed = opening.committed
-    if committed.truncation is None or opening.source != PositionSource.COMMITTED:
-        return None
-    return Reason(Cause.TRUNCATED, "position not checked", (committed.link, committed.truncation))
+    committed, evidence = opening.committed, (opening.committed.link, opening.committed.truncation)
+    found = committed.truncation is not None and opening.source == PositionSource.COMMITTED
+    return Reason(Cause.TRUNCATED, "position not checked", evidence) if found else None
 
 
 def _out_of_truncated_range(opening: Opening) -> Reason | None:
@@ -263,8 +269,7 @@ def _out_of_truncated_range(opening: Opening) -> Reason | None:
     truncation = _truncation(opening)
     if opening.source not in RESETS or opening.why not in NOT_IN_THE_LOG or truncation is None:
         return None
-    evidence = (opening.committed.link, truncation)
-    return Reason(Cause.OUT_OF_RANGE, f"reset to {opening.source}", evidence)
+    return _out_of_range(opening, truncation)
 
 
 # -- coordinators ----------------------------------------------------------------------------
@@ -284,10 +289,10 @@ def _not_replicated(opening: Opening) -> Reason | None:
     if committed.offset <= opening.start or not opening.failed_over:
         return None
     assert committed.accepted is not None, "a failover after a commit implies a known commit"
+    link, failover = committed.link, opening.failover
     if unclean is not None and unclean.instant > committed.accepted.instant:
-        return Reason(Cause.NOT_REPLICATED, UNCLEAN, (committed.link, unclean, opening.failover))
-    evidence = (committed.link, opening.failover)
-    return Reason(Cause.NOT_REPLICATED, NOT_ON_NEXT_LEADER, evidence)
+        return Reason(Cause.NOT_REPLICATED, UNCLEAN, (link, unclean, failover))
+    return Reason(Cause.NOT_REPLICATED, NOT_ON_NEXT_LEADER, (link, failover))
 
 
 def _fetched_from_stale_leader(opening: Opening) -> Reason | None:
@@ -351,9 +356,8 @@ def _kept(opening: Opening) -> Reason | None:
 
 def _crashed(opening: Opening) -> Reason | None:
     why = opening.previous.why
-    if why not in ENDED:
-        return None
-    return Reason(Cause.CRASHED, "" if why == End.CRASHED else End.FAILED.value)
+    detail = "" if why == End.CRASHED else End.FAILED.value
+    return Reason(Cause.CRASHED, detail) if why in ENDED else None
 
 
 def _revoked(opening: Opening) -> Reason:
@@ -364,6 +368,7 @@ def _revoked(opening: Opening) -> Reason:
 
 REPEAT_RULES: tuple[Rule, ...] = (
     _seek,
+    _sought_outside,
     _reset_back_by_admin,
     _rewind,
     _off_by_one,
@@ -383,6 +388,7 @@ REPEAT_RULES: tuple[Rule, ...] = (
 
 SKIP_RULES: tuple[Rule, ...] = (
     _seek,
+    _sought_outside,
     _reset_forward_by_admin,
     _position_not_checked,
     _out_of_truncated_range,

@@ -79,6 +79,11 @@ ACKNOWLEDGED_AND_LOST = (
 )
 """Used if all entries of a group have the same detail."""
 
+RESET_FROM_OUTSIDE = (
+    "The position was outside the log, and auto.offset.reset=latest moved it to the end. Records up to "
+    "there were skipped."
+)
+
 _SETTING = re.compile(r"\{([a-z.]+)\}")
 
 
@@ -92,11 +97,17 @@ def reason_of(case: Case) -> str:
         return SHARED_OFFSETS
     if case.cause is Cause.COMMITTED_AHEAD and may_commit_ahead(case) and not closed(case):
         return AHEAD_BY_BACKGROUND_THREAD
+    if case.cause is Cause.RESET_TO_LATEST and _only_outside(case):
+        return RESET_FROM_OUTSIDE
     if case.cause is Cause.NOT_REPLICATED and case.mentions(UNCLEAN) != case.mentions(
         NOT_ON_NEXT_LEADER
     ):
         return ACKNOWLEDGED_AND_LOST if case.mentions(UNCLEAN) else APPENDED_ONLY
     return WHY[case.cause]
+
+
+def _only_outside(case: Case) -> bool:
+    return bool(case.details) and all("out of range" in each for each in case.details)
 
 
 def hints_for(case: Case) -> list[GivenHint]:

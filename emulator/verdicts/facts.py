@@ -129,6 +129,9 @@ class FactsMeter:
         self._incarnations: dict[str, int] = {}
         self._running: set[Process] = set()
         self._missed: list[Missed] = []
+        self._refused_seeks: dict[int | None, Missed] = {}
+        """Acts ``seek`` of which a part was refused and no part took effect, by their first event."""
+
         self._lasting: dict[str, Lasting] = {}
         self._paused: set[str] = set()
         self._closing: set[str] = set()
@@ -150,6 +153,7 @@ class FactsMeter:
             ev.FaultBegan: self._on_fault_began,
             ev.FaultEnded: self._on_fault_ended,
             ev.FaultMissed: self._on_fault_missed,
+            ev.ActRefused: self._on_refused,
             ev.ConsumerStarted: self._on_started,
             ev.ConsumerStopped: self._on_stopped,
             ev.MemberAdded: self._on_added,
@@ -186,7 +190,7 @@ class FactsMeter:
         return Facts(
             ended_us=self._now_us,
             groups=tuple(self._end_of(name) for name in sorted(self._groups)),
-            missed=tuple(self._missed),
+            missed=(*self._refused_seeks.values(), *self._missed),
             lasting=tuple(self._lasting.values()),
             found=(*self._found_late(), *self._never_found()),
             slow_records=tuple(self._slow_records),
@@ -256,6 +260,10 @@ class FactsMeter:
     def _on_fault_missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
         self._missed.append(Missed(what.fault, what.why))
 
+    def _on_refused(self, event: ev.Event, what: ev.ActRefused) -> None:
+        if what.verb == "seek":
+            self._refused_seeks[event.cause] = Missed(what.fault, what.why)
+
     # -- processes and members ---------------------------------------------------------------
 
     def _on_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
@@ -310,6 +318,8 @@ class FactsMeter:
         if topic in self._created_us and what.partition not in group.progress.starts:
             self._found[what.group, topic] = event.at_us - self._created_us[topic]
         group.progress.open(what.partition, what.offset, what.consumer)
+        if what.source == ev.PositionSource.SEEK:
+            self._refused_seeks.pop(event.cause, None)
 
     def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
         if what.why == ev.End.REVOKED:

@@ -2,36 +2,72 @@
 
 from __future__ import annotations
 
-from emulator.events import EpochOpened, PositionSource
+from assignors.types import TopicPartition
+from emulator.events import ActRefused, EpochOpened, PositionSource
 from emulator.scenario.model import Seek
 from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.process import Process
+from protocols.consumer.positions import UNSET
 
 
 def seek(process: Process, act: Seek, topics: Topics, cause: int) -> None:
     """Seek on each partition that an act names and the consumer owns; a new epoch begins there.
 
-    The look-up of an offset by time takes no time of its own.
+    What is not possible is reported with ``ActRefused``: ``SubscriptionState.seek`` throws
+    IllegalStateException for a partition that is not assigned, and ``position()`` returns nothing to
+    shift by while a position is being reset. The look-up of an offset by time takes no time of its own.
     """
-    positions, now = process.client.consumer.positions, process.run.kernel.now
-    for tp in process.progress.owned:
+    readings, now = process.client.consumer.positions.readings, process.run.kernel.now
+    found = [tp for tp in process.progress.owned if tp in readings and _is_named(act, tp)]
+    without = [tp for tp in found if act.shift_by is not None and readings[tp].position == UNSET]
+    _refuse_others(process, act, found, cause)
+    for tp in without:
+        _refuse(process, act, f"{act.member} had no position of {tp} to shift", cause)
+    for tp in found:
         log = topics.find(tp)
-        if log is None or act.topic not in (None, tp.topic):
-            continue
-        if act.partitions and tp.partition not in act.partitions:
-            continue
-        offset = _target(act, log, positions.readings[tp].position, now)
-        positions.seek(tp, offset)
-        opened = EpochOpened(
-            consumer=process.blueprint.name,
-            group=process.blueprint.group.id,
-            generation=process.client.state.generation.id,
-            partition=tp,
-            offset=offset,
-            source=PositionSource.SEEK,
-        )
-        process.progress.open(opened, cause)
+        if log is not None and tp not in without:
+            _open(process, tp, _target(act, log, readings[tp].position, now), cause)
+
+
+def _is_named(act: Seek, tp: TopicPartition) -> bool:
+    return act.topic in (None, tp.topic) and (not act.partitions or tp.partition in act.partitions)
+
+
+def _refuse_others(process: Process, act: Seek, found: list[TopicPartition], cause: int) -> None:
+    """Report the partitions that an act names and the consumer does not own."""
+    if not found:
+        _refuse(process, act, f"{act.member} owned none of these partitions", cause)
+        return
+    owned = {tp.partition for tp in found}
+    others = [f"{act.topic}-{number}" for number in act.partitions if number not in owned]
+    if others:
+        _refuse(process, act, f"{act.member} did not own {', '.join(others)}", cause)
+
+
+def _refuse(process: Process, act: Seek, why: str, cause: int) -> None:
+    refused = ActRefused(
+        fault=act.id,
+        verb=act.verb,
+        target=act.member,
+        group=process.blueprint.group.id,
+        error="",
+        why=why,
+    )
+    process.run.recorder.write(refused, cause)
+
+
+def _open(process: Process, tp: TopicPartition, offset: int, cause: int) -> None:
+    process.client.consumer.positions.seek(tp, offset)
+    opened = EpochOpened(
+        consumer=process.blueprint.name,
+        group=process.blueprint.group.id,
+        generation=process.client.state.generation.id,
+        partition=tp,
+        offset=offset,
+        source=PositionSource.SEEK,
+    )
+    process.progress.open(opened, cause)
 
 
 def _target(act: Seek, log: PartitionLog, position: int, now: int) -> int:

@@ -152,6 +152,15 @@ def test_a_position_sought_forward_loses_what_lies_between():
     only(history, Cause.SOUGHT, 40, EntryKind.LOST)
 
 
+def test_a_reset_from_an_offset_sought_outside_the_log_is_because_of_the_seek():
+    """The reset to the end is what Kafka makes of it; a reset after reading there is not."""
+    history = owner_at_work(100, 100)
+    history.open("a", offset=9999, source="seek")
+    history.open("a", offset=140, source="latest", why="out of range")
+
+    only(history, Cause.SOUGHT, 40, EntryKind.LOST)
+
+
 def test_every_cause_has_a_history_of_its_own():
     """No cause is named by the enum and yielded by no history."""
     texts = [path.read_text() for path in Path(__file__).parent.glob("test_causes_of_*.py")]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 import emulator
+from assignors.types import TopicPartition
 from emulator.events import (
+    ActRefused,
     ConsumerStopped,
     EpochOpened,
     FaultBegan,
@@ -17,7 +20,10 @@ from emulator.events import (
     MemberRemoved,
     SubscriptionChanged,
 )
+from emulator.scenario.model import Seek
 from emulator.scenario.problems import ScenarioError
+from emulator.world.faults.on_positions import seek
+from protocols.consumer.positions import UNSET
 
 from .stage import SECOND, Seen
 
@@ -185,3 +191,57 @@ def test_a_seek_of_one_partition_leaves_the_others():
 def test_only_the_java_client_seeks():
     with pytest.raises(ScenarioError, match="only members with the Java client seek"):
         played(SEEK + "shift_by = -10", group='client = "librdkafka"')
+
+
+NOT_ASSIGNED = 'topic = "t"\npartitions = [5]\n'
+
+
+def test_a_seek_on_partitions_of_others_is_reported_and_leaves_the_run_inconclusive():
+    """Kafka throws IllegalStateException: No current assignment for partition."""
+    seen = played(SEEK + NOT_ASSIGNED + "to = 3")
+
+    assert "g-1 owned none of these partitions" == seen.only(ActRefused).what.why
+    assert [] == seen.after(15 * SECOND, EpochOpened, source="seek")
+    assert any("x did not fire" in reason for reason in seen.run.why)
+
+
+def test_a_seek_on_partitions_of_which_one_is_of_others_moves_the_rest():
+    seen = played(SEEK + 'topic = "t"\npartitions = [2, 5]\nto = 3')
+
+    assert "g-1 did not own t-5" == seen.only(ActRefused).what.why
+    assert "t-2" == str(seen.only(EpochOpened, source="seek").what.partition)
+    assert not any("did not fire" in reason for reason in seen.run.why)
+
+
+def test_a_position_that_is_being_reset_is_not_shifted():
+    """There is none to shift from; position() would wait for it."""
+    tp, said = TopicPartition("t", 0), []
+    process = SimpleNamespace(
+        client=SimpleNamespace(
+            consumer=SimpleNamespace(
+                positions=SimpleNamespace(readings={tp: SimpleNamespace(position=UNSET)})
+            )
+        ),
+        progress=SimpleNamespace(owned=(tp, TopicPartition("t", 1))),
+        run=SimpleNamespace(
+            kernel=SimpleNamespace(now=SECOND),
+            recorder=SimpleNamespace(write=lambda what, _: said.append(what.why)),
+        ),
+        blueprint=SimpleNamespace(group=SimpleNamespace(id="g")),
+    )
+    seek(process, Seek(id="x", member="g-0", at=SECOND, shift_by=-5), SimpleNamespace(find=str), 7)
+
+    assert ["g-0 had no position of t-0 to shift"] == said
+
+
+def test_a_seek_beyond_the_end_is_named_as_the_cause_of_what_the_reset_skips():
+    """Not the missing offset, and not the setting that moved the position to the end."""
+    slow = TEXT.replace('"auto.offset.reset" = "earliest"', '"auto.offset.reset" = "latest"')
+    slow = slow.replace('work = "5ms"', 'work = {{ constant = "600ms" }}')
+    text = slow.format(fault=SEEK + "to = 999999", protocol="classic", group="", run_for="24s")
+    run = emulator.run(emulator.loads(text), 0)
+
+    assert run.ledger.lost > 0
+    assert {("position sought", "outside the log, reset to latest")} == {
+        (str(entry.cause), entry.detail) for entry in run.ledger.entries
+    }
