@@ -160,6 +160,12 @@ ROW_ALWAYS = {
     "rebalances": "rebalances",
 }
 ROW_IF_DIFFERENT = {
+    "monitor_misses": "no alarm",
+    "monitor_false_alarms": "false alarms",
+    "scaling_reversals": "steps undone",
+    "replica_hours": "replica-hours",
+    "rolled_back": "rolled back",
+    "store_wait_max_s": "store wait (s)",
     "truncated": "truncated",
     "duplicates_avoided": "avoided",
     "drop_outs": "dropped out",
@@ -187,6 +193,11 @@ LEGEND = {
     "lag recovery (s)": "from a fault until lag is back at its level",
     "peak lag": "largest number of unprocessed records",
     "refused": "commits refused",
+    "no alarm": "standstills of a partition that a monitor missed",
+    "false alarms": "alarms of a monitor while nothing was stuck",
+    "steps undone": "steps of the autoscaler that undo a recent one",
+    "rolled back": "records whose transaction the database rolled back",
+    "store wait (s)": "longest time that a commit waited in the queue of its store",
 }
 
 

@@ -251,12 +251,13 @@ def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
         return
     table = evidence.metrics.tables["downtime.by_partition"]
     long = [name for name, down_s in table.items() if down_s >= LONG_DOWNTIME_S]
+    worst = max(table, key=lambda name: table[name])
     partitions = counted(len(long), "partition")
     yield Verdict(
         id=VerdictId.LONG_DOWNTIME,
         sentence=(
             f"{partitions} had no owner that processes for a minute or more, one for "
-            f"{duration(longest_s)}{wait_text(evidence.facts, longest_s)}"
+            f"{duration(longest_s)}{wait_text(evidence.facts, worst, longest_s)}"
         ),
         numbers={
             "partitions": len(long),

@@ -106,19 +106,26 @@ def named(names: Sequence[str]) -> str:
     return joined([*names[:MOST_NAMED], *others])
 
 
-def wait_text(facts: Facts, downtime_s: float) -> str:
+def wait_text(facts: Facts, partition: str, downtime_s: float) -> str:
     """Return a clause that names the members a rebalance waited for; empty: it explains nothing.
 
-    *downtime_s*: how long a partition had no owner; a wait of less than half of it is left out.
+    *partition*, as metrics name it, had no owner for *downtime_s*: waits of its group count, of at
+    least half of that time.
     """
-    waits = [group.longest_wait for group in facts.groups if group.longest_wait is not None]
+    waits = [
+        group.longest_wait
+        for group in facts.groups
+        if group.longest_wait is not None
+        and ("/" not in partition or partition.startswith(f"{group.group}/"))
+    ]
     longest = max(waits, key=lambda wait: wait.lasted_us, default=None)
     if longest is None or longest.lasted_us / 1_000_000 < downtime_s / 2:
         return ""
     verb = "call" if longest.missing == POLL else "send"
     return (
         f": a rebalance waited {duration(longest.lasted_us / 1_000_000)} for "
-        f"{named(longest.members)} to {verb} {longest.missing}, at most max.poll.interval.ms"
+        f"{named(longest.members)} to {verb} {longest.missing}, up to its rebalance timeout "
+        "(max.poll.interval.ms of Java clients)"
     )
 
 

@@ -122,3 +122,11 @@ def test_a_run_plays_the_scenario_as_it_is_written(tmp_path):
     with_variants = rebalance("run", written(tmp_path, THREE), "--json").document
 
     assert plain["digest"] == with_variants["digest"]
+
+
+def test_what_monitors_missed_has_a_column():
+    """Nothing else differs between windows of commits."""
+    table = rows(rebalance("compare", "u2-monitor-window", "--jobs", 1).out)
+    column = table[""].index("no alarm")
+
+    assert (table["every minute"][column], table["every 5 s"][column]) == ("2", "0")

@@ -102,7 +102,7 @@ def looping(group, *reasons):
         (
             "n1-one-member-stalls-all",
             VerdictId.LONG_DOWNTIME,
-            "a rebalance waited 4 min 30 s for billing-1 to call poll(), at most max.poll.interval.ms",
+            "a rebalance waited 4 min 30 s for billing-1 to call poll(), up to its rebalance",
             "cooperative-sticky",
         ),
         (
