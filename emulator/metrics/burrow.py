@@ -40,8 +40,8 @@ def status_of(
     """Return the status of a partition at *now_us*.
 
     *commits*: the window, the oldest first. *ends*: the last ends of the log that Burrow has read, the
-    oldest first. *rewind_first*: False is Burrow's older order, which looks for
-    rewinds only if lag was never zero in the window.
+    oldest first. *rewind_first*: False is Burrow's older rule (before commit d69a8ec of 2021), which looks
+    for rewinds only if lag was never zero in the window, and forgives none that was made up for.
     """
     if not commits or not ends or ends[-1] - commits[-1].offset <= allowed_lag:
         return Status.OK
@@ -52,7 +52,7 @@ def status_of(
         return Status.REWIND
     if any(commit.lag <= allowed_lag for commit in commits):
         return Status.OK
-    if not rewind_first and _rewound(commits):
+    if not rewind_first and any(b.offset < a.offset for a, b in pairwise(commits)):
         return Status.REWIND
     if len({commit.offset for commit in commits}) == 1:
         return Status.STALL

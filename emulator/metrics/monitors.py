@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import Any
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -95,6 +96,7 @@ class Truth:
 
     def sample(self, at_us: int, what: ev.LagSampled) -> None:
         """Follow the progress of each partition."""
+        _drop_deleted(self._since, what.partitions)
         rows = zip(what.partitions, what.processed, what.log_ends, strict=True)
         for partition, done, end in rows:
             before = self._since.get(partition)
@@ -106,6 +108,14 @@ class Truth:
             if at_us - at >= self._after_us
         }
         self.stretches.update(dict.fromkeys(stuck, "stuck"), at_us, stuck)
+
+
+def _drop_deleted(
+    by_partition: dict[TopicPartition, Any], present: Iterable[TopicPartition]
+) -> None:
+    """Remove the partitions of deleted topics."""
+    for partition in by_partition.keys() - set(present):
+        del by_partition[partition]
 
 
 @dataclass(slots=True)
@@ -135,6 +145,8 @@ class Monitor:
         rule = self.rule
         if self._read_us is None or at_us - self._read_us >= rule.refresh_us:
             self._read_us = at_us
+            _drop_deleted(self._ends, what.partitions)
+            _drop_deleted(self._commits, what.partitions)
             for partition, end in zip(what.partitions, what.log_ends, strict=True):
                 ends = self._ends[partition]
                 ends.append(end)
@@ -187,9 +199,13 @@ class MonitorMeter:
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
-        return {ev.CommitAccepted: self._on_accepted, ev.LagSampled: self._on_sampled}
+        return {
+            ev.CommitAccepted: self._on_accepted,
+            ev.OffsetsStored: self._on_accepted,
+            ev.LagSampled: self._on_sampled,
+        }
 
-    def _on_accepted(self, event: ev.Event, what: ev.CommitAccepted) -> None:
+    def _on_accepted(self, event: ev.Event, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
         for monitor, _ in self._monitors.get(what.group, ()):
             monitor.commit(event.at_us, what.offsets)
 

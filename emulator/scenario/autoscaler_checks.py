@@ -17,6 +17,15 @@ def autoscaler_problems(group: Group, scaler: Autoscaler, scenario: Scenario) ->
         read = ", ".join(topics) or "none"
         reason = f"{group.id} does not read it; it reads {read}"
         yield Problem(f"{path}.topic", reason, scaler.topic)
+    if scaler.kind == "keda" and group.offsets != "kafka":
+        reason = 'KEDA reads committed offsets from Kafka; use kind = "hpa"'
+        yield Problem(f"{path}.kind", reason, f'offsets = "{group.offsets}"')
+    first = sum(member.start != "by act" for member in group.members)
+    if first > scaler.max_replicas:
+        reason = (
+            f"{group.id} begins with {first} members, and max_replicas is {scaler.max_replicas}"
+        )
+        yield Problem(f"{path}.max_replicas", reason, scaler.max_replicas)
     if scenario.until_settled:
         yield Problem(path, 'a run with an autoscaler has no natural end; set "run_for"')
     yield from _act_problems(group, scenario)

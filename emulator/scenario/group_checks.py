@@ -52,6 +52,7 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
     for group in scenario.group:
         yield from _replacement_problems(group, scenario)
         yield from _autoscaler_problems(group, scenario)
+        yield from _monitor_problems(group)
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)
         yield from _handler_problems(group)
@@ -75,6 +76,15 @@ def _autoscaler_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
         )
 
         yield from autoscaler_problems(group, group.autoscaler, scenario)
+
+
+def _monitor_problems(group: Group) -> Iterator[Problem]:
+    """Yield names of monitors that rows of their results would share."""
+    names = [monitor.name or monitor.rule for monitor in group.monitor]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            reason = "another monitor of the group has this name; give each a name"
+            yield Problem(f"group[{group.id}].monitor[{number}].name", reason, name)
 
 
 def _path(group: Group, member: Member) -> str:

@@ -16,6 +16,7 @@ def store_problems(scenario: Scenario) -> Iterator[Problem]:
             yield from _group_problems(group)
         if group.offsets == "database":
             yield from _transaction_problems(group)
+            yield from _monitor_problems(group)
         if group.offsets != "kafka":
             yield from _act_problems(group.id, scenario)
 
@@ -40,6 +41,13 @@ def _transaction_problems(group: Group) -> Iterator[Problem]:
         if client != "java":
             reason = "with offsets in a database only the Java consumer is played"
             yield Problem(f"group[{group.id}].member[{member.name}].client", reason, client)
+
+
+def _monitor_problems(group: Group) -> Iterator[Problem]:
+    for monitor in group.monitor:
+        if monitor.rule == "burrow":
+            reason = 'Burrow does not see offsets in your database; use rule = "lag"'
+            yield Problem(f"group[{group.id}].monitor", reason, "burrow")
 
 
 def _group_problems(group: Group) -> Iterator[Problem]:

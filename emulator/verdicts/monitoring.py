@@ -15,13 +15,15 @@ def monitor_problems(evidence: Evidence) -> Iterator[Verdict]:
         if not missed and not false:
             continue
         delay = row["delay_max_s"]
-        late = "" if delay is None else f"; it noticed the others after {duration(delay)} at most"
+        noticed = ""
+        if stuck:
+            late = "" if delay is None else f", after {duration(delay)} at most,"
+            noticed = f"noticed {stuck - missed} of {counted(stuck, 'standstill')}{late} and "
         yield Verdict(
             id=VerdictId.MONITOR_WRONG,
             sentence=(
-                f"the monitor {row['monitor']} of {row['group']} missed {missed} of "
-                f"{counted(stuck, 'standstill')} of a partition and gave "
-                f"{counted(false, 'false alarm')}{late}"
+                f"the monitor {row['monitor']} of {row['group']} {noticed}gave "
+                f"{counted(false, 'false alarm')}"
             ),
             numbers={"missed": missed, "stuck": stuck, "false": false},
             group=row["group"],

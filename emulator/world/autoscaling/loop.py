@@ -41,20 +41,26 @@ class GroupScaler:
         self._scraped: deque[tuple[int, int]] = deque()
 
     def begin(self) -> None:
-        """Read the lag from the first interval on."""
-        if self._rules.kind == "keda":
-            self._every(self._rules.polling_interval, self._poll)
+        """Begin each loop at a time of its own: they belong to processes that know nothing of each other."""
+        rules = self._rules
+        if rules.kind == "keda":
+            self._first("polls of KEDA", rules.polling_interval, self._poll)
         else:
-            self._every(self._rules.scrape_interval, self._scrape)
-        self._every(self._rules.sync_period, self._sync)
+            self._first("scrapes of lag", rules.scrape_interval, self._scrape)
+        self._first("syncs of the HPA", rules.sync_period, self._sync)
 
-    def _every(self, interval_us: int, action: Any) -> None:
+    def _first(self, loop: str, interval_us: int, action: Any) -> None:
+        """Begin a loop after a part of its interval that is drawn."""
+        key = stream_key(self._run.seed, loop, self._group.id)
+        self._after(int(draw(key, 0) * interval_us), interval_us, action)
+
+    def _after(self, delay_us: int, interval_us: int, action: Any) -> None:
         def act(_: Any) -> None:
             action()
-            self._every(interval_us, action)
+            self._after(interval_us, interval_us, action)
 
-        now = self._run.kernel.now
-        self._run.kernel.at(now + interval_us, Rank.SAMPLE, 1, act)
+        kernel = self._run.kernel
+        kernel.at(kernel.now + delay_us, Rank.SAMPLE, 1, act)
 
     # -- intervals ---------------------------------------------------------------------------------
 
@@ -68,8 +74,10 @@ class GroupScaler:
 
     def _scrape(self) -> None:
         metric, now = self._metric(), self._run.kernel.now
-        if metric is not None:
-            self._scraped.append((now, metric.lag_of_activity))
+        if metric is None:
+            self._scraped.clear()  # without a new value the series ends
+            return
+        self._scraped.append((now, metric.lag_of_activity))
         while self._scraped and self._scraped[0][0] <= now - self._rules.average_over:
             if len(self._scraped) == 1:
                 break
@@ -102,9 +110,10 @@ class GroupScaler:
 
     def _metric(self) -> Metric | None:
         """Return the metric at this time; None while no coordinator answers."""
-        shard = self._world.offsets_topic.shard_of(self._group.id)
-        if not shard.serves(shard.leader):
-            return None
+        if self._group.offsets == "kafka":
+            shard = self._world.offsets_topic.shard_of(self._group.id)
+            if not shard.serves(shard.leader):
+                return None
         for name in self._world.consumers.of_group(self._group.id):
             process = self._world.consumers.running(name)
             if process is not None:

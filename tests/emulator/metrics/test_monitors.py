@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 import emulator
+from assignors.types import TopicPartition
+from emulator import events as ev
 from emulator.metrics.burrow import Commit, Status, status_of
+from emulator.metrics.monitors import MonitorMeter, MonitorRule
 from emulator.scenario.problems import ScenarioError
+from emulator.verdicts.monitoring import monitor_problems
 from emulator.verdicts.verdict import VerdictId
 
 S = 1_000_000
@@ -64,6 +71,13 @@ def test_a_rewind_counts_until_it_is_made_up_for_and_only_the_newer_order_sees_i
     assert of(recovered, [10]) == Status.OK
 
 
+def test_the_older_order_forgives_no_rewind_that_was_made_up_for():
+    recovered = commits((9, 2), (2, 9), (10, 1))
+
+    assert of(recovered, [12]) == Status.OK
+    assert of(recovered, [12], rewind_first=False) == Status.REWIND
+
+
 # -- runs ------------------------------------------------------------------------------------------
 
 
@@ -108,12 +122,68 @@ def test_a_short_hang_is_no_standstill_and_an_alarm_for_it_is_false():
     assert not run.metrics.has("monitor_delay_max_s")
 
 
+TP = TopicPartition("t", 0)
+STORED = ev.OffsetsStored(
+    consumer="g-0", group="g", commit="c", store="zookeeper", offsets=((TP, 5),), sent_us=0, waited_us=0
+)  # fmt: skip
+
+
+def meter_of_one_monitor() -> MonitorMeter:
+    rule = MonitorRule(name="burrow", every_us=S, stuck_after_us=S, refresh_us=S, intervals=2)
+    return MonitorMeter({"g": [rule]})
+
+
+def play(meter: MonitorMeter, at_s: int, what: Any) -> None:
+    meter.handlers()[type(what)](ev.Event(None, at_s * S, None, what, 0), what)
+
+
+def sampled(*partitions: TopicPartition) -> ev.LagSampled:
+    """Return a sample with 9 records and none processed in each partition."""
+    ends, none = tuple(9 for _ in partitions), tuple(-1 for _ in partitions)
+    return ev.LagSampled(
+        group="g", partitions=partitions, log_ends=ends, committed=none, processed=none
+    )
+
+
+def test_commits_to_zookeeper_are_seen():
+    meter = meter_of_one_monitor()
+    for at_s, what in ((0, sampled(TP)), (1, STORED), (2, STORED), (9, sampled(TP))):
+        play(meter, at_s, what)
+
+    [(monitor, _)] = meter._monitors["g"]
+    assert [alarm.state for alarm in monitor.alarms.all] == ["STOP"]
+
+
+def test_a_partition_that_was_deleted_is_neither_stuck_nor_an_alarm():
+    meter = meter_of_one_monitor()
+    for at_s, what in ((0, sampled(TP)), (1, STORED), (9, sampled(TP)), (20, sampled())):
+        play(meter, at_s, what)
+
+    [(monitor, truth)] = meter._monitors["g"]
+    assert [each.to_us for each in truth.stretches.all] == [20 * S]
+    assert [each.to_us for each in monitor.alarms.all] == [20 * S]
+
+
+def test_a_verdict_says_what_was_noticed_and_nothing_of_standstills_without_one():
+    row = {"group": "g", "monitor": "m", "stuck": 2, "missed": 0, "false": 3, "delay_max_s": 0.0}
+    quiet = {**row, "stuck": 0, "delay_max_s": None}
+    metrics = SimpleNamespace(listings={"monitors": (row, quiet)})
+
+    first, second = monitor_problems(SimpleNamespace(metrics=metrics))
+    assert (
+        "noticed 2 of 2 standstills, after 0 s at most, and gave 3 false alarms" in first.sentence
+    )
+    assert second.sentence == "the monitor m of g gave 3 false alarms"
+
+
 @pytest.mark.parametrize(
     ("monitor", "message"),
     [
         ('{ rule = "lag" }', 'needs "above"'),
         ('{ rule = "burrow", above = 3 }', 'needs "above"'),
         ('{ rule = "burow" }', "burrow"),
+        ('{ rule = "burrow" }]\noffsets = "database"\npoison = [', "in your database"),
+        ('{ rule = "burrow" }, { rule = "burrow", every = "1s" }', "give each a name"),
     ],
 )
 def test_a_monitor_without_its_keys_is_refused(monitor, message):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 import emulator
@@ -9,6 +13,7 @@ from emulator import events as ev
 from emulator.ledger.entries import Cause
 from emulator.scenario.problems import ScenarioError
 from emulator.verdicts.verdict import VerdictId
+from emulator.world.autoscaling.loop import GroupScaler
 
 SCENARIO = """
 title = "scaled"
@@ -55,7 +60,8 @@ def test_members_start_as_lag_rises_and_stop_as_it_falls_the_same_in_both_modes(
     assert steps[0][0] == 1
     assert max(after for _, after in steps) == run.metrics["replicas_max"] == 4
     assert steps[-1][1] == 1
-    assert started[1] == 15_000_000 + 1_000 + 5_000_000
+    [first, *_] = [e.at_us for e in run.events if isinstance(e.what, ev.Rescaled)]
+    assert started[1] == first + 1_000 + 5_000_000
     assert run.digest == exact.digest
     assert run.metrics.values == exact.metrics.values
     assert run.ledger.lost == run.metrics["backlog"] == 0
@@ -79,6 +85,7 @@ def test_a_member_killed_by_a_step_down_is_the_root_of_what_is_repeated():
         members=4,
         group='commit = "sync"',
         rate="160/s",
+        run_for="6min",
     )
     run = emulator.run(scaled)
 
@@ -135,6 +142,57 @@ def test_a_deploy_leaves_members_alone_that_the_autoscaler_does_not_want():
     }
 
 
+def metrics_of(monkeypatch: pytest.MonkeyPatch, scaled: emulator.Scenario) -> list[Any]:
+    """Run a scenario; return what its autoscaler read."""
+    read, found = GroupScaler._metric, []
+
+    def reading(scaler: GroupScaler) -> Any:
+        found.append(read(scaler))
+        return found[-1]
+
+    monkeypatch.setattr(GroupScaler, "_metric", reading)
+    emulator.run(scaled)
+    return found
+
+
+def test_a_consumer_that_progresses_never_has_persistent_lag_only(monkeypatch):
+    scaled = scenario(
+        "max_replicas = 1; lag_threshold = 500; exclude_persistent_lag = true",
+        rate="60/s",
+        run_for="2min",
+    )
+
+    found = metrics_of(monkeypatch, scaled)
+    behind = [metric.lag for metric in found if metric.lag_of_activity > 100]
+    assert len(behind) > 3
+    assert min(behind) > 0
+
+
+def test_an_hpa_reads_a_database_while_the_coordinator_is_down_and_kafka_not(monkeypatch):
+    hpa, down = (
+        'kind = "hpa"; max_replicas = 1',
+        'fault = [{ crash_broker = "broker-1", at = "30s" }]\n[cluster]\nbrokers = 1',
+    )
+    kafka = metrics_of(monkeypatch, scenario(hpa, act=down, run_for="60s"))
+    own = metrics_of(
+        monkeypatch, scenario(hpa, act=down, run_for="60s", group='offsets = "database"')
+    )
+
+    assert None in kafka
+    assert None not in own
+
+
+def test_an_hpa_forgets_what_was_read_before_a_scrape_that_failed(monkeypatch):
+    scaler = GroupScaler.__new__(GroupScaler)
+    scaler._scraped = deque([(0, 900)])
+    scaler._run = SimpleNamespace(kernel=SimpleNamespace(now=15_000_000))
+    monkeypatch.setattr(GroupScaler, "_metric", lambda _: None)
+
+    scaler._scrape()
+
+    assert not scaler._scraped
+
+
 def test_without_an_autoscaler_the_figures_are_zero_and_the_share_has_no_value():
     run = emulator.run(emulator.loads(SCENARIO.format(
         run_for="5s", rate="1/s", act="", members=1, group="", scaler="max_replicas = 1"
@@ -160,6 +218,8 @@ def test_without_an_autoscaler_the_figures_are_zero_and_the_share_has_no_value()
         ('max_replicas = 4; topic = "u"', {}, "it reads t"),
         ("max_replicas = 4; scale_up.policies = [{ period = '1s' }]", {}, "exactly one of"),
         ("max_replica = 4", {}, "max_replicas"),
+        ("max_replicas = 2", {"members": 3}, "begins with 3 members, and max_replicas is 2"),
+        ("max_replicas = 4", {"group": 'offsets = "database"'}, "committed offsets from Kafka"),
         ("max_replicas = 4", {"act": 'act = [{ start = "g-2", at = "9s" }]'}, "starts it"),
         (
             "max_replicas = 4",
