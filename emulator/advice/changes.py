@@ -33,7 +33,16 @@ from emulator.advice.commit_changes import (
     shorter_commit_interval,
     sync_per_batch,
 )
-from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, capital, consumer, of_group
+from emulator.advice.drafts import (
+    MARGIN,
+    STRATEGY,
+    Draft,
+    Make,
+    capital,
+    consumer,
+    of_group,
+    sufficient_grace_s,
+)
 from emulator.advice.load_changes import (
     balance_over_topics,
     even_members,
@@ -61,16 +70,13 @@ SESSION: Final = "session.timeout.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
 RECORDS: Final = "max.poll.records"
 
-CLOSING_S: Final = 1.0
-"""Time for the last commit and close() after a batch."""
-
 
 # -- batches, grace periods and polls ------------------------------------------------------------
 
 
 def longer_grace(situation: Situation) -> Draft | None:
     """A grace period in which a full batch ends, with a margin of a quarter."""
-    needed_s = situation.batch_s * MARGIN + CLOSING_S
+    needed_s = sufficient_grace_s(situation.batch_s)
     if needed_s == inf:
         return None
     short = [(name, grace) for name, grace in situation.graces() if grace / US_PER_S < needed_s]

@@ -13,6 +13,9 @@ from emulator.scenario.resolution import deploys_of
 MARGIN: Final = 1.25
 """A limit is this many times what has to fit into it: no value stands at the edge."""
 
+CLOSING_S: Final = 1.0
+"""Time for the last commit and close() after a batch."""
+
 STRATEGY: Final = "partition.assignment.strategy"
 
 
@@ -93,3 +96,8 @@ def commit(situation: Situation, key: str, value: str, how: str, why: str) -> Dr
 def capital(sentence: str) -> str:
     """Return a sentence with a capital at its beginning."""
     return sentence[:1].upper() + sentence[1:]
+
+
+def sufficient_grace_s(batch_s: float) -> float:
+    """Return a grace period in which a full batch ends and its consumer closes, with a margin."""
+    return batch_s * MARGIN + CLOSING_S

@@ -7,9 +7,10 @@ from math import inf
 from typing import Final
 
 from emulator.advice.commit_changes import commit_on_revoke
-from emulator.advice.drafts import MARGIN, Draft, Make
-from emulator.advice.situation import Situation
+from emulator.advice.drafts import Draft, Make, sufficient_grace_s
+from emulator.advice.situation import Situation, milliseconds
 from emulator.report.wording import duration
+from emulator.scenario.cluster import LONGEST_WINDOW_US
 from emulator.scenario.units import US_PER_S, format_duration
 
 USUAL_WINDOW_US = 300_000_000
@@ -26,19 +27,22 @@ def _of(situation: Situation, key: str, value: str, why: str) -> Draft:
 
 
 def longer_stabilization(situation: Situation) -> Draft | None:
-    """The default window, or twice the present one."""
+    """The default window, or twice the present one, up to the limit of Kubernetes."""
     scaler = situation.group.autoscaler
     if scaler is None:
         return None
     given = scaler.scale_down.stabilization_window
     now_us = USUAL_WINDOW_US if given is None else given
-    value = USUAL_WINDOW_US if now_us < USUAL_WINDOW_US else 2 * now_us
+    if now_us >= LONGEST_WINDOW_US:
+        return None
+    longer_us = USUAL_WINDOW_US if now_us < USUAL_WINDOW_US else 2 * now_us
+    value = min(longer_us, LONGEST_WINDOW_US)
     why = f"A step down waits {duration(now_us / US_PER_S)} at present."
     return _of(situation, "scale_down.stabilization_window", format_duration(value), why)
 
 
 def no_idle_replicas(situation: Situation) -> Draft | None:
-    """No more replicas than partitions; if that holds, than partitions with lag."""
+    """No more replicas than partitions."""
     scaler, load = situation.group.autoscaler, situation.load
     if scaler is None or load is None:
         return None
@@ -53,7 +57,7 @@ def longer_grace_of_replicas(situation: Situation) -> Draft | None:
     scaler = situation.group.autoscaler
     if scaler is None or situation.batch_s == inf:
         return None
-    needed_us = int(situation.batch_s * MARGIN) * US_PER_S + scaler.pre_stop
+    needed_us = milliseconds(sufficient_grace_s(situation.batch_s)) * 1_000 + scaler.pre_stop
     if scaler.grace >= needed_us:
         return None
     return _of(situation, "grace", format_duration(needed_us), f"{situation.batch_text}.")

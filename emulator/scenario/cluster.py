@@ -201,6 +201,7 @@ OF_HPA = ("average_over", "scrape_interval")
 """Keys of the monitoring system whose metric an HPA without KEDA reads."""
 
 ANY_NUMBER = 1 << 31
+LONGEST_WINDOW_US = 3_600_000_000
 
 
 class ScalingPolicy(Part):
@@ -214,6 +215,8 @@ class ScalingPolicy(Part):
     def _one_amount(self) -> Self:
         if (self.replicas is None) == (self.percent is None):
             raise ValueError('set exactly one of "replicas" and "percent"')
+        if self.period > 1_800_000_000:
+            raise ValueError("period: Kubernetes allows 30min at most")
         return self
 
 
@@ -221,13 +224,20 @@ class ScalingRules(Part):
     """The ``behavior`` of a HorizontalPodAutoscaler in one direction."""
 
     stabilization_window: Duration | None = None
-    """The safest recommendation of this time decides; left out: 0s upwards, 5min downwards."""
+    """Upwards the least recommendation of this time holds, downwards the largest; left out: 0s upwards,
+    5min downwards."""
 
     policies: tuple[ScalingPolicy, ...] = ()
     """Left out: upwards 4 replicas or 100% in 15s, downwards 100% in 15s."""
 
     select: Literal["max", "min", "disabled"] = "max"
     """Which policy decides: the one with the largest change, the smallest one; or none: no step."""
+
+    @model_validator(mode="after")
+    def _in_the_limit(self) -> Self:
+        if (self.stabilization_window or 0) > LONGEST_WINDOW_US:
+            raise ValueError("stabilization_window: Kubernetes allows 1h at most")
+        return self
 
 
 class Autoscaler(Part):

@@ -10,6 +10,7 @@ import pytest
 
 import emulator
 from emulator import events as ev
+from emulator.advice.scaling_changes import longer_grace_of_replicas, longer_stabilization
 from emulator.ledger.entries import Cause
 from emulator.scenario.problems import ScenarioError
 from emulator.verdicts.verdict import VerdictId
@@ -193,6 +194,17 @@ def test_an_hpa_forgets_what_was_read_before_a_scrape_that_failed(monkeypatch):
     assert not scaler._scraped
 
 
+def test_advice_has_a_grace_period_above_the_batch_and_a_window_that_kubernetes_allows():
+    given = scenario('max_replicas = 4; grace = "1s"; scale_down.stabilization_window = "40min"')
+    situation: Any = SimpleNamespace(group=given.group[0], batch_s=0.7, batch_text="a batch")
+
+    grace, window = longer_grace_of_replicas(situation), longer_stabilization(situation)
+    assert grace is not None
+    assert window is not None
+    assert grace.overrides == ("group[g].autoscaler.grace=1.875s",)
+    assert window.overrides == ("group[g].autoscaler.scale_down.stabilization_window=1h",)
+
+
 def test_without_an_autoscaler_the_figures_are_zero_and_the_share_has_no_value():
     run = emulator.run(emulator.loads(SCENARIO.format(
         run_for="5s", rate="1/s", act="", members=1, group="", scaler="max_replicas = 1"
@@ -218,6 +230,12 @@ def test_without_an_autoscaler_the_figures_are_zero_and_the_share_has_no_value()
         ('max_replicas = 4; topic = "u"', {}, "it reads t"),
         ("max_replicas = 4; scale_up.policies = [{ period = '1s' }]", {}, "exactly one of"),
         ("max_replica = 4", {}, "max_replicas"),
+        ("max_replicas = 4; scale_down.stabilization_window = '2h'", {}, "1h at most"),
+        (
+            "max_replicas = 4; scale_up.policies = [{ replicas = 1, period = '1h' }]",
+            {},
+            "30min at most",
+        ),
         ("max_replicas = 2", {"members": 3}, "begins with 3 members, and max_replicas is 2"),
         ("max_replicas = 4", {"group": 'offsets = "database"'}, "committed offsets from Kafka"),
         ("max_replicas = 4", {"act": 'act = [{ start = "g-2", at = "9s" }]'}, "starts it"),
