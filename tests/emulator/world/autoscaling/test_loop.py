@@ -201,7 +201,7 @@ def test_advice_has_a_grace_period_above_the_batch_and_a_window_that_kubernetes_
     grace, window = longer_grace_of_replicas(situation), longer_stabilization(situation)
     assert grace is not None
     assert window is not None
-    assert grace.overrides == ("group[g].autoscaler.grace=1.875s",)
+    assert grace.overrides == ("group[g].autoscaler.grace=2s",)
     assert window.overrides == ("group[g].autoscaler.scale_down.stabilization_window=1h",)
 
 
