@@ -46,6 +46,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
     scenario = loaded.scenario
     brokers = broker_settings(scenario.cluster)
     loads = {load.group: load for load in loads_of(scenario)}
+    fenced = scenario.database.fenced
     return Subject(
         name=quote(loaded.name),
         options="".join(f" --set {quote(override)}" for override in loaded.overrides),
@@ -53,7 +54,9 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         kafka=KAFKA,
         run_for=_length(scenario),
         until_settled=scenario.until_settled,
-        groups=tuple(_facts(group, brokers, loads.get(group.id)) for group in scenario.group),
+        groups=tuple(
+            _facts(group, brokers, loads.get(group.id), fenced) for group in scenario.group
+        ),
         broker_settings=settings_in_force(brokers),
         retentions={
             topic.name: format_duration(topic.retention)
@@ -141,7 +144,7 @@ def _lacked(client: str) -> frozenset[str]:
     return frozenset(profile.lacks) - {*profile.names.values()}
 
 
-def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFacts:
+def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:
     work = {member.name: mean_us(work_of(group, member)) for member in group.members}
     first = group.members[0]
     settings = consumer_settings(group, first)
@@ -169,6 +172,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None) -> GroupFac
         clients=clients,
         lacks=frozenset.intersection(*map(_lacked, clients)),
         stores=profile.stores,
+        unfenced=group.offsets == "database" and not fenced,
         work_us=max(work.values()),
         listener_us=mean_us(group.listener),
         work_by_member={name: us / concurrency(group)[0] for name, us in work.items()},

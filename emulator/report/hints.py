@@ -265,7 +265,13 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "fence-at-destination",
             "Only the destination of the results can reject the old owner: use idempotent writes, or "
             "transactions with the group's metadata (sendOffsetsToTransaction).",
-            lambda case: not case.given_twice,
+            lambda case: not (case.given_twice or case.group.unfenced),
+        ),
+        Hint(
+            "fence-at-destination",
+            "Write the offset only if it is the one read last, so that the transaction of an old owner "
+            "is rolled back: --set database.fenced=true.",
+            lambda case: case.group.unfenced,
         ),
     ),
     Cause.KEPT_REWOUND: (

@@ -92,6 +92,9 @@ class GroupFacts:
     stores: str = ""
     """The call with which its application stores offsets for automatic commits; empty: none."""
 
+    unfenced: bool = False
+    """Whether it writes results with offsets to a database that rejects no former owner."""
+
     work_us: float = 0.0
     """The mean work on a record, of the member with the most."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from emulator.scenario.distributions import Distribution, Duration, PositiveDuration, always
 from emulator.scenario.faults import Timed
@@ -148,10 +149,28 @@ def _kind_of_target(value: object) -> str:
     return "=word" if isinstance(value, str) else "=offset"
 
 
+def _time_of_run(value: object) -> object:
+    """Return the value; raise ValueError if it is a date, which ``to_datetime`` of Kafka's tool takes."""
+    if _DATE.match(str(value)):
+        raise ValueError('a time of the run is needed, such as "3min" (not a date)')
+    return value
+
+
+_DATE = re.compile(r"\d{4}-\d\d")
+TimeOfRun = Annotated[Duration, BeforeValidator(_time_of_run)]
+
+
+def _known_target(value: object) -> object:
+    if isinstance(value, str) and value not in ("earliest", "latest"):
+        raise ValueError('allowed is "earliest", "latest", or an offset')
+    return value
+
+
 OffsetTarget = Annotated[
     Annotated[Literal["earliest", "latest"], Tag("=word")]
     | Annotated[int, Field(ge=0), Tag("=offset")],
     Discriminator(_kind_of_target),
+    BeforeValidator(_known_target),
 ]
 
 
@@ -188,7 +207,7 @@ class Seek(Timed):
     by_duration: PositiveDuration | None = None
     """To the first record not older than this."""
 
-    to_datetime: Duration | None = None
+    to_datetime: TimeOfRun | None = None
     """To the first record at or after this time of the run; the end if there is none."""
 
     @model_validator(mode="after")
@@ -310,7 +329,7 @@ class ResetOffsets(Timed):
     by_duration: PositiveDuration | None = None
     """To the first record not older than this."""
 
-    to_datetime: Duration | None = None
+    to_datetime: TimeOfRun | None = None
     """To the first record at or after this time of the run."""
 
     timeout: PositiveDuration = TOOL_TIMEOUT_US

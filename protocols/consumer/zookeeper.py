@@ -8,8 +8,6 @@ consumer that no longer owns the partition is not refused.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from assignors.types import TopicPartition
 
 NO_ZNODE = -1
@@ -24,13 +22,6 @@ def znode_of(group: str, partition: TopicPartition) -> str:
     return f"/consumers/{group}/offsets/{partition.topic}/{partition.partition}"
 
 
-class Znode(NamedTuple):
-    """The content of a znode, and the number of its changes (``Stat.version``)."""
-
-    offset: int
-    version: int
-
-
 class Ensemble:
     """The znodes, and when the next write can be taken; times in microseconds."""
 
@@ -38,7 +29,7 @@ class Ensemble:
 
     def __init__(self, writes_per_s: float) -> None:
         """*writes_per_s*: the highest rate of writes."""
-        self.znodes: dict[str, Znode] = {}
+        self.znodes: dict[str, int] = {}
         self._service_us = round(1_000_000 / writes_per_s)
         self._free_us = 0
         self._done_us = 0
@@ -52,10 +43,8 @@ class Ensemble:
 
     def write(self, path: str, offset: int) -> None:
         """Set a znode; create it if there is none."""
-        old = self.znodes.get(path)
-        self.znodes[path] = Znode(offset, 0 if old is None else old.version + 1)
+        self.znodes[path] = offset
 
     def read(self, path: str) -> int:
         """Return the offset in a znode, ``NO_ZNODE`` if there is none."""
-        znode = self.znodes.get(path)
-        return NO_ZNODE if znode is None else znode.offset
+        return self.znodes.get(path, NO_ZNODE)

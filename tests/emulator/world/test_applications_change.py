@@ -245,3 +245,16 @@ def test_a_seek_beyond_the_end_is_named_as_the_cause_of_what_the_reset_skips():
     assert {("position sought", "outside the log, reset to latest")} == {
         (str(entry.cause), entry.detail) for entry in run.ledger.entries
     }
+
+
+@pytest.mark.parametrize(
+    ("target", "error"),
+    [
+        ('to_datetime = "2026-01-01T00:00"', 'a time of the run is needed, such as "3min"'),
+        ("to_datetime = 2026-01-01", "not a date"),
+        ('to = "start"', 'allowed is "earliest", "latest", or an offset'),
+    ],
+)
+def test_a_target_that_is_not_understood_says_what_is_allowed(target, error):
+    with pytest.raises(ScenarioError, match=error):
+        played(SEEK + target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ import emulator
 from assignors.types import TopicPartition
 from emulator.events import CommitAccepted, OffsetsStored, Processed, ResultsRolledBack
 from emulator.ledger.entries import Cause
+from emulator.report.hints import HINTS
 from emulator.scenario.problems import ScenarioError
 from protocols.consumer.offset_table import NO_ROW, OffsetTable
 
@@ -45,6 +47,7 @@ KEY = ("g", TopicPartition("t", 0))
 OTHER = ("g", TopicPartition("t", 1))
 CRASH = '[[fault]]\ncrash = "g-1"\nbetween = ["20s", "21s"]'
 PAGE = Path("docs/how-to/offset-stores.md")
+FENCE = "fence-at-destination"
 PAUSE = '[[fault]]\npause = "g-1"\nbetween = ["20s", "21s"]\nfor = "12s"'
 
 
@@ -131,12 +134,28 @@ def test_impossible_combinations_are_refused_with_the_reason(group, words):
 
 
 def test_the_scenario_of_the_page_has_duplicates_without_the_fence_only():
-    text = PAGE.read_text(encoding="utf-8").split("```toml\n")[2].split("```")[0]
+    page = PAGE.read_text(encoding="utf-8")
+    text = page.split("```toml\n")[2].split("```")[0]
     fenced = emulator.run(emulator.loads(text), 0)
     not_fenced = emulator.run(emulator.loads(text.replace("latency", "fenced = false\nlatency")), 0)
 
     assert fenced.ledger.reprocessed == fenced.ledger.lost == not_fenced.ledger.lost == 0
     assert not_fenced.ledger.reprocessed > 0
+    assert f"| not fenced | {not_fenced.ledger.reprocessed:11} |" in page
+
+
+@pytest.mark.parametrize("unfenced", [True, False])
+def test_the_hint_for_two_owners_names_the_key_that_fences(unfenced):
+    """Kafka's transactions do not help a database."""
+    fences = [hint for hint in HINTS[Cause.TWO_OWNERS] if hint.id == FENCE]
+    (hint,) = (hint for hint in fences if hint.when(two_owners(unfenced)))
+
+    assert unfenced == ("database.fenced=true" in hint.text)
+
+
+def two_owners(unfenced):
+    """Return only what the hints on fencing depend on."""
+    return MagicMock(given_twice=False, group=MagicMock(unfenced=unfenced))
 
 
 def in_a_database(document, fenced):

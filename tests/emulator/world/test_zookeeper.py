@@ -14,7 +14,7 @@ from assignors.types import TopicPartition
 from emulator.events import CommitAccepted, CommitSent, OffsetsRead, OffsetsStored
 from emulator.ledger.entries import Cause
 from emulator.scenario.problems import ScenarioError
-from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, Znode, znode_of
+from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, znode_of
 
 from ..test_brute_force import hold_against_count, hold_laws, play
 from ..worlds import DISTURBED
@@ -77,7 +77,7 @@ def test_writes_keep_their_order_whatever_their_latencies():
     assert ensemble.submit(0, 50_000)[1] == ensemble.submit(0, 1_000)[1]
 
 
-def test_each_write_of_a_znode_is_a_version():
+def test_a_write_replaces_the_offset_without_a_condition():
     path = znode_of("g", TopicPartition("t", 1))
     ensemble = Ensemble(1)
     before = ensemble.read(path)
@@ -85,7 +85,7 @@ def test_each_write_of_a_znode_is_a_version():
     ensemble.write(path, 5)
 
     assert before == NO_ZNODE
-    assert ensemble.znodes[path] == Znode(offset=5, version=1)
+    assert ensemble.znodes[path] == 5
 
 
 # -- the automatic commit ----------------------------------------------------------------------
