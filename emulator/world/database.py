@@ -14,7 +14,6 @@ from assignors.types import TopicPartition
 from emulator.events import (
     CommitAnswered,
     CommitSent,
-    EpochOpened,
     OffsetsRead,
     OffsetsStored,
     PositionSource,
@@ -22,6 +21,7 @@ from emulator.events import (
 )
 from emulator.scenario.model import Database
 from emulator.world.consumer.interfaces import ConsumerProcess
+from emulator.world.consumer.seeking import seek
 from emulator.world.draws import Sampler, sampler, stream_key
 from emulator.world.kernel import Kernel, Rank
 from protocols.consumer.offset_table import NO_ROW, OffsetTable
@@ -127,15 +127,9 @@ class Transactions:
         held = self._open.get(tp)
         done = self._process.progress.done(tp)
         first = next_offset if done is None else done
-        self._open[tp] = (
-            (first, next_offset, began_us)
-            if held is None
-            else (
-                held[0],
-                next_offset,
-                held[2],
-            )
-        )
+        if held is not None:
+            first, _, began_us = held
+        self._open[tp] = first, next_offset, began_us
 
     def write(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
         """Commit the transaction with the offsets of its partitions, then continue."""
@@ -233,14 +227,5 @@ class Transactions:
         self.note_read(offsets)
         for tp, offset in offsets:
             if tp in positions.readings and process.progress.done(tp) is not None:
-                positions.seek(tp, offset)
-                opened = EpochOpened(
-                    consumer=process.blueprint.name,
-                    group=process.blueprint.group.id,
-                    generation=process.client.state.generation.id,
-                    partition=tp,
-                    offset=offset,
-                    source=PositionSource.COMMITTED,
-                )
-                process.progress.open(opened, None)
+                seek(process, tp, offset, PositionSource.COMMITTED, None)
         then()

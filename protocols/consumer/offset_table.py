@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assignors.types import TopicPartition
+from protocols.consumer.write_queue import WriteQueue
 
 Key = tuple[str, TopicPartition]
 """A group and a partition."""
@@ -20,20 +21,16 @@ NO_ROW = -1
 class OffsetTable:
     """The rows, and when the next transaction can be committed; times in microseconds."""
 
-    __slots__ = ("_free_us", "_rows", "_service_us")
+    __slots__ = ("_queue", "_rows")
 
     def __init__(self, transactions_per_s: float | None) -> None:
         """*transactions_per_s*: the highest rate of commits; None: not bounded."""
         self._rows: dict[Key, int] = {}
-        self._service_us = 0
-        if transactions_per_s is not None:
-            self._service_us = round(1_000_000 / transactions_per_s)
-        self._free_us = 0
+        self._queue = WriteQueue(transactions_per_s)
 
     def submit(self, now: int, latency_us: int) -> tuple[int, int]:
         """Add a transaction to the queue; return how long it waits there, and when it commits."""
-        begun_us = max(now, self._free_us)
-        self._free_us = begun_us + self._service_us
+        begun_us = self._queue.take(now)
         return begun_us - now, begun_us + latency_us
 
     def commit(self, rows: Mapping[Key, int], expected: Mapping[Key, int] | None) -> bool:

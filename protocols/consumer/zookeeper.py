@@ -9,6 +9,7 @@ consumer that no longer owns the partition is not refused.
 from __future__ import annotations
 
 from assignors.types import TopicPartition
+from protocols.consumer.write_queue import WriteQueue
 
 NO_ZNODE = -1
 
@@ -25,19 +26,17 @@ def znode_of(group: str, partition: TopicPartition) -> str:
 class Ensemble:
     """The znodes, and when the next write can be taken; times in microseconds."""
 
-    __slots__ = ("_done_us", "_free_us", "_service_us", "znodes")
+    __slots__ = ("_done_us", "_queue", "znodes")
 
     def __init__(self, writes_per_s: float) -> None:
         """*writes_per_s*: the highest rate of writes."""
         self.znodes: dict[str, int] = {}
-        self._service_us = round(1_000_000 / writes_per_s)
-        self._free_us = 0
+        self._queue = WriteQueue(writes_per_s)
         self._done_us = 0
 
     def submit(self, now: int, latency_us: int) -> tuple[int, int]:
         """Add a write to the queue; return how long it waits there, and when a quorum has it."""
-        taken_us = max(now, self._free_us)
-        self._free_us = taken_us + self._service_us
+        taken_us = self._queue.take(now)
         self._done_us = max(self._done_us, taken_us + latency_us)
         return taken_us - now, self._done_us
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from assignors.types import TopicPartition
-from emulator.events import ActRefused, EpochOpened, PositionSource
+from emulator.events import ActRefused, PositionSource
 from emulator.scenario.model import Seek
 from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.cluster.topics import Topics
+from emulator.world.consumer import seeking
 from emulator.world.consumer.process import Process
 from protocols.consumer.positions import UNSET
 
@@ -27,7 +28,8 @@ def seek(process: Process, act: Seek, topics: Topics, cause: int) -> None:
     for tp in found:
         log = topics.find(tp)
         if log is not None and tp not in without:
-            _open(process, tp, _target(act, log, readings[tp].position, now), cause)
+            offset = _target(act, log, readings[tp].position, now)
+            seeking.seek(process, tp, offset, PositionSource.SEEK, cause)
 
 
 def _is_named(act: Seek, tp: TopicPartition) -> bool:
@@ -55,19 +57,6 @@ def _refuse(process: Process, act: Seek, why: str, cause: int) -> None:
         why=why,
     )
     process.run.recorder.write(refused, cause)
-
-
-def _open(process: Process, tp: TopicPartition, offset: int, cause: int) -> None:
-    process.client.consumer.positions.seek(tp, offset)
-    opened = EpochOpened(
-        consumer=process.blueprint.name,
-        group=process.blueprint.group.id,
-        generation=process.client.state.generation.id,
-        partition=tp,
-        offset=offset,
-        source=PositionSource.SEEK,
-    )
-    process.progress.open(opened, cause)
 
 
 def _target(act: Seek, log: PartitionLog, position: int, now: int) -> int:
