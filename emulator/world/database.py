@@ -14,7 +14,6 @@ from assignors.types import TopicPartition
 from emulator.events import (
     CommitAnswered,
     CommitSent,
-    OffsetsRead,
     OffsetsStored,
     PositionSource,
     ResultsRolledBack,
@@ -24,17 +23,11 @@ from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.seeking import seek
 from emulator.world.draws import Sampler, sampler, stream_key
 from emulator.world.kernel import Kernel, Rank
+from emulator.world.store_reads import Offsets, answer, write_read
 from protocols.consumer.offset_table import NO_ROW, OffsetTable
-from protocols.messages import (
-    Envelope,
-    FetchedOffset,
-    Header,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-)
+from protocols.messages import OffsetFetchRequest
 
 Then = Callable[[], None]
-Offsets = tuple[tuple[TopicPartition, int], ...]
 
 FENCED, STOPPED = "fenced", "stopped"
 
@@ -71,13 +64,11 @@ class DatabaseHost:
         """Read the offsets of a process's partitions in one query, and answer its client."""
         partitions, name = request.partitions or (), process.name
 
-        def answer(offsets: Offsets) -> None:
+        def found(offsets: Offsets) -> None:
             self._commits[name].note_read(offsets)
-            fetched = tuple(FetchedOffset(tp, offset) for tp, offset in offsets)
-            header = Header(name, correlation_id)
-            process.receive(Envelope(header, OffsetFetchResponse(offsets=fetched)))
+            answer(process, correlation_id, offsets)
 
-        self.query(process, partitions, answer)
+        self.query(process, partitions, found)
 
     def query(
         self,
@@ -92,10 +83,7 @@ class DatabaseHost:
         def answered(_: Any) -> None:
             offsets = tuple((tp, self.table.read((group, tp))) for tp in partitions)
             if process.alive:
-                read = OffsetsRead(
-                    consumer=consumer, group=group, offsets=offsets, asked_us=asked_us
-                )
-                process.run.recorder.write(read, process.run.causes.called.get(consumer))
+                write_read(process, offsets, asked_us)
                 then(offsets)
 
         when = asked_us + self.latency(consumer, reads=True)(asked_us)

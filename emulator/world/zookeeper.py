@@ -7,19 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from assignors.types import TopicPartition
-from emulator.events import CommitAnswered, CommitSent, OffsetsRead, OffsetsStored
+from emulator.events import CommitAnswered, CommitSent, OffsetsStored
 from emulator.scenario.model import ZooKeeper
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.draws import Sampler, sampler, stream_key
 from emulator.world.kernel import Kernel, Rank
+from emulator.world.store_reads import Offsets, answer, write_read
 from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, znode_of
-from protocols.messages import (
-    Envelope,
-    FetchedOffset,
-    Header,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-)
+from protocols.messages import OffsetFetchRequest
 
 Then = Callable[[], None]
 
@@ -59,29 +54,16 @@ class EnsembleHost:
         for _ in request.partitions or ():
             when += latency(when)
 
-        def answer(_: Any) -> None:
+        def found(_: Any) -> None:
             offsets = tuple(
                 (tp, self.ensemble.read(znode_of(group, tp))) for tp in request.partitions or ()
             )
             if process.alive:
-                self._answer(process, correlation_id, offsets, asked_us)
+                write_read(process, offsets, asked_us)
+                self._commits[process.name].note_read(offsets)
+                answer(process, correlation_id, offsets)
 
-        self._kernel.at(when, Rank.AT_CLIENT, process.index, answer)
-
-    def _answer(
-        self,
-        process: ConsumerProcess,
-        correlation_id: int,
-        offsets: tuple[tuple[TopicPartition, int], ...],
-        asked_us: int,
-    ) -> None:
-        consumer, group = process.blueprint.name, process.blueprint.group.id
-        read = OffsetsRead(consumer=consumer, group=group, offsets=offsets, asked_us=asked_us)
-        process.run.recorder.write(read, process.run.causes.called.get(consumer))
-        self._commits[process.name].note_read(offsets)
-        fetched = tuple(FetchedOffset(tp, offset) for tp, offset in offsets)
-        header = Header(process.name, correlation_id)
-        process.receive(Envelope(header, OffsetFetchResponse(offsets=fetched)))
+        self._kernel.at(when, Rank.AT_CLIENT, process.index, found)
 
 
 class ZooKeeperCommits:
@@ -147,7 +129,7 @@ class ZooKeeperCommits:
     def abandon(self) -> None:
         """Do nothing: writes that were sent take effect."""
 
-    def note_read(self, offsets: tuple[tuple[TopicPartition, int], ...]) -> None:
+    def note_read(self, offsets: Offsets) -> None:
         """Note the offsets at which the process begins: they are in ZooKeeper."""
         self._written.update(offsets)
 
