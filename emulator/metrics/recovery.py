@@ -241,11 +241,9 @@ class PendingPartition:
     previous: PendingPartition | None = None
     """That of the fault before, if its new owner has not shown its first record yet."""
 
-    def at(self, at_us: int) -> PendingPartition | None:
-        """Return that of the newest fault which had begun at *at_us*."""
-        if at_us >= self.takeover.at_us or self.previous is None:
-            return self if at_us >= self.takeover.at_us else None
-        return self.previous.at(at_us)
+    def is_taken_by(self, worker: Incarnation, began_us: int) -> bool:
+        """Return whether work that began at *began_us* ends this takeover."""
+        return worker != self.owner and began_us >= self.takeover.at_us
 
     def owned_by(self, owner: Incarnation, at_us: int) -> None:
         """Note the next owner, and when it became that."""
@@ -355,16 +353,17 @@ class TakeoverMeter:
     def _on_processed(self, _: ev.Event, what: ev.Work) -> None:
         if not self._pending:
             return
-        key = (what.group, what.partition)
+        key, worker = (what.group, what.partition), self._incarnation(what.consumer)
         newest = self._pending.get(key)
-        pending = None if newest is None else newest.at(what.began_us)
-        if newest is None or pending is None:
+        if newest is None:
             return
-        if pending.owner != self._incarnation(what.consumer):
-            pending.takeover.taken_us.append(what.began_us - pending.takeover.at_us)
+        older, began_us = newest.previous, what.began_us
+        if older is not None and older.is_taken_by(worker, began_us):
+            older.takeover.taken_us.append(began_us - older.takeover.at_us)
             newest.previous = None
-            if pending is newest:
-                del self._pending[key]
+        if newest.is_taken_by(worker, began_us):
+            newest.takeover.taken_us.append(began_us - newest.takeover.at_us)
+            del self._pending[key]
 
     def _on_accepted(self, event: ev.Event, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
         if not self._pending:

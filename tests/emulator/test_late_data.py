@@ -106,10 +106,6 @@ def test_results_do_not_depend_on_when_ordinary_work_is_written(name, counted):
     run = played(name)
     if counted and any(group.handler for group in run.scenario.group):
         pytest.skip("what workers finish is written one by one: no sum stands for it")
-    if name == "g1-lag-instant-or-averaged":
-        pytest.xfail(
-            "the takeover after one step is 7.5 s off; runs without kept events have it right"
-        )
     if any(group.monitor for group in run.scenario.group):
         pytest.skip("monitors see each commit at its time: none is written late")
     again = Rewriter(run.events, counted=counted)

@@ -217,3 +217,18 @@ def test_each_restart_of_a_deploy_has_its_own_takeovers():
     assert [("restart a", 2.0), ("restart b", 3.0)] == [
         (row["fault"], round(row["last_s"], 1)) for row in rows
     ]
+
+
+def test_a_later_fault_of_the_new_owner_does_not_hide_its_first_record():
+    """The next owner is struck before it has processed anything, lives on, and then works."""
+    history = owners()
+    history.crash("a", 0)
+    began_us = next(e.at_us for e in history.events if type(e.what) is ev.FaultBegan)
+    history.open("b", P0)
+    history.fault("start c", "start", "c")
+    history.now_us = began_us + 7_000_000
+    history.work("b", 0, 10)
+    history.work("b", 10, 20)
+    (row, *_) = read(TakeoverMeter(), history).listings["takeovers"]
+
+    assert (1, 7.0) == (row["taken_over"], row["last_s"])
