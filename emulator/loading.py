@@ -152,8 +152,8 @@ def load_text(
     )
     if not allow_large:
         _refuse_large(scenario, written.source, runs)
-    notes = scenario_files.client_file_notes(
-        written.text, written.source, overrides, written.folder
+    notes = scenario_files.notes_of(
+        scenario, written.text, written.source, overrides, written.folder
     )
     return LoadedScenario(written.name, tuple(overrides), scenario, written.folder, notes, written)
 

@@ -37,7 +37,7 @@ def _member_problems(path: str, group: Group, member: Member) -> Iterator[Proble
     profile = profile_of(client_of(group, member))
     own = f"{path}.member[{member.name}]"
     yield from _setting_problems(f"{own}.settings", member.settings, [profile.name])
-    yield from _reading_problems(own, group, member, profile)
+    yield from _reading_problems(group, member, profile)
     settings = consumer_settings(group, member)
     if settings.group_protocol not in profile.protocols:
         reason = f"{profile.name}: {profile.lacks_protocol}"
@@ -77,18 +77,23 @@ def _lacking(where: str, name: str, profile: ClientProfile) -> Iterator[Problem]
     yield Problem(where, reason, name)
 
 
-def _reading_problems(
-    path: str, group: Group, member: Member, profile: ClientProfile
-) -> Iterator[Problem]:
+def _reading_problems(group: Group, member: Member, profile: ClientProfile) -> Iterator[Problem]:
     call = read_with(group, member)
     if call not in profile.reads:
         allowed = f"allowed are {listed(tuple(profile.reads))}{hint(call, profile.reads)}"
+        path = _where(group, member, "read_with")
         yield Problem(f"{path}.read_with", f"{profile.name} has no such call; {allowed}", call)
         return
     records = group.read_records if member.read_records is None else member.read_records
     if records is not None and profile.reads[call] is not Amount.GIVEN:
         reason = f"{call} of {profile.name} takes no number of records"
-        yield Problem(f"{path}.read_records", reason, records)
+        yield Problem(f"{_where(group, member, 'read_records')}.read_records", reason, records)
+
+
+def _where(group: Group, member: Member, key: str) -> str:
+    """Return the path of the table that a key of a member and its client come from."""
+    is_own = member.client is not None or getattr(member, key) is not None
+    return f"group[{group.id}].member[{member.name}]" if is_own else f"group[{group.id}]"
 
 
 def _setting_problems(

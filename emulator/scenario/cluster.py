@@ -20,7 +20,7 @@ from emulator.scenario.distributions import (
 )
 from emulator.scenario.kafka_settings import BrokerTable
 from emulator.scenario.part import Part
-from emulator.scenario.problems import listed
+from emulator.scenario.problems import refuse
 
 MOST_PARTITIONS: Final = 1_000_000
 """Maximum number of partitions of a topic."""
@@ -324,9 +324,12 @@ class Autoscaler(Part):
         if self.min_replicas > self.max_replicas:
             raise ValueError('"min_replicas" is larger than "max_replicas"')
         foreign, other = (OF_KEDA, "keda") if self.kind == "hpa" else (OF_HPA, "hpa")
-        given = [key for key in foreign if key in self.model_fields_set]
+        reason = f'only kind = "{other}" has this key; leave it out'
+        given = [
+            key for key in self.model_fields if key in foreign and key in self.model_fields_set
+        ]
         if given:
-            raise ValueError(f'{listed(given)}: only kind = "{other}" has it')
+            raise refuse("Autoscaler", [((key,), getattr(self, key), reason) for key in given])
         if self.kind == "hpa" and self.min_replicas == 0:
             raise ValueError("min_replicas = 0 needs KEDA: an HPA does not start the first replica")
         self._as_keda_checks()

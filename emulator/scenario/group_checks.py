@@ -52,7 +52,7 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
     for group in scenario.group:
         yield from _replacement_problems(group, scenario)
         yield from _autoscaler_problems(group, scenario)
-        yield from _monitor_problems(group)
+        yield from _monitor_problems(group, scenario)
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)
         yield from _handler_problems(group)
@@ -78,13 +78,11 @@ def _autoscaler_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
         yield from autoscaler_problems(group, group.autoscaler, scenario)
 
 
-def _monitor_problems(group: Group) -> Iterator[Problem]:
-    """Yield names of monitors that rows of their results would share."""
-    names = [monitor.name or monitor.rule for monitor in group.monitor]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            reason = "another monitor of the group has this name; give each a name"
-            yield Problem(f"group[{group.id}].monitor[{number}].name", reason, name)
+def _monitor_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    if group.monitor:
+        from emulator.scenario.monitor_checks import monitor_problems  # noqa: PLC0415  few need it
+
+        yield from monitor_problems(group, scenario)
 
 
 def _path(group: Group, member: Member) -> str:
@@ -106,30 +104,11 @@ def _poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
 
 
 def _handler_problems(group: Group) -> Iterator[Problem]:
-    """Yield commits and a deduplication that do not go with the handler."""
-    seen = group.deduplication
-    if seen is not None and seen.mark == "before" and group.handler is not None:
-        reason = (
-            'only a serial handler asks the set before it begins; leave out "mark" or "handler"'
-        )
-        yield Problem(f"group[{group.id}].deduplication.mark", reason, seen.mark)
-    for member in group.members:
-        policy = commit_policy(group, member)
-        own = member.commit is not None
-        path = f"{_path(group, member)}.commit" if own else f"group[{group.id}].commit"
-        if group.handler is None:
-            if policy.offsets != "frontier":
-                reason = 'has a meaning only with workers that overtake; set "handler"'
-                yield Problem(f"{path}.offsets", reason, policy.offsets)
-        elif policy.when in ("record", "before"):
-            reason = (
-                "a consumer is not safe for use by several threads: with a pool of workers, its "
-                'application thread commits; allowed are "batch" (after each poll) and "every"'
-            )
-            yield Problem(f"{path}.when", reason, policy.when)
-        elif policy.on_refusal == "discard":
-            reason = 'workers have the records already; allowed are "ignore" and "stop"'
-            yield Problem(f"{path}.on_refusal", reason, policy.on_refusal)
+    orders = {commit_policy(group, member).offsets for member in group.members}
+    if group.handler is not None or orders - {"frontier"}:
+        from emulator.scenario.commit_checks import handler_problems  # noqa: PLC0415  few need it
+
+        yield from handler_problems(group)
 
 
 # -- subscriptions ---------------------------------------------------------------------------
@@ -197,10 +176,12 @@ def settings_problems(group: Group, member: Member) -> Iterator[Problem]:
         path = _settings_path(group, member, AUTO_COMMIT)
         reason = 'contradicts commit = "auto"; change one of them'
         yield Problem(f"{path}[{AUTO_COMMIT}]", reason, given=False)
-    call = commit_policy(group, member).call
-    if call not in ("auto", "store") and settings.enable_auto_commit:
+    policy = commit_policy(group, member)
+    if policy.call not in ("auto", "store") and settings.enable_auto_commit:
+        from emulator.scenario.commit_checks import written  # noqa: PLC0415  only for errors
+
         path = _settings_path(group, member, AUTO_COMMIT)
-        reason = f'contradicts commit = "{call}": both would commit; leave this setting out'
+        reason = f'contradicts commit = "{written(policy) or policy.call}": both would commit; leave this setting out'
         yield Problem(f"{path}[{AUTO_COMMIT}]", reason, given=True)
 
 

@@ -36,6 +36,9 @@ CLIENT_FILE = "settings_from"
 """The key of a group that names the file of a real client."""
 
 _FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
+_NO_VERB = re.compile(r"fault-\d+")
+"""The id that a fault or act gets if it has neither an id nor a verb."""
+
 _ESSENTIALS = "a scenario has at least a title, a [[topic]] and a [[group]]"
 
 
@@ -86,21 +89,35 @@ def with_lines(
     places = _fault_places(text)
     located = [_with_table(each, places) for each in lines.with_lines(problems, text, places)]
     pairs = zip(problems, located, in_file, strict=True)
-    return [found if is_in_file else problem for problem, found, is_in_file in pairs]
+    found = [found if is_in_file else problem for problem, found, is_in_file in pairs]
+    return sorted(found, key=lambda problem: problem.line or 0)
 
 
 def _with_table(problem: Problem, places: Mapping[str, tuple[str, int]]) -> Problem:
-    """Return a problem of an act with the table that the file has: ``act`` instead of ``fault``."""
-    name = problem.path.removeprefix("fault[").partition("]")[0]
-    if not problem.path.startswith("fault[") or places.get(name, ("fault", 0))[0] == "fault":
+    """Return a problem with the table of the file: an act's, and by number if it has no verb."""
+    name, _, rest = problem.path.removeprefix("fault[").partition("]")
+    if not problem.path.startswith("fault[") or name not in places:
         return problem
-    return replace(problem, path=f"act[{problem.path.removeprefix('fault[')}")
+    kind, index = places[name]
+    shown = str(index) if _NO_VERB.fullmatch(name) else name
+    return replace(problem, path=f"{kind}[{shown}]{rest}")
 
 
-def client_file_notes(
+def notes_of(
+    scenario: Scenario, text: str, name: str, overrides: Sequence[str], folder: Path | None
+) -> tuple[str, ...]:
+    """Return what to tell the user about a valid scenario: files of real clients, unused tables."""
+    notes = _client_file_notes(text, name, overrides, folder)
+    if scenario.model_fields_set.isdisjoint(("zookeeper", "database")):
+        return notes
+    from emulator.scenario.offset_stores import unused_stores  # noqa: PLC0415  few have a store
+
+    return (*notes, *unused_stores(scenario))
+
+
+def _client_file_notes(
     text: str, name: str, overrides: Sequence[str], folder: Path | None
 ) -> tuple[str, ...]:
-    """Return what to tell the user about files of real clients that a valid scenario names."""
     if not any(CLIENT_FILE in part for part in (text, *overrides)):
         return ()
     from emulator.scenario.client_files import notes_of  # noqa: PLC0415  few have one
@@ -155,6 +172,7 @@ def _client_problems(scenario: Scenario) -> list[Problem]:
     plain = all(
         client_of(group, member) == "java"
         and read_with(group, member) == "poll"
+        and group.read_records is None is member.read_records
         and commit_policy(group, member).call != "store"
         and OTHER_CLIENTS.keys().isdisjoint({**group.settings, **member.settings})
         for group, member in members_of(scenario)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.scenario.model import CommitPolicy, Group, Scenario
+from emulator.scenario.commit_checks import written
+from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
 from emulator.scenario.problems import Problem
-from emulator.scenario.resolution import commit_policy
+from emulator.scenario.resolution import client_of, commit_policy
 
 
 def store_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -16,7 +17,6 @@ def store_problems(scenario: Scenario) -> Iterator[Problem]:
             yield from _group_problems(group)
         if group.offsets == "database":
             yield from _transaction_problems(group)
-            yield from _monitor_problems(group)
         if group.offsets != "kafka":
             yield from _act_problems(group.id, scenario)
 
@@ -31,23 +31,23 @@ def _transaction_problems(group: Group) -> Iterator[Problem]:
         if getattr(group, key):
             yield Problem(f"group[{group.id}].{key}", f'{why}; leave it out, or offsets = "kafka"')
     for member in group.members:
-        policy, client = commit_policy(group, member), member.client or group.client
+        policy = commit_policy(group, member)
         if policy != CommitPolicy(call="sync"):
             reason = (
                 "a transaction has the results and the offsets of one poll: leave it out; for a "
                 "transaction a record, set max.poll.records = 1"
             )
-            yield Problem(f"group[{group.id}].commit", reason, policy.call)
-        if client != "java":
-            reason = "with offsets in a database only the Java consumer is played"
-            yield Problem(f"group[{group.id}].member[{member.name}].client", reason, client)
+            own = f".member[{member.name}]" if member.commit is not None else ""
+            yield Problem(f"group[{group.id}]{own}.commit", reason, written(policy) or policy.call)
+        reason = "with offsets in a database only the Java consumer is played"
+        yield from _client_problems(group, member, reason)
 
 
-def _monitor_problems(group: Group) -> Iterator[Problem]:
-    for monitor in group.monitor:
-        if monitor.rule == "burrow":
-            reason = 'Burrow does not see offsets in your database; use rule = "lag"'
-            yield Problem(f"group[{group.id}].monitor", reason, "burrow")
+def _client_problems(group: Group, member: Member, reason: str) -> Iterator[Problem]:
+    client = client_of(group, member)
+    if client != "java":
+        own = f".member[{member.name}]" if member.client is not None else ""
+        yield Problem(f"group[{group.id}]{own}.client", reason, client)
 
 
 def _group_problems(group: Group) -> Iterator[Problem]:
@@ -56,10 +56,8 @@ def _group_problems(group: Group) -> Iterator[Problem]:
         yield from _commit_problems(
             f"group[{group.id}].member[{member.name}]", group, member.commit
         )
-        client = member.client or group.client
-        if client != "java":
-            reason = "only the Java consumer of Kafka 0.8 commits to ZooKeeper"
-            yield Problem(f"group[{group.id}].member[{member.name}].client", reason, client)
+        reason = "only the Java consumer of Kafka 0.8 commits to ZooKeeper"
+        yield from _client_problems(group, member, reason)
 
 
 def _commit_problems(path: str, group: Group, own: object = None) -> Iterator[Problem]:
@@ -79,3 +77,16 @@ def _act_problems(group: str, scenario: Scenario) -> Iterator[Problem]:
         if act.verb in ("delete_offsets", "reset_offsets", "delete_group") and act.group == group:
             reason = "its offsets are not in Kafka, and Kafka's admin client changes those in Kafka"
             yield Problem(f"fault[{act.id}].{act.verb}", reason, group)
+
+
+def unused_stores(scenario: Scenario) -> tuple[str, ...]:
+    """Return a note for each table of a store that neither the scenario nor a variant uses."""
+    used = {group.offsets for group in scenario.group}
+    changes = [change for variant in scenario.variant for change in variant.changes]
+    return tuple(
+        f'[{store}] has no effect: no group has offsets = "{store}"'
+        for store in ("zookeeper", "database")
+        if store in scenario.model_fields_set
+        and store not in used
+        and not any(store in change.partition("=")[2] for change in changes)
+    )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from emulator.scenario.problems import NOT_GIVEN, Problem, ScenarioError, hint, listed
+from emulator.scenario.problems import NOT_GIVEN, Problem, ScenarioError
 
 Document = dict[str, Any]
 """A TOML document, or a table of one."""
@@ -122,7 +122,9 @@ def _problem(table: type[Part], details: Mapping[str, Any]) -> Problem:
     reason = wrong_value(kind, context) or _PLAIN.get(kind)
     if kind == "extra_forbidden" and len(steps) == 1:
         known = list(table.model_fields)
-        reason = f"unknown key{hint(steps[0], known) or f'; allowed are {listed(known)}'}"
+        from emulator.scenario.meant_words import unknown_key  # noqa: PLC0415  only for errors
+
+        reason = unknown_key(steps[0], table.__name__, known)
     own = context.get("error", context.get("reason"))
     return Problem(path.removeprefix("."), str(reason or own or details["msg"]), given)
 

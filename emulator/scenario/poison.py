@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
 from emulator.scenario.faults import KEYS
 from emulator.scenario.model import Group, Member, Poison, Scenario, Topic
-from emulator.scenario.problems import Problem
+from emulator.scenario.problems import Problem, hint
 from emulator.scenario.resolution import client_of, subscription_of
 
 
@@ -110,6 +110,7 @@ def _target_problems(
         reason = "a record that fails would come back for ever; name another topic"
         yield Problem(f"{path}.to", reason, rule.to)
         return
+    yield from _unread(f"{path}.to", rule, scenario)
     needed = max(
         (most_partitions(t, scenario) for t in scenario.topic if t.name in sources), default=0
     )
@@ -123,6 +124,25 @@ def _target_problems(
         if topic.name in targets and (topic.rate != 0 or topic.backlog):
             reason = "failed records are sent to it, so it has no producer: leave out its rate and backlog"
             yield Problem(f"topic[{topic.name}]", reason)
+
+
+def _unread(path: str, rule: Poison, scenario: Scenario) -> Iterator[Problem]:
+    """Yield a target that is not declared, if a topic without producer has nearly its name.
+
+    A target outside the scenario is allowed: its records are counted and not read.
+    """
+    names = [topic.name for topic in scenario.topic]
+    if rule.to is None or rule.to in names:
+        return
+    fed = forwarded_topics(scenario)
+    waiting = [
+        topic.name
+        for topic in scenario.topic
+        if topic.name not in fed and topic.rate == 0 and not topic.backlog
+    ]
+    if near := hint(rule.to, waiting):
+        reason = f"the scenario does not declare this topic, and no group reads it{near}"
+        yield Problem(path, reason, rule.to)
 
 
 def _sources(group: Group, rule: Poison, scenario: Scenario) -> set[str]:

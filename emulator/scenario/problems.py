@@ -77,6 +77,8 @@ def _spelled(value: object, depth: int) -> str:
             return "a number of more than 80 digits"
         case dict() | list() | tuple() if depth == 0:
             return "…"
+        case dict() if not value:
+            return "{}"
         case dict():
             first = list(value.items())[:10]
             return f"{{ {', '.join(f'{k} = {_spelled(v, depth - 1)}' for k, v in first)} }}"

@@ -79,25 +79,6 @@ TARGETS = {
 }
 """The verbs of faults and acts: a file's key, and the field that gets its value."""
 
-MEANT_VERBS = {
-    "deploy": "rolling_restart",
-    "disconnect": "cut",
-    "drain": "drain_node",
-    "freeze": "pause",
-    "gc": "pause",
-    "kill": "crash",
-    "partition": "cut",
-    "restart": "rolling_restart",
-    "scale_up": "start",
-    "shutdown": "close",
-    "reclaim": "drain_node",
-    "sigkill": "crash",
-    "sigterm": "close",
-    "stop": "close",
-    "terminate": "close",
-}
-"""Words that people use, and the verbs they mean."""
-
 StepName = Literal[
     "polled",
     "batch done",
@@ -301,11 +282,9 @@ def fault(value: Any) -> Any:
 def _not_one_verb(table: Collection[str], verbs: list[str]) -> str:
     if verbs:
         return f"two verbs, {listed(verbs[:2])}; allowed is one, in a table of its own"
-    meant = next((MEANT_VERBS[key] for key in table if key in MEANT_VERBS), "")
-    if meant:
-        return f'no verb; did you mean "{meant}"?'
-    near = next((hint(key, TARGETS) for key in table if hint(key, TARGETS)), "")
-    return f"no verb{near or f'; allowed is one of {listed(TARGETS)}'}"
+    from emulator.scenario.meant_words import no_verb  # noqa: PLC0415  only for errors
+
+    return no_verb(table, TARGETS)
 
 
 def when(value: object) -> object:

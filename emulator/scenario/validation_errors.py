@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from emulator.scenario import short_forms
 from emulator.scenario.kafka_settings import BROKER, CONSUMER, flattened
+from emulator.scenario.meant_words import unknown_key
 from emulator.scenario.part import wrong_value
 from emulator.scenario.paths import file_keys, render, table_at
 from emulator.scenario.problems import NOT_GIVEN, Problem, hint, listed, shown
@@ -91,4 +92,4 @@ def _unknown_key(place: Sequence[str | int], given: object) -> str:
     if any(name in CONSUMER or name in BROKER for name in names):
         return "Kafka's settings belong under settings"
     known = list(file_keys(table)) if table else []
-    return f"unknown key{hint(key, known) or f'; allowed here are {listed(known)}'}"
+    return unknown_key(key, table.__name__ if table else "", known)

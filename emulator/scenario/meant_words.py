@@ -1,0 +1,95 @@
+"""Words of other systems, and what they are called in a scenario file; only errors need them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from emulator.scenario.problems import hint, listed, nearest
+
+VERBS = {
+    "deploy": "rolling_restart",
+    "disconnect": "cut",
+    "drain": "drain_node",
+    "freeze": "pause",
+    "gc": "pause",
+    "kill": "crash",
+    "partition": "cut",
+    "restart": "rolling_restart",
+    "scale_up": "start",
+    "shutdown": "close",
+    "reclaim": "drain_node",
+    "sigkill": "crash",
+    "sigterm": "close",
+    "stop": "close",
+    "terminate": "close",
+}
+"""Words that people use for faults and acts, and the verbs they mean."""
+
+_AMOUNT = 'type = "Pods" with value = 1 is written replicas = 1, and type = "Percent" is percent'
+_RULES = "belongs in scale_up or scale_down, as in behavior"
+_OWN_GROUP = "leave it out: the autoscaler reads the lag of its own group"
+_NOT_MODELLED = "not modelled; leave it out"
+
+KEYS: dict[str, dict[str, str]] = {
+    "ScalingPolicy": {
+        "type": _AMOUNT,
+        "value": _AMOUNT,
+        "pods": "replicas",
+        "periodSeconds": "period",
+    },
+    "ScalingRules": {
+        "selectPolicy": "select",
+        "stabilizationWindowSeconds": "stabilization_window",
+    },
+    "Autoscaler": {
+        "averageValue": "lag_threshold",
+        "threshold": "lag_threshold",
+        "target": "lag_threshold",
+        "lag": "lag_threshold",
+        "minReplicaCount": "min_replicas",
+        "maxReplicaCount": "max_replicas",
+        "terminationGracePeriodSeconds": "grace",
+        "behavior": "scale_up and scale_down of behavior are keys of the autoscaler itself",
+        "scaleUp": "scale_up",
+        "scaleDown": "scale_down",
+        "policies": _RULES,
+        "stabilizationWindowSeconds": _RULES,
+        "stabilization_window": _RULES,
+        "selectPolicy": _RULES,
+        "select": _RULES,
+        "bootstrapServers": _OWN_GROUP,
+        "consumerGroup": _OWN_GROUP,
+        "fallback": _NOT_MODELLED,
+        "idleReplicaCount": _NOT_MODELLED,
+        "partitionLimitation": _NOT_MODELLED,
+    },
+    "Monitor": {
+        "threshold": "above",
+        "lag": "above",
+        "max_lag": "above",
+        "lag_threshold": "above",
+        "interval": "every",
+        "duration": "for",
+    },
+    "Seek": {"offset": "to", "to_offset": "to", "timestamp": "to_datetime"},
+}
+"""By table: keys of other systems, with the key that is meant, or with an explanation."""
+
+
+def unknown_key(key: object, table: str, known: Iterable[str]) -> str:
+    """Return the reason against a key that a table does not have, with the key that is meant."""
+    meant, known = KEYS.get(table, {}), list(known)
+    for word in (key, *([] if nearest(key, known) else nearest(key, meant))):
+        if word in meant:
+            text = meant[str(word)]
+            return "unknown key; " + (f'did you mean "{text}"?' if text in known else text)
+    return f"unknown key{hint(key, known) or f'; allowed here are {listed(known)}'}"
+
+
+def no_verb(table: Collection[str], verbs: Collection[str]) -> str:
+    """Return the reason against a fault or act without a verb, with the verb that is meant."""
+    meant = next((VERBS[key] for key in table if key in VERBS), "")
+    if meant:
+        return f'no verb; did you mean "{meant}"?'
+    near = next((hint(key, verbs) for key in table if hint(key, verbs)), "")
+    return f"no verb{near or f'; allowed is one of {listed(verbs)}'}"
