@@ -12,7 +12,10 @@ from emulator.scenario.short_forms import COMMITS
 
 def written(policy: CommitPolicy) -> str | None:
     """Return the short form of a commit policy, as in a file; None if it needs a table."""
-    return next((name for name, form in COMMITS.items() if CommitPolicy(**form) == policy), None)
+    return next(
+        (name for name, form in COMMITS.items() if CommitPolicy.model_validate(form) == policy),
+        None,
+    )
 
 
 def handler_problems(group: Group) -> Iterator[Problem]:
