@@ -63,7 +63,7 @@ def test_a_client_of_the_group_is_refused_once(more):
 
 def test_a_client_of_a_member_is_refused_there():
     """The others can do what the group asks for."""
-    group = 'client = "aiokafka"\nread_with = "getmany"\nread_records = 5'
+    group = 'client = "librdkafka"\nread_with = "consume"\nread_records = 5'
     [problem] = refused(f'{group}\n[[group.member]]\nname = "billing-1"\nclient = "java"')
 
     assert "group[billing].member[billing-1].read_records = 5: poll of java" in problem
