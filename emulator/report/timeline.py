@@ -33,6 +33,8 @@ VERBS = {
     "rolling_broker_restart": "a rolling restart of {} begins",
     "slow_disk": "the disk of {} is slow",
     "fill_disk": "the disk of {} is full",
+    "slow_store": "the offset store {} is slow",
+    "stop_store": "the offset store {} is down",
     "drain_node": "the machine of {} is drained",
     "zone_outage": "the rack {} fails",
     "scale_up": "the autoscaler adds members to {}",
@@ -59,6 +61,8 @@ LASTING = {
     "pause_broker": "the process of {} resumes",
     "slow_disk": "the disk of {} recovered",
     "fill_disk": "the disk of {} has free space again",
+    "slow_store": "the offset store {} is as fast as before",
+    "stop_store": "the offset store {} is available again",
     "rolling_broker_restart": "the rolling restart of {} ends",
     "rolling_restart": "the rolling restart of {} ends",
 }

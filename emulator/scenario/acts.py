@@ -1,4 +1,4 @@
-"""Acts: deploys, and what administrators do to topics, brokers and committed offsets."""
+"""Acts: deploys, what administrators do to topics, brokers and offsets; faults of offset stores."""
 
 from __future__ import annotations
 
@@ -351,3 +351,28 @@ class DeleteGroup(Timed):
     group: str
     timeout: PositiveDuration = TOOL_TIMEOUT_US
     """Timeout of the request of the tool."""
+
+
+StoreName = Literal["zookeeper", "database"]
+
+
+class SlowStore(Timed):
+    """Make the store of offsets outside Kafka slow for a time."""
+
+    verb: Literal["slow_store"] = "slow_store"
+    store: StoreName
+    by: PositiveDuration
+    """Additional time of each read and of each write."""
+
+    lasting: PositiveDuration = Field(alias="for")
+
+
+class StopStore(Timed):
+    """Make the store of offsets outside Kafka unavailable for a time.
+
+    The ensemble has no quorum, or the database is down; what is in flight is not written.
+    """
+
+    verb: Literal["stop_store"] = "stop_store"
+    store: StoreName
+    lasting: PositiveDuration = Field(alias="for")

@@ -32,10 +32,11 @@ from emulator.scenario.model import (
     RollingRestart,
     Scenario,
     Seek,
+    SlowStore,
     Start,
     Step,
+    StopStore,
     Subscribe,
-    ZoneOutage,
 )
 from emulator.scenario.problems import NOT_GIVEN, Problem, few_listed
 from emulator.scenario.resolution import (
@@ -76,18 +77,16 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
             yield from _cut_problems(path, fault.parties, names)
         case LoseMessage() | DelayMessage():
             yield from unknown(f"{path}.member", fault.message.member, names.member, "member")
-        case RollingBrokerRestart(brokers=tuple(listed)):
-            for broker in listed:
-                yield from unknown(path, broker, _only_brokers(names), "broker")
-            yield from named_twice(((path, broker) for broker in listed), "broker")
         case RollingBrokerRestart():
-            return
+            yield from _brokers_problems(path, fault, names)
         case DrainNode(members=members):
             for member in members:
                 yield from unknown(path, member, names.member, "member")
             yield from named_twice(((path, member) for member in members), "member")
-        case ZoneOutage(rack=rack):
-            yield from unknown(path, rack, names.rack, "rack")
+        case SlowStore(store=store) | StopStore(store=store):
+            if all(group.offsets != store for group in names.group.values()):
+                reason = f'no group keeps its offsets there; set offsets = "{store}" of a group'
+                yield Problem(path, reason, store)
         case _:
             kind = short_forms.TARGETS[fault.verb]
             known: Collection[str] = getattr(names, kind)
@@ -109,6 +108,13 @@ def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator
             "another one or from the controller"
         )
         yield Problem(path, reason, parties)
+
+
+def _brokers_problems(path: str, act: RollingBrokerRestart, names: Names) -> Iterator[Problem]:
+    brokers = () if isinstance(act.brokers, str) else act.brokers
+    for broker in brokers:
+        yield from unknown(path, broker, _only_brokers(names), "broker")
+    yield from named_twice(((path, broker) for broker in brokers), "broker")
 
 
 def _only_brokers(names: Names) -> list[str]:

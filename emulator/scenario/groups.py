@@ -11,7 +11,6 @@ from emulator.scenario.distributions import (
     Duration,
     PollTime,
     PositiveDuration,
-    Rate,
     StartTime,
     always,
 )
@@ -190,37 +189,6 @@ class AssignorTime(Part):
         """Return the time of one assignment, in microseconds."""
         own = self.base + self.member * members + self.partition * partitions
         return own + self.pair * members * partitions
-
-
-class ZooKeeper(Part):
-    """The ensemble in which groups with ``offsets = "zookeeper"`` keep their offsets."""
-
-    writes: Annotated[Rate, Field(gt=0, le=1_000_000)] = 1_000.0
-    """The highest rate of writes that it takes from these groups; more of them wait in a queue."""
-
-    latency: Distribution = always(10_000)
-    """From the time at which a write is taken until a quorum has it and the client knows."""
-
-    read_latency: Distribution = always(2_000)
-    """Duration of one read; a consumer reads one partition after the other."""
-
-
-class Database(Part):
-    """The database in which groups with ``offsets = "database"`` keep results and offsets."""
-
-    transactions: Annotated[Rate, Field(gt=0, le=1_000_000)] | None = None
-    """The highest rate of transactions that it commits for these groups; more of them wait in a queue.
-    Left out: not bounded."""
-
-    latency: Distribution = always(5_000)
-    """Duration of a commit; the application waits for it."""
-
-    read_latency: Distribution = always(2_000)
-    """Duration of the query that reads the offsets of the assigned partitions."""
-
-    fenced: bool = True
-    """Write an offset only if the stored one is the one that the process read or wrote last (``UPDATE …
-    WHERE offset = expected``); else the transaction is rolled back."""
 
 
 class Member(Part):

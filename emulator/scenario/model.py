@@ -33,8 +33,10 @@ from emulator.scenario.acts import (
     RollingBrokerRestart,
     RollingRestart,
     Seek,
+    SlowStore,
     Start,
     StopBroker,
+    StopStore,
     Subscribe,
 )
 from emulator.scenario.cluster import (
@@ -60,8 +62,10 @@ from emulator.scenario.distributions import (
     Pareto,
     ParetoShape,
     PositiveDuration,
+    Rate,
     Trace,
     Uniform,
+    always,
     mean_us,
 )
 from emulator.scenario.faults import (
@@ -85,12 +89,10 @@ from emulator.scenario.faults import (
 )
 from emulator.scenario.groups import (
     CommitPolicy,
-    Database,
     Deduplication,
     Group,
     Member,
     Pool,
-    ZooKeeper,
 )
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.units import format_number
@@ -150,9 +152,11 @@ __all__ = [
     "Scenario",
     "Seek",
     "SlowDisk",
+    "SlowStore",
     "Start",
     "Step",
     "StopBroker",
+    "StopStore",
     "Subscribe",
     "Timed",
     "Topic",
@@ -183,6 +187,8 @@ Fault = Annotated[
     | Annotated[RollingBrokerRestart, Tag("=rolling_broker_restart")]
     | Annotated[SlowDisk, Tag("=slow_disk")]
     | Annotated[FillDisk, Tag("=fill_disk")]
+    | Annotated[SlowStore, Tag("=slow_store")]
+    | Annotated[StopStore, Tag("=stop_store")]
     | Annotated[MoveCoordinator, Tag("=move_coordinator")]
     | Annotated[AddPartitions, Tag("=add_partitions")]
     | Annotated[CreateTopic, Tag("=create_topic")]
@@ -226,6 +232,48 @@ class Bound(Part):
     @model_serializer(when_used="json")
     def _spelled(self) -> str:
         return f"{self.relation} {format_number(self.value)}"
+
+
+class ZooKeeper(Part):
+    """The ensemble in which groups with ``offsets = "zookeeper"`` keep their offsets."""
+
+    writes: Annotated[Rate, Field(gt=0, le=1_000_000)] = 1_000.0
+    """The highest rate of writes that it takes from these groups; more of them wait in a queue."""
+
+    latency: Distribution = always(10_000)
+    """From the time at which a write is taken until a quorum has it and the client knows."""
+
+    read_latency: Distribution = always(2_000)
+    """Duration of one read; a consumer reads one partition after the other."""
+
+    connection_timeout: PositiveDuration = 6_000_000
+    """A process that starts while the ensemble is down exits after this time
+    (``zookeeper.connection.timeout.ms``); one that runs waits as long as it takes."""
+
+
+class Database(Part):
+    """The database in which groups with ``offsets = "database"`` keep results and offsets."""
+
+    transactions: Annotated[Rate, Field(gt=0, le=1_000_000)] | None = None
+    """The highest rate of transactions that it commits for these groups; more of them wait in a queue.
+    Left out: not bounded."""
+
+    latency: Distribution = always(5_000)
+    """Duration of a commit; the application waits for it."""
+
+    read_latency: Distribution = always(2_000)
+    """Duration of the query that reads the offsets of the assigned partitions."""
+
+    fenced: bool = True
+    """Write an offset only if the stored one is the one that the process read or wrote last (``UPDATE …
+    WHERE offset = expected``); else the transaction is rolled back."""
+
+    on_failure: Literal["retry", "stop"] = "retry"
+    """What the application does while the database is down: it tries the same transaction or query again
+    after ``backoff`` and does not poll meanwhile, or its process exits."""
+
+    backoff: PositiveDuration = 1_000_000
+    """With ``on_failure = "retry"``: the wait before the next attempt."""
 
 
 def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:

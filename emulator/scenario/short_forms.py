@@ -62,6 +62,8 @@ TARGETS = {
     "rolling_broker_restart": "brokers",
     "slow_disk": "broker",
     "fill_disk": "broker",
+    "slow_store": "store",
+    "stop_store": "store",
     "move_coordinator": "group",
     "add_partitions": "topic",
     "create_topic": "topic",

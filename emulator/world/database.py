@@ -8,7 +8,6 @@ that ends before that, or whose transaction is fenced, leaves nothing behind.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -21,15 +20,15 @@ from emulator.events import (
 from emulator.scenario.model import Database
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.seeking import seek
-from emulator.world.draws import Sampler, sampler, stream_key
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.store_reads import Offsets, answer, write_read
+from emulator.world.store_service import StoreService
 from protocols.consumer.offset_table import NO_ROW, OffsetTable
 from protocols.messages import OffsetFetchRequest
 
 Then = Callable[[], None]
 
-FENCED, STOPPED = "fenced", "stopped"
+FENCED, STOPPED, UNAVAILABLE = "fenced", "stopped", "unavailable"
 
 
 class DatabaseHost:
@@ -37,8 +36,8 @@ class DatabaseHost:
 
     def __init__(self, kernel: Kernel, settings: Database, seed: int) -> None:
         self._kernel = kernel
-        self._seed = seed
         self.settings = settings
+        self.service = StoreService(kernel, "database", settings, seed)
         self.table = OffsetTable(settings.transactions)
         self._commits: dict[str, Transactions] = {}
 
@@ -47,11 +46,23 @@ class DatabaseHost:
         transactions = self._commits[process.name] = Transactions(process, self)
         return transactions
 
-    def latency(self, consumer: str, *, reads: bool) -> Sampler:
-        """Return the latencies of a consumer's queries, or of its commits, by the time of each."""
-        distribution = self.settings.read_latency if reads else self.settings.latency
-        stream = "database read" if reads else "database commit"
-        return sampler(distribution, stream_key(self._seed, stream, consumer))
+    def stop(self, fault: int) -> None:
+        """Make it unavailable; transactions in flight are rolled back."""
+        self.table.stop()
+        self.service.stop(fault)
+
+    def fail(self, process: ConsumerProcess, again: Then) -> None:
+        """React to an error as the application does: try again later, or end the process."""
+        if self.settings.on_failure == "stop":
+            process.stop("failed", self.service.fault, "the database is down")
+            return
+
+        def retry(_: object = None) -> None:
+            if process.alive and not process.hold(retry):
+                again()
+
+        when = self._kernel.now + self.settings.backoff
+        self._kernel.at(when, Rank.APPLICATION, process.index, retry)
 
     def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the stored offsets of a group, for readers outside the cluster."""
@@ -80,14 +91,20 @@ class DatabaseHost:
         asked_us, consumer = self._kernel.now, process.blueprint.name
         group = process.blueprint.group.id
 
-        def answered(_: Any) -> None:
+        def answered() -> None:
             offsets = tuple((tp, self.table.read((group, tp))) for tp in partitions)
-            if process.alive:
+            if self.service.down:
+                failed()
+            elif process.alive:
                 write_read(process, offsets, asked_us)
                 then(offsets)
 
-        when = asked_us + self.latency(consumer, reads=True)(asked_us)
-        self._kernel.at(when, Rank.AT_CLIENT, process.index, answered)
+        def failed() -> None:
+            if process.alive and not process.hold(failed):
+                self.fail(process, lambda: self.query(process, partitions, then))
+
+        when = asked_us + self.service.read_us(consumer, asked_us)
+        self.service.finish(when, Rank.AT_CLIENT, process.index, answered, failed)
 
 
 class Transactions:
@@ -97,7 +114,6 @@ class Transactions:
         self._process = process
         self._host = host
         self._kernel = process.run.kernel
-        self._latency = host.latency(process.blueprint.name, reads=False)
         self._expected: dict[TopicPartition, int] = {}
         """The offset that this process read or wrote last."""
 
@@ -121,21 +137,11 @@ class Transactions:
 
     def write(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
         """Commit the transaction with the offsets of its partitions, then continue."""
-        process = self._process
+        process, host, now = self._process, self._host, self._kernel.now
         process.settle()
-        self._count += 1
-        sent = CommitSent(
-            consumer=process.blueprint.name,
-            group=process.blueprint.group.id,
-            generation=-1,
-            commit=f"{process.name}#db{self._count}",
-            kind=kind,
-            offsets=tuple(ends.items()),
-            processed=tuple(ends.values()),
-        )
+        sent = self._sent(ends, kind)
         process.run.recorder.write_data(sent)
-        now = self._kernel.now
-        waited_us, when = self._host.table.submit(now, self._latency(now))
+        waited_us, when = host.table.submit(now, host.service.write_us(sent.consumer))
         stored = OffsetsStored(
             consumer=sent.consumer,
             group=sent.group,
@@ -145,7 +151,34 @@ class Transactions:
             sent_us=now,
             waited_us=waited_us,
         )
-        self._kernel.at(when, Rank.AT_BROKER, process.index, lambda _: self._arrived(stored, then))
+
+        def again() -> None:
+            self._answer(
+                stored,
+                UNAVAILABLE,
+                lambda: host.fail(process, lambda: self.write(ends, kind, then)),
+            )
+
+        def arrived() -> None:
+            if host.service.down:
+                again()
+            else:
+                self._arrived(stored, then)
+
+        host.service.finish(when, Rank.AT_BROKER, process.index, arrived, again)
+
+    def _sent(self, ends: dict[TopicPartition, int], kind: str) -> CommitSent:
+        process = self._process
+        self._count += 1
+        return CommitSent(
+            consumer=process.blueprint.name,
+            group=process.blueprint.group.id,
+            generation=-1,
+            commit=f"{process.name}#db{self._count}",
+            kind=kind,
+            offsets=tuple(ends.items()),
+            processed=tuple(ends.values()),
+        )
 
     def _arrived(self, stored: OffsetsStored, then: Then) -> None:
         """Commit, unless the process has ended or the transaction is fenced."""
@@ -181,7 +214,9 @@ class Transactions:
         if error == "NONE":
             process.run.recorder.write_data(answered)
         else:
-            process.run.recorder.write(answered)
+            process.run.recorder.write(
+                answered, None if error == FENCED else self._host.service.fault
+            )
         then()
 
     def abandon(self) -> None:

@@ -31,6 +31,7 @@ from protocols.settings import BrokerSettings
 
 if TYPE_CHECKING:
     from emulator.events.messages import MessageCarried
+    from emulator.world.store_service import StoreService
 
 Sink = Callable[[Event], None]
 
@@ -239,6 +240,13 @@ class StoreCommits(Protocol):
 
 class OffsetStore(Protocol):
     """A store of offsets outside Kafka."""
+
+    @property
+    def service(self) -> StoreService:
+        """How it serves its clients."""
+
+    def stop(self, fault: int) -> None:
+        """Make it unavailable."""
 
     def fetch(self, process: Any, correlation_id: int, request: OffsetFetchRequest) -> None:
         """Read offsets for a process, and answer its client."""

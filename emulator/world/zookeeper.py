@@ -10,9 +10,9 @@ from assignors.types import TopicPartition
 from emulator.events import CommitAnswered, CommitSent, OffsetsStored
 from emulator.scenario.model import ZooKeeper
 from emulator.world.consumer.interfaces import ConsumerProcess
-from emulator.world.draws import Sampler, sampler, stream_key
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.store_reads import Offsets, answer, write_read
+from emulator.world.store_service import StoreService
 from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, znode_of
 from protocols.messages import OffsetFetchRequest
 
@@ -24,21 +24,39 @@ class EnsembleHost:
 
     def __init__(self, kernel: Kernel, table: ZooKeeper, seed: int) -> None:
         self._kernel = kernel
-        self._table = table
-        self._seed = seed
+        self._timeout_us = table.connection_timeout
+        self.service = StoreService(kernel, "zookeeper", table, seed)
         self.ensemble = Ensemble(table.writes)
         self._commits: dict[str, ZooKeeperCommits] = {}
 
     def commits_of(self, process: ConsumerProcess) -> ZooKeeperCommits:
-        """Return the commits of a process that has just started."""
+        """Return the commits of a process that has just started; it needs a connection in time."""
         commits = self._commits[process.name] = ZooKeeperCommits(process, self)
+        if self.service.down:
+            self._await_connection(process)
         return commits
 
-    def latency(self, consumer: str, *, reads: bool) -> Sampler:
-        """Return the latencies of a consumer's reads, or of its writes, by the time of each."""
-        distribution = self._table.read_latency if reads else self._table.latency
-        stream = "zookeeper read" if reads else "zookeeper write"
-        return sampler(distribution, stream_key(self._seed, stream, consumer))
+    def _await_connection(self, process: ConsumerProcess) -> None:
+        """End a process that does not connect in time (``ZkClient.connect``)."""
+        connected = False
+
+        def connect() -> None:
+            nonlocal connected
+            connected = True
+
+        def time_out(_: Any) -> None:
+            if not connected and process.alive and not process.hold(lambda: time_out(_)):
+                process.stop("failed", self.service.fault, "ZkTimeoutException")
+
+        self.service.when_up(connect)
+        self._kernel.at(
+            self._kernel.now + self._timeout_us, Rank.CLIENT_TIMER, process.index, time_out
+        )
+
+    def stop(self, fault: int) -> None:
+        """Make it unavailable; writes and reads in flight have no effect."""
+        self.ensemble.stop()
+        self.service.stop(fault)
 
     def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the stored offsets of a group, for readers outside the cluster."""
@@ -48,22 +66,30 @@ class EnsembleHost:
     def fetch(
         self, process: ConsumerProcess, correlation_id: int, request: OffsetFetchRequest
     ) -> None:
-        """Read offsets for a process, one partition after the other, and answer its client."""
-        group, asked_us = process.blueprint.group.id, self._kernel.now
-        latency, when = self.latency(process.blueprint.name, reads=True), self._kernel.now
-        for _ in request.partitions or ():
-            when += latency(when)
+        """Read offsets for a process, one partition after the other, and answer its client.
 
-        def found(_: Any) -> None:
-            offsets = tuple(
-                (tp, self.ensemble.read(znode_of(group, tp))) for tp in request.partitions or ()
-            )
+        The client waits for a lost connection as long as it takes (``ZkClient.retryUntilConnected``).
+        """
+        group, asked_us = process.blueprint.group.id, self._kernel.now
+        partitions = request.partitions or ()
+
+        def found() -> None:
+            offsets = tuple((tp, self.ensemble.read(znode_of(group, tp))) for tp in partitions)
             if process.alive:
                 write_read(process, offsets, asked_us)
                 self._commits[process.name].note_read(offsets)
                 answer(process, correlation_id, offsets)
 
-        self._kernel.at(when, Rank.AT_CLIENT, process.index, found)
+        def read() -> None:
+            when = self._kernel.now
+            for _ in partitions:
+                when += self.service.read_us(process.blueprint.name, when)
+            self.service.finish(when, Rank.AT_CLIENT, process.index, found, again)
+
+        def again() -> None:
+            self.service.when_up(read)
+
+        again()
 
 
 class ZooKeeperCommits:
@@ -78,7 +104,6 @@ class ZooKeeperCommits:
         self._process = process
         self._host = host
         self._kernel = process.run.kernel
-        self._latency = host.latency(process.blueprint.name, reads=False)
         self._written: dict[TopicPartition, int] = {}
         self._rounds: deque[tuple[list[tuple[TopicPartition, int]], str, Then]] = deque()
         self._writing = False
@@ -167,17 +192,33 @@ class ZooKeeperCommits:
             processed=(-1 if done is None else done,),
         )
         process.run.recorder.write_data(sent)
-        waited_us, when = self._host.ensemble.submit(now, self._latency(now))
+        self._submit(sent, now)
+
+    def _submit(self, sent: CommitSent, sent_us: int) -> None:
+        """Send a write as soon as the ensemble is available; again if the connection is lost."""
+        self._host.service.when_up(lambda: self._take_turn(sent, sent_us))
+
+    def _take_turn(self, sent: CommitSent, sent_us: int) -> None:
+        process, host, now = self._process, self._host, self._kernel.now
+        if not process.alive or process.hold(lambda: self._submit(sent, sent_us)):
+            return
+        queued_us, when = host.ensemble.submit(now, host.service.write_us(sent.consumer))
         stored = OffsetsStored(
             consumer=sent.consumer,
             group=sent.group,
-            commit=commit,
+            commit=sent.commit,
             store="zookeeper",
             offsets=sent.offsets,
-            sent_us=now,
-            waited_us=waited_us,
+            sent_us=sent_us,
+            waited_us=now - sent_us + queued_us,
         )
-        self._kernel.at(when, Rank.AT_BROKER, process.index, lambda _: self._stored(stored))
+        host.service.finish(
+            when,
+            Rank.AT_BROKER,
+            process.index,
+            lambda: self._stored(stored),
+            lambda: self._submit(sent, sent_us),
+        )
 
     def _stored(self, stored: OffsetsStored) -> None:
         """Take effect: a write that was sent does, also if its process has ended meanwhile."""

@@ -33,6 +33,10 @@ class OffsetTable:
         begun_us = self._queue.take(now)
         return begun_us - now, begun_us + latency_us
 
+    def stop(self) -> None:
+        """Roll back the transactions that are not committed."""
+        self._queue.clear()
+
     def commit(self, rows: Mapping[Key, int], expected: Mapping[Key, int] | None) -> bool:
         """Write all rows; return False and write none if one is not as *expected*."""
         if expected is not None and any(self.read(key) != expected[key] for key in rows):

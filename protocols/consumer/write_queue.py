@@ -18,3 +18,7 @@ class WriteQueue:
         taken_us = max(now, self._free_us)
         self._free_us = taken_us + self._service_us
         return taken_us
+
+    def clear(self) -> None:
+        """Drop all writes: the store has stopped."""
+        self._free_us = 0

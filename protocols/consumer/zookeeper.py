@@ -40,6 +40,11 @@ class Ensemble:
         self._done_us = max(self._done_us, taken_us + latency_us)
         return taken_us - now, self._done_us
 
+    def stop(self) -> None:
+        """Drop the writes that are not done."""
+        self._queue.clear()
+        self._done_us = 0
+
     def write(self, path: str, offset: int) -> None:
         """Set a znode; create it if there is none."""
         self.znodes[path] = offset

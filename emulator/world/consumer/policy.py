@@ -140,16 +140,14 @@ class PolicyCommits:
 
     def _send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
         if self._store is not None:
-            ends = {entry.partition: entry.offset for entry in offsets or ()}
-            self._store.write(ends, "sync", lambda: then(CommitResult(())))
+            self._store.write(_ends(offsets), "sync", lambda: then(CommitResult(())))
             return
         self._then = then
         self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
 
     def _send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
         if self._store is not None:
-            ends = {entry.partition: entry.offset for entry in offsets or ()}
-            self._store.write(ends, "async", lambda: None)
+            self._store.write(_ends(offsets), "async", lambda: None)
             return
         self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
 
@@ -196,6 +194,10 @@ class PolicyCommits:
         process = self._process
         if process.alive and not process.hold(lambda: self._send_again(offsets)):
             self._send_async(offsets)
+
+
+def _ends(offsets: tuple[OffsetToCommit, ...] | None) -> dict[TopicPartition, int]:
+    return {entry.partition: entry.offset for entry in offsets or ()}
 
 
 def without_commit(then: Callable[[], None]) -> None:

@@ -33,6 +33,7 @@ from emulator.world.triggers import Chosen, Interference
 from emulator.world.world import World
 
 _ON_OFFSETS = (model.DeleteOffsets, model.ResetOffsets, model.DeleteGroup)
+_ON_STORES = (model.SlowStore, model.StopStore)
 
 
 class Faults:
@@ -58,6 +59,8 @@ class Faults:
         }
         if any(isinstance(fault, _ON_OFFSETS) for fault in self._faults):
             self._scripts |= faults.on_offsets.offset_scripts(world)
+        if any(isinstance(fault, _ON_STORES) for fault in self._faults):
+            self._scripts |= faults.on_stores.store_scripts(self._run)
         self._chosen: dict[str, Chosen] = {}
         """Messages that faults affect, by the fault's id."""
 

@@ -26,6 +26,8 @@ def target_of(fault: model.Fault) -> str:
             | model.SlowDisk(broker=target)
             | model.FillDisk(broker=target)
             | model.ZoneOutage(rack=target)
+            | model.SlowStore(store=target)
+            | model.StopStore(store=target)
         ):
             return target
         case model.RollingBrokerRestart(brokers=target) | model.DrainNode(members=target):
