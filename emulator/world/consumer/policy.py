@@ -139,17 +139,21 @@ class PolicyCommits:
             then()
 
     def _send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
-        if self._store is not None:
-            self._store.write(_ends(offsets), "sync", lambda: then(CommitResult(())))
-            return
-        self._then = then
-        self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
+        if not self._write(offsets, "sync", lambda: then(CommitResult(()))):
+            self._then = then
+            self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
 
     def _send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
+        if not self._write(offsets, "async", lambda: None):
+            self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
+
+    def _write(
+        self, offsets: tuple[OffsetToCommit, ...] | None, kind: str, then: Callable[[], None]
+    ) -> bool:
+        """Write offsets to the store outside Kafka; return whether the group has one."""
         if self._store is not None:
-            self._store.write(_ends(offsets), "async", lambda: None)
-            return
-        self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
+            self._store.write({e.partition: e.offset for e in offsets or ()}, kind, then)
+        return self._store is not None
 
     def _offsets(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
         back = 1 if self._policy.off_by_one else 0
@@ -194,10 +198,6 @@ class PolicyCommits:
         process = self._process
         if process.alive and not process.hold(lambda: self._send_again(offsets)):
             self._send_async(offsets)
-
-
-def _ends(offsets: tuple[OffsetToCommit, ...] | None) -> dict[TopicPartition, int]:
-    return {entry.partition: entry.offset for entry in offsets or ()}
 
 
 def without_commit(then: Callable[[], None]) -> None:
