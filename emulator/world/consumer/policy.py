@@ -195,8 +195,7 @@ class PolicyCommits:
             self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
 
     def _send_again(self, offsets: tuple[OffsetToCommit, ...]) -> None:
-        process = self._process
-        if process.alive and not process.hold(lambda: self._send_again(offsets)):
+        if self._process.alive and not self._process.hold(lambda: self._send_again(offsets)):
             self._send_async(offsets)
 
 
@@ -235,12 +234,11 @@ class Listener:
         policy = self._blueprint.commit
         stores = policy.call == "store" and self._blueprint.group.handler is not None
         commits = policy.on_revoke or stores or self._blueprint.commits_by_timer
-        end = partial(self._ended, call)
+        finish, end = self._application.finish, partial(self._ended, call)
         if self._blueprint.group.listener_commits == "after":
-            finish = self._application.finish
             self._spend(call, lambda: finish(call.partitions, end, commits=commits))
-            return
-        self._application.finish(call.partitions, lambda: self._spend(call, end), commits=commits)
+        else:
+            finish(call.partitions, lambda: self._spend(call, end), commits=commits)
 
     def _spend(self, call: Call, then: Callable[[], None]) -> None:
         """Let the time of a call pass, then continue."""
