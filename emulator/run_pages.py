@@ -13,6 +13,7 @@ from emulator.explanation import Explanation
 from emulator.ledger.entries import Entry
 from emulator.playing import run
 from emulator.report.explain import explain
+from emulator.report.pages.automation import add_automation
 from emulator.report.pages.compare_page import VariantHistory, compare_page
 from emulator.report.pages.explain_page import ExplainedEntry, explain_page
 from emulator.report.pages.history import Historian, History
@@ -54,6 +55,7 @@ class RunPage:
     def write(self, scenario: Scenario, finished: FinishedRun) -> None:
         """Write the page of the finished run."""
         history = self._historian.close()
+        add_automation(history, finished.metrics)
         entries = finished.ledger.entries
         sequences = sequences_of(scenario, finished.seed, history, entries)
         content = RunContent(history=history, sequences=sequences, version=VERSION)
@@ -70,8 +72,10 @@ def write_compare_page(path: Path, compared: Comparison) -> None:
 def _variant(scenario: Scenario, seed: int) -> VariantHistory:
     historian = Historian()
     played = run(scenario, seed, keep_events=False, sink=historian.feed, each_commit=False)
+    history = historian.close()
+    add_automation(history, played.metrics)
     return VariantHistory(
-        history=historian.close(),
+        history=history,
         entries=played.ledger.entries,
         moment=lambda at_us: format_moment(at_us, scenario.start),
     )
@@ -84,12 +88,14 @@ def write_explain_page(path: Path, explained: Explanation) -> None:
     scenario, historian = played.scenario, Historian()
     for event in played.events:
         historian.feed(event)
+    history = historian.close()
+    add_automation(history, played.metrics)
     shown = ExplainedEntry(
         title=scenario.title,
         facts=f"seed {played.seed} | Apache Kafka {KAFKA} | {VERSION}",
         entry=entry,
         lines=explained.lines,
-        history=historian.close(),
+        history=history,
         window=window_of(played.events, [entry]),
         moment=lambda at_us: format_moment(at_us, scenario.start),
         screen=explained.screen(),

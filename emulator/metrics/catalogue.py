@@ -328,6 +328,11 @@ LISTINGS = (
     ),
     Metric("monitors", "rows", "each monitor: alarms, false ones, standstills, missed ones, delay"),
     Metric("monitor_alarms", "rows", "each alarm: monitor, partition, state, from and to"),
+    Metric(
+        "standstills",
+        "rows",
+        "each standstill of a partition, for each monitor: from, to, and when it was noticed",
+    ),
     Metric("scalings", "rows", "each step of an autoscaler: replicas, lag, records reprocessed"),
     Metric("replicas", "rows", "each group with an autoscaler: steps, replica-hours, idle ones"),
     Metric(

@@ -134,7 +134,7 @@ NO_MONITORS = Reading(
         "monitor_delay_max_s": 0,
     },
     tables={"monitor_alarms.by_state": {}},
-    listings={"monitors": (), "monitor_alarms": ()},
+    listings={"monitors": (), "monitor_alarms": (), "standstills": ()},
     without_value=frozenset(("monitor_delay_max_s",)),
 )
 """The figures of :mod:`emulator.metrics.monitors` for a run without monitors."""

@@ -232,7 +232,11 @@ class MonitorMeter:
                 DELAY: max(delays, default=0),
             },
             tables={"monitor_alarms.by_state": {**dict(sorted(states.items()))}},
-            listings={"monitors": tuple(rows), "monitor_alarms": tuple(alarms)},
+            listings={
+                "monitors": tuple(rows),
+                "monitor_alarms": tuple(alarms),
+                "standstills": tuple(self._standstills(ended_us)),
+            },
             without_value=frozenset() if delays else frozenset((DELAY,)),
         )
 
@@ -250,6 +254,27 @@ class MonitorMeter:
                         "false": _is_false(alarm, truth.stretches.all, ended_us),
                     }
 
+    def _standstills(self, ended_us: int) -> Iterator[Row]:
+        for group, pairs in self._monitors.items():
+            for monitor, truth in pairs:
+                alarms = [each for each in monitor.alarms.all if each.state in OF_STANDSTILL]
+                for stuck in truth.stretches.all:
+                    noticed_us = _noticed_us(stuck, alarms, ended_us)
+                    yield {
+                        "group": group,
+                        "monitor": monitor.rule.name,
+                        "partition": str(stuck.partition),
+                        "from_s": seconds(stuck.from_us),
+                        "to_s": None if stuck.to_us is None else seconds(stuck.to_us),
+                        "noticed_s": None if noticed_us is None else seconds(noticed_us),
+                    }
+
+
+def _noticed_us(stuck: Stretch, alarms: Iterable[Stretch], ended_us: int) -> int | None:
+    """Return when the first alarm about a standstill began, or it began; None: there was none."""
+    met = [alarm.from_us for alarm in alarms if alarm.meets(stuck, ended_us)]
+    return max(min(met), stuck.from_us) if met else None
+
 
 def _is_false(alarm: Stretch, stuck: Iterable[Stretch], ended_us: int) -> bool:
     return alarm.state in OF_STANDSTILL and not any(alarm.meets(each, ended_us) for each in stuck)
@@ -257,12 +282,8 @@ def _is_false(alarm: Stretch, stuck: Iterable[Stretch], ended_us: int) -> bool:
 
 def _summary(group: str, monitor: Monitor, stuck: Sequence[Stretch], ended_us: int) -> Row:
     alarms = [alarm for alarm in monitor.alarms.all if alarm.state in OF_STANDSTILL]
-    delays_us: list[int] = []
-    for each in stuck:
-        met = [alarm for alarm in alarms if alarm.meets(each, ended_us)]
-        if met:
-            first_us = min(alarm.from_us for alarm in met)
-            delays_us.append(max(0, first_us - each.from_us))
+    noticed = [(each, _noticed_us(each, alarms, ended_us)) for each in stuck]
+    delays_us = [at_us - each.from_us for each, at_us in noticed if at_us is not None]
     return {
         "group": group,
         "monitor": monitor.rule.name,

@@ -53,7 +53,7 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     yield from _help(run)
     yield from _warnings(run)
     yield from _expectations(run.expectations)
-    yield from _key_figures(run.metrics, stable_groups(run.groups), capacity_lines(run))
+    yield from _key_figures(run.metrics, stable_groups(run.groups), _more_figures(run))
     yield from _figure("folded", folded_text(run.folded, run.live))
     yield from _where_to_look_next(run)
 
@@ -242,9 +242,17 @@ def _without_downtime(metrics: Metrics) -> str:
     return "none: every partition always had an owner"
 
 
-def _key_figures(
-    metrics: Metrics, stable: str, capacity: Iterable[tuple[str, str]]
-) -> Iterator[str]:
+def _more_figures(run: FinishedRun) -> Iterator[tuple[str, str]]:
+    """Yield the figures that only some runs have: capacity, autoscalers, monitors."""
+    yield from capacity_lines(run)
+    listings = run.metrics.listings
+    if listings["replicas"] or listings["monitors"]:
+        from emulator.report.automation_screen import automation_lines  # noqa: PLC0415  as above
+
+        yield from automation_lines(run.metrics, run.subject.moment)
+
+
+def _key_figures(metrics: Metrics, stable: str, more: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield the main figures in sentences; *stable*: a description of the stable groups."""
     yield from ("", "Figures")
     total, longest = metrics["downtime_total_s"], metrics["downtime_max_s"]
@@ -269,7 +277,7 @@ def _key_figures(
         yield from _figure("group", stable)
     if idle := _idle(metrics):
         yield from _figure("idle", idle)
-    for name, text in capacity:
+    for name, text in more:
         yield from _figure(name, text)
     yield from _figure("lag", _lag(metrics))
     yield from _figure("commits", _commits(metrics))

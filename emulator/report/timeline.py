@@ -70,6 +70,9 @@ LASTING = {
 
 _SUSPENDING = frozenset({"pause", "hang"})
 
+SCALING_VERBS = frozenset({"scale_up", "scale_down"})
+"""Steps of autoscalers: the id of each start or stop that a step makes begins with that of the step."""
+
 CALLS = {
     "assigned": "onPartitionsAssigned()",
     "revoked": "onPartitionsRevoked()",
@@ -142,6 +145,10 @@ class Timeline:
         self._suspended: set[str] = set()
         """Consumers whose process is paused, or whose handler hangs."""
 
+        self._steps: set[str] = set()
+        self._added: set[str] = set()
+        """Consumers that a step of an autoscaler starts."""
+
         self._words: dict[type, Callable[[Any], str]] = {
             ev.FaultBegan: self._began,
             ev.FaultEnded: self._ended,
@@ -185,6 +192,13 @@ class Timeline:
             self.left_out += 1
 
     def _began(self, what: ev.FaultBegan) -> str:
+        if what.verb in SCALING_VERBS:
+            self._steps.add(what.fault)
+        step, _, member = what.fault.partition("/")
+        if member and step in self._steps:
+            if what.verb == "start":
+                self._added.add(what.target)
+            return ""
         if what.verb == "restart":
             self._restarted.add(what.target)
         elif what.verb in _SUSPENDING:
@@ -204,7 +218,10 @@ class Timeline:
         return _stopped(what)
 
     def _started(self, what: ev.ConsumerStarted) -> str:
-        """Return the line for a start, unless a restart shows it already."""
+        """Return the line for a start, unless a restart or a step of an autoscaler shows it already."""
+        if what.consumer in self._added:
+            self._added.discard(what.consumer)
+            return ""
         if what.incarnation == 1 or what.consumer in self._restarted:
             return ""
         return f"{what.consumer} starts again"

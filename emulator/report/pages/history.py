@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.report.event_wording import EPOCH, GENERATION
-from emulator.report.timeline import LASTING
+from emulator.report.timeline import LASTING, SCALING_VERBS, VERBS
 
 
 class Span(NamedTuple):
@@ -47,6 +47,39 @@ class Sample(NamedTuple):
     committed: int
 
 
+class Step(NamedTuple):
+    """One step of an autoscaler."""
+
+    at_us: int
+    before: int
+    after: int
+    words: str
+    """Why, and what it cost."""
+
+
+class Watched(NamedTuple):
+    """A standstill of a partition, or an alarm of a monitor."""
+
+    begin_us: int
+    end_us: int
+    kind: str
+    """``stuck``, ``missed``, ``alarm`` or ``false-alarm``: the class of its shape."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Automation:
+    """What the autoscaler and the monitors of a group did."""
+
+    replicas: int | None
+    """Those at the begin of the run; None: the group has no autoscaler."""
+
+    steps: tuple[Step, ...]
+    monitors: Mapping[str, tuple[Watched, ...]]
+    """By monitor: the standstills and its alarms."""
+
+
 @dataclass(slots=True)
 class GroupHistory:
     """One consumer group."""
@@ -62,6 +95,9 @@ class GroupHistory:
     samples: list[Sample] = field(default_factory=list)
     epochs: list[tuple[int, bool]] = field(default_factory=list)
     """Whether the group counts epochs, instead of generations, from a time on."""
+
+    automation: Automation | None = None
+    """What its autoscaler and monitors did; None: it has neither."""
 
     def term(self, at_us: int) -> str:
         """Return what the group counts at a time: generations or epochs."""
@@ -96,6 +132,9 @@ class Historian:
         self._unstable: dict[str, tuple[int, str]] = {}
         self._faults: dict[str, tuple[str, Moment]] = {}
         """Without an end yet: verb, and what is known."""
+
+        self._steps: set[str] = set()
+        """Steps of autoscalers: the starts and stops that they make are not shown."""
 
         self._handlers: dict[type, Callable[[int, Any], None]] = {
             ev.EpochOpened: self._opened,
@@ -237,7 +276,12 @@ class Historian:
     # -- faults ------------------------------------------------------------------------------
 
     def _fault_began(self, at_us: int, what: ev.FaultBegan) -> None:
-        moment = Moment(at_us, at_us, f"{what.verb} {what.target}")
+        if what.verb in SCALING_VERBS:
+            self._steps.add(what.fault)
+        if what.fault.partition("/")[0] in self._steps and "/" in what.fault:
+            return
+        words = VERBS[what.verb] if what.verb in SCALING_VERBS else f"{what.verb} {{}}"
+        moment = Moment(at_us, at_us, words.format(what.target))
         self._faults[what.fault] = what.verb, moment
 
     def _fault_ended(self, at_us: int, what: ev.FaultEnded) -> None:

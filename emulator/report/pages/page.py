@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from assignors.values import dataclass
+from emulator.report.pages.automation import BELL, BELL_PATH
 from emulator.report.pages.drawing import definitions, element, fill_of
 from emulator.report.pages.lanes import LANES
 from emulator.report.pages.marks import NAMES, SHAPES, glyph, shape_of
@@ -189,7 +190,7 @@ def _definitions(page: Page) -> Markup:
         used += [chart.figure, *(swatch for swatch, _ in chart.legend)]
     names = set(re.findall(r"#([a-z0-9-]+)[\")]", "".join(used)))
     names |= {"double", "outside", "paused"} if any(part.figures for part in page.parts) else set()
-    marks = [(shape_of(kind), path) for kind, path in SHAPES.items()]
+    marks = [(BELL, BELL_PATH), *((shape_of(kind), path) for kind, path in SHAPES.items())]
     return Markup(definitions(names, marks) if names else "")  # noqa: S704  made of escaped parts
 
 
@@ -238,6 +239,11 @@ def mark_legend(drawing: Drawing) -> list[tuple[Markup, str]]:
         ("fault", swatch(element("g", fault, class_="fault")), "fault or act"),
         ("rebalance", box("rebalance"), "rebalance"),
         *((kind, box(kind), f"process: {state}") for state, kind in LANES.items()),
+        ("curve replicas", line("replicas"), "replicas of the autoscaler"),
+        ("stuck", box("stuck"), "partition stuck, noticed"),
+        ("missed", box("missed"), "partition stuck, not noticed"),
+        ("alarm", box("alarm"), "alarm"),
+        ("false-alarm", box("false-alarm"), "false alarm"),
         ("curve log-end", line("log-end"), "end of the log"),
         ("curve processed", line("processed"), "processed"),
         ("curve committed", line("committed"), "committed"),

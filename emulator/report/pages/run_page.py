@@ -11,6 +11,7 @@ from emulator.report.advice import WHY
 from emulator.report.entry_screen import Line
 from emulator.report.event_wording import GENERATION, link_text
 from emulator.report.given_hints import hint_texts
+from emulator.report.pages.automation_tables import automation_parts
 from emulator.report.pages.history import GroupHistory, History
 from emulator.report.pages.marks import NAMES, anchor_of, entry_words, marks_of
 from emulator.report.pages.page import (
@@ -83,6 +84,7 @@ def run_page(run: FinishedRun, content: RunContent) -> str:
                 *entry_parts(
                     run.ledger.entries, content.sequences, subject.moment, content.history
                 ),
+                *automation_parts(content.history, subject.moment),
                 *_hints(run),
             ],
             text="\n".join(screen),

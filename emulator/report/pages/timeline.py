@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from assignors.values import dataclass
+from emulator.report.pages.automation import draw_automation
 from emulator.report.pages.canvas import (
     BETWEEN,
     TOP,
@@ -115,6 +116,8 @@ def draw_timeline(
     numbers = {each: at for at, each in enumerate(owners)}
     places = _draw_rows(canvas, rows, numbers, view)
     draw_lanes(canvas, group.members, view.share)
+    if group.automation is not None:
+        draw_automation(canvas, group.automation)
     _draw_curves(canvas, [one for one in group.samples if begin_us <= one.at_us <= end_us])
     bands = _bands(canvas, group.rebalances)
     lines, faults = _fault_lines(canvas, history.faults)
