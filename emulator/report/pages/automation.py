@@ -8,7 +8,15 @@ from typing import Any, Final
 from emulator.metrics.metrics import Metrics
 from emulator.metrics.monitors import ABOVE
 from emulator.report.pages.canvas import Canvas, times_of
-from emulator.report.pages.drawing import across, element, number, stretched, title, value_axis
+from emulator.report.pages.drawing import (
+    Attributes,
+    across,
+    element,
+    number,
+    stretched,
+    title,
+    value_axis,
+)
 from emulator.report.pages.history import Automation, History, Step, Watched
 from emulator.report.pages.thinning import Piece, largest
 from emulator.report.wording import counted, duration, figure
@@ -135,7 +143,7 @@ def _draw_replicas(canvas: Canvas, at_first: int, steps: Sequence[Step]) -> None
         tip = title(
             f"{canvas.moment(step.at_us)}: {step.before} to {step.after} replicas, {step.words}"
         )
-        place = {"cx": across(scale.x(step.at_us)), "cy": y_of(step.after), "r": 3}
+        place: Attributes = {"cx": across(scale.x(step.at_us)), "cy": y_of(step.after), "r": 3}
         canvas.drawn.append(element("circle", tip, class_="step", **place))
     if left_out:
         canvas.notes.append(f"{counted(left_out, 'smaller step')} of the autoscaler have no dot.")
@@ -157,7 +165,7 @@ def _draw_monitor(canvas: Canvas, name: str, watched: Sequence[Watched]) -> None
         tip = title(f"{name}: {one.words}, {times_of(canvas, Piece(*one[:2], ''))}")
         canvas.drawn.append(element("rect", tip, class_=one.kind, **shape))
         if is_alarm and one.begin_us >= scale.begin_us:
-            begins = {"x": across(scale.x(one.begin_us)), "y": y + LANE_HEIGHT / 4 - 2}
+            begins: Attributes = {"x": across(scale.x(one.begin_us)), "y": y + LANE_HEIGHT / 4 - 2}
             canvas.drawn.append(element("use", href=f"#{BELL}", class_="bell", **begins))
     canvas.bottom += LANE_HEIGHT
     if left_out:
