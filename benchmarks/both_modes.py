@@ -1,0 +1,55 @@
+"""Play random scenarios folded and exact, and compare all that they leave.
+
+``python -m benchmarks.both_modes COUNT [FIRST_SEED]`` plays three scenarios of each seed: one whose
+members speak the classic protocol, one with members of the consumer protocol, or of both, and one of
+members that only poll and work, with short intervals that do not divide each other. The first two
+have any commit policy; all have faults, acts, and times on a coarse grid
+(``tests/emulator/periodic_worlds.py``, ``polling_worlds.py``). It prints the counts and the range of
+seeds; a scenario that ends differently is printed with its seed, and the status is 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from tests.emulator.both_ways import hold_both_ways
+from tests.emulator.periodic_consumer_worlds import how_consumers_played, periodic_consumer_world
+from tests.emulator.periodic_worlds import how_played, periodic_world
+from tests.emulator.polling_worlds import polling_world
+
+WORLDS = {
+    "classic": (periodic_world, how_played),
+    "consumer": (periodic_consumer_world, how_consumers_played),
+    "polling": (polling_world, lambda _: {}),
+}
+EACH = 50
+"""After so many seeds the counts are printed."""
+
+
+def main(count: int, first: int) -> int:
+    """Compare *count* scenarios from seed *first* on; return the exit status."""
+    played, skipped, differ = Counter[str](), Counter[str](), list[str]()
+    seeds = range(first, first + count // len(WORLDS))
+    for seed in seeds:
+        for name, (world, how) in WORLDS.items():
+            played[name] += 1
+            try:
+                skipped[name] += hold_both_ways(world(seed), seed, **how(seed)) > 0
+            except Exception as error:  # noqa: BLE001  whatever it is, it is reported
+                differ.append(f"{name} {seed}: {type(error).__name__} {str(error)[:300]}")
+                print(f"DIFFERS {differ[-1]}", flush=True)
+        if (seed - first) % EACH == EACH - 1 or seed == seeds[-1]:
+            print(f"seeds {first} to {seed}: {_counted(played, skipped)}, {len(differ)} differ")
+            sys.stdout.flush()
+    return 1 if differ else 0
+
+
+def _counted(played: Counter[str], skipped: Counter[str]) -> str:
+    return "; ".join(
+        f"{n} {name}, {skipped[name]} with skipped periods" for name, n in played.items()
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1))

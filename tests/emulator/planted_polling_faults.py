@@ -1,0 +1,32 @@
+"""Faults planted in the heartbeats and commits of members that poll by arithmetic."""
+
+from __future__ import annotations
+
+from .planted_faults import Planted
+
+EXCHANGES = "emulator.world.consumer.exchanges"
+ITS = f"{EXCHANGES}:Exchanges"
+CLIENT = "protocols.consumer.classic.machine:Client"
+
+PLANTED = (
+    Planted(f"{ITS}.awaits_timer", "loop.next_arrival_us <= now", "False", 13),
+    Planted(f"{ITS}.awaits_timer", "self._process.timers.set(POLL, calm.wait_us)", "pass", 1),
+    Planted(f"{ITS}.awaits_timer", "return self._beats(now)", "return True", 7),
+    Planted(f"{ITS}._beats", "self._process.timers.deadline(HEARTBEAT) == now and ", "", 5),
+    Planted(f"{ITS}.receive", "self._loop.play(now, EVENTS)", "pass", 13),
+    Planted(f"{ITS}.receive", "self._loop.play(now, EVENTS)", "self._loop.play(now, ARRIVAL)", 22),
+    Planted(f"{ITS}.receive", "self._loop.play(now, EVENTS)", "self._loop.play(now, ALL)", 22),
+    Planted(f"{ITS}._lend", "loop.go_on(due_us)", "pass", 1),
+    Planted(f"{ITS}.beat", "timer != HEARTBEAT or ", "", 5),
+    Planted(f"{ITS}._is_beaten", "body.error or ", "", 19),
+    Planted(f"{ITS}.played", "max(clock.polled_us, self._ran_us)", "self._ran_us", 1),
+    Planted(f"{EXCHANGES}:_is_poll", " and effect.name == POLL", "", 1),
+    Planted(f"{CLIENT}.lent", "self._poll_until = None", "pass", 3),
+    Planted(f"{CLIENT}.lent", "not self._calm or ", "", 11),
+    Planted(
+        "protocols.consumer.classic.calm:CalmPoll.go_on",
+        "min(self.until_us, due_us)",
+        "self.until_us",
+        1,
+    ),
+)

@@ -1,0 +1,49 @@
+"""Members that poll by arithmetic through heartbeats and commits leave what they leave otherwise."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from .both_ways import Noticing, hold_both_ways, is_noticed, noticing_run
+from .planted_polling_faults import PLANTED
+from .polling_worlds import polling_world
+
+QUICK = (1, 5, 7, 11, 19)
+"""Worlds soon played, in which half of the planted faults show."""
+
+
+@pytest.mark.parametrize("seed", QUICK)
+def test_a_run_whose_polls_go_on_through_exchanges_leaves_the_same(seed):
+    """Heartbeats, commits, metadata requests and responses, at any point of a poll."""
+    hold_both_ways(polling_world(seed), seed)
+
+
+@pytest.mark.long
+def test_many_runs_whose_polls_go_on_through_exchanges_leave_the_same():
+    """The same for more worlds."""
+    for seed in range(901, 941):
+        hold_both_ways(polling_world(seed), seed)
+
+
+@cache
+def noticing(seed: int) -> Noticing:
+    """Return a run that notices faults."""
+    return noticing_run(polling_world(seed), seed, {})
+
+
+@pytest.mark.long
+def test_every_fault_planted_in_exchanges_is_noticed():
+    """Without one, the runs end as they have to; with one, a run ends otherwise."""
+    for seed in dict.fromkeys(fault.noticed_in for fault in PLANTED):
+        noticing(int(seed)).hold()
+
+    assert [] == [
+        fault.name for fault in PLANTED if not is_noticed(fault, noticing(int(fault.noticed_in)))
+    ]
+
+
+def test_a_planted_fault_is_noticed():
+    """A fault of the list can be planted and removed."""
+    assert is_noticed(PLANTED[-1], noticing(int(PLANTED[-1].noticed_in)))
