@@ -6,7 +6,8 @@ groups do are notes. Ordinary heartbeats and metadata are left out, and the diag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assignors.types import TopicPartition
@@ -19,6 +20,9 @@ from emulator.report.wording import visible
 
 MOST_STEPS = 300
 """Arrows and notes; larger diagrams cannot be read, and Mermaid refuses them."""
+
+MOST_TEXT = 45_000
+"""Characters of a diagram; Mermaid draws none of more than 50,000 (``maxTextSize``)."""
 
 AROUND_US = 200_000
 """Shown before and after the events of an entry."""
@@ -70,9 +74,10 @@ class Step(NamedTuple):
     place: int
     """Breaks ties: the order of writing."""
 
-    text: str
-    """A line of Mermaid, with the time still to be added in place of ``{at}``."""
+    head: str
+    """An arrow between two parties, or where a note stands; empty: a note over all parties."""
 
+    words: str
     parties: tuple[str, ...]
 
 
@@ -84,6 +89,9 @@ class Diagram:
     window: Window
     left_out: int
     """Steps beyond the last one that is shown."""
+
+    ids: Mapping[str, str]
+    """By party: its identifier in the diagram."""
 
 
 def window_of(events: Sequence[ev.Event], entries: Iterable[Entry]) -> Window:
@@ -102,44 +110,75 @@ def diagram_of(
     events: Sequence[ev.Event], messages: Iterable[MessageCarried], window: Window
 ) -> Diagram:
     """Return the arrows and notes of a part of a run, at most :data:`MOST_STEPS`."""
-    moved = _moved(events)
-    steps = [*_arrows(messages, moved, window), *_notes(events, window)]
+    messages, moved = tuple(messages), _moved(events)
+    names = {name for each in messages for name in (each.sender, each.receiver)}
+    ids = _identifiers(names | {getattr(event.what, "consumer", "") for event in events})
+    steps = [*_arrows(messages, moved, window, ids), *_notes(events, window, ids)]
     steps.sort(key=lambda step: step[:2])
-    return Diagram(tuple(steps[:MOST_STEPS]), window, max(len(steps) - MOST_STEPS, 0))
+    return Diagram(tuple(steps[:MOST_STEPS]), window, max(len(steps) - MOST_STEPS, 0), ids)
 
 
 def mermaid(diagram: Diagram, title: str, moment: Callable[[int], str]) -> Iterator[str]:
     """Yield the lines of the diagram; *moment*: writes a time of the run."""
     begin, end = map(moment, diagram.window)
-    yield f"%% rebalance-emulator: {visible(title)}, {begin} to {end}"
+    yield f"%% rebalance-emulator: {_escaped(title)}, {begin} to {end}"
     yield "%% Successful heartbeats, metadata requests and fetches are left out."
     yield "sequenceDiagram"
+    ids = diagram.ids
     parties = list(dict.fromkeys(name for step in diagram.steps for name in step.parties))
     members = [name for name in parties if not name.startswith("broker-")]
     parties = sorted(members) + sorted(set(parties) - set(members))
-    parties = parties or ["group"]
-    for name in parties:
-        yield f"  participant {_id(name)} as {_escaped(name)}"
-    everyone = ",".join(dict.fromkeys(_id(name) for name in (*parties[:1], *parties[-1:])))
+    yield from (f"  participant {ids[name]} as {_alias(name)}" for name in parties)
+    if not parties:
+        yield "  participant p_group as group"
+    ends = [ids[name] for name in (*parties[:1], *parties[-1:])] or ["p_group"]
+    everyone = f"Note over {','.join(dict.fromkeys(ends))}"
+    size, left_out = 0, diagram.left_out
     for step in diagram.steps:
-        text = step.text.replace("{at}", moment(step.at_us)).replace("{all}", everyone)
-        yield f"  {text}"
-    if diagram.left_out:
-        yield f"  Note over {everyone}: {diagram.left_out} more steps until {end} are left out"
+        line = f"  {step.head or everyone}: {moment(step.at_us)} {step.words}"
+        size += len(line) + 1
+        if size <= MOST_TEXT:
+            yield line
+        else:
+            left_out += 1
+    if left_out:
+        yield f"  {everyone}: {left_out} more steps until {end} are left out"
 
 
-def _id(name: str) -> str:
-    """Return a name that Mermaid accepts as an identifier."""
-    return "p_" + "".join(each if each.isalnum() else "_" for each in name)
+def _identifiers(names: Iterable[str]) -> dict[str, str]:
+    """Return identifiers that Mermaid accepts, by name, no two of them the same.
+
+    >>> _identifiers(["a.b", "a-b"])
+    {'a-b': 'p_a_b', 'a.b': 'p_a_b_2'}
+    """
+    ids: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in sorted(names):
+        plain = "p_" + "".join(each if each.isalnum() else "_" for each in name)
+        number = 1
+        while (made := plain if number == 1 else f"{plain}_{number}") in taken:
+            number += 1
+        taken.add(made)
+        ids[name] = made
+    return ids
+
+
+_SYNTAX = re.compile(r"[#;<>&]|%(?=%)|(?<=%)%|\$(?=\$)|(?<=\$)\$")
+"""Entities and tags of HTML, directives (``%%{``) and formulas (``$$``)."""
 
 
 def _escaped(text: str) -> str:
     """Return text in which Mermaid sees no syntax.
 
-    >>> _escaped("a; b #1")
-    'a#59; b #35;1'
+    >>> _escaped("a; b #1 at 50%, <b> %%")
+    'a#59; b #35;1 at 50%, #60;b#62; #37;#37;'
     """
-    return "".join({"#": "#35;", ";": "#59;"}.get(each, each) for each in visible(text))
+    return _SYNTAX.sub(lambda found: f"#{ord(found[0])};", visible(text))
+
+
+def _alias(name: str) -> str:
+    """Return the name of a participant; Mermaid takes ``wrap:`` before it for an instruction."""
+    return re.sub(r"^((?:no)?wrap):", r"\1#58;", _escaped(name))
 
 
 # -- arrows ------------------------------------------------------------------------------------
@@ -155,7 +194,10 @@ def _moved(events: Iterable[ev.Event]) -> frozenset[tuple[str, int]]:
 
 
 def _arrows(
-    messages: Iterable[MessageCarried], moved: frozenset[tuple[str, int]], window: Window
+    messages: Iterable[MessageCarried],
+    moved: frozenset[tuple[str, int]],
+    window: Window,
+    ids: Mapping[str, str],
 ) -> Iterator[Step]:
     kept: set[str] = set()
     for place, message in enumerate(messages):
@@ -171,9 +213,9 @@ def _arrows(
         words = message.kind if message.is_request else f"{message.kind} response"
         words += f": {message.error}" if message.error else ""
         words += " (lost)" if message.arrives_us is None else ""
-        ends = f"{_id(message.sender)}{arrow}{_id(message.receiver)}"
-        text = f"{ends}: {{at}} {_escaped(words)}"
-        yield Step(at_us, place, text, (message.sender, message.receiver))
+        parties = (message.sender, message.receiver)
+        head = f"{ids[message.sender]}{arrow}{ids[message.receiver]}"
+        yield Step(at_us, place, head, _escaped(words), parties)
 
 
 def _is_shown(message: MessageCarried, moved: frozenset[tuple[str, int]], kept: set[str]) -> bool:
@@ -187,7 +229,7 @@ def _is_shown(message: MessageCarried, moved: frozenset[tuple[str, int]], kept: 
 # -- notes -------------------------------------------------------------------------------------
 
 
-def _notes(events: Sequence[ev.Event], window: Window) -> Iterator[Step]:
+def _notes(events: Sequence[ev.Event], window: Window, ids: Mapping[str, str]) -> Iterator[Step]:
     """Yield the notes; epochs that a consumer opens or closes at one time are one note."""
     together: dict[tuple[int, str, type], tuple[int, list[str]]] = {}
     for place, event in enumerate(events):
@@ -199,11 +241,13 @@ def _notes(events: Sequence[ev.Event], window: Window) -> Iterator[Step]:
             offset = what.offset if isinstance(what, ev.EpochOpened) else what.processed
             together.setdefault(key, (place, []))[1].append(f"{what.partition} at {offset}")
         elif isinstance(what, NOTED):
-            yield _note(event.at_us, place, getattr(what, "consumer", ""), _words(what))
+            over = getattr(what, "consumer", "")
+            yield _note(event.at_us, place, over, _words(what), ids)
     for (at_us, consumer, kind), (place, named) in together.items():
         verb = "starts" if kind is ev.EpochOpened else "stops"
         more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        yield _note(at_us, place, consumer, f"{verb} {', '.join(named[:MOST_NAMED])}{more}")
+        words = f"{verb} {', '.join(named[:MOST_NAMED])}{more}"
+        yield _note(at_us, place, consumer, words, ids)
 
 
 def _words(what: Any) -> str:
@@ -214,7 +258,6 @@ def _words(what: Any) -> str:
     )
 
 
-def _note(at_us: int, place: int, consumer: str, words: str) -> Step:
-    where = _id(consumer) if consumer else "{all}"
-    text = f"Note over {where}: {{at}} {_escaped(words)}"
-    return Step(at_us, place, text, (consumer,) if consumer else ())
+def _note(at_us: int, place: int, consumer: str, words: str, ids: Mapping[str, str]) -> Step:
+    head, parties = (f"Note over {ids[consumer]}", (consumer,)) if consumer else ("", ())
+    return Step(at_us, place, head, _escaped(words), parties)

@@ -8,7 +8,7 @@ before an earlier one has ended goes to a further track of the same name.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -78,11 +78,23 @@ class Tracks:
 
     def chrome_events(self) -> Iterator[dict[str, Any]]:
         """Yield the events of the trace: names of tracks, then everything by time."""
+        self._lengthen()
         self._choose_lanes()
         ids = self._ids()
         yield from _names(ids)
-        rows = [*self._slices(ids), *self._instants(ids), *self._counters(ids), *self._flows(ids)]
-        yield from sorted(rows, key=lambda row: (row["ts"], _RANK[row["ph"]], -row.get("dur", 0)))
+        slices = [*self._slices(ids)]
+        rows = [*slices, *self._instants(ids), *self._counters(ids)]
+        rows.sort(key=lambda row: (row["ts"], _RANK[row["ph"]], -row.get("dur", 0)))
+        ends = self._flow_ends(ids, slices)
+        for row in rows:
+            yield row
+            yield from ends.get(id(row), ())
+
+    def _lengthen(self) -> None:
+        """Give slices at the ends of flows a length, before they get a lane: viewers need one."""
+        for _, *ends in self.flows:
+            for each in ends:
+                each.end_us = max(each.end_us, each.begin_us + SHORTEST_US)
 
     def _choose_lanes(self) -> None:
         """Give each slice the first lane of its track that is free when it begins."""
@@ -108,19 +120,18 @@ class Tracks:
         groups |= dict.fromkeys([track.group for track, _ in ordered])
         groups |= dict.fromkeys([group for group, *_ in self.counters])
         pids = {group: number for number, group in enumerate(groups, 1)}
-        return {one: (pids[one[0].group], tid) for tid, one in enumerate(ordered, 1)}
+        first = len(pids) + 1  # a thread with the number of its process is its main thread
+        return {one: (pids[one[0].group], tid) for tid, one in enumerate(ordered, first)}
 
     def _slices(self, ids: Mapping[tuple[Track, int], tuple[int, int]]) -> Iterator[dict[str, Any]]:
-        connected = {id(each) for _, *ends in self.flows for each in ends}
         for each in self.slices:
             pid, tid = ids[each.track, each.lane]
-            shortest = SHORTEST_US if id(each) in connected else 0
             yield {
                 "ph": "X",
                 "pid": pid,
                 "tid": tid,
                 "ts": each.begin_us,
-                "dur": max(each.length_us, shortest),
+                "dur": each.length_us,
                 "name": each.name,
                 "args": each.args,
             }
@@ -141,17 +152,30 @@ class Tracks:
             place = {"pid": pids[group], "tid": 0, "ts": at_us}
             yield {"ph": "C", **place, "name": name, "args": {"records": value}}
 
-    def _flows(self, ids: Mapping[tuple[Track, int], tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    def _flow_ends(
+        self,
+        ids: Mapping[tuple[Track, int], tuple[int, int]],
+        slices: Sequence[Mapping[str, Any]],
+    ) -> dict[int, list[dict[str, Any]]]:
+        """Return the ends of flows by the ``id()`` of the row of their slice, which they follow.
+
+        Perfetto's trace processor binds an end to the slice that was begun last on its track.
+        """
+        rows = {id(each): row for each, row in zip(self.slices, slices, strict=True)}
+        found: dict[int, list[dict[str, Any]]] = {}
         for number, (name, source, target) in enumerate(self.flows, 1):
             for phase, each in (("s", source), ("f", target)):
                 pid, tid = ids[each.track, each.lane]
                 place = {"ph": phase, "id": number, "pid": pid, "tid": tid, "ts": each.begin_us}
-                ends = {"bp": "e"} if phase == "f" else {}
-                yield {**place, "cat": "flow", "name": name, **ends}
+                binding = {"bp": "e"} if phase == "f" else {}
+                found.setdefault(id(rows[id(each)]), []).append(
+                    {**place, "cat": "flow", "name": name, **binding}
+                )
+        return found
 
 
-_RANK = {"X": 0, "i": 1, "C": 2, "s": 3, "f": 4}
-"""At equal times a slice precedes what refers to it."""
+_RANK = {"X": 0, "i": 1, "C": 2}
+"""The order of what happens at one time."""
 
 
 def _names(ids: Mapping[tuple[Track, int], tuple[int, int]]) -> Iterator[dict[str, Any]]:

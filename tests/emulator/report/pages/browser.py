@@ -1,6 +1,6 @@
 """A headless Chromium that tests open a page in, if Chromium and Node.js are installed.
 
-``make browser`` installs them, and axe-core, which checks accessibility.
+``make browser`` installs them, axe-core, which checks accessibility, and Mermaid.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ import pytest
 DRIVER = Path(__file__).with_name("browser.mjs")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 NODE = shutil.which("node")
-AXE = next(
-    (
-        path
-        for folder in (Path(sys.prefix), Path("/usr/local/lib"), Path("/usr/lib"))
-        if (path := folder / "node_modules" / "axe-core" / "axe.min.js").is_file()
-    ),
-    None,
-)
+
+
+def _package(file: str) -> Path | None:
+    """Return a file of a package that npm has installed; None if there is none."""
+    folders = (Path(sys.prefix), Path("/usr/local/lib"), Path("/usr/lib"))
+    paths = (folder / "node_modules" / file for folder in folders)
+    return next((path for path in paths if path.is_file()), None)
+
+
+AXE = _package("axe-core/axe.min.js")
+MERMAID = _package("mermaid/dist/mermaid.min.js")
 
 
 class Opened(NamedTuple):
