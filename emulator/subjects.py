@@ -144,9 +144,14 @@ def _lacked(client: str) -> frozenset[str]:
     return frozenset(profile.lacks) - {*profile.names.values()}
 
 
+OF_MEMBERS = frozenset({"session.timeout.ms", "max.poll.interval.ms"})
+"""Settings without a meaning for consumers that only call ``assign()``."""
+
+
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:
     work = {member.name: mean_us(work_of(group, member)) for member in group.members}
-    first = group.members[0]
+    by_hand = tuple(member.name for member in group.members if member.assign is not None)
+    first = next((each for each in group.members if each.assign is None), group.members[0])
     settings = consumer_settings(group, first)
     assignors = make_assignors(settings, first)
     by_coordinator = settings.group_protocol == "consumer"
@@ -164,13 +169,18 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
-        commits=_describe_commits(policy, settings.auto_commit_interval_ms) + _where(group),
+        commits="no commits"
+        if group.offsets == "none"
+        else _describe_commits(policy, settings.auto_commit_interval_ms) + _where(group),
         framework=_describe_framework(group),
         handler=_describe_handler(group),
         autoscaler=_describe_autoscaler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=_in_background(group))),
         clients=clients,
-        lacks=frozenset.intersection(*map(_lacked, clients)),
+        lacks=frozenset.intersection(*map(_lacked, clients))
+        | (OF_MEMBERS if len(by_hand) == len(group.members) else frozenset()),
+        by_hand=by_hand,
+        has_id=group.offsets != "none",
         stores=profile.stores,
         unfenced=group.offsets == "database" and not fenced,
         work_us=max(work.values()),

@@ -18,6 +18,7 @@ from emulator.report.advice import (
 )
 from emulator.report.hints import HINTS
 from emulator.report.hints_of_verdicts import VERDICT_HINTS
+from emulator.report.owner_hints import WITHOUT_ID
 
 _OPENING = """\
 # Hints
@@ -57,6 +58,7 @@ OTHERS = {
     ONLY_MOVED_STOP: "a group that members left and joined again",
     ONE_CLASSIC_JOIN: "a group in migration that is not served",
     CONVERT_BACK: "a group in migration that is not served",
+    WITHOUT_ID[0]: "a consumer without a group id that reads again",
 }
 """The hints that belong to no cause and no verdict, with what they are given for."""
 

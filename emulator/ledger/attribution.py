@@ -26,6 +26,9 @@ from emulator.ledger.epochs import Attribution, Epoch
 
 REMEMBERED = 1 << 16
 
+BY_HAND = "assign()"
+"""The detail of two owners of which one has assigned the partition to itself."""
+
 START = "start process"
 """The verb of a root that is not a fault but the start of a process."""
 
@@ -163,6 +166,8 @@ class Attributions:
         return self._roots.find((link,), parties)
 
     def _attribute(self, reason: Reason, before: Epoch | None, after: Epoch | None) -> Attribution:
+        if reason.cause is Cause.TWO_OWNERS and _by_hand(before, after):
+            reason = Reason(Cause.TWO_OWNERS, BY_HAND)
         shown = [link for link in reason.evidence if link is not None]
         shown += self._ends(before, after)
         root = self._roots.find(shown, _parties(before, after))
@@ -189,6 +194,11 @@ class Attributions:
         if after is not None:
             links.append(after.opened)
         return links
+
+
+def _by_hand(before: Epoch | None, after: Epoch | None) -> bool:
+    """Return whether one of two owners has assigned the partition to itself: it has no generation."""
+    return any(owner is not None and owner.generation < 0 for owner in (before, after))
 
 
 def _joined_during(start: Root, before: Epoch | None) -> bool:

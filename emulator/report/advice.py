@@ -12,6 +12,13 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.cases import Case, GivenHint, Hint, closed, may_commit_ahead
 from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
+from emulator.report.owner_hints import (
+    COMMITTED_NOWHERE,
+    READ_BESIDE,
+    WITHOUT_ID,
+    by_hand,
+    commits_nowhere,
+)
 from emulator.report.subject import GroupFacts, Subject
 from emulator.report.wording import duration
 
@@ -91,6 +98,10 @@ def reason_of(case: Case) -> str:
     """Return the explanation of a cause."""
     if case.cause is Cause.TWO_OWNERS and case.given_twice:
         return ASSIGNED_TWICE
+    if case.cause is Cause.TWO_OWNERS and by_hand(case):
+        return READ_BESIDE
+    if commits_nowhere(case):
+        return COMMITTED_NOWHERE
     if case.cause is Cause.TWO_OWNERS and case.mentions("two coordinators"):
         return TWO_COORDINATORS
     if case.cause is Cause.COMMITTED_AHEAD and case.group.shared:
@@ -112,7 +123,8 @@ def _only_outside(case: Case) -> bool:
 
 def hints_for(case: Case) -> list[GivenHint]:
     """Return the hints for a cause, the most useful first, with the settings in force."""
-    hints = [hint for hint in HINTS[case.cause] if hint.when(case)]
+    known = WITHOUT_ID if commits_nowhere(case) else HINTS[case.cause]
+    hints = [hint for hint in known if hint.when(case)]
     return [_given(hint, case.subject, case.group) for hint in hints]
 
 

@@ -32,7 +32,8 @@ from emulator.report.cases import (
     may_commit_ahead,
     too_slow,
 )
-from emulator.report.coordinator_hints import COORDINATOR_HINTS, THREE_REPLICAS, TWO_IN_SYNC
+from emulator.report.coordinator_hints import COORDINATOR_HINTS, THREE_REPLICAS
+from emulator.report.owner_hints import OWNER_HINTS
 from emulator.report.subject import Commits
 
 
@@ -245,35 +246,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             lambda case: not case.group.cooperative,
         ),
     ),
-    Cause.TWO_OWNERS: (
-        DRAIN_WORKERS,
-        LISTENER_CATCHES,
-        Hint(
-            "exclusive-assignor",
-            "Make the assignor give each partition to one member.",
-            lambda case: case.given_twice,
-        ),
-        TWO_IN_SYNC,
-        *STAY_A_MEMBER,
-        Hint(
-            "smaller-batches",
-            "The old owner learns of it at its next poll(): a smaller {max.poll.records} makes that "
-            "earlier.",
-            lambda case: not case.given_twice,
-        ),
-        Hint(
-            "fence-at-destination",
-            "Only the destination of the results can reject the old owner: use idempotent writes, or "
-            "transactions with the group's metadata (sendOffsetsToTransaction).",
-            lambda case: not (case.given_twice or case.group.unfenced),
-        ),
-        Hint(
-            "fence-at-destination",
-            "Write the offset only if it is the one read last, so that the transaction of an old owner "
-            "is rolled back: --set database.fenced=true.",
-            lambda case: case.group.unfenced,
-        ),
-    ),
+    Cause.TWO_OWNERS: OWNER_HINTS,
     Cause.KEPT_REWOUND: (
         COMMIT_AT_ALL,
         Hint(

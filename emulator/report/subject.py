@@ -92,6 +92,12 @@ class GroupFacts:
     stores: str = ""
     """The call with which its application stores offsets for automatic commits; empty: none."""
 
+    by_hand: tuple[str, ...] = ()
+    """Its members that assign partitions to themselves (``assign()``)."""
+
+    has_id: bool = True
+    """Whether its members have a ``group.id``; without one they commit nothing."""
+
     unfenced: bool = False
     """Whether it writes results with offsets to a database that rejects no former owner."""
 
@@ -196,7 +202,7 @@ def _parts(group: GroupFacts) -> list[str]:
     return [
         group.autoscaler or (members.removesuffix("s") if group.members == 1 else members),
         *named,
-        f"{', '.join(group.assignors)} ({protocol})",
+        *_assigned(group, f"{', '.join(group.assignors)} ({protocol})"),
         *filter(None, [group.framework, group.handler]),
         group.commits,
         *(
@@ -205,6 +211,15 @@ def _parts(group: GroupFacts) -> list[str]:
             if name not in group.lacks
         ),
     ]
+
+
+def _assigned(group: GroupFacts, by_group: str) -> list[str]:
+    """Return who assigns partitions: the group, its members by themselves, or some of them."""
+    without = [] if group.has_id else ["no group.id"]
+    if len(group.by_hand) == group.members:
+        return [*without, "assign()"]
+    beside = [f"{len(group.by_hand)} of them with assign()"] if group.by_hand else []
+    return [*beside, by_group]
 
 
 NAMED = (

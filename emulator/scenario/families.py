@@ -55,7 +55,7 @@ _NAMES: Mapping[Family, str] = {
         n1-one-member-stalls-all published-slowest-poll record-skipped retry-topic a9-seen-set spring-kept-commits
     """,
     Family.COMMITS: """
-        commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d3-older-commit-wins
+        commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d3-older-commit-wins d7-assign-beside-the-group
         client-aiokafka-getmany client-aiokafka-getone client-franz-go client-librdkafka-crash
         client-librdkafka-in-hand client-mixed e5-workers-and-a-join e7-workers-commit-the-highest
         f3-commit-every-n u1-rewind-hidden u2-monitor-window kip848-commit-ahead kip848-commit-before-revocation workers-and-auto-commit
@@ -68,7 +68,7 @@ _NAMES: Mapping[Family, str] = {
         kip848-slow-handover r3-many-small-topics
     """,
     Family.OFFSETS: """
-        i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
+        reader-without-group-id i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
         i5-offset-beyond-the-end offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
         retention-overtakes seek-back-after-a-bug
     """,

@@ -122,7 +122,7 @@ def _subscription_problems(group: Group, scenario: Scenario) -> Iterator[Problem
         if member.topics is not None or member.pattern is not None:
             wanted = subscription_of(group, member)
             yield from _wanted(_path(group, member), wanted, group, scenario)
-        elif not group.topics and group.pattern is None:
+        elif not group.topics and group.pattern is None and member.assign is None:
             reason = 'has no subscription; set "topics" or "pattern", here or for the group'
             yield Problem(_path(group, member), reason)
 

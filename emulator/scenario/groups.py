@@ -15,7 +15,7 @@ from emulator.scenario.distributions import (
     always,
 )
 from emulator.scenario.faults import Poison
-from emulator.scenario.kafka_settings import ConsumerTable
+from emulator.scenario.kafka_settings import Assigned, ConsumerTable
 from emulator.scenario.part import NotEmpty, Part
 
 
@@ -201,10 +201,13 @@ class Member(Part):
     topics: tuple[str, ...] | None = None
     """Left out: as in the group, like all following keys."""
 
+    assign: dict[str, Assigned] | None = None
+    """Partitions that it reads with ``assign()``, by topic, instead of those that the group gives it:
+    ``{ orders = [0, 1] }``, or ``{ orders = "all" }`` (docs/how-to/assign.md)."""
+
     client: ClientName | None = None
     read_with: str | None = None
     read_records: int | None = Field(None, ge=1)
-
     pattern: str | None = None
     work: Distribution | None = None
     commit: Commit | None = None
@@ -292,10 +295,10 @@ class Group(Part):
     commit: Commit = CommitPolicy.model_construct()
     """Left out: ``auto``; with ``enable.auto.commit`` false in the settings, ``none``."""
 
-    offsets: Literal["kafka", "zookeeper", "database"] = "kafka"
+    offsets: Literal["kafka", "zookeeper", "database", "none"] = "kafka"
     """Where offsets are kept: in ``__consumer_offsets``; in ``zookeeper``, a znode for each partition, as
     before Kafka 0.9; or in the application's ``database``, in the transaction of the results
-    (docs/how-to/offset-stores.md)."""
+    (docs/how-to/offset-stores.md). ``none``: its members have no ``group.id`` (docs/how-to/assign.md)."""
 
     poison: tuple[Poison, ...] = ()
     """Records that take long to process, or that fail."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from emulator.scenario.part import NotEmpty
 from emulator.scenario.problems import hint, listed, refuse
 from emulator.scenario.short_forms import LEGAL_NAME
 from emulator.scenario.units import kafka_units
@@ -53,6 +54,18 @@ ONLY_CLASSIC = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assign
 
 ONLY_CONSUMER = (REMOTE_ASSIGNOR,)
 """Settings that Kafka refuses with the classic protocol."""
+
+
+def _kind_of_partitions(value: object) -> str:
+    return "=word" if isinstance(value, str) else "=numbers"
+
+
+Assigned = Annotated[
+    Annotated[Literal["all"], Tag("=word")]
+    | Annotated[NotEmpty[Annotated[int, Field(ge=0)]], Tag("=numbers")],
+    Discriminator(_kind_of_partitions),
+]
+"""Partitions of one topic that a member assigns to itself."""
 
 
 def flattened(table: Any, prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -191,6 +191,14 @@ def _store_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from store_problems(scenario)
 
 
+def _assign_problems(scenario: Scenario) -> Iterator[Problem]:
+    by_hand = any(member.assign is not None for _, member in members_of(scenario))
+    if by_hand or any(group.offsets == "none" for group in scenario.group):
+        from emulator.scenario.assign_checks import assign_problems  # noqa: PLC0415  few need it
+
+        yield from assign_problems(scenario)
+
+
 def _fault_problems(scenario: Scenario) -> list[Problem]:
     """Return the problems of faults and acts."""
     if not scenario.fault:
@@ -215,6 +223,7 @@ def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> li
         *topic_problems(scenario),
         *group_problems(scenario),
         *_store_problems(scenario),
+        *_assign_problems(scenario),
         *protocol_problems(scenario),
         *_client_problems(scenario),
         *assignor_problems(scenario, folders),

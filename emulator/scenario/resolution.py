@@ -172,6 +172,8 @@ def poll_timeout_us(group: Group, member: Member) -> int:
 
 def subscription_of(group: Group, member: Member) -> tuple[tuple[str, ...], str | None]:
     """Return the topics and the pattern to which a member subscribes; one of them is empty."""
+    if member.assign is not None:
+        return tuple(member.assign), None
     if member.topics is None and member.pattern is None:
         return group.topics, group.pattern
     return member.topics or (), member.pattern

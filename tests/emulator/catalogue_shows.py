@@ -39,6 +39,8 @@ SHOWS = {
     "coordinator-goes-on-alone": {Cause.STALE_COORDINATOR},
     "d1-commit-refused-in-rebalance": {Cause.REFUSED},
     "d3-older-commit-wins": {Cause.REWIND, Cause.REFUSED, Cause.REVOKED},
+    "d7-assign-beside-the-group": {Cause.TWO_OWNERS},
+    "reader-without-group-id": {Cause.REVOKED},
     "deploy-kills-in-mid-batch": {Cause.CRASHED},
     "e5-workers-and-a-join": {Cause.REVOKED},
     "e7-workers-commit-the-highest": {Cause.COMMITTED_AHEAD, Cause.CRASHED},

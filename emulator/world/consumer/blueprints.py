@@ -7,9 +7,10 @@ same seed gives both kinds of client the same world.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from assignors.java import hash_map_order, topic_partition_hash
 from assignors.registry import load_assignor
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
@@ -64,6 +65,9 @@ class Blueprint:
     profile: ClientProfile
     """Its client."""
 
+    assigned: tuple[TopicPartition, ...] | None
+    """The partitions that it assigns to itself; None: its group does."""
+
     commit: CommitPolicy
     poll_timeout_us: int
     listener_us: Sampler
@@ -102,13 +106,17 @@ class Blueprint:
     @property
     def folds(self) -> bool:
         """Whether its poll loop can be computed by arithmetic."""
-        return not self.profile.in_background and self.group.offsets == "kafka"
+        if self.profile.in_background or self.assigned is not None:
+            return False
+        return self.group.offsets == "kafka"
 
     @property
     def live(self) -> Live:
         """Why every poll is an event where none is computed."""
         if self.folds:
             return Live.EXACT
+        if self.assigned is not None:
+            return Live.BY_HAND
         return Live.CLIENT if self.profile.in_background else Live.STORE
 
     @property
@@ -181,6 +189,7 @@ def _blueprint(
         as_written=(group, member),
         settings=_client_settings(group, member),
         profile=profile_of(client_of(group, member)),
+        assigned=None if member.assign is None else _assigned(member.assign, scenario),
         commit=commit_policy(group, member),
         poll_timeout_us=poll_timeout_us(group, member),
         listener_us=sampler(group.listener, stream_key(seed, "listener", member.name)),
@@ -195,9 +204,29 @@ def _blueprint(
     )
 
 
+def _assigned(
+    assign: Mapping[str, str | tuple[int, ...]], scenario: Scenario
+) -> tuple[TopicPartition, ...]:
+    """Return partitions in the order of a Java HashMap, those of a topic together."""
+    counts = {topic.name: topic.partitions for topic in scenario.topic}
+    wanted = [
+        TopicPartition(topic, number)
+        for topic, numbers in assign.items()
+        for number in (range(counts[topic]) if isinstance(numbers, str) else dict.fromkeys(numbers))
+    ]
+    mixed = hash_map_order(wanted, topic_partition_hash)
+    topics = list(dict.fromkeys(tp.topic for tp in mixed))
+    return tuple(sorted(mixed, key=lambda tp: topics.index(tp.topic)))
+
+
 def _client_settings(group: Group, member: Member) -> ConsumerSettings:
-    """Return the settings of a client; one whose offsets are elsewhere does not commit to Kafka."""
+    """Return the settings of a client; one whose offsets are elsewhere does not commit to Kafka.
+
+    ``assign()`` makes no use of an instance id.
+    """
     settings = consumer_settings(group, member)
+    if member.assign is not None:
+        settings = replace(settings, group_instance_id=None)
     if group.offsets == "kafka":
         return settings
     return replace(settings, enable_auto_commit=False)
@@ -272,7 +301,8 @@ def classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
     topics, pattern = subscription_of(blueprint.group, blueprint.member)
     return ClassicConsumer(
         name=process,
-        group_id=blueprint.group.id,
+        group_id="" if blueprint.group.offsets == "none" else blueprint.group.id,
+        assigned=blueprint.assigned,
         settings=blueprint.settings,
         assignors=assignors,
         protocol=common_protocol(assignors),

@@ -24,6 +24,7 @@ class Live(enum.StrEnum):
     INTERRUPTED = "after a heartbeat, commit or fault, until the next poll"
     CLIENT = "the client works in the background"
     STORE = "its offsets are kept outside Kafka"
+    BY_HAND = "it reads partitions that the application has assigned"
     COMMITS = "the application commits by itself"
     WORKERS = "a pool of workers processes its records"
     POISON = "the handler can fail"

@@ -282,7 +282,7 @@ def _awaited(state: ClientState, consumer: Consumer) -> bool:
 
 def _listener_call(state: ClientState) -> Call | None:
     """Return the call: lost without a generation or in a rebalance, else revoked; None: no call."""
-    if not state.assignment:
+    if not state.assignment or state.membership is Membership.BY_HAND:
         return None
     rebalancing = state.membership in (
         Membership.PREPARING_REBALANCE,

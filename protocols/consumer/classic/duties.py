@@ -107,9 +107,24 @@ def may_collect(state: ClientState, consumer: Consumer) -> bool:
 
     The coordinator lookup and the fetch of committed offsets block poll up to its timeout.
     """
-    if isinstance(state.coordinator, Unknown):
+    by_hand = state.membership is Membership.BY_HAND
+    if isinstance(state.coordinator, Unknown) and not by_hand:
         return False
     return rejoin.needed(state) or not positions.waiting_for_committed(consumer)
+
+
+def needs_coordinator(state: ClientState, consumer: Consumer, now: int) -> bool:
+    """Return whether a turn has to look the coordinator up.
+
+    A member always needs it; a consumer with partitions of its own only for committed offsets and
+    automatic commits (``ConsumerCoordinator.poll``).
+    """
+    if not isinstance(state.coordinator, Unknown):
+        return False
+    if state.membership is not Membership.BY_HAND:
+        return True
+    commits = consumer.settings.enable_auto_commit and now >= state.autocommit_us
+    return commits or positions.waiting_for_committed(consumer)
 
 
 def holds_records(state: ClientState, consumer: Consumer) -> bool:

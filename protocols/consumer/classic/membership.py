@@ -52,9 +52,11 @@ def request_rejoin(state: ClientState, reason: str) -> ClientState:
 def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[ClientState]:
     """Drop the generation, and the member id unless kept; the next poll loses the partitions.
 
-    The heartbeat thread stops, and the next join runs onJoinPrepare. Source:
-    ``resetStateAndRejoin``.
+    The heartbeat thread stops, and the next join runs onJoinPrepare. A consumer with partitions of
+    its own has nothing to drop. Source: ``resetStateAndRejoin``.
     """
+    if state.membership is Membership.BY_HAND:
+        return Step(state)
     member_id = state.generation.member_id if keep_member_id else ""
     after = replace(
         state,

@@ -182,6 +182,7 @@ class Membership(enum.Enum):
     PREPARING_REBALANCE = "preparing rebalance"
     COMPLETING_REBALANCE = "completing rebalance"
     STABLE = "stable"
+    BY_HAND = "no member: the application has assigned partitions (assign())"
 
 
 class Generation(NamedTuple):
@@ -367,6 +368,9 @@ class Consumer:
     clock: PollClock = field(default_factory=PollClock)
     brokers: tuple[int, ...]
     """The bootstrap list."""
+
+    assigned: tuple[TopicPartition, ...] | None = None
+    """The partitions that the application assigns; None: the group does."""
 
     profile: ClientProfile = JAVA
     own: ClientSettings = field(default_factory=ClientSettings)

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from assignors.types import TopicPartition
 from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import (
     application,
     commits,
+    duties,
     heartbeat,
     joining,
     membership,
     positions,
     rejoin,
 )
-from protocols.consumer.classic.duties import without_subscription
 from protocols.consumer.classic.membership import mark_unknown
 from protocols.consumer.classic.state import (
     Asked,
@@ -35,6 +36,7 @@ from protocols.consumer.classic.state import (
     InFlight,
     JoinFailed,
     Joining,
+    Membership,
     Outside,
     Reaction,
     Resume,
@@ -80,14 +82,26 @@ from protocols.values import replace
 def initial_state(consumer: Consumer) -> ClientState:
     """Return the state of a consumer that has subscribed and never polled."""
     state = membership.watch_topics(ClientState(), consumer, frozenset())
+    if consumer.assigned is not None:
+        return _assigned_by_hand(state, consumer, consumer.assigned)
     return replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
+
+
+def _assigned_by_hand(
+    state: ClientState, consumer: Consumer, partitions: tuple[TopicPartition, ...]
+) -> ClientState:
+    """Assign partitions (``assign``); without a group id the reset policy sets each position."""
+    consumer.fetcher.assign(partitions)
+    for tp in partitions if not consumer.group_id else ():
+        consumer.positions.reset(tp)
+    return replace(state, membership=Membership.BY_HAND, rejoin=None, assignment=partitions)
 
 
 def take_turn(
     state: ClientState, consumer: Consumer, now: int, poll_until_us: int
 ) -> Step[ClientState]:
     """Run one turn; afterwards the application thread may be in a listener call."""
-    if without_subscription(state):
+    if duties.without_subscription(state):
         failed = Failed(ExceptionName.ILLEGAL_STATE, message="nothing is subscribed")
         return Step(state, (Return(failed),))
     if state.poisoned is not None:
@@ -98,8 +112,10 @@ def take_turn(
     step = in_turn(_FIRST_DUTIES, state, consumer, now)
     if isinstance(step.state.coordinator, Unknown):
         step = step.then(lambda s: pump(s, consumer, now))
-    if isinstance(step.state.coordinator, Unknown):
-        return step.then(lambda s: look_up(s, consumer, now))
+    if duties.needs_coordinator(step.state, consumer, now):
+        step = step.then(lambda s: look_up(s, consumer, now))
+        if step.state.membership is not Membership.BY_HAND:
+            return step
     if rejoin.needed(step.state):
         step = step.then(lambda s: join(s, consumer, now, poll_until_us))
         if rejoin.needed(step.state) or interrupted(step):

@@ -1,0 +1,116 @@
+"""Check members that assign partitions to themselves, and groups without a group id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from emulator.scenario.cluster_checks import unknown
+from emulator.scenario.model import Group, Member, Scenario, Subscribe
+from emulator.scenario.problems import Problem
+from emulator.scenario.resolution import (
+    AUTO_COMMIT,
+    client_of,
+    commit_policy,
+    consumer_settings,
+)
+
+
+def assign_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield what ``assign()`` and consumers without a group id cannot do, with the reason."""
+    for group in scenario.group:
+        for member in group.members:
+            path = f"group[{group.id}].member[{member.name}]"
+            if member.assign is not None:
+                yield from _partition_problems(path, member.assign, scenario)
+                yield from _member_problems(path, group, member)
+            elif group.offsets == "none":
+                reason = (
+                    "subscribe() needs a group.id (InvalidGroupIdException), and members of a group "
+                    'with offsets = "none" have none; give it "assign"'
+                )
+                yield Problem(path, reason)
+            if group.offsets == "none":
+                yield from _commit_problems(group, member)
+        if all(member.assign is not None for member in group.members):
+            yield from _group_problems(group)
+        yield from _act_problems(group, scenario)
+
+
+def _partition_problems(
+    path: str, assign: dict[str, object], scenario: Scenario
+) -> Iterator[Problem]:
+    if not assign:
+        yield Problem(f"{path}.assign", 'empty; name a topic, as in { orders = "all" }')
+    counts = {topic.name: topic.partitions for topic in scenario.topic}
+    for name, numbers in assign.items():
+        yield from unknown(f"{path}.assign", name, list(counts), "topic")
+        if name not in counts or not isinstance(numbers, tuple):
+            continue
+        for number in numbers:
+            if number >= counts[name]:
+                reason = f"{name} has {counts[name]} partitions, 0 to {counts[name] - 1}"
+                yield Problem(f"{path}.assign.{name}", reason, number)
+
+
+def _member_problems(path: str, group: Group, member: Member) -> Iterator[Problem]:
+    if member.topics is not None or member.pattern is not None:
+        key = "topics" if member.topics is not None else "pattern"
+        reason = (
+            "subscribe() and assign() are mutually exclusive (IllegalStateException); leave out one"
+        )
+        yield Problem(f"{path}.{key}", reason, getattr(member, key))
+    if client_of(group, member) != "java":
+        reason = "assign() is played for the Java client only"
+        yield Problem(f"{path}.client", reason, client_of(group, member))
+    if consumer_settings(group, member).group_protocol == "consumer":
+        reason = (
+            'assign() is played for the classic consumer only: set "group.protocol" = "classic" in the '
+            "settings of this member; it sends no JoinGroup, and its commits are the same"
+        )
+        yield Problem(f"{path}.assign", reason)
+    if group.offsets in ("zookeeper", "database"):
+        reason = 'assign() is played with offsets in Kafka, or with offsets = "none"'
+        yield Problem(f"{path}.assign", reason, group.offsets)
+    if group.handler is not None:
+        reason = "assign() is played with a serial handler; put the member into a group of its own"
+        yield Problem(f"{path}.assign", reason)
+
+
+def _commit_problems(group: Group, member: Member) -> Iterator[Problem]:
+    path = f"group[{group.id}]"
+    call = commit_policy(group, member).call
+    if call not in ("auto", "none") or member.commit not in (None, group.commit):
+        reason = "without a group.id a commit throws InvalidGroupIdException; leave it out"
+        yield Problem(f"{path}.commit", reason, call)
+    given = {**group.settings, **member.settings}
+    if given.get(AUTO_COMMIT) is True:
+        reason = "Kafka refuses it without a group.id (InvalidConfigurationException); leave it out"
+        yield Problem(f"{path}.settings[{AUTO_COMMIT}]", reason, given=True)
+
+
+def _group_problems(group: Group) -> Iterator[Problem]:
+    """Yield what a group without a member that subscribes cannot have."""
+    path = f"group[{group.id}]"
+    if group.topics or group.pattern is not None:
+        reason = 'no member subscribes to it, all have "assign"; leave it out'
+        key = "topics" if group.topics else "pattern"
+        yield Problem(f"{path}.{key}", reason, getattr(group, key))
+    if group.autoscaler is not None:
+        reason = "members that assign partitions to themselves share no work: give them to a group"
+        yield Problem(f"{path}.autoscaler", reason)
+    if group.monitor and group.offsets == "none":
+        yield Problem(f"{path}.monitor", "there are no commits that it could see; leave it out")
+
+
+def _act_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    by_hand = {member.name for member in group.members if member.assign is not None}
+    for act in scenario.fault:
+        if not isinstance(act, Subscribe) or act.group != group.id or not by_hand:
+            continue
+        named = by_hand if isinstance(act.order, str) else by_hand.intersection(act.order)
+        if named:
+            reason = (
+                'has "assign", and subscribe() on the same consumer throws IllegalStateException; list '
+                'the other members in "order"'
+            )
+            yield Problem(f"fault[{act.id}].order", reason, min(named))

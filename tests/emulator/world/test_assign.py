@@ -1,0 +1,139 @@
+"""Consumers that assign partitions to themselves: beside a group, with an id of their own, with none."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator import events as ev
+from emulator.ledger.entries import Cause
+from emulator.scenario.problems import ScenarioError
+
+SCENARIO = """
+title = "assigned by hand"
+run_for = "25s"
+topic = [{{ name = "t", partitions = 2, rate = "4/s" }}]
+act = [{act}]
+
+[[group]]
+id = "g"
+topics = ["t"]
+commit = "sync"
+settings = {{ {settings} }}
+members = [{{ name = "g-0", {start} }}, {{ name = "job", start = "10s", assign = {{ t = [1] }} }}]
+"""
+
+ALONE = """
+title = "no group id"
+run_for = "40s"
+topic = [{{ name = "t", partitions = 2, rate = "10/s" }}]
+act = [{{ close = "r", at = "20s", restart_after = "5s" }}]
+
+[[group]]
+id = "r"
+offsets = "none"
+settings = {{ "auto.offset.reset" = "{policy}" }}
+members = [{{ name = "r", assign = {{ t = "all" }} }}]
+"""
+
+
+def text(act: str = "", settings: str = "", start: str = 'start = "0s"') -> str:
+    return SCENARIO.format(act=act, settings=settings, start=start)
+
+
+def refused(run: emulator.Run) -> list[tuple[str, str]]:
+    found = (e.what for e in run.events if isinstance(e.what, ev.CommitAnswered))
+    return [(what.consumer, what.error) for what in found if what.error != "NONE"]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_beside_members_its_commits_are_refused_and_both_process(protocol):
+    """``validateOffsetCommit``: no member id, generation -1, and the group has members."""
+    beside = text(settings=f'"group.protocol" = "{protocol}"')
+    beside = beside.replace("[1] }", '[1] }, settings = { "group.protocol" = "classic" }')
+    run = emulator.run(emulator.loads(beside))
+
+    assert set(refused(run)) == {("job", "UNKNOWN_MEMBER_ID")}
+    assert 50 <= run.ledger.reprocessed <= 60
+    assert {entry.cause for entry in run.ledger.entries} == {Cause.TWO_OWNERS}
+    assert {entry.detail for entry in run.ledger.entries} == {"assign()"}
+    joined = {e.what.consumer for e in run.events if isinstance(e.what, ev.ListenerCalled)}
+    assert joined == {"g-0"}
+
+
+def test_without_members_its_commits_move_the_offsets_of_the_group():
+    """The job reads from its first commit on; the group begins behind what the job has read."""
+    late = text(
+        act='{ close = "job", at = "15s" }, { start = "g-0", at = "18s" }',
+        settings='"auto.offset.reset" = "earliest"',
+        start='start = "by act"',
+    )
+    run = emulator.run(emulator.loads(late))
+    opened = [e.what for e in run.events if isinstance(e.what, ev.EpochOpened)]
+    began = {str(each.partition): each.offset for each in opened if each.consumer == "g-0"}
+
+    assert refused(run) == []
+    assert 58 <= began["t-1"] <= 60
+    assert began["t-0"] == 0
+    assert run.ledger.reprocessed == run.ledger.lost == 0
+
+
+@pytest.mark.parametrize("policy", ["earliest", "latest"])
+def test_without_a_group_id_the_reset_policy_decides_at_each_start(policy):
+    run = emulator.run(emulator.loads(ALONE.format(policy=policy)))
+
+    assert not any(isinstance(e.what, ev.CommitSent) for e in run.events)
+    assert (run.ledger.reprocessed >= 390) == (policy == "earliest")
+    assert (run.ledger.lost >= 90) == (policy == "latest")
+
+
+def test_its_fetches_survive_a_broker_and_its_commits_a_move_of_the_coordinator():
+    moved = text(
+        act='{ crash_broker = "coordinator of g", at = "12s", restart_after = "5s" }',
+        settings='"auto.offset.reset" = "earliest"',
+        start='start = "by act"',
+    )
+    run = emulator.run(emulator.loads(moved))
+    sent = [e for e in run.events if isinstance(e.what, ev.CommitAccepted) and e.at_us > 20_000_000]
+    assert sent
+    assert run.ledger.lost == 0
+    assert run.digest == emulator.run(emulator.loads(moved), mode="exact").digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("{ t = [1] }", "{ t = [2] }", "t has 2 partitions, 0 to 1"),
+        ("{ t = [1] }", "{ tt = [1] }", 'did you mean "t"'),
+        ("{ t = [1] }", "{ t = [] }", "at least one is needed"),
+        ("{ t = [1] }", '{ t = "each" }', "all"),
+        ("{ t = [1] }", '{ t = [1] }, topics = ["t"]', "mutually exclusive"),
+        ('commit = "sync"', 'client = "librdkafka"', "Java client only"),
+        ('commit = "sync"', 'handler = { workers = 2 }\ncommit = "sync"', "serial handler"),
+        ('commit = "sync"', 'offsets = "zookeeper"', "with offsets in Kafka"),
+        ('commit = "sync"', 'offsets = "none"', "subscribe() needs a group.id"),
+        ("settings = {", 'settings = { "group.protocol" = "consumer"', "classic consumer only"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_with_the_reason(old, new, said):
+    with pytest.raises(ScenarioError, match=said.replace("(", r"\(").replace(")", r"\)")):
+        emulator.loads(text().replace(old, new))
+
+
+def test_subscribe_is_refused_for_it():
+    act = '{ subscribe = "g", topics = ["t"], at = "5s" }'
+    with pytest.raises(ScenarioError, match="throws IllegalStateException"):
+        emulator.loads(text(act=act))
+
+
+def test_commits_are_refused_without_a_group_id():
+    with pytest.raises(ScenarioError, match="InvalidGroupIdException"):
+        emulator.loads(ALONE.format(policy="latest").replace('"none"', '"none"\ncommit = "sync"'))
+
+
+def test_a_hint_recommends_another_group_id_and_the_run_confirms_it():
+    beside = emulator.loads(text())
+    advice = emulator.advise(beside, seeds=1)
+    trial = next(each for each in advice.trials if each.proposal.id == "own-group-id")
+    assert trial.after[0]["reprocessed"] == 0
+    assert trial.proposal.overrides == ('group[g].member[job].start="by act"',)
