@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from emulator.scenario.cluster_checks import unknown
 from emulator.scenario.model import Group, Member, Scenario, Subscribe
@@ -37,7 +37,7 @@ def assign_problems(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _partition_problems(
-    path: str, assign: dict[str, object], scenario: Scenario
+    path: str, assign: Mapping[str, object], scenario: Scenario
 ) -> Iterator[Problem]:
     if not assign:
         yield Problem(f"{path}.assign", 'empty; name a topic, as in { orders = "all" }')
