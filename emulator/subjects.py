@@ -17,7 +17,7 @@ from emulator.report.subject import SET_BY_BROKERS, Commits, FinishedRun, GroupF
 from emulator.report.timeline import Timeline
 from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
-from emulator.scenario.model import CommitPolicy, Group, Scenario, mean_us
+from emulator.scenario.model import CommitPolicy, Group, Member, Scenario, mean_us
 from emulator.scenario.resolution import (
     Load,
     broker_settings,
@@ -138,14 +138,15 @@ def clock_of(scenario: Scenario) -> Callable[[int], str] | None:
     return lambda at_us: (start + timedelta(microseconds=at_us)).isoformat()
 
 
-def _lacked(client: str) -> frozenset[str]:
-    """Return the settings of the Java consumer that a client has under no name."""
-    profile = profile_of(client)
-    return frozenset(profile.lacks) - {*profile.names.values()}
-
-
 OF_MEMBERS = frozenset({"session.timeout.ms", "max.poll.interval.ms"})
-"""Settings without a meaning for consumers that only call ``assign()``."""
+"""Settings without a meaning for a consumer that calls ``assign()``."""
+
+
+def _lacked(group: Group, member: Member) -> frozenset[str]:
+    """Return the settings of a member of the Java client that this consumer does not have."""
+    profile = profile_of(client_of(group, member))
+    lacked = frozenset(profile.lacks) - {*profile.names.values()}
+    return lacked if member.assign is None else lacked | OF_MEMBERS
 
 
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:
@@ -169,16 +170,13 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
-        commits="no commits"
-        if group.offsets == "none"
-        else _describe_commits(policy, settings.auto_commit_interval_ms) + _where(group),
+        commits=_describe_commits(policy, settings.auto_commit_interval_ms) + _where(group),
         framework=_describe_framework(group),
         handler=_describe_handler(group),
         autoscaler=_describe_autoscaler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=_in_background(group))),
         clients=clients,
-        lacks=frozenset.intersection(*map(_lacked, clients))
-        | (OF_MEMBERS if len(by_hand) == len(group.members) else frozenset()),
+        lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
         by_hand=by_hand,
         has_id=group.offsets != "none",
         stores=profile.stores,

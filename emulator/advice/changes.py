@@ -43,7 +43,7 @@ from emulator.advice.drafts import (
     of_group,
     sufficient_grace_s,
 )
-from emulator.advice.group_changes import own_group_id
+from emulator.advice.group_changes import GROUP_CHANGES
 from emulator.advice.load_changes import (
     balance_over_topics,
     even_members,
@@ -337,6 +337,7 @@ _POLL_IN_TIME = (
 )
 
 CHANGES: Final[Changes] = {
+    **GROUP_CHANGES,
     **SCALING_CHANGES,
     "acks-all": (("acks-all", acks_all),),
     "clean-elections": (("clean-elections", clean_elections),),
@@ -377,7 +378,6 @@ CHANGES: Final[Changes] = {
     "migration-policy": (("migration-policy", bidirectional_migration),),
     "more-members": (("more-members", more_members),),
     "no-older-commit": (("commit-sync-per-batch", sync_per_batch),),
-    "own-group-id": (("own-group-id", own_group_id),),
     "offset-reset-none": (("reset-to-earliest", reset_to_earliest),),
     "pass-offsets": (("pass-offsets", pass_offsets),),
     "poll-in-time": _POLL_IN_TIME,

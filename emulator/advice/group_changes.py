@@ -1,9 +1,14 @@
-"""Changes of who belongs to a group: consumers that call ``assign()`` beside its members."""
+"""Changes of a group's members as such: who belongs to it, and which assignors they have in common."""
 
 from __future__ import annotations
 
-from emulator.advice.drafts import Draft
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from emulator.advice.drafts import STRATEGY, Draft, Make
 from emulator.advice.situation import Situation
+from emulator.scenario.model import RollingRestart
+from emulator.scenario.resolution import consumer_settings, deployed, started_by
 
 
 def own_group_id(situation: Situation) -> Draft | None:
@@ -26,3 +31,49 @@ def own_group_id(situation: Situation) -> Draft | None:
 
 def _starts_by_itself(situation: Situation, name: str) -> bool:
     return any(m.name == name and m.start != "by act" for m in situation.group.members)
+
+
+def assignor_in_two_steps(situation: Situation) -> Draft | None:
+    """The old assignor stays in the list of the first restart; a second restart removes it."""
+    wrong = list(_without_common_assignor(situation))
+    if not wrong:
+        return None
+    name, old, new = wrong[0]
+    why = f"{name} restarts members with {', '.join(new)}, and the others have {', '.join(old)}."
+    both = ",".join((*old, *new))
+    settings = (f"{STRATEGY}={both} in {name}; the next restart removes {', '.join(old)}",)
+    return Draft(why, settings, tuple(_with_both(*each) for each in wrong))
+
+
+def _with_both(name: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    names = ", ".join(f'"{each}"' for each in (*old, *new))
+    return f"act[{name}].settings[{STRATEGY}]=[{names}]"
+
+
+def _without_common_assignor(
+    situation: Situation,
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Yield each restart of the group whose members have no assignor in common with the others.
+
+    With the list of the others, and the new one; a restart after it meets both.
+    """
+    group = situation.group
+    old = consumer_settings(group, group.members[0]).partition_assignment_strategy
+    for act in situation.scenario.fault:
+        if not isinstance(act, RollingRestart) or act.group != group.id:
+            continue
+        started = started_by(act, situation.scenario)
+        if STRATEGY not in (act.settings or {}) or not started:
+            continue
+        new = consumer_settings(*deployed(*started[0], act)).partition_assignment_strategy
+        if set(old).isdisjoint(new):
+            yield act.id, old, new
+            new = (*old, *new)
+        old = new
+
+
+GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
+    "assignor-in-two-steps": (("assignor-in-two-steps", assignor_in_two_steps),),
+    "own-group-id": (("own-group-id", own_group_id),),
+}
+"""For each hint its changes."""

@@ -152,8 +152,8 @@ def commit_policy(group: Group, member: Member) -> CommitPolicy:
     """
     if member.commit is not None:
         return member.commit
-    if "commit" not in group.model_fields_set and group.offsets == "database":
-        return CommitPolicy(call="sync")
+    if "commit" not in group.model_fields_set and group.offsets in ("database", "none"):
+        return CommitPolicy(call="sync" if group.offsets == "database" else "none")
     given = {**group.settings, **member.settings}
     if "commit" not in group.model_fields_set and given.get(AUTO_COMMIT) is False:
         return CommitPolicy(call="none")

@@ -79,6 +79,8 @@ SHOWS = {
     "o3-partitions-never-found": set(),
     "o5-topic-created-in-rebalance": set(),
     "p6-one-bounce": set(),
+    "p6-second-bounce-first": set(),
+    "p6-two-bounces": set(),
     "kip848-assign-listener-throws": set(),
     "kip848-close-in-mid-batch": {Cause.COMMITTED_AHEAD},
     "kip848-close-options": set(),
