@@ -208,6 +208,18 @@ class PollLoop:
         if self.calm is not None:
             self.play(now, ALL)
 
+    def calculated(self, now: int) -> ClassicPoll | None:
+        """Play everything up to now and count it; return the poll that goes on, if one does.
+
+        A client of the consumer protocol continues by itself.
+        """
+        self.catch_up(now)
+        if self._exchanges is None:
+            self.unfold()
+        elif self.calm is not None:
+            self.hand_over()
+        return self.calm  # type: ignore[return-value]  # one with exchanges is classic
+
     def is_overtaken(self, now: int) -> bool:
         """Return whether retention has overtaken what this reads."""
         self.catch_up(now)

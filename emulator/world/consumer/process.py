@@ -153,11 +153,9 @@ class Process:
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals)
 
-    def come_to_rest(self) -> None:
-        """Unfold behind everything that has happened by now."""
-        if self._loop is not None:
-            self._loop.catch_up(self.run.kernel.now)
-            self._loop.unfold()
+    def calculated(self) -> ClassicPoll | None:
+        """Play everything up to now; return the poll by arithmetic that goes on, if one does."""
+        return None if self._loop is None else self._loop.calculated(self.run.kernel.now)
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int], requests: int) -> None:
         """Move a consumer at rest by whole periods with so many records and requests."""

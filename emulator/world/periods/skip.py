@@ -144,6 +144,8 @@ class Skip:
 
     def carry_out(self) -> None:
         """Write the events of the skipped periods, and move the run behind them."""
+        for process in self._world.consumers.everyone():
+            process.unfold()
         since = self._since()
         self._write(since, self.times)
         self._move(since, self.times)

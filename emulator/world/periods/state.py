@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assignors.types import TopicPartition
@@ -16,6 +16,7 @@ from emulator.world.consumer.process import Process
 from emulator.world.kernel import Deadlines
 from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
+from protocols.consumer.classic.calm import POLL
 from protocols.consumer.metadata import METADATA, due_us
 from protocols.consumer.requests import LOOKUP, REQUESTS
 from protocols.groups.deletion import EXPIRE_OFFSETS
@@ -50,15 +51,17 @@ class State:
 def state_of(world: World, now: int) -> State | None:
     """Return the state of a run; None: something is on its way, or is not regular.
 
-    Consumers come to rest for it: they are unfolded, and timeouts that nothing awaits are cancelled.
+    What consumers do by arithmetic is played up to now, and timeouts that nothing awaits are
+    cancelled. A poll that waits by arithmetic has the same state as one that waits by a timer.
     """
     processes = world.consumers.everyone()
     if not _is_undisturbed(world):
         return None
     shape: list[object] = [_lag_phase_us(processes, now)]
     positions: dict[str, dict[TopicPartition, int]] = {g.id: {} for g in world.run.scenario.group}
+    waits: list[Timers] = []
     for process in processes:
-        found = _relative(process, now)
+        found = _relative(process, now, waits)
         if found is None:
             return None
         shape.append(found)
@@ -71,7 +74,7 @@ def state_of(world: World, now: int) -> State | None:
     return State(
         at_us=now,
         shape=tuple(shape),
-        timers=tuple(timers.times for timers in timers_of(world)),
+        timers=_deadlines(world, waits),
         positions=positions,
         committed={group: world.committed(group) for group in positions},
         requests={p.name: p.client.state.reads.next_correlation_id for p in processes},
@@ -85,14 +88,18 @@ def _is_undisturbed(world: World) -> bool:
     return run.triggers.idle and world.router.is_undisturbed and not run.wire.is_cut
 
 
-def _relative(process: Process, now: int) -> object:
-    """Return a process relative to *now* and to its positions; None: it is not regular."""
+def _relative(process: Process, now: int, waits: list[Timers]) -> object:
+    """Return a process relative to *now* and to its positions; None: it is not regular.
+
+    Adds to *waits* when its poll runs again, if that waits by arithmetic.
+    """
     client: Any = process.client
     if not _is_regular(process.blueprint) or not client.is_at_rest:
         return None
     if process.paused or process.calls or not process.at_rest:
         return None
-    process.come_to_rest()
+    calm = process.calculated()
+    waits.append({POLL: calm.wait_us} if calm is not None and calm.waits_for else {})
     positions = client.consumer.positions.offsets
     parts = (
         process.application.relative(now, positions),
@@ -103,7 +110,15 @@ def _relative(process: Process, now: int) -> object:
         return None
     for timer in (REQUESTS, LOOKUP, COMMIT_SYNC):
         process.timers.cancel(timer)
-    return process, client.relative(now), *parts
+    return process, client.relative(now) if calm is None else client.relative(now, calm), *parts
+
+
+def _deadlines(world: World, waits: Sequence[Timers]) -> tuple[Timers, ...]:
+    """Return the deadlines of each of :func:`timers_of`; *waits*: those of polls by arithmetic."""
+    found = [timers.times for timers in timers_of(world)]
+    for times, more in zip(found, waits, strict=False):  # behind the consumers come coordinators
+        times.update(more)
+    return tuple(found)
 
 
 def _metadata_us(process: Process) -> int:

@@ -178,6 +178,11 @@ class CalmPoll:
         """Do nothing: there is no second thread."""
 
     @property
+    def returns_us(self) -> int | None:
+        """When the poll that waits returns at the latest; None: the application is outside."""
+        return None if self.wait_us == NEVER else self.until_us
+
+    @property
     def waits_for(self) -> str | None:
         """The timer that ends the wait in poll; None: the application is outside."""
         return None if self.wait_us == NEVER else POLL

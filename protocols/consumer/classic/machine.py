@@ -198,10 +198,11 @@ class Client:
         """Whether only records, a heartbeat or a commit can happen next."""
         return self._calm and not self.state.in_flight
 
-    def relative(self, now: int) -> tuple[object, ...]:
-        """Cancel the request timeout; return what a client at rest does next, relative to *now*."""
+    def relative(self, now: int, calm: CalmPoll | None = None) -> tuple[object, ...]:
+        """Cancel the request timeout; return what a client at rest, or *calm*, does from *now* on."""
         self.state = replace(self.state, request_timer_us=None)
-        return relative_state(self.state, self.consumer, self._poll_until, self._arrived, now)
+        poll = (self._poll_until, self._arrived) if calm is None else (calm.returns_us, calm.unread)
+        return relative_state(self.state, self.consumer, *poll, now)
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int], asked: int) -> None:
         """Move a client at rest by whole periods with so many records and requests."""
