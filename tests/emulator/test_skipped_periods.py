@@ -161,6 +161,28 @@ LEFT = {
 }
 
 
+def test_a_state_is_the_same_with_and_without_polls_by_arithmetic():
+    """Looks leave consumers as they are; whatever they find must also hold for unfolded ones."""
+    found = []
+
+    def both(world, now):
+        state = state_of(world, now)
+        if state is None:
+            return None
+        shares = [process.calculated() is not None for process in world.consumers.everyone()]
+        for process in world.consumers.everyone():
+            process.unfold()
+        unfolded = state_of(world, now)
+        assert unfolded.shape == state.shape
+        assert unfolded.timers == state.timers
+        found.extend(shares)
+        return state
+
+    with patch.object(search, "state_of", both):
+        play_whole(scenario_from(steady(run_for="4s", poll_timeout="2s")), folding=True)
+    assert sum(found) > len(found) / 2
+
+
 @pytest.mark.parametrize(("document", "how"), LEFT.values(), ids=LEFT)
 def test_a_run_whose_periods_are_skipped_leaves_the_same(document, how):
     """Events, committed offsets, and the offsets log: what a load reads, its size, its segments."""
