@@ -36,6 +36,7 @@ from protocols.messages import Envelope, FetchResponse
 
 if TYPE_CHECKING:
     from emulator.world.consumer.assignor_run import AssignorRun
+    from protocols.consumer.classic.calm import CalmPoll
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +154,7 @@ class Process:
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals)
 
-    def calculated(self) -> ClassicPoll | None:
+    def calculated(self) -> CalmPoll | None:
         """Play everything up to now; return the poll by arithmetic that goes on, if one does."""
         return None if self._loop is None else self._loop.calculated(self.run.kernel.now)
 
