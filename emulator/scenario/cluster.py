@@ -326,7 +326,9 @@ class Autoscaler(Part):
         foreign, other = (OF_KEDA, "keda") if self.kind == "hpa" else (OF_HPA, "hpa")
         reason = f'only kind = "{other}" has this key; leave it out'
         given = [
-            key for key in self.model_fields if key in foreign and key in self.model_fields_set
+            key
+            for key in type(self).model_fields
+            if key in foreign and key in self.model_fields_set
         ]
         if given:
             raise refuse("Autoscaler", [((key,), getattr(self, key), reason) for key in given])
