@@ -56,7 +56,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _add_ini(parser: pytest.Parser) -> None:
     parser.addini(
-        "rebalance_plugins", "Modules whose assignors scenarios may name.", type="args", default=[]
+        "rebalance_plugins",
+        "Modules whose assignors and handlers scenarios may name.",
+        type="args",
+        default=[],
     )
     parser.addini("rebalance_seeds", "Seeds of each test without the marker seeds.", default="1")
     parser.addini(

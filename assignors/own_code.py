@@ -48,6 +48,21 @@ class _Allowed:
 _ALLOWED = _Allowed()
 
 
+class Sought(NamedTuple):
+    """What a scenario names in a module."""
+
+    spec: str
+    kind: str = "assignor"
+    """What it is for: the subject of messages."""
+
+    noun: str = "function"
+    does: str = "returns an assignor"
+
+    def __str__(self) -> str:
+        """Return it as the subject of a message."""
+        return f"The {self.kind} {self.spec!r}"
+
+
 class Permissions(NamedTuple):
     """The modules whose functions may be named: plugins, and those in folders of scenarios."""
 
@@ -67,7 +82,7 @@ def allow_plugins(*modules: str) -> None:
     code fails.
     """
     for name in modules:
-        _refuse_bad_name(name, name)
+        _refuse_bad_name(Sought(name), name)
         _import_plugin(name)
         if name not in _ALLOWED.plugins:
             _ALLOWED.plugins.append(name)
@@ -88,53 +103,56 @@ def allow(permissions: Permissions) -> None:
     _ALLOWED.plugin_folders = [Path(folder) for folder in permissions.plugin_folders]
 
 
-def find_function(spec: str, folders: Iterable[str | Path] | None) -> Callable[..., object]:
-    """Return the function that ``"module:function"`` names.
+def find_function(
+    spec: str | Sought, folders: Iterable[str | Path] | None
+) -> Callable[..., object]:
+    """Return the function or class that ``"module:name"`` names.
 
     *folders*: that of the scenario. None: the scenario has been loaded, so all modules that were
     loaded from folders of scenarios may be named. Raises :class:`AssignorNotFoundError` if the module is not
     allowed or does not define the function, :class:`PluginError` if the module's code fails.
     """
-    name, _, function = spec.partition(":")
-    _refuse_bad_name(spec, name)
+    sought = Sought(spec) if isinstance(spec, str) else spec
+    name, _, function = sought.spec.partition(":")
+    _refuse_bad_name(sought, name)
     if folders is None:
-        module = _loaded(spec, name) or _module(spec, name, [])
+        module = _loaded(sought, name) or _module(sought, name, [])
     else:
-        module = _module(spec, name, [Path(folder) for folder in folders])
-    return _function_in(spec, module, function)
+        module = _module(sought, name, [Path(folder) for folder in folders])
+    return _function_in(sought, module, function)
 
 
-def _refuse_bad_name(spec: str, name: str) -> None:
+def _refuse_bad_name(sought: Sought, name: str) -> None:
     if not all(part.isidentifier() for part in name.split(".")):
         raise AssignorNotFoundError(
-            f"The assignor {spec!r} cannot be imported: {name!r} is not a module name. "
+            f"{sought} cannot be imported: {name!r} is not a module name. "
             "Write it with dots, without slashes and without .py."
         )
 
 
-def _module(spec: str, name: str, folders: list[Path]) -> ModuleType:
+def _module(sought: Sought, name: str, folders: list[Path]) -> ModuleType:
     """Import an allowed module."""
     top = name.partition(".")[0]
     for folder in (*folders, *_ALLOWED.folders):
         if (found := _found_in(folder, top)) is not None:
-            return _import_beside(spec, name, found, folder)
+            return _import_beside(sought, name, found, folder)
     if any(name == plugin or name.startswith(f"{plugin}.") for plugin in _ALLOWED.plugins):
-        return _import_plugin(name, spec)
+        return _import_plugin(name, sought)
     where = "".join(f" ({folder.resolve()})" for folder in folders[:1])
     raise AssignorNotFoundError(
-        f"The assignor {spec!r} is not loaded: there is no module {top!r} beside the scenario file"
+        f"{sought} is not loaded: there is no module {top!r} beside the scenario file"
         f"{where}, and a scenario may not run code from elsewhere. If you trust {name!r}, allow it: "
         f'--plugin {name} on the command line, emulator.allow_plugins("{name}") in Python, or '
         "rebalance_plugins in the configuration of pytest."
     )
 
 
-def _loaded(spec: str, name: str) -> ModuleType | None:
+def _loaded(sought: Sought, name: str) -> ModuleType | None:
     """Return a module if its package was loaded from the folder of a scenario."""
     top = name.partition(".")[0]
     if top not in _ALLOWED.beside or sys.modules.get(top) is not _ALLOWED.beside[top][0]:
         return None
-    with user_code(spec, "be imported"):
+    with user_code(sought.spec, "be imported", sought.kind):
         return importlib.import_module(name)
 
 
@@ -144,42 +162,42 @@ def _found_in(folder: Path, top: str) -> importlib.machinery.ModuleSpec | None:
     return importlib.machinery.PathFinder.find_spec(top, [str(folder.resolve())])
 
 
-def _import_plugin(name: str, spec: str | None = None) -> ModuleType:
+def _import_plugin(name: str, sought: Sought | None = None) -> ModuleType:
     """Import a module that the user named; the current folder comes first, as in ``python -m``."""
-    spec = spec or name
+    sought = sought or Sought(name)
     top = name.partition(".")[0]
     for folder in (Path(), *_ALLOWED.plugin_folders):
         if top not in sys.modules and (found := _found_in(folder, top)) is not None:
             _ALLOWED.plugin_folders.append(folder.resolve())
-            return _import_from(spec, name, found, folder)
-    with user_code(spec, "be imported"), _missing_modules(spec, Path()):
+            return _import_from(sought, name, found, folder)
+    with user_code(sought.spec, "be imported", sought.kind), _missing_modules(sought, Path()):
         return importlib.import_module(name)
 
 
 def _import_beside(
-    spec: str, name: str, found: importlib.machinery.ModuleSpec, folder: Path
+    sought: Sought, name: str, found: importlib.machinery.ModuleSpec, folder: Path
 ) -> ModuleType:
     """Import a module from the folder of a scenario; its package may be named from then on."""
-    module = _import_from(spec, name, found, folder)
+    module = _import_from(sought, name, found, folder)
     _ALLOWED.beside[found.name] = sys.modules[found.name], folder
     return module
 
 
 def _import_from(
-    spec: str, name: str, found: importlib.machinery.ModuleSpec, folder: Path
+    sought: Sought, name: str, found: importlib.machinery.ModuleSpec, folder: Path
 ) -> ModuleType:
     """Import the module *name*, whose top-level module or package was *found* in a folder."""
     with (
-        user_code(spec, "be imported"),
-        _missing_modules(spec, folder),
+        user_code(sought.spec, "be imported", sought.kind),
+        _missing_modules(sought, folder),
         _searched_last(folder),
     ):
-        if not _is_same(spec, found):
+        if not _is_same(sought, found):
             _execute(found)
         return importlib.import_module(name)
 
 
-def _is_same(spec: str, found: importlib.machinery.ModuleSpec) -> bool:
+def _is_same(sought: Sought, found: importlib.machinery.ModuleSpec) -> bool:
     """Return whether a module is loaded already.
 
     Raises :class:`AssignorNotFoundError` if another one has its name.
@@ -191,7 +209,7 @@ def _is_same(spec: str, found: importlib.machinery.ModuleSpec) -> bool:
         return True
     place = (_place(loaded.__spec__) or ["Python itself"])[0]
     raise AssignorNotFoundError(
-        f"The assignor {spec!r} is not loaded: another module {found.name!r} is already in use "
+        f"{sought} is not loaded: another module {found.name!r} is already in use "
         f"({place}). Give the one beside the scenario another name."
     )
 
@@ -218,12 +236,12 @@ def _execute(found: importlib.machinery.ModuleSpec) -> None:
 
 
 @contextmanager
-def _missing_modules(spec: str, folder: Path) -> Iterator[None]:
+def _missing_modules(sought: Sought, folder: Path) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
         raise AssignorNotFoundError(
-            f"The assignor {spec!r} cannot be imported: there is no module {error.name!r}, "
+            f"{sought} cannot be imported: there is no module {error.name!r}, "
             f"neither in {folder.resolve()} nor on Python's path. "
             "Check the spelling, or run from the folder it is in."
         ) from error
@@ -240,7 +258,7 @@ def _searched_last(folder: Path) -> Iterator[None]:
         sys.path[:] = before
 
 
-def _function_in(spec: str, module: ModuleType, name: str) -> Callable[..., object]:
+def _function_in(sought: Sought, module: ModuleType, name: str) -> Callable[..., object]:
     found: object = getattr(module, name, None)
     if not callable(found):
         functions = [
@@ -248,15 +266,15 @@ def _function_in(spec: str, module: ModuleType, name: str) -> Callable[..., obje
         ]
         what = "is no function" if found is not None else "does not exist"
         raise AssignorNotFoundError(
-            f"The assignor {spec!r} cannot be made: {name!r} {what} in {module.__name__}."
+            f"{sought} cannot be made: {name!r} {what} in {module.__name__}."
             f"{did_you_mean(name, functions)} "
-            "Name a function of that module that returns an assignor."
+            f"Name a {sought.noun} of that module that {sought.does}."
         )
     origin = str(getattr(found, "__module__", ""))
     top = module.__name__.partition(".")[0]
     if origin.partition(".")[0] != top:
         raise AssignorNotFoundError(
-            f"The assignor {spec!r} is not loaded: {module.__name__} only imports {name!r}, from "
-            f"{origin or 'another module'}. Define a function in it that returns an assignor."
+            f"{sought} is not loaded: {module.__name__} only imports {name!r}, from "
+            f"{origin or 'another module'}. Define a {sought.noun} in it that {sought.does}."
         )
     return found

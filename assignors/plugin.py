@@ -102,7 +102,7 @@ def is_exclusive(assignor: Assignor) -> bool:
 
 
 @contextmanager
-def user_code(name: str, doing: str) -> Iterator[None]:
+def user_code(name: str, doing: str, kind: str = "assignor") -> Iterator[None]:
     """Run a plug-in's code and raise its exceptions as :class:`PluginError`.
 
     ``sys.exit()`` is treated as an exception, too; Ctrl-C ends the process. A defect of Kafka's
@@ -114,10 +114,10 @@ def user_code(name: str, doing: str) -> Iterator[None]:
         raise
     except SystemExit as error:
         reason = f"it called sys.exit({error.code})"
-        raise PluginError(f"The assignor {name!r} failed to {doing}: {reason}") from error
+        raise PluginError(f"The {kind} {name!r} failed to {doing}: {reason}") from error
     except BaseException as error:
         raise PluginError(
-            f"The assignor {name!r} failed to {doing}: {type(error).__name__}: {error}"
+            f"The {kind} {name!r} failed to {doing}: {type(error).__name__}: {error}"
         ) from error
 
 

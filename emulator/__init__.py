@@ -52,7 +52,7 @@ The rooms, from the bottom up:
 
 The functions that users call are modules beside the rooms: ``loading.py``, ``playing.py``,
 ``sweeps.py``, ``comparison.py``, ``advising.py``, ``explanation.py``, ``assignment.py``,
-``strategies.py``, ``modes.py``.
+``strategies.py``, ``modes.py``, ``handlers.py`` (handlers of the user).
 
 One JoinGroup through a run: ``emulator/world/consumer/process.py`` polls its client, whose request
 ``emulator/world/router.py`` puts on the wire (``emulator/world/network.py`` draws the delay);

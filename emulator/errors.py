@@ -10,11 +10,22 @@ from typing import Final
 
 from assignors.errors import EmulatorError
 
-__all__ = ["EmulatorError", "ProcessKilledError", "RefusedError", "reason_of", "shortened"]
+__all__ = [
+    "EmulatorError",
+    "HandlerError",
+    "ProcessKilledError",
+    "RefusedError",
+    "reason_of",
+    "shortened",
+]
 
 
 class RefusedError(EmulatorError):
     """A request cannot be carried out; the message has the reason and the possible requests."""
+
+
+class HandlerError(EmulatorError):
+    """The user's handler cannot be loaded, raised an exception, or yielded what is no action."""
 
 
 class ProcessKilledError(RefusedError):

@@ -17,7 +17,7 @@ from emulator.report.subject import SET_BY_BROKERS, Commits, FinishedRun, GroupF
 from emulator.report.timeline import Timeline
 from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
-from emulator.scenario.model import CommitPolicy, Group, Member, Scenario, mean_us
+from emulator.scenario.model import CommitPolicy, Group, Member, OwnHandler, Scenario, mean_us
 from emulator.scenario.resolution import (
     Load,
     broker_settings,
@@ -220,7 +220,9 @@ def _describe_autoscaler(group: Group) -> str:
 
 
 def _describe_handler(group: Group) -> str:
-    pool = group.handler
+    if isinstance(group.handler, OwnHandler):
+        return f"own handler {group.handler.code}"
+    pool = group.pool
     if pool is None:
         return ""
     order = {"partition": "by partition", "key": "by key", "none": "in any order"}[pool.order]

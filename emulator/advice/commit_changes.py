@@ -120,7 +120,7 @@ def leader_epoch(situation: Situation) -> Draft | None:
 
 def finished_offsets(situation: Situation) -> Draft | None:
     """Commits stop at the first record that no worker has finished."""
-    if situation.group.handler is None:
+    if situation.group.pool is None:
         return None
     how = "commitSync(the first unfinished offset of each partition) every second"
     if _policy(situation).call == "auto":
@@ -134,7 +134,7 @@ def finished_offsets(situation: Situation) -> Draft | None:
 
 def drain_workers(situation: Situation) -> Draft | None:
     """The revoke listener waits for the records in progress, and commits them."""
-    pool = situation.group.handler
+    pool = situation.group.pool
     if pool is None or (pool.drain != "none" and _policy(situation).on_revoke):
         return None
     why = f"Up to {counted(pool.workers, 'record')} of a member are in progress at a time."

@@ -91,8 +91,8 @@ class Situation:
     @property
     def batch_s(self) -> float:
         """The time of a full batch, or of a full queue of workers; infinite if it has no limit."""
-        if self.group.handler is not None:
-            return self.group.handler.queue * self.work_s / concurrency(self.group)[0]
+        if self.group.pool is not None:
+            return self.group.pool.queue * self.work_s / concurrency(self.group)[0]
         return self.records * self.work_s if self.records < NO_LIMIT else inf
 
     @property
@@ -101,7 +101,7 @@ class Situation:
         if self.batch_s == inf:
             return "a batch has no limit of records"
         work, batch = duration(self.work_s), duration(self.batch_s)
-        pool = self.group.handler
+        pool = self.group.pool
         if pool is not None:
             return f"{pool.queue} queued records × {work} / {pool.workers} workers = {batch}"  # noqa: RUF001
         return f"a full batch takes {self.records} × {work} = {batch}"  # noqa: RUF001

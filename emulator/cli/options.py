@@ -118,7 +118,7 @@ def _declare(
             metavar="MODULE",
             callback=_allow_plugins,
             expose_value=False,
-            help="Let the scenario name assignors of this module; repeatable. Modules beside the "
+            help="Let the scenario name assignors and handlers of this module; repeatable. Modules beside the "
             "scenario file need no option; other code is not run.",
         ),
     ] = None,

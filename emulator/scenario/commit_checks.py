@@ -37,6 +37,8 @@ def _commit_problems(path: str, policy: CommitPolicy, group: Group) -> Iterator[
         if policy.offsets != "frontier":
             reason = 'has a meaning only with workers that overtake; set "handler"'
             yield Problem(f"{path}.offsets", reason, policy.offsets)
+    elif group.pool is None:
+        return  # code of the user has checks of its own
     elif policy.when in ("record", "before"):
         reason = (
             "a consumer is not safe for use by several threads: with a pool of workers, its "

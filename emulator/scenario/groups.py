@@ -15,6 +15,7 @@ from emulator.scenario.distributions import (
     always,
 )
 from emulator.scenario.faults import Poison
+from emulator.scenario.handlers import Deduplication, Handler, Pool
 from emulator.scenario.kafka_settings import Assigned, ConsumerTable
 from emulator.scenario.part import NotEmpty, Part
 
@@ -115,59 +116,6 @@ FrameworkName = Literal[
 ]
 
 Commit = Annotated[CommitPolicy, BeforeValidator(short_forms.commit)]
-
-
-class Pool(Part):
-    """Workers that process records while the application thread polls on."""
-
-    workers: int = Field(ge=1, le=10_000)
-    """Records that are processed at the same time."""
-
-    order: Literal["partition", "key", "none"] = "partition"
-    """Records of the same partition, or of the same key, are processed one after the other; ``none``: in
-    any order."""
-
-    keys: int = Field(1_000, ge=1)
-    """With ``order = "key"``: the number of keys in a partition, all equally frequent."""
-
-    queue: int = Field(1_000, ge=1)
-    """Once so many polled records are unfinished, no more are polled."""
-
-    when_full: Literal["pause", "block"] = "pause"
-    """Pause the partitions and poll on, or poll again only when there is room, however long it takes."""
-
-    drain: Literal["none", "running", "all"] = "none"
-    """Before partitions are revoked and before close(), wait for no record, for the records that
-    workers have begun, or for all that were polled."""
-
-    drain_for: PositiveDuration = 30_000_000
-    """The longest wait; then the rebalance, or close(), continues without the rest."""
-
-    commit_first: bool = False
-    """A bug: commit in the revoke listener before the wait, and not after it."""
-
-    revoked: Literal["discard", "continue"] = "discard"
-    """After the revocation, discard the polled records that no worker has begun, or process them."""
-
-
-Handler = Annotated[Pool | None, BeforeValidator(short_forms.handler)]
-
-
-class Deduplication(Part):
-    """A seen-set behind the handler, by partition and offset."""
-
-    window: PositiveDuration | None = None
-    """How long it remembers a record; with neither this nor ``records`` it forgets nothing."""
-
-    records: int | None = Field(None, ge=1)
-    """How many records it remembers, the newest."""
-
-    scope: Literal["shared", "process"] = "shared"
-    """One set for the group, or one in the memory of each process, which ends with it."""
-
-    mark: Literal["after", "before"] = "after"
-    """``before``: a record is added before its work begins, a bug: if the process is killed, the
-    record is recognised when it comes again, and is never processed."""
 
 
 class AssignorTime(Part):
@@ -290,7 +238,8 @@ class Group(Part):
     """Processing time of one record; without a ``handler``, a member processes its records one by one."""
 
     handler: Handler = None
-    """``serial``: the application thread processes its records one by one; a table: a pool of workers."""
+    """``serial``: the application thread processes its records one by one; a table: a pool of workers;
+    ``"module:Class"``: code of the user."""
 
     commit: Commit = CommitPolicy.model_construct()
     """Left out: ``auto``; with ``enable.auto.commit`` false in the settings, ``none``."""
@@ -344,6 +293,11 @@ class Group(Part):
 
     coordinator: int | None = Field(None, ge=1)
     """The first coordinator of the group; left out: the leader of its offsets partition."""
+
+    @property
+    def pool(self) -> Pool | None:
+        """Its pool of workers; None: its handler is another one."""
+        return self.handler if isinstance(self.handler, Pool) else None
 
     @model_validator(mode="before")
     @classmethod

@@ -227,10 +227,20 @@ def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> li
         *protocol_problems(scenario),
         *_client_problems(scenario),
         *assignor_problems(scenario, folders),
+        *_own_handler_problems(scenario, folders),
         *_fault_problems(scenario),
         *variant_problems(scenario),
     ]
     return list({str(problem): problem for problem in found}.values())
+
+
+def _own_handler_problems(scenario: Scenario, folders: Sequence[Path] | None) -> Iterator[Problem]:
+    if any(group.handler is not None and group.pool is None for group in scenario.group):
+        from emulator.scenario.own_handlers import (  # noqa: PLC0415  few groups need it
+            own_handler_problems,
+        )
+
+        yield from own_handler_problems(scenario, folders)
 
 
 def _fault_places(text: str) -> dict[str, tuple[str, int]]:

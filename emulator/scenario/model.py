@@ -89,11 +89,10 @@ from emulator.scenario.faults import (
 )
 from emulator.scenario.groups import (
     CommitPolicy,
-    Deduplication,
     Group,
     Member,
-    Pool,
 )
+from emulator.scenario.handlers import Deduplication, OwnHandler, Pool
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.units import format_number
 
@@ -136,6 +135,7 @@ __all__ = [
     "Monitor",
     "MoveCoordinator",
     "Network",
+    "OwnHandler",
     "Pareto",
     "ParetoShape",
     "Part",

@@ -94,7 +94,7 @@ def _reaction_problems(path: str, rule: Poison, group: Group) -> Iterator[Proble
             f'{other.name} has client = "{client_of(group, other)}": use "retry"'
         )
         yield Problem(f"{path}.error", reason, rule.error)
-    keys = KEYS if group.handler is None else group.handler.keys
+    keys = KEYS if group.pool is None else group.pool.keys
     if rule.key is not None and rule.key >= keys:
         yield Problem(f"{path}.key", f"no such key; allowed are 0 to {keys - 1}", rule.key)
 

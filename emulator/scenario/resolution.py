@@ -324,7 +324,7 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
         }
         of_member, of_partition = concurrency(group)
         work = {each.name: max(mean_us(work_of(group, each)), 1.0) for each in group.members}
-        keys = KEYS if group.handler is None else group.handler.keys
+        keys = KEYS if group.pool is None else group.pool.keys
         extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
         alone = {name: US_PER_S / max(work[name] + extra[name], 1.0) for name in work}
         speeds = [*alone.values()]
@@ -336,7 +336,7 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
                 members=len(speeds),
                 partitions=len(rates),
                 arrival=sum(rates.values()),
-                capacity=min(sum(speeds) * of_member, at_most) if group.handler else sum(speeds),
+                capacity=min(sum(speeds) * of_member, at_most) if group.pool else sum(speeds),
                 hottest=hottest,
                 hottest_arrival=rates[hottest],
                 fastest=max(speeds) * of_partition,
@@ -367,7 +367,7 @@ def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:
 
 def concurrency(group: Group) -> tuple[int, int]:
     """Return how many records a member processes at a time, and how many of one partition."""
-    pool = group.handler
+    pool = group.pool
     if pool is None:
         return 1, 1
     of_partition = {"partition": 1, "key": pool.keys, "none": pool.workers}[pool.order]

@@ -43,6 +43,11 @@ _TIME = {"type": "string", "pattern": TIME_PATTERN, "examples": ["10ms"]}
 _SHORT_FORMS: dict[Callable[..., object], Document] = {
     short_forms.distribution: {**_TIME, "description": "Always this time."},
     short_forms.commit: {"enum": list(short_forms.COMMITS)},
+    short_forms.handler: {
+        "type": "string",
+        "pattern": r"^(serial|[^:]+:[^:]+)$",
+        "examples": ["serial", "my_handlers:Batches"],
+    },
     short_forms.when: {
         "type": "string",
         "pattern": f" ({'|'.join((*short_forms.STEPS, 'begins', 'ends'))})$",

@@ -195,13 +195,16 @@ def assignor_time(value: Any) -> Any:
 
 
 def handler(value: object) -> object:
-    """Read the short form of a handler without workers as None.
+    """Read the short forms of a handler: ``serial``, and the user's ``module:Class``.
 
-    >>> handler("serial")
+    >>> handler("serial"), handler("own:Billing")
+    (None, {'code': 'own:Billing'})
     """
+    if isinstance(value, str) and ":" in value:
+        return {"code": value}
     if isinstance(value, str) and value != "serial":
         near = hint(value, ("serial",))
-        example = 'allowed are "serial" and a table like { workers = 8 }'
+        example = 'allowed are "serial", "module:Class" and a table like { workers = 8 }'
         raise ValueError(f"unknown handler{near or f'; {example}'}")
     return None if value == "serial" else value
 

@@ -1,8 +1,8 @@
 """Consumers: processes with a client, a poll loop and a handler.
 
-The clients of the consumer protocol, those that work in the background, pools of workers,
-records that fail, deduplication and assignors that take time are imported with the first group that has them: most runs have classic Java
-consumers with serial handlers alone and do not wait.
+The clients of the consumer protocol, those that work in the background, pools of workers, code of the
+user, records that fail, deduplication and assignors that take time are imported with the first group
+that has them: most runs have classic Java consumers with serial handlers alone and do not wait.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         background_client,
         deduplication,
         failures,
+        own_handler,
         poison,
         pool,
         seen_set,
@@ -29,6 +30,7 @@ __all__ = [
     "background_client",
     "deduplication",
     "failures",
+    "own_handler",
     "poison",
     "pool",
     "seen_set",

@@ -12,8 +12,8 @@ from functools import partial
 from assignors.types import TopicPartition
 from emulator.world import consumer
 from emulator.world.consumer.handler import Batch, Doing, Ending
-from emulator.world.consumer.interfaces import ConsumerProcess
-from emulator.world.consumer.policy import Listener, PolicyCommits, Shutdown, without_commit
+from emulator.world.consumer.interfaces import ConsumerProcess, RecordHandler
+from emulator.world.consumer.policy import Listener, PolicyCommits, Shutdown
 from emulator.world.kernel import Rank, order_of
 from protocols.consumer.calls import CommitResult, Failed
 from protocols.consumer.fetching import Handed
@@ -40,12 +40,12 @@ class Application:
         sent = process.progress.deliveries
         self.seen = consumer.deduplication.Deduplicator(process, sent) if sent else None
         self._worked_through = self.seen.worked if self.seen else self.commits.worked
-        handler = self._blueprint.group.handler
         self._failures = (
             consumer.failures.Failures(process, self) if self._blueprint.poison else None
         )
-        pools = None if handler is None else consumer.pool.Workers
-        self._workers = pools and pools(process, self, self._failures)
+        self._workers: RecordHandler | None = None
+        if self._blueprint.group.handler is not None:
+            self._workers = consumer.pool.record_handler(process, self, self._failures)
         self.shutdown = Shutdown(process, self, self._workers)
 
     # -- poll -----------------------------------------------------------------------------------
@@ -78,23 +78,18 @@ class Application:
     def _take(self, ranges: tuple[Handed, ...]) -> None:
         workers = self._workers
         if workers is not None:
-            self.step("polled", self._hand_over, workers, ranges)
+            self.step("polled", workers.take, ranges, self._handed_over)
             return
-        if not ranges:
-            self._poll_was_empty()
+        if not ranges:  # a commit by time may be due nevertheless
+            self.commit_finished((), self.poll)
             return
         begin = self._commit_before if self._blueprint.commit.when == "before" else self._work
         self.step("polled", begin, ranges)
 
-    def _poll_was_empty(self) -> None:
-        """Continue after an empty poll: a commit by time may be due nevertheless."""
-        self.commit_finished((), self.poll)
+    # -- a pool of workers, or code of the user ---------------------------------------------------
 
-    # -- a pool of workers ----------------------------------------------------------------------
-
-    def _hand_over(self, workers: consumer.pool.Workers, ranges: tuple[Handed, ...]) -> None:
-        """Give the records of a poll to workers, and commit what is due."""
-        workers.take(ranges)
+    def _handed_over(self) -> None:
+        """Commit what is due, and poll."""
         if self.commits.due_between_polls:
             self._commit(
                 dict(self.commits.uncommitted), lambda r: self.commits.went_on(r, self.poll)
@@ -106,7 +101,7 @@ class Application:
         self, partitions: tuple[TopicPartition, ...], then: Callable[[], None], *, commits: bool
     ) -> None:
         """Finish and commit work on some partitions before they are given up, then continue."""
-        commit = partial(self.commits.commit_done, partitions) if commits else without_commit
+        commit = partial(self.commits.commit_done, partitions) if commits else lambda then: then()
         if self._workers is None or self.ending is Ending.BEGUN:
             commit(then)
         else:
@@ -347,6 +342,10 @@ class Application:
     def busy(self) -> bool:
         """Whether it works or commits: a client in the background calls the listener beside that."""
         return self.doing in (Doing.WORKING, Doing.COMMITTING)
+
+    def listen(self, call: Call, then: Callable[[], None]) -> None:
+        """Let the handler take part in a listener call, then continue."""
+        then() if self._workers is None else self._workers.listen(call, then)
 
     def listened(self) -> None:
         """Take the end of a listener call."""

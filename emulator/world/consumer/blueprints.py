@@ -75,7 +75,7 @@ class Blueprint:
     """How late its timers run out; None: never."""
 
     each_us: int | None
-    """Processing time of each record, if it is constant and no record is poisoned."""
+    """Processing time of each record, if it is constant, no record is poisoned and no code is the user's."""
 
     work: WorkTimes
     poison: Rules | None
@@ -178,7 +178,8 @@ def _blueprint(
     constant = constant_of(work_of(group, member))
     rules = consumer.poison.Rules(group, seed) if group.poison else None
     forwarded = _reads_forwarded(scenario, group, member)
-    plain = work is None and rules is None and not forwarded and not group.deduplication
+    own = group.handler is not None and group.pool is None
+    plain = not (work or rules or forwarded or group.deduplication or own)
     late = sampler(group.lateness, stream_key(seed, "lateness", member.name))
     start = scenario.start
     return Blueprint(

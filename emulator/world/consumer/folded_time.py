@@ -27,6 +27,7 @@ class Live(enum.StrEnum):
     BY_HAND = "it reads partitions that the application has assigned"
     COMMITS = "the application commits by itself"
     WORKERS = "a pool of workers processes its records"
+    OWN = "code of the user processes its records"
     POISON = "the handler can fail"
     DEDUPLICATION = "each processed record is compared with a seen-set"
     FORWARDED = "another consumer appends records to its topics"

@@ -16,9 +16,10 @@ from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.progress import Progress
 from emulator.world.kernel import Deadlines
 from emulator.world.run import Run
+from protocols.consumer.calls import CommitResult
 from protocols.consumer.fetching import Handed
 from protocols.consumer.reader import Counts, Notes
-from protocols.machine import Step
+from protocols.machine import Call, Step
 from protocols.messages import Envelope, OffsetToCommit
 
 
@@ -37,6 +38,17 @@ class Commits(Protocol):
     def forget(self, tp: TopicPartition) -> None:
         """Exclude a partition from later commits."""
 
+    def offsets_of(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
+        """Return these offsets as the policy commits them."""
+
+    def send_sync(
+        self, offsets: tuple[OffsetToCommit, ...] | None, then: Callable[[CommitResult], None]
+    ) -> None:
+        """Call ``commitSync`` with these offsets, then continue."""
+
+    def send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
+        """Call ``commitAsync`` with these offsets."""
+
     def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
         """React to a failed ``commitAsync``."""
 
@@ -48,8 +60,55 @@ class SeenBehind(Protocol):
         """Ask the set about a processed record, and add it."""
 
 
+class RecordHandler(Protocol):
+    """What processes polled records in place of the serial handler: workers, or code of the user."""
+
+    def take(self, ranges: Iterable[Handed], then: Callable[[], None]) -> None:
+        """Take the records of a poll, and continue when the application thread is free."""
+
+    def make_room(self, then: Callable[[], None]) -> bool:
+        """Return whether the application may poll; if not, it continues with *then* when it may."""
+
+    def leave_room(self) -> bool:
+        """Stop waiting for room; return whether the application did."""
+
+    def listen(self, call: Call, then: Callable[[], None]) -> None:
+        """Take part in a call of the rebalance listener, then continue."""
+
+    def finish(
+        self,
+        partitions: Iterable[TopicPartition],
+        commit: Callable[[Callable[[], None]], None],
+        then: Callable[[], None],
+    ) -> None:
+        """Finish work on some partitions, commit, then continue."""
+
+    def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
+        """End the epoch of a partition."""
+
+    def discard(self, partitions: frozenset[TopicPartition]) -> None:
+        """Drop the records of some partitions that were not begun."""
+
+    def hang(self, length_us: int) -> None:
+        """Make the next record that is begun take longer."""
+
+    def in_progress(self) -> Iterator[tuple[TopicPartition, int, int]]:
+        """Yield partition, offset and begin of each record in progress."""
+
+
+class Closing(Protocol):
+    """The shutdown of a process."""
+
+    def close(self) -> None:
+        """Close the consumer; before that, finish and commit what the handler still has."""
+
+
 class ConsumerApplication(Protocol):
     """The application thread of a process."""
+
+    @property
+    def shutdown(self) -> Closing:
+        """Its shutdown."""
 
     doing: Doing
 
@@ -89,6 +148,9 @@ class ConsumerApplication(Protocol):
 
     def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
         """Stop processing a partition for good."""
+
+    def listen(self, call: Call, then: Callable[[], None]) -> None:
+        """Let the handler take part in a listener call, then continue."""
 
     def listened(self) -> None:
         """Take the end of a listener call."""

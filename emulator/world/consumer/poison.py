@@ -69,7 +69,7 @@ class Rules:
     __slots__ = ("rules",)
 
     def __init__(self, group: Group, seed: int) -> None:
-        keys = KEYS if group.handler is None else group.handler.keys
+        keys = KEYS if group.pool is None else group.pool.keys
         numbered = enumerate(group.poison, 1)
         self.rules = tuple(Rule(poison, number, seed, keys) for number, poison in numbered)
 

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
 from emulator.scenario.model import FailListener
 from emulator.world.consumer.handler import Batch, Doing, Ending
-from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
+from emulator.world.consumer.interfaces import (
+    ConsumerApplication,
+    ConsumerProcess,
+    RecordHandler,
+)
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
 from protocols.leader_epochs import epoch_at
 from protocols.machine import Call
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
-
-if TYPE_CHECKING:
-    from emulator.world.consumer.pool import Workers
 
 Then = Callable[[CommitResult], None]
 
@@ -96,7 +97,7 @@ class PolicyCommits:
 
     def commit(self, ends: dict[TopicPartition, int] | None, then: Then) -> None:
         """Commit by the policy, then continue; None: without arguments, all polled offsets."""
-        offsets = self._offsets(ends) if ends is not None and self._policy.arguments else None
+        offsets = self.offsets_of(ends) if ends is not None and self._policy.arguments else None
         self._attempted = {} if ends is None else ends
         for tp in self._attempted:
             self.kept.pop(tp, None)
@@ -108,10 +109,10 @@ class PolicyCommits:
             self._process.client.store(offsets)  # type: ignore[union-attr]  # it has a store
             then(CommitResult(()))
         elif self._policy.call == "async":
-            self._send_async(offsets)
+            self.send_async(offsets)
             then(CommitResult(()))
         else:
-            self._send_sync(offsets, then)
+            self.send_sync(offsets, then)
 
     def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
         """Commit or store the processed offsets of some partitions, as before a revocation."""
@@ -119,10 +120,10 @@ class PolicyCommits:
         done = self._process.progress.done if safe else self.uncommitted.get
         ends = {tp: end for tp in partitions if (end := done(tp)) is not None}
         if ends and self._policy.call == "store" and not self._policy.on_revoke:
-            self._process.client.store(self._offsets(ends))  # type: ignore[union-attr]  # it has a store
+            self._process.client.store(self.offsets_of(ends))  # type: ignore[union-attr]  # it has a store
             then()
         elif ends:
-            self._send_sync(self._offsets(ends), lambda _: then())
+            self.send_sync(self.offsets_of(ends), lambda _: then())
         else:
             then()
 
@@ -130,7 +131,7 @@ class PolicyCommits:
         """Commit what was kept of refused commits, then continue (``checkRebalanceCommits``)."""
         self._attempted, self.kept = self.kept, {}
         self._process.application.doing = Doing.COMMITTING
-        self._send_sync(self._offsets(self._attempted), lambda result: self.went_on(result, then))
+        self.send_sync(self.offsets_of(self._attempted), lambda result: self.went_on(result, then))
 
     def went_on(self, result: CommitResult, then: Callable[[], None]) -> None:
         """React to a failed commit, and continue if the process still runs."""
@@ -138,12 +139,14 @@ class PolicyCommits:
         if self._process.alive:
             then()
 
-    def _send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
+    def send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
+        """Call ``commitSync``, then continue; None: without arguments."""
         if not self._write(offsets, "sync", lambda: then(CommitResult(()))):
             self._then = then
             self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
 
-    def _send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
+    def send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
+        """Call ``commitAsync``; None: without arguments."""
         if not self._write(offsets, "async", lambda: None):
             self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
 
@@ -155,7 +158,8 @@ class PolicyCommits:
             self._store.write({e.partition: e.offset for e in offsets or ()}, kind, then)
         return self._store is not None
 
-    def _offsets(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
+    def offsets_of(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
+        """Return next offsets as the policy commits them."""
         back = 1 if self._policy.off_by_one else 0
         return tuple(
             OffsetToCommit(tp, max(0, end - back), self._epoch(tp, end)) for tp, end in ends.items()
@@ -196,12 +200,7 @@ class PolicyCommits:
 
     def _send_again(self, offsets: tuple[OffsetToCommit, ...]) -> None:
         if self._process.alive and not self._process.hold(lambda: self._send_again(offsets)):
-            self._send_async(offsets)
-
-
-def without_commit(then: Callable[[], None]) -> None:
-    """Continue at once."""
-    then()
+            self.send_async(offsets)
 
 
 THREW = Failed(ExceptionName.KAFKA, message="its rebalance listener threw")
@@ -232,7 +231,7 @@ class Listener:
 
     def _revoking(self, call: Call) -> None:
         policy = self._blueprint.commit
-        stores = policy.call == "store" and self._blueprint.group.handler is not None
+        stores = policy.call == "store" and self._blueprint.group.pool is not None
         commits = policy.on_revoke or stores or self._blueprint.commits_by_timer
         finish, end = self._application.finish, partial(self._ended, call)
         if self._blueprint.group.listener_commits == "after":
@@ -241,7 +240,8 @@ class Listener:
             finish(call.partitions, lambda: self._spend(call, end), commits=commits)
 
     def _spend(self, call: Call, then: Callable[[], None]) -> None:
-        """Let the time of a call pass, then continue."""
+        """Let the time of a call pass, and code of the user run, then continue."""
+        then = partial(self._application.listen, call, then)
         now = self._kernel.now
         when = max(now + self._takes_us(call, now), next(self._not_before_us, 0))
         if when == now:
@@ -341,7 +341,7 @@ class Shutdown:
     """The end of one process, once it is asked for."""
 
     def __init__(
-        self, process: ConsumerProcess, application: Stopping, workers: Workers | None
+        self, process: ConsumerProcess, application: Stopping, workers: RecordHandler | None
     ) -> None:
         self._process = process
         self._application = application

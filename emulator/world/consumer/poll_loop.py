@@ -105,7 +105,7 @@ class PollLoop:
         """Begin if only records can arrive for a while; return until when, or why not."""
         process, blueprint = self._process, self._process.blueprint
         if blueprint.group.handler is not None:
-            return Live.WORKERS
+            return Live.WORKERS if blueprint.group.pool else Live.OWN
         if not blueprint.plain:
             return _why_not_plain(blueprint)
         if not process.run.triggers.idle:

@@ -7,36 +7,20 @@ where the pool is full or drained.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from assignors.types import TopicPartition
+from emulator.world import consumer
 from emulator.world.consumer.failures import Failures, Reaction
-from emulator.world.consumer.handler import RecordWork
-from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
-from emulator.world.consumer.progress import Epoch
+from emulator.world.consumer.frontier import Frontier, Job
+from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess, RecordHandler
 from emulator.world.draws import draw, stream_key
 from emulator.world.kernel import Rank
 from protocols.consumer.fetching import Handed
+from protocols.machine import Call
 
 Then = Callable[[], None]
-
-
-class Job:
-    """One record that was handed over, and its work."""
-
-    __slots__ = ("began_us", "epoch", "lane", "offset", "partition")
-
-    def __init__(
-        self, lane: Hashable, tp: TopicPartition, offset: int, epoch: Epoch | None
-    ) -> None:
-        self.lane = lane
-        self.partition = tp
-        self.offset = offset
-        self.epoch = epoch
-        """The ownership epoch of the partition at that time."""
-
-        self.began_us = 0
 
 
 class Lanes:
@@ -95,6 +79,15 @@ class Lanes:
         return dropped
 
 
+def record_handler(
+    process: ConsumerProcess, application: ConsumerApplication, failures: Failures | None
+) -> RecordHandler:
+    """Return the workers of a process, or the code of the user."""
+    if process.blueprint.group.pool is None:
+        return consumer.own_handler.OwnCode(process, application)
+    return Workers(process, application, failures)
+
+
 class Workers:
     """The workers of one process."""
 
@@ -108,14 +101,13 @@ class Workers:
         self._application = application
         self._blueprint = process.blueprint
         self._kernel = process.run.kernel
-        pool = process.blueprint.group.handler
+        pool = process.blueprint.group.pool
         assert pool is not None, "only groups with a pool have workers"
         self._pool = pool
         self._failures = failures
         self._lanes = Lanes()
         self._running: dict[Job, None] = {}
-        self._unfinished: Counter[TopicPartition] = Counter()
-        self._acknowledged: dict[TopicPartition, int] = {}
+        self._frontier = Frontier(process, application)
         self._waits: dict[int, tuple[Callable[[], bool], Then]] = {}
         """By number: what the application, or its rebalance listener, waits for; how it continues."""
 
@@ -128,15 +120,20 @@ class Workers:
 
     # -- records --------------------------------------------------------------------------------
 
-    def take(self, ranges: Iterable[Handed]) -> None:
-        """Take the records of a poll."""
+    def listen(self, call: Call, then: Then) -> None:  # noqa: ARG002  workers do not listen
+        """Continue with a call of the rebalance listener."""
+        then()
+
+    def take(self, ranges: Iterable[Handed], then: Then) -> None:
+        """Take the records of a poll, and continue."""
         for part in ranges:
             epoch = self._process.progress.epoch_of(part.partition)
             for offset in range(part.first, part.next_offset):
                 lane = self._lane(part.partition, offset)
                 self._lanes.add(Job(lane, part.partition, offset, epoch))
-            self._unfinished[part.partition] += part.next_offset - part.first
+            self._frontier.unfinished[part.partition] += part.next_offset - part.first
         self._begin()
+        then()
 
     def _lane(self, tp: TopicPartition, offset: int) -> Hashable:
         match self._pool.order:
@@ -173,8 +170,8 @@ class Workers:
             return
         del self._running[job]
         self._lanes.finish(job)
-        self._count(job, skipped=reaction is Reaction.SKIPPED)
-        self._release(job.partition, 1)
+        self._frontier.count(job, skipped=reaction is Reaction.SKIPPED)
+        self._frontier.release(job.partition, 1)
         if process.run.triggers.awaited(self._blueprint.name, "record done"):
             self._application.step("record done", self._go_on)
         else:
@@ -193,84 +190,19 @@ class Workers:
         self._begin()
         self._look()
 
-    def _count(self, job: Job, *, skipped: bool) -> None:
-        """Count a record as processed, and as ready to be committed if it still belongs to it."""
-        tp, progress = job.partition, self._process.progress
-        work = RecordWork(tp, job.offset, job.began_us, self._kernel.now)
-        epoch = progress.epoch_of(tp)
-        if epoch is None:
-            return
-        if self._application.seen is not None and not skipped:
-            self._application.seen.deliver(tp, job.offset)
-        if self._process.run.recorder.on_record is not None and not skipped:
-            self._process.run.recorder.on_record(work)
-        if epoch is not job.epoch:
-            if not skipped:
-                progress.write_out_of_order(work, epoch.generation, earlier=True)
-            return
-        if job.offset != epoch.done:
-            epoch.out_of_order[job.offset] = skipped
-            if not skipped:
-                progress.write_out_of_order(work, epoch.generation, earlier=False)
-        elif skipped:
-            self._skip(tp, job.offset)
-        else:
-            progress.worked(tp, job.offset + 1, job.began_us)
-        self._pass_finished(tp, epoch)
-        if epoch.ended is None:
-            self._acknowledge(tp, job.offset + 1, epoch.done)
-
-    def _pass_finished(self, tp: TopicPartition, epoch: Epoch) -> None:
-        """Move over the records that were finished before those in front of them."""
-        progress = self._process.progress
-        while epoch.done in epoch.out_of_order:
-            if epoch.out_of_order.pop(epoch.done):
-                self._skip(tp, epoch.done)
-            else:
-                progress.write(tp)
-                progress.pass_one(tp)
-
-    def _skip(self, tp: TopicPartition, offset: int) -> None:
-        """Continue behind a record whose processing failed."""
-        cause = self._process.run.causes.disturbed.get(self._blueprint.name)
-        self._process.progress.skip(Handed(tp, offset, offset + 1), "skipped", cause)
-
-    def _acknowledge(self, tp: TopicPartition, next_offset: int, done: int) -> None:
-        """Note the offset to commit, by the policy."""
-        commits, known = self._application.commits, self._acknowledged.get(tp)
-        commits.processed(1)
-        match self._blueprint.commit.offsets:
-            case "frontier":
-                next_offset = done
-            case "highest":
-                next_offset = max(next_offset, known or 0)
-        if next_offset != known and (known is not None or next_offset > 0):
-            self._acknowledged[tp] = next_offset
-            commits.uncommitted[tp] = next_offset
-
     # -- revocation -----------------------------------------------------------------------------
 
     def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
         """End the epoch of a partition, with the last record of it that is still processed."""
-        self._acknowledged.pop(tp, None)
+        self._frontier.forget(tp)
         if self._pool.revoked == "discard":
             self.discard(frozenset((tp,)))
-        epoch = self._process.progress.epoch_of(tp)
-        if epoch is not None and self._unfinished[tp]:
-            epoch.ended = epoch.ended or (why, event)
-        else:
-            self._process.progress.close(tp, why, event)
+        self._frontier.close(tp, why, event)
 
     def discard(self, partitions: frozenset[TopicPartition]) -> None:
         """Drop the records of some partitions that no worker has begun."""
         for job in self._lanes.drop(partitions):
-            self._release(job.partition, 1)
-
-    def _release(self, tp: TopicPartition, records: int) -> None:
-        self._unfinished[tp] -= records
-        epoch = self._process.progress.epoch_of(tp)
-        if not self._unfinished[tp] and epoch is not None and epoch.ended is not None:
-            self._process.progress.close(tp, *epoch.ended)
+            self._frontier.release(job.partition, 1)
 
     # -- waits of the application thread ----------------------------------------------------------
 
@@ -311,7 +243,7 @@ class Workers:
             return
         if self._pool.drain == "running":
             self.discard(wanted)
-        number = self._await(lambda: not any(self._unfinished[tp] for tp in wanted), then)
+        number = self._await(lambda: not any(self._frontier.unfinished[tp] for tp in wanted), then)
         if number is not None:
             when, index = self._kernel.now + self._pool.drain_for, self._blueprint.index
             self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._give_up(number))

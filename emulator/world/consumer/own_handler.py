@@ -1,0 +1,355 @@
+"""Code of the user as the handler of a process: its class is made at each start of the consumer.
+
+The application thread runs ``handle()`` after each poll, also after one without records. Records are
+counted when the code says that they are done; those that it names in no action stay in hand, and
+the offset to commit stays before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final
+
+from assignors.types import TopicPartition
+from emulator.events import PositionSource
+from emulator.scenario.faults import KEYS
+from emulator.scenario.model import OwnHandler
+from emulator.scenario.own_handlers import find_class
+from emulator.world.consumer import seeking
+from emulator.world.consumer.actions import (
+    Begin,
+    Commit,
+    Drain,
+    Exit,
+    Pair,
+    Pause,
+    Process,
+    Record,
+    Resume,
+    Seek,
+    Skip,
+    Wait,
+    partition_of,
+    us_of,
+)
+from emulator.world.consumer.frontier import Frontier, Job
+from emulator.world.consumer.handler import Doing, Ending
+from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
+from emulator.world.consumer.own_consumer import Consumer
+from emulator.world.consumer.own_script import Guard, Script
+from emulator.world.draws import draw, stream_key
+from emulator.world.kernel import Rank
+from protocols.consumer.calls import CommitResult
+from protocols.consumer.fetching import Handed
+from protocols.machine import Call
+
+Then = Callable[[], None]
+Result = Callable[[object], None]
+
+
+class OwnCode:
+    """The user's object in one process."""
+
+    def __init__(self, process: ConsumerProcess, application: ConsumerApplication) -> None:
+        blueprint, self._kernel = process.blueprint, process.run.kernel
+        given = blueprint.group.handler
+        assert isinstance(given, OwnHandler), "another handler has no code of the user"
+        self._process = process
+        self._application = application
+        self._frontier = Frontier(process, application)
+        self._polls = 0
+        self._jobs: dict[Record, Job] = {}
+        """The records in hand that are not begun."""
+
+        self._running: dict[Job, None] = {}
+        self._drains: list[tuple[int, Result]] = []
+        self._commits: list[Then] = []
+        """Synchronous commits that wait until another one has ended."""
+
+        self._committing = False
+        self._hang_us = 0
+        self._keys: dict[TopicPartition, int] = {}
+        self._guard = Guard(
+            given.code, blueprint.name, blueprint.group.id, lambda: self._kernel.now
+        )
+        made = find_class(given, folders=None)
+        with self._guard("the class"):
+            self._code: Any = made(Consumer(process, self._running), **given.arguments)
+
+    # -- calls of the user's methods --------------------------------------------------------------
+
+    def take(self, ranges: Iterable[Handed], then: Then) -> None:
+        """Call ``handle`` with the records of a poll, and continue when it has returned."""
+        self._polls += 1
+        records = [record for part in ranges for record in self._take_in_hand(part)]
+        self._application.doing = Doing.WORKING
+        self._guard.at = str(records[0]) if records else ""
+        done = partial(self._handled, then, bool(records))
+        self._run("handle", partial(self._code.handle, records), done)
+
+    def _handled(self, then: Then, had_records: bool) -> None:
+        self._guard.at = ""
+        if had_records:
+            self._application.step("batch done", then)
+        else:
+            then()
+
+    def _take_in_hand(self, part: Handed) -> Iterator[Record]:
+        tp = part.partition
+        epoch = self._process.progress.epoch_of(tp)
+        key = self._keys.get(tp)
+        if key is None:
+            key = stream_key(self._process.blueprint.seed, "key", str(tp))
+            self._keys[tp] = key
+        for offset in range(part.first, part.next_offset):
+            number = int(draw(key, offset) * KEYS)
+            record = Record(tp.topic, tp.partition, offset, number, self._polls)
+            self._jobs[record] = Job(None, tp, offset, epoch)
+            yield record
+        self._frontier.unfinished[tp] += part.next_offset - part.first
+
+    def listen(self, call: Call, then: Then) -> None:
+        """Call the user's listener method, if there is one, then continue."""
+        method = getattr(self._code, call.listener, None)
+        if method is None:
+            then()
+            return
+        pairs = tuple((tp.topic, tp.partition) for tp in call.partitions)
+        self._run(call.listener, partial(method, pairs), then)
+
+    def finish(
+        self, partitions: Iterable[TopicPartition], commit: Callable[[Then], None], then: Then
+    ) -> None:
+        """Before close(), call ``closing``; then commit by the policy, and continue."""
+        if self._application.doing is not Doing.CLOSING:
+            commit(then)
+            return
+        method = getattr(self._code, "closing", tuple)
+        self._run("closing", method, partial(self._closing, frozenset(partitions), commit, then))
+
+    def _closing(
+        self,
+        partitions: frozenset[TopicPartition],
+        commit: Callable[[Then], None],
+        then: Then,
+    ) -> None:
+        self._drop(partitions)
+        commit(then)
+
+    def _run(self, name: str, call: Callable[[], object], then: Then) -> None:
+        Script(self._guard, name, self._perform, then).begin(call)
+
+    # -- actions ----------------------------------------------------------------------------------
+
+    def _perform(self, script: Script, action: object, go_on: Result) -> None:
+        """Carry out an action, unless the process ends before it."""
+        if not self._process.alive:
+            script.end()
+        elif script.name == "handle" and self._application.ending is Ending.AFTER_RECORD:
+            script.end()
+            self._application.shutdown.close()
+        else:
+            _PERFORMED[type(action)](self, action, partial(self._continue, script, go_on))
+
+    def _continue(self, script: Script, go_on: Result, result: object) -> None:
+        """Go on with a script, later if the process is paused; not at all if it has ended."""
+        process = self._process
+        if not process.alive:
+            script.is_over = True
+        elif not process.hold(lambda: self._continue(script, go_on, result)):
+            go_on(result)
+
+    def _later(self, us: int, then: Callable[[], None]) -> None:
+        index = self._process.blueprint.index
+        self._kernel.at(self._kernel.now + us, Rank.APPLICATION, index, lambda _: then())
+
+    def _wait(self, action: Wait, go_on: Result) -> None:
+        self._later(us_of(action.ms), lambda: go_on(None))
+
+    def _exit(self, action: Exit, go_on: Result) -> None:
+        del go_on
+        self._process.stop("failed", None, action.reason)
+
+    # -- records ----------------------------------------------------------------------------------
+
+    def _process_record(self, action: Process, go_on: Result) -> None:
+        self._begin(action.record, action.ms, go_on)
+
+    def _begin_record(self, action: Begin, go_on: Result) -> None:
+        self._begin(action.record, action.ms, None)
+        go_on(None)
+
+    def _begin(self, record: Record, ms: float | None, go_on: Result | None) -> None:
+        job = self._job_of(record)
+        job.began_us = self._kernel.now
+        self._running[job] = None
+        tp, offset = job.partition, job.offset
+        work_us = self._process.blueprint.work_us(tp, offset) if ms is None else us_of(ms)
+        hang_us, self._hang_us = self._hang_us, 0
+        self._later(work_us + hang_us, lambda: self._ended(job, go_on))
+
+    def _job_of(self, record: Record) -> Job:
+        """Take a record that is in hand and was not begun."""
+        self._guard.at = str(record)
+        job = self._jobs.pop(record, None)
+        if job is None:
+            raise self._guard.error(
+                "the record is not in hand: it was done or begun before, was sought away from, or was "
+                "not returned to this process"
+            )
+        return job
+
+    def _ended(self, job: Job, go_on: Result | None) -> None:
+        process = self._process
+        if not process.alive or process.hold(lambda: self._ended(job, go_on)):
+            return
+        del self._running[job]
+        self._done(job, skipped=False)
+        after = partial(self._after_record, go_on)
+        if process.run.triggers.awaited(process.blueprint.name, "record done"):
+            self._application.step("record done", after)
+        else:
+            after()
+
+    def _after_record(self, go_on: Result | None) -> None:
+        for most, drained in list(self._drains):
+            if len(self._running) <= most:
+                self._drains.remove((most, drained))
+                drained(None)
+        if go_on is not None:
+            go_on(None)
+
+    def _done(self, job: Job, *, skipped: bool) -> None:
+        self._frontier.count(job, skipped=skipped)
+        self._frontier.release(job.partition, 1)
+
+    def _skip(self, action: Skip, go_on: Result) -> None:
+        self._done(self._job_of(action.record), skipped=True)
+        go_on(None)
+
+    def _drain(self, action: Drain, go_on: Result) -> None:
+        if len(self._running) <= action.at_most:
+            go_on(None)
+        else:
+            self._drains.append((action.at_most, go_on))
+
+    # -- calls on the consumer ----------------------------------------------------------------------
+
+    def _commit(self, action: Commit, go_on: Result) -> None:
+        commits = self._application.commits
+        if action.offsets is None:
+            ends = dict(commits.uncommitted)
+            commits.uncommitted.clear()
+        else:
+            ends = {partition_of(pair): offset for pair, offset in action.offsets.items()}
+        if not ends:
+            go_on(None)
+        elif action.sync:
+            self._commit_sync(ends, go_on)
+        else:
+            commits.send_async(commits.offsets_of(ends))
+            go_on(None)
+
+    def _commit_sync(self, ends: dict[TopicPartition, int], go_on: Result) -> None:
+        """Commit when no other commit of the process is in flight: its listener may run beside it."""
+        if self._committing:
+            self._commits.append(lambda: self._commit_sync(ends, go_on))
+            return
+        self._committing = True
+        before = self._application.doing
+        if before is Doing.WORKING:
+            self._application.doing = Doing.COMMITTING
+        commits = self._application.commits
+        commits.send_sync(commits.offsets_of(ends), partial(self._committed, before, go_on))
+
+    def _committed(self, before: Doing, go_on: Result, result: CommitResult) -> None:
+        self._committing = False
+        if self._application.doing is Doing.COMMITTING:
+            self._application.doing = before
+        if self._commits:
+            self._commits.pop(0)()
+        go_on(None if result.exception is None else str(result.exception))
+
+    def _pause(self, action: Pause, go_on: Result) -> None:
+        fetcher = self._process.client.consumer.fetcher
+        fetcher.pause(fetcher.paused | self._assigned("Pause", action.partitions))
+        go_on(None)
+
+    def _resume(self, action: Resume, go_on: Result) -> None:
+        fetcher = self._process.client.consumer.fetcher
+        fetcher.pause(fetcher.paused - self._assigned("Resume", action.partitions))
+        go_on(None)
+
+    def _assigned(self, action: str, pairs: Iterable[Pair] | None) -> frozenset[TopicPartition]:
+        """Return these partitions, or all assigned ones."""
+        assigned = frozenset(self._process.client.consumer.fetcher.positions.assigned)
+        if pairs is None:
+            return assigned
+        wanted = [partition_of(pair) for pair in pairs]
+        for tp in wanted:
+            if tp not in assigned:
+                owned = ", ".join(map(str, sorted(assigned))) or "none"
+                raise self._guard.error(
+                    f"{action} names {tp}, which is not assigned (assigned: {owned}); Kafka throws "
+                    "IllegalStateException"
+                )
+        return frozenset(wanted)
+
+    def _seek(self, action: Seek, go_on: Result) -> None:
+        (tp,) = self._assigned("Seek", (action.partition,))
+        self._drop(frozenset((tp,)))
+        self._frontier.forget(tp)
+        self._application.commits.forget(tp)
+        cause = self._process.run.causes.disturbed.get(self._process.blueprint.name)
+        seeking.seek(self._process, tp, action.offset, PositionSource.SEEK, cause)
+        go_on(None)
+
+    # -- as the application uses it -----------------------------------------------------------------
+
+    def make_room(self, then: Then) -> bool:
+        """Return True: the code itself decides what it takes, by ``Pause`` and ``Drain``."""
+        del then
+        return True
+
+    def leave_room(self) -> bool:
+        """Return False: the application never waits for room."""
+        return False
+
+    def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
+        """End the epoch of a partition, with the last record of it that is still processed."""
+        self._frontier.forget(tp)
+        self._frontier.close(tp, why, event)
+
+    def discard(self, partitions: frozenset[TopicPartition]) -> None:
+        """Keep what is in hand: ``closing`` decides what becomes of it."""
+
+    def _drop(self, partitions: frozenset[TopicPartition]) -> None:
+        """Drop the records of some partitions that are not begun."""
+        for record, job in list(self._jobs.items()):
+            if job.partition in partitions:
+                del self._jobs[record]
+                self._frontier.release(job.partition, 1)
+
+    def hang(self, length_us: int) -> None:
+        """Make the next record that is begun take longer."""
+        self._hang_us += length_us
+
+    def in_progress(self) -> Iterator[tuple[TopicPartition, int, int]]:
+        """Yield partition, offset and begin of each record in progress."""
+        for job in self._running:
+            yield job.partition, job.offset, job.began_us
+
+
+_PERFORMED: Final[dict[type, Callable[[OwnCode, Any, Result], None]]] = {
+    Process: OwnCode._process_record,  # noqa: SLF001 (a table of this class's own methods)
+    Begin: OwnCode._begin_record,  # noqa: SLF001
+    Drain: OwnCode._drain,  # noqa: SLF001
+    Wait: OwnCode._wait,  # noqa: SLF001
+    Skip: OwnCode._skip,  # noqa: SLF001
+    Commit: OwnCode._commit,  # noqa: SLF001
+    Pause: OwnCode._pause,  # noqa: SLF001
+    Resume: OwnCode._resume,  # noqa: SLF001
+    Seek: OwnCode._seek,  # noqa: SLF001
+    Exit: OwnCode._exit,  # noqa: SLF001
+}
