@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import emulator
-from docs.pages.shown import example_folder, examples, excerpt, output, shown_pages
+from docs.pages.shown import example_folder, examples, excerpt, output, shown_pages, write_files
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -49,6 +49,7 @@ def test_a_command_prints_what_is_shown(command, printed):
 def test_the_commands_of_a_page_print_what_is_shown(page):
     """One after the other: an example may read what an earlier one wrote."""
     with example_folder():
+        write_files((ROOT / page).read_text(encoding="utf-8"))
         for command, printed in SHOWN[page]:
             shown = excerpt(output(command), printed)
             assert printed.splitlines() == shown.splitlines(), command

@@ -22,6 +22,7 @@ SHOWN_IN = (
     "docs/incidents/*.md",
     "docs/explanation/trust.md",
     "docs/explanation/measuring.md",
+    "docs/how-to/offset-stores.md",
 )
 """Pages whose examples show what their commands print."""
 
@@ -29,6 +30,7 @@ LEFT_OUT = "[...]"
 """Stands for paragraphs of the output that a page leaves out."""
 
 _CONSOLE = re.compile(r"^(```console\n\$ rebalance )(.*)\n((?s:.*?))^```$", re.MULTILINE)
+_FILE = re.compile(r"`([\w-]+\.toml)`[^\n]*:\n\n```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECTION = re.compile(r"What happened|Reprocessed|Lost|Hints|Expectations|Figures|Causes|\|")
 
 
@@ -51,6 +53,12 @@ def example_folder() -> Iterator[None]:
         yield
 
 
+def write_files(text: str) -> None:
+    """Write the scenario files that a page names, ``name.toml:`` before their block, for its commands."""
+    for name, content in _FILE.findall(text):
+        Path(name).write_text(content, encoding="utf-8")
+
+
 def refreshed(text: str) -> str:
     """Return a page with what its commands print now; they run one after the other."""
 
@@ -59,6 +67,7 @@ def refreshed(text: str) -> str:
         return f"{begin}{command}\n{excerpt(output(command), shown)}\n```"
 
     with example_folder():
+        write_files(text)
         return _CONSOLE.sub(example, text)
 
 

@@ -189,7 +189,7 @@ LEGEND = {
     "downtime (s)": "longest time of one partition without an owner",
     "unreadable (s)": "longest time of one partition without new readable records",
     "no commits (s)": "longest time in which commits were unavailable",
-    "takeover (s)": "from a fault until the next owners process its partitions",
+    "takeover (s)": "from a fault until the next owner of its last partition works",
     "lag recovery (s)": "from a fault until lag is back at its level",
     "peak lag": "largest number of unprocessed records",
     "refused": "commits refused",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from docs.pages.shown import examples, excerpt
+from pathlib import Path
+
+from docs.pages.shown import example_folder, examples, excerpt, write_files
 
 PRINTED = (
     "a crash | seed 0\n\n5 records\n\nWhat happened\n  crash\n\nHints\n  - none\n\nFigures\n  lag 3"
@@ -27,3 +29,13 @@ def test_examples_of_a_page_are_commands_with_their_output():
     page = "```sh\nmake\n```\n\n```console\n$ rebalance run quiet\n1\n\n2\n```\n"
 
     assert examples(page) == [("run quiet", "1\n\n2")]
+
+
+def test_files_of_a_page_are_written_for_its_commands():
+    """Those that are named before their block."""
+    page = "Save this as `a.toml`:\n\n```toml\nx = 1\n```\n\nAnother:\n\n```toml\ny = 1\n```\n"
+    with example_folder():
+        write_files(page)
+
+        assert ["a.toml"] == [path.name for path in Path().glob("*.toml")]
+        assert Path("a.toml").read_text() == "x = 1\n"
