@@ -1,7 +1,7 @@
 """The examples of ``docs/how-to/`` run, in the order of their page: commands, files, Python, queries.
 
-Their outputs are compared where the page shows them. A command for a cluster of Spark is not run;
-its options are. ``pytest.md`` and ``offsets-log.md`` have tests of their own.
+Their outputs are compared where the page shows them. Of the commands for a cluster of Spark one is run, on
+a local master; of the others the options are checked. ``pytest.md`` and ``offsets-log.md`` have tests of their own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import click
@@ -93,6 +94,15 @@ def test_the_examples_of_workers():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("page", ["deduplication", "failing-records", "frameworks"])
+def test_the_examples_with_scenarios_of_the_catalogue(page):
+    """Each command ends well."""
+    with example_folder():
+        for text in examples(page, "console"):
+            play_console(text)
+
+
+@pytest.mark.long
 def test_the_examples_of_studies():
     """Python runs the study of the commands; the file of the page is planned."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: queries not run")
@@ -137,3 +147,32 @@ def test_the_examples_of_imports_and_audits(cluster):
             if "import_log" in text:
                 shutil.rmtree("imported")
             play_python(at_home(text))
+
+
+@pytest.mark.long
+def test_a_command_of_spark_submit_runs_on_a_local_master(cluster):
+    """With the program of the page, and files of this machine."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed: spark-submit is not run")
+    (command,) = (one for page, one in COMMANDS if "imported-groups" == page and "submit" in one)
+    for there, here in (
+        ("s3a://bucket/kafka", "kafka"),
+        ("--master yarn", "--master local[1]"),
+        ("/shared/imported", "imported"),
+    ):
+        assert there in command
+        command = command.replace(there, here)
+    (program,) = re.findall(
+        r"^  ```python\n(.*?)^  ```$", PAGES["studies"], re.MULTILINE | re.DOTALL
+    )
+    Path("play.py").write_text(textwrap.dedent(program), encoding="utf-8")
+    submit, *words = shlex.split(command)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    subprocess.run(
+        [Path(sys.executable).with_name(submit), *words],
+        check=True,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    assert [*Path("imported", "groups").glob("*.parquet")]
