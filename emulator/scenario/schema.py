@@ -199,7 +199,7 @@ def _spell_groups(entry: Document) -> None:
             {"type": "integer", "minimum": 1, "maximum": short_forms.MOST_MEMBERS},
             {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, member]}},
         ],
-        "description": "A number (then they are called <id>-0, <id>-1, …) or a list of names.",
+        "description": "A number (the names are then `ID-0`, `ID-1`, … with the id of the group) or a list of names.",
     }
     entry["properties"]["member"] = {
         "type": "array",
