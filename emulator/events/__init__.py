@@ -94,6 +94,7 @@ from emulator.events.consumers import (
     ReadOn,
     ResetReason,
     ResultsRolledBack,
+    StoreRestored,
     SubscriptionChanged,
 )
 from emulator.events.run import (
@@ -218,6 +219,7 @@ __all__ = [
     "RunEnded",
     "RunStarted",
     "SegmentRolled",
+    "StoreRestored",
     "SubscriptionChanged",
     "TargetComputed",
     "TopicCreated",
@@ -273,6 +275,7 @@ ControlEvent = (
     | OffsetsDropped
     | OffsetsRead
     | ResultsRolledBack
+    | StoreRestored
     | MemberAdded
     | MemberRemoved
     | RebalanceStarted
@@ -315,7 +318,6 @@ Work = Processed | ProcessedOutOfOrder | ProgressCounted
 """What shows that records were processed."""
 
 What = ControlEvent | DataEvent
-
 _DATA_EVENTS = frozenset(get_args(DataEvent))
 
 
@@ -379,8 +381,6 @@ class Event(NamedTuple):
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {kind: recorded_fields(kind) for kind in get_args(What)}
-
-
 _VALUES: dict[type, Callable[[Any], Any]] = {
     kind: attrgetter(*fields) for kind, fields in _FIELDS.items() if fields
 }

@@ -342,6 +342,21 @@ class ResultsRolledBack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRestored:
+    """A backup of an offset store was restored: one group and partition; offset -1: there is none.
+
+    ``undone``: the records whose results the backup does not have, as half-open ranges.
+    """
+
+    store: str
+    group: str
+    partition: TopicPartition
+    before: int
+    offset: int
+    undone: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Polled:
     """The records of one poll; written only on request, not part of the digest."""
 

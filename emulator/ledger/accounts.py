@@ -93,6 +93,9 @@ class Account:
     overtakes: bool = False
     """Whether workers have finished records out of their order."""
 
+    undone: tuple[Attribution, ...] = ()
+    """Why results are gone, of each restored backup."""
+
     drafts: list[Draft] = field(default_factory=list)
     _newest: dict[tuple[int, int, Attribution], Draft] = field(default_factory=dict)
     _alternations: dict[tuple[int, int], int] = field(default_factory=dict)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from emulator.events import ConsumerStarted, Event, FaultBegan, NotProcessed
+from emulator.events import ConsumerStarted, Event, FaultBegan, NotProcessed, StoreRestored
 from emulator.ledger.causes import (
     Opening,
     Reason,
@@ -28,6 +28,8 @@ REMEMBERED = 1 << 16
 
 BY_HAND = "assign()"
 """The detail of two owners of which one has assigned the partition to itself."""
+
+RESULTS_REMOVED = "results removed by a restored backup"
 
 START = "start process"
 """The verb of a root that is not a fault but the start of a process."""
@@ -145,6 +147,11 @@ class Attributions:
         values = (fact.consumer, str(fact.partition), fact.why)
         link = link_to(event, Step.NOT_PROCESSED, *values)
         return self._attribute(Reason(cause, "", (link,)), epoch, None)
+
+    def for_undone(self, event: Event, fact: StoreRestored, epoch: Epoch | None) -> Attribution:
+        """Return why results of records are gone that a backup does not have."""
+        link = link_to(event, Step.RESULTS_UNDONE, fact.store, str(fact.partition))
+        return self._attribute(Reason(Cause.RESET, RESULTS_REMOVED, (link,)), epoch, None)
 
     def for_gap(self, event: Event, epoch: Epoch) -> Attribution:
         """Return why a handler continued beyond records without an event for them."""

@@ -25,6 +25,7 @@ from emulator.ledger.coverage import Repeat
 from emulator.ledger.entries import Ledger, Link, Owner, Step
 from emulator.ledger.epochs import Attribution, Epoch
 from emulator.ledger.ownership import Ownership
+from emulator.ledger.restores import Restores
 
 Handler = Callable[[ev.Event, Any], None]
 
@@ -47,6 +48,7 @@ class LedgerBuilder:
         self._processing = Processing(self._ownership)
         self._truncations = Truncations(self._ownership, self._offsets)
         self._outcomes = CommitOutcomes(self._ownership, self._offsets, self._coordinators)
+        self._restores = Restores(self._ownership, self._offsets)
         self._log_ends: dict[TopicPartition, int] = {}
         self._read: dict[str, tuple[TopicPartition, ...]] = {}
         """Group: the partitions of its topics at the last sample of lag."""
@@ -71,6 +73,7 @@ class LedgerBuilder:
             read=self._read,
             processed=self._processing.processed,
             reprocessed=self._processing.reprocessed,
+            undone=self._restores.undone,
             duplicates_avoided=self._ownership.duplicates_avoided,
         )
         return ledger_of(closing, self._offsets, self._ownership)
@@ -110,6 +113,7 @@ class LedgerBuilder:
             ev.CommitAnswered: outcomes.on_answered,
             ev.MessageLost: outcomes.on_message_lost,
             ev.OffsetsDropped: self._offsets.on_dropped,
+            ev.StoreRestored: self._restores.on_restored,
             ev.LagSampled: self._on_lag_sampled,
             ev.RunEnded: self._on_run_ended,
         }

@@ -27,7 +27,6 @@ ENDED = (End.CRASHED, End.FAILED)
 NOT_IN_THE_LOG = (ResetReason.OUT_OF_RANGE, ResetReason.TRUNCATED)
 """Why a position is reset when the log does not contain it."""
 
-BY_AN_ADMINISTRATOR = "by an administrator"
 LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
 UNCLEAN = "unclean election"
 NOT_ON_NEXT_LEADER = "not on the next leader"
@@ -154,16 +153,16 @@ def _reset_forward_by_admin(opening: Opening) -> Reason | None:
 
 
 def _reset_by_admin(opening: Opening, direction: int) -> Reason | None:
-    """Return an administrator's reset if it moved the start in this direction."""
+    """Return a reset, by an administrator or a backup, if it moved the start in this direction."""
     committed, start = opening.committed, opening.start
     before = committed.reset_from
     if opening.source in RESETS or before is None or committed.offset != start:
         return None
     if before == NONE_COMMITTED:
-        return Reason(Cause.RESET, f"{BY_AN_ADMINISTRATOR}, to {start}", (committed.link,))
+        return Reason(Cause.RESET, f"{committed.reset_by}, to {start}", (committed.link,))
     if (before - start) * direction <= 0:
         return None
-    return Reason(Cause.RESET, f"{BY_AN_ADMINISTRATOR}, {before} to {start}", (committed.link,))
+    return Reason(Cause.RESET, f"{committed.reset_by}, {before} to {start}", (committed.link,))
 
 
 def _rewind(opening: Opening) -> Reason | None:

@@ -45,6 +45,7 @@ class Closing:
 
     processed: int
     reprocessed: int
+    undone: int
     duplicates_avoided: int
 
 
@@ -85,6 +86,7 @@ def ledger_of(closing: Closing, offsets: CommittedOffsets, ownership: Ownership)
         processed=closing.processed,
         distinct=sum(a.coverage.processed() for a in (*closing.accounts, *closing.retired)),
         reprocessed=closing.reprocessed,
+        undone=closing.undone,
         lost=_records(losses),
         truncated=_records(truncated),
         partial=len(partials),
@@ -155,6 +157,8 @@ def _add_next_owner(account: Account, offsets: CommittedOffsets, ownership: Owne
     start, coverage = committed.offset, account.coverage
     if before.closed_by is None or start == NONE_COMMITTED or account.reader_gone:
         return
+    for attribution in account.undone:
+        coverage.read_again(start, attribution)
     if committed.truncation is not None:
         return
     if start > coverage.frontier or (account.unread_gaps and start > coverage.base):

@@ -25,6 +25,9 @@ NONE_COMMITTED = -1
 BY_ADMIN = "admin"
 """The kind of a commit by which an administrator resets offsets."""
 
+BY_AN_ADMINISTRATOR, BY_A_BACKUP = "by an administrator", "by a restored backup"
+"""What resets a committed offset."""
+
 ACCEPTED = "accepted the commit"
 ACKNOWLEDGED = "acknowledged the commit"
 """How a replaced coordinator handled a commit."""
@@ -50,8 +53,11 @@ class Committed:
     """The higher committed offset that it, or an earlier one, overwrote; until an epoch begins."""
 
     reset_from: int | None = None
-    """The committed offset before an administrator reset it, ``NONE_COMMITTED`` if there was none;
-    until an epoch begins or a consumer commits."""
+    """The committed offset before an administrator or a backup reset it, ``NONE_COMMITTED`` if there
+    was none; until an epoch begins or a consumer commits."""
+
+    reset_by: str = ""
+    """:data:`BY_AN_ADMINISTRATOR` or :data:`BY_A_BACKUP`."""
 
     unacknowledged: bool = False
     """Whether its sender got no response and assumes that it failed."""
@@ -75,13 +81,14 @@ class Committed:
         """The link that shows it."""
         if self.accepted is None:
             return None
-        return link_to(self.accepted, Step.COMMITTED, self.consumer, self.offset)
+        step = Step.RESTORED if type(self.accepted.what) is ev.StoreRestored else Step.COMMITTED
+        return link_to(self.accepted, step, self.consumer, self.offset)
 
-    def reset(self, offset: int) -> None:
-        """Apply an administrator's reset to *offset*, which is not a rewind."""
+    def reset(self, offset: int, by: str) -> None:
+        """Apply a reset to *offset*, by an administrator or a backup, which is not a rewind."""
         reset_from = self.offset if self.reset_from is None else self.reset_from
         self.accept(offset, own_progress=True)
-        self.reset_from = reset_from
+        self.reset_from, self.reset_by = reset_from, by
 
     def accept(self, offset: int, *, own_progress: bool, answered: bool = True) -> None:
         """Apply an accepted *offset*.
@@ -193,7 +200,7 @@ class CommittedOffsets:
             committed = self.of(fact.group, partition)
             lower = offset < committed.offset
             if flight is not None and flight.sent.kind == BY_ADMIN:
-                committed.reset(offset)
+                committed.reset(offset, BY_AN_ADMINISTRATOR)
             else:
                 answered = self.flight(committed.consumer, committed.commit) is None
                 own = lower and own_progress(partition, committed)

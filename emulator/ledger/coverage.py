@@ -96,6 +96,16 @@ class Coverage:
         if end > self.frontier:
             self._append(Segment(self.frontier, end, None, None, attribution))
 
+    def undo(self, start: int, end: int, attribution: Attribution) -> int:
+        """Count [*start*, *end*) as skipped: its results are gone; return how many records had one."""
+        low, high = self._cut(start), self._cut(end)
+        done = [segment for segment in self._segments[low:high] if segment.first is not None]
+        for segment in done:
+            segment.first, segment.last, segment.attribution = None, None, attribution
+        count = sum(segment.end - segment.start for segment in done)
+        self._merge(low, high)
+        return count
+
     def lower(self, base: int) -> None:
         """Move the base down; the records in between are unread, not skipped."""
         if base >= self.base:
@@ -121,6 +131,12 @@ class Coverage:
         """Mark gaps from *at* on as unread: no consumer can reach them any more."""
         for gap in self._segments[self._cut(at) :]:
             if gap.first is None:
+                gap.attribution = None
+
+    def read_again(self, at: int, attribution: Attribution) -> None:
+        """Mark gaps with an attribution from *at* on as unread: the next owner reads them."""
+        for gap in self._segments[self._cut(at) :]:
+            if gap.first is None and gap.attribution is attribution:
                 gap.attribution = None
 
     def replace_attributions(self, epoch: Epoch, attribution: Attribution) -> None:

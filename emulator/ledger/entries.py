@@ -70,6 +70,10 @@ class Step(enum.StrEnum):
     """consumer, partition, end of what it processed, reason"""
     COMMITTED = "committed"
     """consumer, offset"""
+    RESTORED = "restored"
+    """store, offset"""
+    RESULTS_UNDONE = "results undone"
+    """store, partition"""
     COMMIT_SENT = "commit sent"
     """consumer, commit"""
     COMMIT_REFUSED = "commit refused"
@@ -251,6 +255,9 @@ class Ledger:
     unresolved: int = 0
     """In flight when their process ended, and neither processed nor lost at the end."""
 
+    undone: int = 0
+    """Records whose results were removed by a restored backup; each removal counts one."""
+
     def of(self, kind: EntryKind) -> Iterator[Entry]:
         """Yield the entries of one kind, in order."""
         return (entry for entry in self.entries if entry.kind is kind)
@@ -298,4 +305,4 @@ class Ledger:
         for kind in EntryKind:
             assert self.total(kind) == sum(entry.count for entry in self.of(kind)), kind
         assert self.reprocessed + self.lost == sum(self.by_cause().values())
-        assert self.processed - self.distinct == self.reprocessed
+        assert self.processed - self.distinct - self.undone == self.reprocessed

@@ -195,6 +195,12 @@ VALUES = (
         "records",
         "processed in a transaction that was not committed: work without a result",
     ),
+    Metric(
+        "results_undone",
+        "records",
+        "whose results a restored backup of the database removed; a reader of them outside the "
+        "database sees those a second time that are processed again",
+    ),
     Metric("rewinds", "count", "accepted commits that lowered a committed offset"),
     Metric("rewind_records", "records", "sum of these decreases"),
     Metric("rewind_max_records", "records", "largest of these decreases"),

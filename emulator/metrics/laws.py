@@ -126,6 +126,7 @@ class LawChecker:
             ev.ActRefused: self._on_refused,
             ev.MessageLost: self._on_disturbance,
             ev.OffsetsDropped: self._on_disturbance,
+            ev.StoreRestored: self._on_disturbance,
             ev.ConsumerStarted: self._on_started,
             ev.ConsumerStopped: self._on_stopped,
             ev.TopicCreated: self._on_change,

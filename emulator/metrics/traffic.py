@@ -229,6 +229,7 @@ class CommitMeter:
         self._sent = 0
         self._store_wait_us = 0
         self._rolled_back = 0
+        self._undone = 0
         self._unanswered = 0
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -239,6 +240,7 @@ class CommitMeter:
             ev.CommitAccepted: self._on_accepted,
             ev.OffsetsStored: self._on_stored,
             ev.ResultsRolledBack: self._on_rolled_back,
+            ev.StoreRestored: self._on_restored,
             ev.CommitRefused: self._on_refused,
             ev.CommitAnswered: self._on_answered,
             ev.MessageLost: self._on_lost,
@@ -256,6 +258,7 @@ class CommitMeter:
                 "commits_unanswered": self._unanswered,
                 "store_wait_max_s": seconds(self._store_wait_us),
                 "rolled_back": self._rolled_back,
+                "results_undone": self._undone,
                 "rewinds": self._rewinds,
                 "rewind_records": self._rewound,
                 "rewind_max_records": self._rewound_most,
@@ -275,6 +278,10 @@ class CommitMeter:
 
     def _on_rolled_back(self, _: ev.Event, what: ev.ResultsRolledBack) -> None:
         self._rolled_back += what.next_offset - what.first
+
+    def _on_restored(self, _: ev.Event, what: ev.StoreRestored) -> None:
+        self._undone += sum(end - start for start, end in what.undone)
+        self._committed[what.group, what.partition] = max(what.offset, 0)
 
     def _on_stored(self, event: ev.Event, what: ev.OffsetsStored) -> None:
         self._store_wait_us = max(self._store_wait_us, what.waited_us)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from emulator.ledger.attribution import RESULTS_REMOVED
 from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.metrics.metrics import Metrics
@@ -76,6 +77,11 @@ AHEAD_BY_BACKGROUND_THREAD = (
     "was about to return, and the process ended before it had processed that batch."
 )
 
+RESULTS_GONE = (
+    "A restored backup removed results, and no member went back to their records: the members wrote "
+    "newer offsets over the restored ones."
+)
+
 APPENDED_ONLY = (
     "The coordinator had appended the commit, but not acknowledged it, when its broker failed. The "
     "new leader does not have it."
@@ -108,6 +114,8 @@ def reason_of(case: Case) -> str:
         return SHARED_OFFSETS
     if case.cause is Cause.COMMITTED_AHEAD and may_commit_ahead(case) and not closed(case):
         return AHEAD_BY_BACKGROUND_THREAD
+    if case.cause is Cause.RESET and case.mentions(RESULTS_REMOVED):
+        return RESULTS_GONE
     if case.cause is Cause.RESET_TO_LATEST and _only_outside(case):
         return RESET_FROM_OUTSIDE
     if case.cause is Cause.NOT_REPLICATED and case.mentions(UNCLEAN) != case.mentions(
@@ -214,8 +222,8 @@ WHY: Mapping[Cause, str] = {
         "its last one. The position was reset."
     ),
     Cause.RESET: (
-        "An administrator reset the committed offset, or a client reset its position although an "
-        "offset was committed."
+        "An administrator reset the committed offset, a backup of its store was restored, or a "
+        "client reset its position although an offset was committed."
     ),
     Cause.STALE_COORDINATOR: (
         "A new coordinator had been elected, but the old one did not know it yet. A commit was "

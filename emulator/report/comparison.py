@@ -165,6 +165,7 @@ ROW_IF_DIFFERENT = {
     "scaling_reversals": "steps undone",
     "replica_hours": "replica-hours",
     "rolled_back": "rolled back",
+    "results_undone": "results undone",
     "store_wait_max_s": "store wait (s)",
     "truncated": "truncated",
     "duplicates_avoided": "avoided",

@@ -1,4 +1,4 @@
-"""Hints for causes on the coordinator's side."""
+"""Hints for causes on the side of the coordinator, or of whatever keeps the offsets."""
 
 from __future__ import annotations
 
@@ -129,3 +129,49 @@ COORDINATOR_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         IDEMPOTENT,
     ),
 }
+
+
+def _by_admin(case: Case) -> bool:
+    return case.mentions("administrator")
+
+
+def _by_backup(case: Case) -> bool:
+    return case.mentions("backup")
+
+
+def _results_removed(case: Case) -> bool:
+    return case.mentions("results removed")
+
+
+RESET_HINTS = (
+    Hint(
+        "check-reset",
+        "Check a --reset-offsets before you run it: without --execute kafka-consumer-groups only "
+        "prints the result.",
+        _by_admin,
+    ),
+    Hint(
+        "undo-reset",
+        "A reset back causes reprocessing, a reset forward causes loss. To undo it, stop all "
+        "members and reset to the previous offsets (--to-offset, --from-file).",
+        _by_admin,
+    ),
+    Hint(
+        "fence-a-restored-store",
+        "Set database.fenced=true, or stop all members before a restore and start them after it: "
+        "a member that runs on writes its own offset over the restored one, and the results that "
+        "the backup does not have never come back.",
+        lambda case: _results_removed(case) and case.group.unfenced,
+    ),
+    Hint(
+        "restore-with-results",
+        "Restore offsets and results together, from one instant, or keep the newer offsets: with "
+        "older offsets alone everything since the backup is processed again.",
+        lambda case: _by_backup(case) and not _results_removed(case),
+    ),
+    Hint(
+        "find-removal",
+        "Find out what removed the committed offset: expiration or an administrator.",
+        lambda case: not _by_admin(case) and not _by_backup(case),
+    ),
+)

@@ -214,6 +214,17 @@ def _act_refused(what: ev.ActRefused, _: TopicPartition) -> str:
 
 _STORES = {"zookeeper": "ZooKeeper", "database": "the database"}
 
+
+def _restored(what: ev.StoreRestored, _: TopicPartition) -> str:
+    undone = sum(end - start for start, end in what.undone)
+    results = f"; {undone:,} results are gone" if undone else ""
+    old, new = ("none" if each < 0 else f"{each}" for each in (what.before, what.offset))
+    return (
+        f"a backup of {_STORES[what.store]} is restored: {what.partition} = {new}, before {old}"
+        f"{results}"
+    )
+
+
 WORDS: dict[type, Words] = {
     ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {w.verb} {w.target}",
     ev.FaultEnded: lambda w, _: f"fault {w.fault} ends: {w.verb} {w.target}",
@@ -304,6 +315,7 @@ WORDS: dict[type, Words] = {
         f"the results of {w.consumer} for {w.partition} {w.first}..{w.next_offset - 1} are rolled "
         f"back: {w.why}"
     ),
+    ev.StoreRestored: _restored,
     ev.CommitRefused: _refused,
     ev.CommitAnswered: _answered,
     ev.MessageLost: _lost,
@@ -335,6 +347,8 @@ _STEPS = {
     Step.OPENED: "{} began {} at {} ({})",
     Step.CLOSED: "{} stopped {} at {} ({})",
     Step.COMMITTED: "{} committed {}",
+    Step.RESTORED: "backup of {} restored, with offset {}",
+    Step.RESULTS_UNDONE: "backup of {} restored, without results of {}",
     Step.COMMIT_SENT: "{} sent commit {}",
     Step.COMMIT_REFUSED: "commit {1} of {0} refused: {2}",
     Step.COMMIT_LOST: "commit {1} of {0} lost on its way: {2}",

@@ -247,7 +247,7 @@ class _Selection:
             return what.group == self._entry.group
         if isinstance(what, MEMBER_EVENTS + PROCESS_EVENTS):
             return what.consumer in self._names
-        if isinstance(what, PARTITION_EVENTS):
+        if isinstance(what, (*PARTITION_EVENTS, ev.StoreRestored)):
             return self._concerns(what.group, what.partition)
         if isinstance(what, ev.ListenerCalled | ev.OffsetsDropped):
             return what.group == self._entry.group and self._partition in what.partitions

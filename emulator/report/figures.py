@@ -42,6 +42,7 @@ IF_ANY = {
     "monitor_delay_max_s": "alarm delay, longest (s)",
     "monitor_false_alarms": "false alarms",
     "rolled_back": "rolled back (records)",
+    "results_undone": "results undone by a restore (records)",
     "store_wait_max_s": "wait for the offset store, longest (s)",
     "truncated": "truncated (records)",
     "partial": "left in flight (records)",

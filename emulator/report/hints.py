@@ -32,7 +32,7 @@ from emulator.report.cases import (
     may_commit_ahead,
     too_slow,
 )
-from emulator.report.coordinator_hints import COORDINATOR_HINTS, THREE_REPLICAS
+from emulator.report.coordinator_hints import COORDINATOR_HINTS, RESET_HINTS, THREE_REPLICAS
 from emulator.report.owner_hints import OWNER_HINTS
 from emulator.report.subject import Commits
 
@@ -111,10 +111,6 @@ REMOVED = ("expired", "deleted")
 """Why committed offsets were removed, as in the details of entries."""
 
 
-def _by_admin(case: Case) -> bool:
-    return case.mentions("administrator")
-
-
 def _had_members(case: Case) -> bool:
     return case.mentions("no member subscribed")
 
@@ -158,25 +154,7 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         ),
         Hint("reset-before-start", SET_BEFORE_THE_START, _was_empty),
     ),
-    Cause.RESET: (
-        Hint(
-            "check-reset",
-            "Check a --reset-offsets before you run it: without --execute kafka-consumer-groups only "
-            "prints the result.",
-            _by_admin,
-        ),
-        Hint(
-            "undo-reset",
-            "A reset back causes reprocessing, a reset forward causes loss. To undo it, stop all "
-            "members and reset to the previous offsets (--to-offset, --from-file).",
-            _by_admin,
-        ),
-        Hint(
-            "find-removal",
-            "Find out what removed the committed offset: expiration or an administrator.",
-            lambda case: not _by_admin(case),
-        ),
-    ),
+    Cause.RESET: RESET_HINTS,
     Cause.RESET_TO_LATEST: (
         RESET_EARLIEST,
         Hint(

@@ -337,6 +337,8 @@ def _commits(metrics: Metrics) -> str:
         parts.append(f"up to {duration(metrics['store_wait_max_s'])} in the queue of its store")
     if metrics["rolled_back"]:
         parts.append(f"{counted(int(metrics['rolled_back']), 'record')} rolled back")
+    if metrics["results_undone"]:
+        parts.append(f"{counted(int(metrics['results_undone']), 'result')} undone by a restore")
     refused = metrics.tables["commits_refused.by_error"]
     if refused:
         errors = joined([f"{figure(number)} {error}" for error, number in refused.items()])

@@ -35,6 +35,7 @@ VERBS = {
     "fill_disk": "the disk of {} is full",
     "slow_store": "the offset store {} is slow",
     "stop_store": "the offset store {} is down",
+    "restore_store": "a restore of the offset store {} begins",
     "drain_node": "the machine of {} is drained",
     "zone_outage": "the rack {} fails",
     "scale_up": "the autoscaler adds members to {}",
@@ -63,6 +64,7 @@ LASTING = {
     "fill_disk": "the disk of {} has free space again",
     "slow_store": "the offset store {} is as fast as before",
     "stop_store": "the offset store {} is available again",
+    "restore_store": "the backup of the offset store {} is restored",
     "rolling_broker_restart": "the rolling restart of {} ends",
     "rolling_restart": "the rolling restart of {} ends",
 }

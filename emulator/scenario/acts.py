@@ -376,3 +376,22 @@ class StopStore(Timed):
     verb: Literal["stop_store"] = "stop_store"
     store: StoreName
     lasting: PositiveDuration = Field(alias="for")
+
+
+class RestoreStore(Timed):
+    """Restore a backup of the store of offsets outside Kafka: it goes back to an earlier instant.
+
+    It is unavailable meanwhile, and connections to it break.
+    """
+
+    verb: Literal["restore_store"] = "restore_store"
+    store: StoreName
+    age: PositiveDuration
+    """How old the backup is when the restore begins; a backup from before the run is empty."""
+
+    what: Literal["everything", "offsets"] = "everything"
+    """``everything``: a database's offsets, and the results that were written in the same transactions;
+    ``offsets``: the results stay. ZooKeeper has only offsets."""
+
+    lasting: Duration = Field(0, alias="for")
+    """How long the restore takes."""

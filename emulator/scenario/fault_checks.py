@@ -28,6 +28,7 @@ from emulator.scenario.model import (
     Member,
     MoveCoordinator,
     ResetOffsets,
+    RestoreStore,
     RollingBrokerRestart,
     RollingRestart,
     Scenario,
@@ -83,7 +84,7 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
             for member in members:
                 yield from unknown(path, member, names.member, "member")
             yield from named_twice(((path, member) for member in members), "member")
-        case SlowStore(store=store) | StopStore(store=store):
+        case SlowStore(store=store) | StopStore(store=store) | RestoreStore(store=store):
             if all(group.offsets != store for group in names.group.values()):
                 reason = f'no group keeps its offsets there; set offsets = "{store}" of a group'
                 yield Problem(path, reason, store)

@@ -30,6 +30,7 @@ from emulator.scenario.acts import (
     DrainNode,
     MoveCoordinator,
     ResetOffsets,
+    RestoreStore,
     RollingBrokerRestart,
     RollingRestart,
     Seek,
@@ -145,6 +146,7 @@ __all__ = [
     "Poisson",
     "Pool",
     "ResetOffsets",
+    "RestoreStore",
     "RollingBrokerRestart",
     "RollingRestart",
     "ScalingPolicy",
@@ -189,6 +191,7 @@ Fault = Annotated[
     | Annotated[FillDisk, Tag("=fill_disk")]
     | Annotated[SlowStore, Tag("=slow_store")]
     | Annotated[StopStore, Tag("=stop_store")]
+    | Annotated[RestoreStore, Tag("=restore_store")]
     | Annotated[MoveCoordinator, Tag("=move_coordinator")]
     | Annotated[AddPartitions, Tag("=add_partitions")]
     | Annotated[CreateTopic, Tag("=create_topic")]

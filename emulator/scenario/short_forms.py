@@ -64,6 +64,7 @@ TARGETS = {
     "fill_disk": "broker",
     "slow_store": "store",
     "stop_store": "store",
+    "restore_store": "store",
     "move_coordinator": "group",
     "add_partitions": "topic",
     "create_topic": "topic",

@@ -7,7 +7,7 @@ that ends before that, or whose transaction is fenced, leaves nothing behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -24,6 +24,7 @@ from emulator.world.kernel import Kernel, Rank
 from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
 from protocols.consumer.offset_table import NO_ROW, OffsetTable
+from protocols.consumer.store_history import Key
 from protocols.messages import OffsetFetchRequest
 
 Then = Callable[[], None]
@@ -50,6 +51,10 @@ class DatabaseHost:
         """Make it unavailable; transactions in flight are rolled back."""
         self.table.stop()
         self.service.stop(fault)
+
+    def restore(self, offsets: Mapping[Key, int]) -> None:
+        """Replace all offsets by those of a backup."""
+        self.table.restore(offsets)
 
     def fail(self, process: ConsumerProcess, again: Then) -> None:
         """React to an error as the application does: try again later, or end the process."""
@@ -197,6 +202,9 @@ class Transactions:
 
     def _committed(self, stored: OffsetsStored) -> None:
         progress = self._process.progress
+        group = stored.group
+        results = {(group, tp): (first, end) for tp, (first, end, _) in self._open.items()}
+        self._host.service.note({(group, tp): end for tp, end in stored.offsets}, results)
         for tp, (_, next_offset, began_us) in self._open.items():
             progress.worked(tp, next_offset, began_us)
         progress.write_all(self._open)
@@ -243,6 +251,7 @@ class Transactions:
         self._host.query(self._process, partitions, lambda offsets: self._seek(offsets, then))
 
     def _seek(self, offsets: Offsets, then: Then) -> None:
+        """Seek to stored offsets; to the beginning where there is none any more."""
         process = self._process
         if not process.alive or process.hold(lambda: self._seek(offsets, then)):
             return
@@ -250,5 +259,7 @@ class Transactions:
         self.note_read(offsets)
         for tp, offset in offsets:
             if tp in positions.readings and process.progress.done(tp) is not None:
-                seek(process, tp, offset, PositionSource.COMMITTED, None)
+                found = offset != NO_ROW
+                source = PositionSource.COMMITTED if found else PositionSource.EARLIEST
+                seek(process, tp, max(offset, 0), source, None)
         then()

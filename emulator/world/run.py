@@ -248,6 +248,9 @@ class OffsetStore(Protocol):
     def stop(self, fault: int) -> None:
         """Make it unavailable."""
 
+    def restore(self, offsets: Mapping[tuple[str, TopicPartition], int]) -> None:
+        """Replace all offsets, by group and partition, by those of a backup."""
+
     def fetch(self, process: Any, correlation_id: int, request: OffsetFetchRequest) -> None:
         """Read offsets for a process, and answer its client."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from emulator.scenario.model import Database, ZooKeeper
 from emulator.world.draws import Sampler, sampler, stream_key
 from emulator.world.kernel import Kernel, Rank
+from protocols.consumer.store_history import Key, Range, StoreHistory
 
 Action = Callable[[], None]
 
@@ -22,6 +23,9 @@ class StoreService:
         self.name = name
         self.fault: int | None = None
         """The event of the fault by which it was last down."""
+
+        self.history: StoreHistory | None = None
+        """Its writes, if a backup of it is restored in this run."""
 
         self._kernel = kernel
         self._table = table
@@ -75,6 +79,11 @@ class StoreService:
             self._waiting.append(action)
         else:
             action()
+
+    def note(self, offsets: Mapping[Key, int], results: Mapping[Key, Range]) -> None:
+        """Note a write, if a backup needs it."""
+        if self.history is not None:
+            self.history.note(self._kernel.now, offsets, results)
 
     # -- faults ------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from assignors.types import TopicPartition
@@ -13,6 +13,7 @@ from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
+from protocols.consumer.store_history import Key
 from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, znode_of
 from protocols.messages import OffsetFetchRequest
 
@@ -57,6 +58,10 @@ class EnsembleHost:
         """Make it unavailable; writes and reads in flight have no effect."""
         self.ensemble.stop()
         self.service.stop(fault)
+
+    def restore(self, offsets: Mapping[Key, int]) -> None:
+        """Replace all offsets by those of a backup; consumers that run do not notice."""
+        self.ensemble.znodes = {znode_of(*key): offset for key, offset in offsets.items()}
 
     def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the stored offsets of a group, for readers outside the cluster."""
@@ -224,6 +229,7 @@ class ZooKeeperCommits:
         """Take effect: a write that was sent does, also if its process has ended meanwhile."""
         ((tp, offset),) = stored.offsets
         self._host.ensemble.write(znode_of(stored.group, tp), offset)
+        self._host.service.note({(stored.group, tp): offset}, {})
         self._process.run.recorder.write_data(stored)
         self._answered(stored)
 

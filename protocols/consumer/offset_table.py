@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assignors.types import TopicPartition
+from protocols.consumer.store_history import Key
 from protocols.consumer.write_queue import WriteQueue
-
-Key = tuple[str, TopicPartition]
-"""A group and a partition."""
 
 NO_ROW = -1
 
@@ -43,6 +40,10 @@ class OffsetTable:
             return False
         self._rows.update(rows)
         return True
+
+    def restore(self, rows: Mapping[Key, int]) -> None:
+        """Replace all rows by those of a backup."""
+        self._rows = dict(rows)
 
     def read(self, key: Key) -> int:
         """Return a stored offset, ``NO_ROW`` if there is none."""

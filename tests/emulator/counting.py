@@ -27,6 +27,7 @@ from emulator.events import (
     ReadOn,
     RecordsTruncated,
     RunEnded,
+    StoreRestored,
     TopicCreated,
 )
 from emulator.playing import Run
@@ -89,6 +90,12 @@ class Log:
     committed: int | None = None
     cuts: list = field(default_factory=list)
     """Where it was truncated, in order, with what that took."""
+
+    undone: set = field(default_factory=set)
+    """Records whose results a restored backup removed."""
+
+    before: Counter = field(default_factory=Counter)
+    """How often those had been processed beyond their first time."""
 
     gone: int | None = None
     """The end of what a truncation took."""
@@ -236,6 +243,15 @@ class Count:
 
     on_OffsetsStored = on_CommitAccepted  # noqa: N815
 
+    def on_StoreRestored(self, what: StoreRestored) -> None:  # noqa: N802
+        """Take results back: a record without one counts as not processed."""
+        log = self.logs[what.partition]
+        log.committed = None if what.offset < 0 else what.offset
+        for record in (record for span in what.undone for record in range(*span)):
+            log.before[record] += max(0, log.times[record] - 1)
+            log.times[record] = 0
+            log.undone.add(record)
+
     def on_OffsetsDropped(self, what: OffsetsDropped) -> None:  # noqa: N802
         for partition in what.partitions:
             self.logs[partition].committed = None
@@ -261,10 +277,10 @@ class Count:
         """Return how often each record was processed beyond its first time."""
         return Counter(
             {
-                (tp, log.incarnation(record), record): times - 1
+                (tp, log.incarnation(record), record): max(0, times - 1) + log.before[record]
                 for tp, log in self.all_logs()
                 for record, times in log.times.items()
-                if times > 1
+                if times > 1 or log.before[record]
             }
         )
 
@@ -297,12 +313,18 @@ class Count:
         for tp, log in self.logs.items():
             hands = self.hands(tp)
             reading = log.latest.here if log.latest and log.latest.working else None
-            for record in log.passed:
+            for record in log.passed | log.undone - self.read_again(log):
                 ahead = reading is not None and record >= reading
                 there = record < self.log_ends.get(tp, record + 1)
                 if there and not log.times[record] and record not in hands and not ahead:
                     found[tp, log.incarnation(record), record] += 1
         return found
+
+    def read_again(self, log: Log) -> set[int]:
+        """Return the records whose results are gone and that the next owner will read."""
+        if log.latest is None or log.latest.working or log.committed is None:
+            return set()
+        return {record for record in log.undone if record >= log.committed}
 
     def unread(self, lost: Counter) -> int:
         """Return how many records were neither processed nor lost."""

@@ -33,7 +33,7 @@ from emulator.world.triggers import Chosen, Interference
 from emulator.world.world import World
 
 _ON_OFFSETS = (model.DeleteOffsets, model.ResetOffsets, model.DeleteGroup)
-_ON_STORES = (model.SlowStore, model.StopStore)
+_ON_STORES = (model.SlowStore, model.StopStore, model.RestoreStore)
 
 
 class Faults:

@@ -28,6 +28,7 @@ def target_of(fault: model.Fault) -> str:
             | model.ZoneOutage(rack=target)
             | model.SlowStore(store=target)
             | model.StopStore(store=target)
+            | model.RestoreStore(store=target)
         ):
             return target
         case model.RollingBrokerRestart(brokers=target) | model.DrainNode(members=target):
