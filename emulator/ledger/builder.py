@@ -12,7 +12,7 @@ the log. An epoch that was beyond the truncation is set back to it until it open
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from emulator import events as ev
@@ -25,7 +25,9 @@ from emulator.ledger.coverage import Repeat
 from emulator.ledger.entries import Ledger, Link, Owner, Step
 from emulator.ledger.epochs import Attribution, Epoch
 from emulator.ledger.ownership import Ownership
-from emulator.ledger.restores import Restores
+
+if TYPE_CHECKING:
+    from emulator.ledger.restores import Restores
 
 Handler = Callable[[ev.Event, Any], None]
 
@@ -48,7 +50,7 @@ class LedgerBuilder:
         self._processing = Processing(self._ownership)
         self._truncations = Truncations(self._ownership, self._offsets)
         self._outcomes = CommitOutcomes(self._ownership, self._offsets, self._coordinators)
-        self._restores = Restores(self._ownership, self._offsets)
+        self._restores: Restores | None = None
         self._log_ends: dict[TopicPartition, int] = {}
         self._read: dict[str, tuple[TopicPartition, ...]] = {}
         """Group: the partitions of its topics at the last sample of lag."""
@@ -73,7 +75,7 @@ class LedgerBuilder:
             read=self._read,
             processed=self._processing.processed,
             reprocessed=self._processing.reprocessed,
-            undone=self._restores.undone,
+            undone=0 if self._restores is None else self._restores.undone,
             duplicates_avoided=self._ownership.duplicates_avoided,
         )
         return ledger_of(closing, self._offsets, self._ownership)
@@ -113,10 +115,17 @@ class LedgerBuilder:
             ev.CommitAnswered: outcomes.on_answered,
             ev.MessageLost: outcomes.on_message_lost,
             ev.OffsetsDropped: self._offsets.on_dropped,
-            ev.StoreRestored: self._restores.on_restored,
+            ev.StoreRestored: self._on_restored,
             ev.LagSampled: self._on_lag_sampled,
             ev.RunEnded: self._on_run_ended,
         }
+
+    def _on_restored(self, event: ev.Event, fact: ev.StoreRestored) -> None:
+        if self._restores is None:
+            from emulator.ledger.restores import Restores  # noqa: PLC0415  few runs have one
+
+            self._restores = Restores(self._ownership, self._offsets)
+        self._restores.on_restored(event, fact)
 
     def _on_consumer_started(self, event: ev.Event, fact: ev.ConsumerStarted) -> None:
         self._ownership.on_consumer_started(event, fact)
