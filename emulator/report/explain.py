@@ -15,6 +15,7 @@ from emulator.ledger.cluster import OFFSETS_TOPIC, Coordinators
 from emulator.ledger.entries import Cause, Entry, EntryKind
 from emulator.report.entry_screen import Line, LogPosition, collapse_repetitions
 from emulator.report.event_wording import event_text, instant_text, offset_of, term_of
+from emulator.report.timeline import GroupStarts, group_start
 from emulator.report.wording import offset_range
 
 Accepted = ev.CommitAccepted | ev.OffsetsStored
@@ -104,6 +105,8 @@ class _Selection:
         self._instants = _instants(events)
         self._term = term_of(entry.group, events)
         self._since = _since(entry, events)
+        self._group_starts = GroupStarts()
+        self._late_start: ev.Event | None = None
         self._ends_us = max((owner.at_us for owner in owners), default=0)
         self._base: ev.Event | None = None
         self._covering: set[str] = set()
@@ -118,7 +121,11 @@ class _Selection:
         what = event.what
         if isinstance(what, ev.FaultBegan):
             self._faults[event.id] = event
-        if isinstance(what, Accepted) and not self._covers(what):
+        late = self._group_starts.late(event)
+        if late is not None and late.group == self._entry.group:
+            self._late_start = event
+            self._kept.append(event)
+        elif isinstance(what, Accepted) and not self._covers(what):
             self._note_base(event, what)
         elif self._keeps(event):
             self._kept.append(event)
@@ -196,6 +203,8 @@ class _Selection:
         what = event.what
         if isinstance(what, ev.FaultBegan) and what.fault in self._instants:
             return instant_text(what)
+        if event is self._late_start and isinstance(what, ev.ConsumerStarted):
+            return group_start(what)
         successor = self._coordination.successor(event)
         return event_text(what, self._partition, self._term(event.at_us), successor)
 

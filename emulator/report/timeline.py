@@ -14,6 +14,9 @@ from emulator.verdicts.facts import LEFT_BY_ITSELF
 LONG_LOAD_US = 1_000_000
 """Loads of at least this duration are shown with their duration."""
 
+LATE_US = 1_000_000
+"""A group is late if its first member starts this long after the first member of the run."""
+
 DISTINCT = 200
 """The number of different lines that are kept."""
 
@@ -137,6 +140,24 @@ CONSEQUENCES = (
 )
 
 
+class GroupStarts:
+    """Finds the start of each group that begins later than the run's first group."""
+
+    def __init__(self) -> None:
+        self._first_us: int | None = None
+        self._groups: set[str] = set()
+
+    def late(self, event: ev.Event) -> ev.ConsumerStarted | None:
+        """Return the start of the first member of a late group, if the event is one."""
+        what = event.what
+        if not isinstance(what, ev.ConsumerStarted) or what.group in self._groups:
+            return None
+        self._groups.add(what.group)
+        if self._first_us is None:
+            self._first_us = event.at_us
+        return what if event.at_us >= self._first_us + LATE_US else None
+
+
 class Timeline:
     """The timeline of a run, in order of first occurrence; pass every event to ``feed``."""
 
@@ -147,6 +168,8 @@ class Timeline:
         self._suspended: set[str] = set()
         """Consumers whose process is paused, or whose handler hangs."""
 
+        self._group_starts = GroupStarts()
+        self._started_by_act: set[str] = set()
         self._steps: set[str] = set()
         self._added: set[str] = set()
         """Consumers that a step of an autoscaler starts."""
@@ -180,6 +203,9 @@ class Timeline:
         """Add an event if it belongs to the timeline."""
         words = self._words.get(type(event.what))
         text = words(event.what) if words is not None else ""
+        late = self._group_starts.late(event)
+        if late is not None and late.consumer not in self._started_by_act:
+            text = group_start(late)
         if not text:
             return
         known = self._entries.get(text)
@@ -201,6 +227,8 @@ class Timeline:
             if what.verb == "start":
                 self._added.add(what.target)
             return ""
+        if what.verb == "start":
+            self._started_by_act.add(what.target)
         if what.verb == "restart":
             self._restarted.add(what.target)
         elif what.verb in _SUSPENDING:
@@ -227,6 +255,11 @@ class Timeline:
         if what.incarnation == 1 or what.consumer in self._restarted:
             return ""
         return f"{what.consumer} starts again"
+
+
+def group_start(what: ev.ConsumerStarted) -> str:
+    """Return the text for the start of a late group."""
+    return f"group {what.group} starts, with {what.consumer}"
 
 
 def _named(target: str) -> str:

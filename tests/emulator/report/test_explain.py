@@ -19,9 +19,13 @@ def explained(history, entry_id):
     return [line.text for line in explain(entry, history.events)]
 
 
-def owner_at_work():
+def owner_at_work(late=False):
     history = History()
     history.topic()
+    if late:
+        first = {"consumer": "x", "group": "first", "incarnation": 1, "instance_id": None}
+        history.say(ev.ConsumerStarted(**first))
+        history.wait(60)
     history.start("a", "b")
     history.stable(1, (("a", (P0,)), ("b", (P1,))))
     history.open("a")
@@ -87,6 +91,23 @@ def test_a_crash_is_explained_from_the_fault_to_the_repeat():
         "billing is stable in generation 2: orders-0 is assigned to b",
         "b starts orders-0 at offset 80 (committed) in generation 2",
         "b processes orders-0 80..129 (50 records)",
+    ]
+
+
+def test_the_start_of_a_late_group_is_said_first():
+    """Only if another group of the run began before."""
+    told = []
+    for late in (True, False):
+        history = owner_at_work(late)
+        history.work("a", 80, 100)
+        history.crash("a", 100)
+        history.open("b", offset=80, generation=2)
+        history.work("b", 80, 130, generation=2)
+        told.append(explained(history, "D1")[0])
+
+    assert told == [
+        f"group {GROUP} starts, with a",
+        "a starts orders-0 at offset 0 (committed) in generation 1",
     ]
 
 

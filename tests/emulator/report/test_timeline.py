@@ -65,3 +65,17 @@ def test_a_process_resumes_only_if_it_has_not_ended_meanwhile(how):
 def stopped(consumer, how):
     """Return the end of a process."""
     return ev.ConsumerStopped(consumer=consumer, group="billing", how=how, reason="")
+
+
+def started(consumer, group):
+    return ev.ConsumerStarted(consumer=consumer, group=group, incarnation=1, instance_id=None)
+
+
+def test_a_group_that_starts_later_than_the_others_has_a_line():
+    """Once, unless an act that starts its member shows it; those of the beginning have none."""
+    act = ev.FaultBegan(fault="start-1", verb="start", target="red-0")
+    starts = (started("blue-0", "blue"), started("green-0", "green"), started("green-1", "green"))
+
+    assert ["group green starts, with green-0", "red-0 is started"] == texts_of(
+        *starts, act, started("red-0", "red")
+    )
