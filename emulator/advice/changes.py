@@ -22,11 +22,11 @@ from emulator.advice.cluster_changes import (
     two_in_sync,
 )
 from emulator.advice.commit_changes import (
+    WRITE_CHANGES,
     commit_on_revoke,
     drain_workers,
     finished_offsets,
     leader_epoch,
-    longer_commit_interval,
     next_offset,
     pass_offsets,
     process_after_refusal,
@@ -45,11 +45,11 @@ from emulator.advice.drafts import (
 )
 from emulator.advice.group_changes import GROUP_CHANGES
 from emulator.advice.load_changes import (
+    BATCH_CHANGES,
     balance_over_topics,
     even_members,
     forward_failed,
     forward_failing,
-    larger_batches,
     more_members,
 )
 from emulator.advice.scaling_changes import SCALING_CHANGES
@@ -339,6 +339,8 @@ _POLL_IN_TIME = (
 CHANGES: Final[Changes] = {
     **GROUP_CHANGES,
     **SCALING_CHANGES,
+    **BATCH_CHANGES,
+    **WRITE_CHANGES,
     "acks-all": (("acks-all", acks_all),),
     "clean-elections": (("clean-elections", clean_elections),),
     "commit-after-processing": (("commit-sync-per-batch", sync_per_batch),),
@@ -364,14 +366,12 @@ CHANGES: Final[Changes] = {
     "drain-workers": (("drain-workers", drain_workers),),
     "even-partitions": (("more-members", even_members),),
     "fence-sooner": (("fence-sooner", fence_sooner),),
-    "fewer-commits": (("fewer-commits", longer_commit_interval),),
     "finish-before-close": (
         ("finish-before-close", whole_batches),
         ("commit-sync-per-batch", sync_per_batch),
     ),
     "forward-failing": (("forward-failing", forward_failing),),
     "heartbeats-per-session": (("heartbeats-per-session", more_heartbeats),),
-    "less-waiting": (("larger-batches", larger_batches),),
     "longer-grace": (("longer-grace", longer_grace), ("smaller-batches", batch_within_grace)),
     "longer-offsets-retention": (("longer-offsets-retention", longer_offsets_retention),),
     "longer-retention": (("longer-retention", longer_retention),),

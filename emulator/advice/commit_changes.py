@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from emulator.advice.drafts import Draft, capital, commit, consumer
+from emulator.advice.drafts import Draft, Make, capital, commit, consumer
 from emulator.advice.situation import Situation, round_down, round_up
 from emulator.report.subject import Commits
 from emulator.report.wording import counted, duration
@@ -62,6 +63,20 @@ def longer_commit_interval(situation: Situation) -> Draft | None:
     value = round_up(situation.value(AUTO_INTERVAL) * FACTOR)
     now = duration(situation.seconds(AUTO_INTERVAL))
     return consumer(situation, AUTO_INTERVAL, value, f"Automatic commits are made every {now}.")
+
+
+def offsets_in_kafka(situation: Situation) -> Draft | None:
+    """Offsets are kept in Kafka: one request for all partitions of a member."""
+    if situation.facts.offsets != "zookeeper":
+        return None
+    round_s = situation.metrics["commit_round_max_s"]
+    writes = situation.scenario.zookeeper.writes
+    why = (
+        f"Writing the offsets of a member once took up to {duration(round_s)}: one write a partition, "
+        f"and the ensemble takes {writes:g} a second from all members."
+    )
+    path = f"group[{situation.group.id}].offsets=kafka"
+    return Draft(why, ("offsets.storage=kafka",), (path,))
 
 
 def sync_per_batch(situation: Situation) -> Draft | None:
@@ -142,3 +157,10 @@ def drain_workers(situation: Situation) -> Draft | None:
     draft = commit(situation, "on_revoke", "true", how, why)
     path = f"group[{situation.group.id}].handler.drain=running"
     return draft._replace(overrides=(path, *draft.overrides))
+
+
+WRITE_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
+    "fewer-commits": (("fewer-commits", longer_commit_interval),),
+    "fewer-writes": (("offsets-in-kafka", offsets_in_kafka),),
+}
+"""For the hints on fewer commits or writes: the id of each change, and the function that makes it."""

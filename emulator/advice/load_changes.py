@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from emulator.advice.drafts import MARGIN, STRATEGY, Draft, consumer
-from emulator.advice.situation import Situation
+from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, consumer
+from emulator.advice.situation import Situation, round_up
 from emulator.report.wording import counted
 
 
@@ -13,6 +14,8 @@ def more_members(situation: Situation) -> Draft | None:
     """Members that can process what arrives, with a margin, as far as there are partitions."""
     load = situation.load
     if load is None or not load.is_overload or load.hottest_arrival > load.fastest:
+        return None
+    if load.store == load.capacity:
         return None
     needed = round(load.arrival * MARGIN / (load.capacity / load.members) + 0.5)
     if load.members >= min(needed, load.partitions):
@@ -23,7 +26,23 @@ def more_members(situation: Situation) -> Draft | None:
         f"{load.capacity:,.0f}."
     )
     group = situation.group.id
+    if situation.group.autoscaler is not None:
+        path = f"group[{group}].autoscaler.max_replicas={value}"
+        return Draft(why, (f"max_replicas of the autoscaler: {value}",), (path,))
     return Draft(why, (f"members of {group}: {value}",), (f"group[{group}].members={value}",))
+
+
+def larger_transactions(situation: Situation) -> Draft | None:
+    """Batches so large that the database can commit what arrives, with a margin."""
+    load = situation.load
+    if load is None or load.store != load.capacity or not load.is_overload:
+        return None
+    records = round_up(situation.records * load.arrival * MARGIN / load.store)
+    why = (
+        f"{load.arrival:,.0f} records arrive per second, and the database commits {load.store:,.0f} "
+        f"in transactions of at most {counted(situation.records, 'record')}."
+    )
+    return consumer(situation, "max.poll.records", records, why)
 
 
 def even_members(situation: Situation) -> Draft | None:
@@ -98,3 +117,10 @@ def forward_failing(situation: Situation) -> Draft | None:
             for key in ("error=forward", *(["then=succeed"] if rule.then != "succeed" else []))
         ),
     )
+
+
+BATCH_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
+    "larger-transactions": (("larger-transactions", larger_transactions),),
+    "less-waiting": (("larger-batches", larger_batches),),
+}
+"""For the hints on larger batches: the id of each change, and the function that makes it."""

@@ -191,6 +191,12 @@ VALUES = (
         "the longest time that a commit waited in the queue of ZooKeeper or a database",
     ),
     Metric(
+        "commit_round_max_s",
+        "s",
+        "the longest commit to ZooKeeper or a database, from its first write to the answer to its last: "
+        "ZooKeeper takes one write for each partition",
+    ),
+    Metric(
         "rolled_back",
         "records",
         "processed in a transaction that was not committed: work without a result",

@@ -86,12 +86,8 @@ def _of_group(group: GroupFacts, metrics: Metrics) -> Iterator[tuple[str, str]]:
     if not uneven and max(load, most) < HIGH_LOAD:
         return
     if load:
-        members = counted(group.members, "member")
         arrival = f"{figure(group.arrival_per_s)} records per second arrive for {group.id}"
-        yield (
-            "load",
-            f"{load:.0%}: {arrival}, its {members} can process {figure(group.capacity_per_s)}",
-        )
+        yield "load", f"{load:.0%}: {arrival}, {_who(group)} {figure(group.capacity_per_s)}"
     if busy:
         yield "busy", _busy(busy, metrics.tables[PROCESSED])
     if hot:
@@ -99,6 +95,15 @@ def _of_group(group: GroupFacts, metrics: Metrics) -> Iterator[tuple[str, str]]:
             "hot",
             f"{named(hot)} of the records of {group.id}: one member at a time processes a partition",
         )
+
+
+def _who(group: GroupFacts) -> str:
+    """Return what limits the capacity of a group, with a verb."""
+    if group.store_bound:
+        return "its database can commit"
+    if group.autoscaler:
+        return f"the {counted(group.most_running, 'member')} of its autoscaler can process"
+    return f"its {counted(group.most_running, 'member')} can process"
 
 
 def _hot(group: str, metrics: Metrics) -> list[Mapping[str, Any]]:

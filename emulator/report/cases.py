@@ -33,6 +33,9 @@ class Case:
     given_twice: bool
     """Whether a custom assignor assigned a partition to several members."""
 
+    store_bound: bool = False
+    """Whether the writes of ZooKeeper, not the members, decide how often offsets are written."""
+
     def commits(self, *kinds: Commits) -> bool:
         """Return whether members commit in one of these ways."""
         return not self.group.commit_kinds.isdisjoint(kinds)
@@ -135,23 +138,35 @@ COMMIT_AT_ALL = Hint(
 )
 COMMIT_MORE_OFTEN = (
     Hint(
+        "fewer-writes",
+        "Commits cannot be more frequent: the writes that ZooKeeper takes are the limit, one for each "
+        "partition. Write fewer: keep offsets in Kafka (offsets.storage=kafka, with "
+        "dual.commit.enabled=true while members restart), one request for all partitions of a member; "
+        "or read fewer partitions.",
+        lambda case: case.store_bound,
+    ),
+    Hint(
         "commit-more-often",
         "Commit more often: use a smaller {auto.commit.interval.ms}. This client commits in the "
         "background, however long the work on a batch takes.",
-        lambda case: case.commits(Commits.BACKGROUND, Commits.STORE),
+        lambda case: case.commits(Commits.BACKGROUND, Commits.STORE) and not case.store_bound,
     ),
     COMMIT_AT_ALL,
     Hint(
         "commit-more-often",
         "Commit more often: use a smaller {auto.commit.interval.ms}. poll() makes the automatic "
         "commit, so long batches delay it: a smaller {max.poll.records} helps, too.",
-        auto,
+        lambda case: auto(case) and not case.store_bound,
     ),
     Hint(
         "commit-more-often",
         "Commit more often: after smaller batches, with a smaller {max.poll.records}, or after "
         "every few records.",
-        lambda case: handler(case) and not case.commits(Commits.EACH_RECORD, Commits.BEFORE_WORK),
+        lambda case: (
+            handler(case)
+            and not case.commits(Commits.EACH_RECORD, Commits.BEFORE_WORK)
+            and not case.store_bound
+        ),
     ),
 )
 COMMIT_AFTER_WORK = (

@@ -167,6 +167,7 @@ ROW_IF_DIFFERENT = {
     "rolled_back": "rolled back",
     "results_undone": "results undone",
     "store_wait_max_s": "store wait (s)",
+    "commit_round_max_s": "commit round (s)",
     "truncated": "truncated",
     "duplicates_avoided": "avoided",
     "drop_outs": "dropped out",

@@ -44,6 +44,7 @@ IF_ANY = {
     "rolled_back": "rolled back (records)",
     "results_undone": "results undone by a restore (records)",
     "store_wait_max_s": "wait for the offset store, longest (s)",
+    "commit_round_max_s": "commit of all partitions, longest (s)",
     "truncated": "truncated (records)",
     "partial": "left in flight (records)",
     "unreadable_max_s": "unreadable, longest (s)",

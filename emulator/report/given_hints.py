@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from emulator.ledger.entries import Entry, EntryKind
 from emulator.metrics.laws import Law
+from emulator.metrics.metrics import Metrics
 from emulator.report.advice import downtime_hints, hints_for, migration_hints
 from emulator.report.cases import Case, GivenHint
-from emulator.report.subject import FinishedRun
+from emulator.report.subject import Commits, FinishedRun, GroupFacts
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
 from emulator.verdicts.verdict import Verdict, VerdictId
 
@@ -108,7 +109,21 @@ def case_of(run: FinishedRun, entries: Sequence[Entry]) -> Case:
         verbs=frozenset(entry.root.verb for entry in entries if entry.root),
         evictions=frozenset(evictions),
         given_twice=any(finding.law is Law.GIVEN_TWICE for finding in run.findings),
+        store_bound=_is_store_bound(group, run.metrics),
     )
+
+
+LONG_ROUND_S = 1.0
+"""A round of writes of the application's own commits that takes longer is limited by ZooKeeper."""
+
+
+def _is_store_bound(group: GroupFacts, metrics: Metrics) -> bool:
+    """Return whether a round of writes to ZooKeeper takes longer than the time until the next one."""
+    if group.offsets != "zookeeper":
+        return False
+    automatic = Commits.AUTO in group.commit_kinds or Commits.BACKGROUND in group.commit_kinds
+    due_s = group.settings["auto.commit.interval.ms"] / 1_000 if automatic else LONG_ROUND_S
+    return metrics["commit_round_max_s"] > due_s
 
 
 def _advised(verdicts: Sequence[Verdict]) -> set[str]:

@@ -131,6 +131,11 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "Send records that take long or fail to a retry topic or a dead letter topic, or try again "
             "less often and after shorter waits: the records behind them wait."
         ),
+        "larger-transactions": (
+            "More members do not help, as each batch is a transaction and the database takes no more of "
+            "them: use a larger max.poll.records, so that a transaction has more records, or let the "
+            "database commit more transactions."
+        ),
         "more-members": "Run more members, or make the work on a record shorter.",
         "more-partitions": (
             "Add partitions or spread the keys, process records of a partition concurrently, or make "

@@ -335,6 +335,10 @@ def _commits(metrics: Metrics) -> str:
     parts = [f"{figure(metrics['commits_accepted'])} accepted"]
     if metrics["store_wait_max_s"]:
         parts.append(f"up to {duration(metrics['store_wait_max_s'])} in the queue of its store")
+    if metrics["commit_round_max_s"] > 2 * metrics["store_wait_max_s"]:
+        parts.append(
+            f"up to {duration(metrics['commit_round_max_s'])} for all partitions of a member"
+        )
     if metrics["rolled_back"]:
         parts.append(f"{counted(int(metrics['rolled_back']), 'record')} rolled back")
     if metrics["results_undone"]:

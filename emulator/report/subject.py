@@ -117,7 +117,16 @@ class GroupFacts:
     """Records per second that arrive for it until the end of the run."""
 
     capacity_per_s: float = 0.0
-    """Records per second that all its members together can process."""
+    """Records per second that its members together, as many as run at a time, can process."""
+
+    most_running: int = 0
+    """The largest number of its members that run at a time."""
+
+    offsets: str = "kafka"
+    """Where its offsets are: ``kafka``, ``zookeeper`` or ``database``."""
+
+    store_bound: bool = False
+    """Whether its capacity is that of the database with its offsets."""
 
     settings: Mapping[str, Any]
     """Kafka's consumer settings of its first member, by name; with the consumer protocol, the

@@ -215,22 +215,24 @@ def _found_late(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) ->
 
 def _overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
     numbers = verdict.numbers
-    each = numbers["capacity_per_s"] / numbers["members"]
-    needed = ceil(numbers["arrival_per_s"] / each)
-    yield from _failing(numbers)
+    needed = ceil(numbers["arrival_per_s"] / (numbers["capacity_per_s"] / numbers["members"]))
     hot = numbers["hottest_per_s"] > numbers["fastest_per_s"]
-    if needed <= numbers["partitions"] and not hot:
+    shorter = f"make the work on a record shorter ({duration(group.work_us / 1_000_000)} now)"
+    yield from _failing(numbers)
+    if numbers["store_bound"]:
+        yield Given("larger-transactions", VERDICT_HINTS[verdict.id]["larger-transactions"])
+    elif needed <= numbers["partitions"] and not hot:
+        scaled = " (max_replicas of its autoscaler)" if group.autoscaler else ""
         yield Given(
             "more-members",
-            f"Run at least {needed} members of {group.id}, and more to catch up after a fault; or make "
-            f"the work on a record shorter ({duration(group.work_us / 1_000_000)} now).",
+            f"Run at least {needed} members of {group.id}{scaled}, and more to catch up after a fault; "
+            f"or {shorter}.",
         )
     else:
         yield Given(
             "more-partitions",
             f"More members alone do not help: a partition has one owner at a time. Add partitions or "
-            f"spread the keys, process records of a partition concurrently, or make the work on a "
-            f"record shorter ({duration(group.work_us / 1_000_000)} now).",
+            f"spread the keys, process records of a partition concurrently, or {shorter}.",
         )
 
 

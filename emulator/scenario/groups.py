@@ -299,6 +299,11 @@ class Group(Part):
         """Its pool of workers; None: its handler is another one."""
         return self.handler if isinstance(self.handler, Pool) else None
 
+    @property
+    def most_running(self) -> int:
+        """The largest number of members that run at a time: an autoscaler may not start them all."""
+        return min(len(self.members), self.autoscaler.max_replicas if self.autoscaler else 10**9)
+
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, value: Any) -> Any:

@@ -7,6 +7,7 @@ modules by subject, and all of them can be imported from here.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -277,6 +278,10 @@ class Database(Part):
 
     backoff: PositiveDuration = 1_000_000
     """With ``on_failure = "retry"``: the wait before the next attempt."""
+
+    def records_per_s(self, records_at_once: int) -> float:
+        """Return what it commits at most, with batches of so many records: a batch is a transaction."""
+        return inf if self.transactions is None else self.transactions * records_at_once
 
 
 def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:

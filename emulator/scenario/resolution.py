@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from itertools import combinations
+from math import inf
 from typing import Any
 
 from assignors.values import dataclass
@@ -279,6 +280,9 @@ class Load:
     capacity: float
     """Of all members together."""
 
+    store: float = inf
+    """What the database with its offsets can commit at most."""
+
     hottest: str
     """The partition that gets the most."""
 
@@ -316,18 +320,22 @@ class Load:
 def loads_of(scenario: Scenario) -> Iterator[Load]:
     """Yield the load of each group to whose topics records are produced until the end."""
     for group in scenario.group:
+        topics = topics_of(group, scenario)
         rates = {
             f"{topic.name}-{number}": rate
-            for topic in topics_of(group, scenario)
+            for topic in topics
             if topic.produce_until is None or topic.produce_until >= scenario.run_for
             for number, rate in enumerate(_rates(topic))
         }
+        bursts = [topic.rate.bursts.every for topic in topics if isinstance(topic.rate, Bursts)]
         of_member, of_partition = concurrency(group)
         work = {each.name: max(mean_us(work_of(group, each)), 1.0) for each in group.members}
         keys = KEYS if group.pool is None else group.pool.keys
         extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
         alone = {name: US_PER_S / max(work[name] + extra[name], 1.0) for name in work}
-        speeds = [*alone.values()]
+        speeds = [*alone.values()][: group.most_running]
+        at_once = max(records_at_once(group, member) for member in group.members)
+        store = scenario.database.records_per_s(at_once) if group.offsets == "database" else inf
         if rates and speeds:
             at_most = len(rates) * of_partition * max(speeds)
             hottest = max(rates, key=lambda name: rates[name])
@@ -336,23 +344,17 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
                 members=len(speeds),
                 partitions=len(rates),
                 arrival=sum(rates.values()),
-                capacity=min(sum(speeds) * of_member, at_most) if group.pool else sum(speeds),
+                capacity=min(sum(speeds) * of_member, at_most if group.pool else inf, store),
+                store=store,
                 hottest=hottest,
                 hottest_arrival=rates[hottest],
                 fastest=max(speeds) * of_partition,
                 disjoint=_disjoint(group),
                 topics=len({name.rpartition("-")[0] for name in rates}),
                 speeds={name: speed * of_member for name, speed in alone.items()},
-                period_s=_period_s(group, scenario),
+                period_s=max(bursts, default=0) / US_PER_S,
                 failing=max((extra[name] / (work[name] + extra[name]) for name in work), default=0),
             )
-
-
-def _period_s(group: Group, scenario: Scenario) -> float:
-    """Return the longest period of the bursts of a group's topics, in seconds."""
-    rates = (topic.rate for topic in topics_of(group, scenario))
-    periods = [rate.bursts.every for rate in rates if isinstance(rate, Bursts)]
-    return max(periods, default=0) / US_PER_S
 
 
 def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:

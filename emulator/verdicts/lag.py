@@ -98,6 +98,8 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
         if arrival <= capacity:
             arrival, capacity, who = load.hottest_arrival, load.fastest, "the owner of a partition"
             what = f"records arrive in {load.hottest}"
+        elif load.store == capacity:
+            who = "its database, with one transaction a batch,"
         yield Verdict(
             id=VerdictId.OVERLOAD,
             sentence=(
@@ -112,6 +114,7 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
                 "hottest_per_s": load.hottest_arrival,
                 "fastest_per_s": load.fastest,
                 "failing": load.failing,
+                "store_bound": load.store == load.capacity,
             },
             group=load.group,
             problem=True,
