@@ -378,8 +378,7 @@ def concurrency(group: Group) -> tuple[int, int]:
 
 def _rates(topic: Topic) -> list[float]:
     factors = [*topic.skew[: topic.partitions], *[1.0] * (topic.partitions - len(topic.skew))]
-    mean = rate_of(topic)
-    return [mean * factor for factor in factors]
+    return [rate_of(topic) * factor for factor in factors]
 
 
 def topics_of(group: Group, scenario: Scenario) -> list[Topic]:
