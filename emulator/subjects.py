@@ -157,7 +157,6 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
     assignors = make_assignors(settings, first)
     by_coordinator = settings.group_protocol == "consumer"
     policy = commit_policy(group, first)
-    profile = profile_of(client_of(group, first))
     clients = tuple(dict.fromkeys(client_of(group, member) for member in group.members))
     names = tuple(assignor.name for assignor in assignors)
     keeps = common_protocol(assignors) is RebalanceProtocol.COOPERATIVE
@@ -179,7 +178,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
         by_hand=by_hand,
         has_id=group.offsets != "none",
-        stores=profile.stores,
+        stores=profile_of(client_of(group, first)).stores,
         most_running=group.most_running,
         offsets=group.offsets,
         store_bound=load is not None and load.store == load.capacity,
