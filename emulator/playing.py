@@ -255,6 +255,10 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
         found["monitors"] = MonitorMeter(
             {group.id: [_monitor_rule(each) for each in group.monitor] for group in scenario.group}
         )
+    if any(group.offsets != "kafka" for group in scenario.group):
+        from emulator.metrics.commit_rounds import CommitRoundMeter  # noqa: PLC0415  as above
+
+        found["rounds"] = CommitRoundMeter()
     return found
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
+from emulator.ledger.entries import Ledger
+from emulator.metrics.readings import Handler, Reading, seconds
 
 
 @dataclass(slots=True)
@@ -18,19 +21,28 @@ class Round:
     written: set[TopicPartition] = field(default_factory=set)
 
 
-class CommitRounds:
-    """Measures the rounds of all members."""
+class CommitRoundMeter:
+    """Measures the commits to stores outside Kafka."""
 
     def __init__(self) -> None:
-        self.longest_us = 0
+        self._longest_us = 0
         self._rounds: dict[str, Round] = {}
+        """The last one of each consumer."""
 
-    def add(self, at_us: int, what: ev.OffsetsStored) -> None:
-        """Add a write that took effect; it belongs to the last round of its member, or begins one."""
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {ev.OffsetsStored: self._on_stored}
+
+    def _on_stored(self, event: ev.Event, what: ev.OffsetsStored) -> None:
+        """Add a write to the last round of its member, or begin one with it."""
         partitions = {partition for partition, _ in what.offsets}
         latest = self._rounds.get(what.consumer)
         if latest is None or what.sent_us > latest.ended_us or latest.written & partitions:
-            latest = self._rounds[what.consumer] = Round(what.sent_us, at_us)
+            latest = self._rounds[what.consumer] = Round(what.sent_us, event.at_us)
         latest.written |= partitions
-        latest.ended_us = at_us
-        self.longest_us = max(self.longest_us, at_us - latest.began_us)
+        latest.ended_us = event.at_us
+        self._longest_us = max(self._longest_us, event.at_us - latest.began_us)
+
+    def read(self, _ended_us: int, _ledger: Ledger) -> Reading:
+        """Return the longest commit."""
+        return Reading(values={"commit_round_max_s": seconds(self._longest_us)})

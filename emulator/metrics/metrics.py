@@ -139,7 +139,14 @@ NO_MONITORS = Reading(
 )
 """The figures of :mod:`emulator.metrics.monitors` for a run without monitors."""
 
-EMPTY: Mapping[str, Reading] = {"scaling": NO_SCALING, "monitors": NO_MONITORS}
+NO_ROUNDS = Reading(values={"commit_round_max_s": 0})
+"""The figure of :mod:`emulator.metrics.commit_rounds` for a run with all offsets in Kafka."""
+
+EMPTY: Mapping[str, Reading] = {
+    "scaling": NO_SCALING,
+    "monitors": NO_MONITORS,
+    "rounds": NO_ROUNDS,
+}
 """For each meter that only some scenarios have: its figures in all others."""
 
 NO_METERS: Mapping[str, LateMeter] = {}

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import sqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.ledger.commits import BY_ADMIN
 from emulator.metrics.readings import Handler, Key, Reading, Row, longest, seconds
-
-if TYPE_CHECKING:
-    from emulator.metrics.commit_rounds import CommitRounds
 
 EVICTIONS = (
     ev.Departure.EXPIRED,
@@ -231,7 +228,6 @@ class CommitMeter:
         self._rewound_most = 0
         self._sent = 0
         self._store_wait_us = 0
-        self._rounds: CommitRounds | None = None
         self._rolled_back = 0
         self._undone = 0
         self._unanswered = 0
@@ -261,7 +257,6 @@ class CommitMeter:
                 "commit_messages_lost": self._lost,
                 "commits_unanswered": self._unanswered,
                 "store_wait_max_s": seconds(self._store_wait_us),
-                "commit_round_max_s": seconds(self._rounds.longest_us if self._rounds else 0),
                 "rolled_back": self._rolled_back,
                 "results_undone": self._undone,
                 "rewinds": self._rewinds,
@@ -290,11 +285,6 @@ class CommitMeter:
 
     def _on_stored(self, event: ev.Event, what: ev.OffsetsStored) -> None:
         self._store_wait_us = max(self._store_wait_us, what.waited_us)
-        if self._rounds is None:
-            from emulator.metrics.commit_rounds import CommitRounds  # noqa: PLC0415  few have a store
-
-            self._rounds = CommitRounds()
-        self._rounds.add(event.at_us, what)
         self._on_accepted(event, what)
 
     def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
