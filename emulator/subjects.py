@@ -17,7 +17,15 @@ from emulator.report.subject import SET_BY_BROKERS, Commits, FinishedRun, GroupF
 from emulator.report.timeline import Timeline
 from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
-from emulator.scenario.model import CommitPolicy, Group, Member, OwnHandler, Scenario, mean_us
+from emulator.scenario.model import (
+    CommitPolicy,
+    Group,
+    Member,
+    OwnHandler,
+    RollingRestart,
+    Scenario,
+    mean_us,
+)
 from emulator.scenario.resolution import (
     Load,
     broker_settings,
@@ -55,7 +63,8 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         run_for=_length(scenario),
         until_settled=scenario.until_settled,
         groups=tuple(
-            _facts(group, brokers, loads.get(group.id), fenced) for group in scenario.group
+            _after_deploys(_facts(group, brokers, loads.get(group.id), fenced), scenario)
+            for group in scenario.group
         ),
         broker_settings=settings_in_force(brokers),
         retentions={
@@ -147,6 +156,13 @@ def _lacked(group: Group, member: Member) -> frozenset[str]:
     profile = profile_of(client_of(group, member))
     lacked = frozenset(profile.lacks) - {*profile.names.values()}
     return lacked if member.assign is None else lacked | OF_MEMBERS
+
+
+def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
+    """Note whether a deploy gives the static members of a group new names."""
+    acts = (act for act in scenario.fault if isinstance(act, RollingRestart))
+    renamed = any(act.group == facts.id and act.names == "random" for act in acts)
+    return replace(facts, new_ids=True) if renamed and facts.static else facts
 
 
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:

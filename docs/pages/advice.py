@@ -15,6 +15,7 @@ from emulator.report.advice import (
     ONLY_MOVED_STOP,
     SESSION_ABOVE_RESTARTS,
     SHORTER_SESSION,
+    STABLE_IDS,
 )
 from emulator.report.hints import HINTS
 from emulator.report.hints_of_verdicts import VERDICT_HINTS
@@ -54,6 +55,7 @@ OTHERS = {
     SHORTER_SESSION: "downtime of 10 s or more after a member that died",
     FENCE_SOONER: "partitions without new records after a broker that died",
     SESSION_ABOVE_RESTARTS: "static members that were removed before they were back",
+    STABLE_IDS: "static members that get new instance ids in a deploy",
     KEPT_BY_ID: "a group that members left and joined again",
     ONLY_MOVED_STOP: "a group that members left and joined again",
     ONE_CLASSIC_JOIN: "a group in migration that is not served",

@@ -7,8 +7,11 @@ from typing import Final
 
 from emulator.advice.drafts import STRATEGY, Draft, Make
 from emulator.advice.situation import Situation
+from emulator.report.wording import duration
 from emulator.scenario.model import RollingRestart
 from emulator.scenario.resolution import consumer_settings, deployed, started_by
+
+SESSION: Final = "session.timeout.ms"
 
 
 def own_group_id(situation: Situation) -> Draft | None:
@@ -59,9 +62,7 @@ def _without_common_assignor(
     """
     group = situation.group
     old = consumer_settings(group, group.members[0]).partition_assignment_strategy
-    for act in situation.scenario.fault:
-        if not isinstance(act, RollingRestart) or act.group != group.id:
-            continue
+    for act in _restarts(situation):
         started = started_by(act, situation.scenario)
         if STRATEGY not in (act.settings or {}) or not started:
             continue
@@ -72,8 +73,41 @@ def _without_common_assignor(
         old = new
 
 
+def readiness_of_the_process(situation: Situation) -> Draft | None:
+    """A readiness probe that asks whether the process runs, not whether it has a partition."""
+    acts = [act.id for act in _restarts(situation) if act.readiness == "assigned"]
+    if not acts:
+        return None
+    return Draft(
+        "The probe waits for a partition, and the group has none left for one more member.",
+        ("readiness probe: is the process alive",),
+        tuple(f"act[{name}].readiness=started" for name in acts),
+    )
+
+
+def stable_instance_ids(situation: Situation) -> Draft | None:
+    """Names, and instance ids, that members keep over a deploy."""
+    acts = [act for act in _restarts(situation) if act.names == "random"]
+    if not acts or not situation.facts.new_ids:
+        return None
+    beside = [f"act[{act.id}].surge=false" for act in acts if act.surge]
+    return Draft(
+        f"Each new id leaves the old one behind for {duration(situation.seconds(SESSION))}.",
+        ("group.instance.id: by ordinal (StatefulSet)",),
+        (*(f"act[{act.id}].names=ordinal" for act in acts), *beside),
+    )
+
+
+def _restarts(situation: Situation) -> Iterator[RollingRestart]:
+    for act in situation.scenario.fault:
+        if isinstance(act, RollingRestart) and act.group == situation.group.id:
+            yield act
+
+
 GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "assignor-in-two-steps": (("assignor-in-two-steps", assignor_in_two_steps),),
     "own-group-id": (("own-group-id", own_group_id),),
+    "readiness-of-the-process": (("readiness-of-the-process", readiness_of_the_process),),
+    "stable-instance-ids": (("stable-instance-ids", stable_instance_ids),),
 }
 """For each hint its changes."""

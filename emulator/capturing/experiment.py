@@ -263,6 +263,8 @@ def _member_problems(group: model.Group, member: model.Member, above: str) -> It
         path = f"{above if member.commit is None else own}.commit"
         known = listed(sorted(set(MODES.values())))
         yield Problem(path, f"cannot be captured; commit modes of captures are {known}")
+    if member.assign is not None:
+        yield Problem(f"{own}.assign", "cannot be captured: members of captures subscribe")
     client = client_of(group, member)
     if client not in ("java", *LIBRARIES):
         yield Problem(f"{above}.client", f"cannot be captured; can: {listed(('java', *LIBRARIES))}")
@@ -303,7 +305,10 @@ def _fault_problems(fault: model.Fault) -> Iterator[Problem]:
         yield Problem(f"{path}.broker", "a capture acts on brokers only")
 
 
-NOT_CAPTURED = {"surge", "stop_at_failure", "max_unavailable", "start_up", "pre_stop"}
+NOT_CAPTURED = {
+    *("surge", "stop_at_failure", "max_unavailable", "start_up", "pre_stop", "names", "stand_in"),
+    *("readiness", "ready_after", "canary", "roll_back"),
+}
 """Keys of a rolling restart that an experiment may not set."""
 
 CAPTURED = (

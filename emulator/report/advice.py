@@ -55,6 +55,12 @@ SESSION_ABOVE_RESTARTS = Hint(
     "above the longest restart. Trade-off: a member that stays away is missed only after that time.",
 )
 
+STABLE_IDS = Hint(
+    "stable-instance-ids",
+    "Give static members names that outlast a deploy (a StatefulSet, or an id by ordinal): an id that "
+    "does not come back keeps its partitions until {session.timeout.ms} is over.",
+)
+
 ONLY_MOVED_STOP = Hint(
     "cooperative",
     "Each rebalance of the eager protocol stops all partitions. With "
@@ -147,6 +153,9 @@ def downtime_hints(subject: Subject, metrics: Metrics) -> list[GivenHint]:
 
 def _for_restarts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
     """Yield hints for groups that members left and joined again."""
+    for group in subject.groups:
+        if group.new_ids:
+            yield _given(STABLE_IDS, subject, group)
     if came_late(subject.groups[0], metrics):
         yield _given(SESSION_ABOVE_RESTARTS, subject, subject.groups[0])
     if not {"member left", "member added"} <= metrics.tables["rebalances.by_reason"].keys():

@@ -108,6 +108,13 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "starts."
         ),
     },
+    VerdictId.DEPLOY_STOPPED: {
+        "readiness-of-the-process": (
+            "Let the readiness probe ask whether the process works, not whether it has a partition: "
+            "beside as many members as partitions a new one gets none. Or replace members one by one, "
+            "without surge."
+        ),
+    },
     VerdictId.AUTOSCALER_FLAPS: {
         "longer-stabilization": (
             "Give the autoscaler a longer window in which the largest recommendation holds "

@@ -95,6 +95,9 @@ class GroupFacts:
     by_hand: tuple[str, ...] = ()
     """Its members that assign partitions to themselves (``assign()``)."""
 
+    new_ids: bool = False
+    """Whether a deploy gives its static members new names, and with them new instance ids."""
+
     has_id: bool = True
     """Whether its members have a ``group.id``; without one they commit nothing."""
 

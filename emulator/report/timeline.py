@@ -25,6 +25,8 @@ VERBS = {
     "close": "{} is stopped",
     "start": "{} is started",
     "restart": "{} is restarted",
+    "give_up": "the rolling restart of {}",
+    "roll_back": "{} goes back to its earlier settings",
     "pause": "the process of {} is paused",
     "hang": "the handler of {} hangs",
     "fail_listener": "the rebalance listener of {} starts to fail",

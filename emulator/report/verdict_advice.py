@@ -309,10 +309,6 @@ def _stalled(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
         )
 
 
-def _listener_threw(_verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
-    yield LISTENER_CATCHES
-
-
 def _removed_in_close(
     _verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]
 ) -> Iterator[Given]:
@@ -372,12 +368,14 @@ def _idle(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterat
     )
 
 
-def _repeats(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
-    yield Given(
-        "commit-before-handover",
-        f"Commit before the partitions of {group.id} change their owner: let a member finish its batch "
-        f"within the grace period of the autoscaler, and commit in onPartitionsRevoked().",
-    )
+def _repeats(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield Given("commit-before-handover", VERDICT_HINTS[verdict.id]["commit-before-handover"])
+
+
+def _stopped(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
+    if verdict.reasons:
+        name = "readiness-of-the-process"
+        yield Given("readiness-of-the-process", VERDICT_HINTS[verdict.id][name])
 
 
 ADVICE: Mapping[VerdictId, Advise] = {
@@ -389,7 +387,7 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.PARTITION_STALLED: _stalled,
     VerdictId.OVERLOAD: _overload,
     VerdictId.LAG_GROWS: _lag_grows,
-    VerdictId.LISTENER_THREW: _listener_threw,
+    VerdictId.LISTENER_THREW: lambda *_: iter((LISTENER_CATCHES,)),
     VerdictId.REMOVED_IN_CLOSE: _removed_in_close,
     VerdictId.REMOVED_ASSIGNING: _removed_assigning,
     VerdictId.SHARED_GROUP: _shared_group,
@@ -397,4 +395,5 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.AUTOSCALER_FLAPS: _flaps,
     VerdictId.IDLE_REPLICAS: _idle,
     VerdictId.SCALING_REPEATS: _repeats,
+    VerdictId.DEPLOY_STOPPED: _stopped,
 }

@@ -79,6 +79,33 @@ class RollingRestart(Timed):
     surge: bool = False
     """Start a replacement, called ``<name>+``, before the old one closes."""
 
+    names: Literal["ordinal", "random"] = "ordinal"
+    """``ordinal``: a successor has the name and the instance id of its predecessor (StatefulSet);
+    ``random``: a new name, ``<name>+``, and with it a new instance id (Deployment)."""
+
+    stand_in: bool = False
+    """While a static member is down, a spare process, ``<name>*``, runs with its instance id."""
+
+    readiness: Literal["started", "assigned"] = "started"
+    """When a started member is ready: when its consumer runs, or when it owns a partition. The next
+    member is stopped after that; with ``surge``, the old one too."""
+
+    ready_after: Duration = 0
+    """From the start of its consumer to the first readiness probe."""
+
+    probe_every: PositiveDuration = 10_000_000
+    """From a probe that fails to the next one."""
+
+    deadline: PositiveDuration = 600_000_000
+    """Give the deploy up if a member is not ready so long after its start."""
+
+    canary: int = Field(0, ge=0)
+    """Restart so many members first, and the others only if these are ready after ``canary_for``."""
+
+    canary_for: Duration = 60_000_000
+    roll_back: bool = False
+    """If the canaries are not ready, start them again with their earlier settings."""
+
     mid_batch: bool = False
     """Stop the batch after the current record."""
 
@@ -86,16 +113,14 @@ class RollingRestart(Timed):
     """Kill a member that has not exited after this time."""
 
     stop_at_failure: bool = False
-    """Stop when the previous member has exited by itself since its start, like a deploy with
-    health checks."""
+    """Stop when the previous member has exited by itself since its start."""
 
     settings: ConsumerTable | None = None
-    """Kafka's consumer settings of the members from their start on; they override those of the file:
-    ``{ "group.protocol" = "consumer" }`` is a migration. Left out: those of their last run."""
+    """Kafka's consumer settings of the members from their start on; they override those of the file.
+    Left out: those of their last run."""
 
     unset: tuple[str, ...] = ()
-    """Names of settings of the file to remove, such as those that Kafka refuses with the other
-    protocol."""
+    """Names of settings of the file to remove."""
 
 
 class DrainNode(Timed):
@@ -240,10 +265,7 @@ class DeleteTopic(Timed):
 
 
 class StopBroker(Timed):
-    """Shut a broker down (SIGTERM): its leaders move first, without waiting for its session.
-
-    A controlled shutdown takes no time of its own.
-    """
+    """Shut a broker down (SIGTERM): its leaders move first; that takes no time of its own."""
 
     verb: Literal["stop_broker"] = "stop_broker"
     broker: str

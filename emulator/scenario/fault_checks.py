@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import Names, most_partitions, named_twice, unknown
+from emulator.scenario.deploy_checks import deploy_key_problems
 from emulator.scenario.group_checks import (
     REFUSED,
     assignor_problems_of,
@@ -219,11 +220,7 @@ def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iter
     if fault.grace is not None and 0 < fault.grace <= fault.pre_stop:
         reason = '"grace" includes "pre_stop": nothing would be left of it for close()'
         yield Problem(_path(fault, "grace"), reason, format_duration(fault.grace))
-    members = [member.name for member in group.members]
-    for name in members if fault.surge else ():
-        if f"{name}+" in names.member:
-            reason = f'the replacement of {name} would have the name of a member, "{name}+"'
-            yield Problem(_path(fault, "surge"), reason, given=True)
+    yield from deploy_key_problems(_path(fault), fault, group, names.member)
 
 
 def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[Problem]:

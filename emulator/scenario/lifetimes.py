@@ -289,4 +289,5 @@ def _length_us(scenario: Scenario, fault: Timed) -> int:
 
 def _restart_us(fault: RollingRestart) -> int:
     """Return about the time from the decision to stop one member to that for the next one."""
-    return fault.pre_stop + fault.down_time + int(mean_us(fault.start_up)) + fault.gap
+    ready_us = fault.ready_after + (fault.probe_every if fault.readiness == "assigned" else 0)
+    return fault.pre_stop + fault.down_time + int(mean_us(fault.start_up)) + ready_us + fault.gap

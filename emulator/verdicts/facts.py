@@ -27,6 +27,9 @@ POLL_TOO_LATE = "no poll() in time"
 CLOSES = frozenset({"close", "restart"})
 """The verbs that close a member."""
 
+GIVE_UP = "give_up"
+"""The verb of a rolling restart that stops before its end."""
+
 POISON = "poison"
 """The verb of a record that takes long or fails, which has no end."""
 
@@ -35,6 +38,13 @@ class Missed(NamedTuple):
     """A fault that did not fire, and why."""
 
     fault: str
+    why: str
+
+
+class StoppedDeploy(NamedTuple):
+    """A rolling restart that stopped before its end, and why."""
+
+    group: str
     why: str
 
 
@@ -117,6 +127,7 @@ class Facts:
     missed: tuple[Missed, ...] = ()
     lasting: tuple[Lasting, ...] = ()
     found: tuple[FoundLate, ...] = ()
+    stopped_deploys: tuple[StoppedDeploy, ...] = ()
     slow_records: tuple[str, ...] = ()
     """The records with work of their own that were begun, such as ``record 7 of orders-0``."""
 
@@ -132,6 +143,7 @@ class FactsMeter:
         self._refused_seeks: dict[int | None, Missed] = {}
         """Acts ``seek`` of which a part was refused and no part took effect, by their first event."""
 
+        self._stopped_deploys: list[StoppedDeploy] = []
         self._lasting: dict[str, Lasting] = {}
         self._paused: set[str] = set()
         self._closing: set[str] = set()
@@ -193,6 +205,7 @@ class FactsMeter:
             missed=(*self._refused_seeks.values(), *self._missed),
             lasting=tuple(self._lasting.values()),
             found=(*self._found_late(), *self._never_found()),
+            stopped_deploys=tuple(self._stopped_deploys),
             slow_records=tuple(self._slow_records),
         )
 
@@ -248,6 +261,9 @@ class FactsMeter:
         self._disturbed_us = event.at_us
         if what.verb in CLOSES:
             self._closing.add(what.target)
+        if what.verb == GIVE_UP:
+            group, _, why = what.target.partition(" stops: ")
+            self._stopped_deploys.append(StoppedDeploy(group, why))
         if what.verb == POISON:
             self._slow_records.setdefault(what.target.partition(" at ")[0])
         elif event.cause is None:

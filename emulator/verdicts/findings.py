@@ -357,7 +357,11 @@ def _handover(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _of_operations(evidence: Evidence) -> Iterator[Verdict]:
-    """Yield what autoscalers and monitors did wrong; most runs have none."""
+    """Yield what deploys, autoscalers and monitors did wrong; most runs have none."""
+    if evidence.facts.stopped_deploys:
+        from emulator.verdicts.deploys import deploy_problems  # noqa: PLC0415  as above
+
+        yield from deploy_problems(evidence)
     if evidence.metrics.listings.get("replicas"):
         from emulator.verdicts.scaling import scaling_problems  # noqa: PLC0415  as above
 

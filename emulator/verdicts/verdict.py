@@ -47,6 +47,7 @@ class VerdictId(enum.StrEnum):
     AUTOSCALER_FLAPS = "autoscaler-flaps"
     IDLE_REPLICAS = "idle-replicas"
     SCALING_REPEATS = "scaling-repeats"
+    DEPLOY_STOPPED = "deploy-stopped"
     MONITOR_WRONG = "monitor-wrong"
 
 

@@ -16,6 +16,7 @@ from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
 from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
 from emulator.scenario.resolution import (
+    INSTANCE_ID,
     Deploy,
     client_of,
     commit_policy,
@@ -266,6 +267,21 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         settings=_client_settings(group, member),
         profile=profile_of(client_of(group, member)),
         commit=commit_policy(group, member),
+    )
+
+
+def with_instance_id(old: Blueprint, instance_id: str) -> Blueprint:
+    """Return a blueprint of a static member with another instance id."""
+
+    def changed(member: Member) -> Member:
+        return member.model_copy(update={"settings": {**member.settings, INSTANCE_ID: instance_id}})
+
+    group, member = old.as_written
+    return replace(
+        old,
+        member=changed(old.member),
+        as_written=(group, changed(member)),
+        settings=replace(old.settings, group_instance_id=instance_id),
     )
 
 

@@ -9,7 +9,13 @@ from assignors.types import TopicPartition
 from emulator.scenario.model import FailListener
 from emulator.scenario.resolution import Deploy, changes_settings
 from emulator.world import consumer as consumer_room
-from emulator.world.consumer.blueprints import Blueprint, redeployed, resubscribed, topics_of
+from emulator.world.consumer.blueprints import (
+    Blueprint,
+    redeployed,
+    resubscribed,
+    topics_of,
+    with_instance_id,
+)
 from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
 from protocols.values import replace
@@ -25,6 +31,12 @@ class Consumers:
         self._running: dict[str, Process] = {}
         self._processes: dict[str, Process] = {}
         self._owners: dict[str, Owners] = {}
+        self._before: dict[str, Blueprint] = {}
+        """Consumers as they were before the last deploy that changed their settings."""
+
+        self.stand_ins: set[str] = set()
+        """Names of spare processes that run in the place of members that are down."""
+
         self.withdrawn: set[str] = set()
         """Members that an autoscaler does not want to run; nothing else starts them."""
 
@@ -83,6 +95,7 @@ class Consumers:
         if consumer in self._running or consumer in self.withdrawn:
             return None
         if deploy is not None and changes_settings(deploy):
+            self._before[consumer] = self._blueprints[consumer]
             self._blueprints[consumer] = redeployed(self._blueprints[consumer], deploy)
         number = self._incarnations.get(consumer, 0) + 1
         self._incarnations[consumer] = number
@@ -111,15 +124,39 @@ class Consumers:
         self.context.events.subscribed(process, topics)
         process.carry_out(process.client.subscribe(self.context.run.kernel.now, topics))
 
-    def add_surge_copy(self, consumer: str) -> str:
-        """Add a copy of a consumer's blueprint under another name; return the name."""
+    def add_copy(self, consumer: str, *, own_id: bool = False) -> str:
+        """Add a copy of a consumer's blueprint under the name of its successor; return the name.
+
+        *own_id*: a static member gets an instance id of its own.
+        """
         name = f"{consumer}+"
-        model = self._blueprints[consumer]
-        settings = model.settings
-        self._blueprints[name] = replace(
-            model, name=name, index=len(self._blueprints), settings=settings
-        )
+        copy = self._blueprints[consumer]
+        if own_id and copy.settings.group_instance_id is not None:
+            base = consumer.rstrip("+")
+            copy = with_instance_id(copy, f"{base}.{len(name) - len(base) + 1}")
+        self._add(copy, name)
         return name
+
+    def add_stand_in(self, consumer: str) -> str:
+        """Add a copy of a consumer's blueprint that runs in its place; return its name."""
+        name = f"{consumer}*"
+        self.stand_ins.add(name)
+        self._add(self._blueprints[consumer], name)
+        return name
+
+    def _add(self, copy: Blueprint, name: str) -> None:
+        known = self._blueprints.get(name)
+        index = len(self._blueprints) if known is None else known.index
+        self._blueprints[name] = replace(copy, name=name, index=index)
+
+    def has_changed(self, consumer: str) -> bool:
+        """Return whether a deploy has changed the settings of a consumer."""
+        return consumer in self._before
+
+    def start_as_before(self, consumer: str, cause: int) -> None:
+        """Start a consumer with the settings that it had before its last deploy."""
+        self._blueprints[consumer] = self._before.pop(consumer)
+        self.start(consumer, cause)
 
     def running(self, consumer: str) -> Process | None:
         """Return the process of a consumer, None if it does not run."""

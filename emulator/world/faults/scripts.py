@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
-
-import simpy
 
 from emulator.events import FaultBegan
 from emulator.scenario import model
@@ -152,48 +150,8 @@ class MemberScripts:
 
     def rolling_restart(self, fault: model.RollingRestart, began: int) -> Script:
         """Restart the members of a group, ``max_unavailable`` of them at the same time."""
-        withdrawn = self._world.consumers.withdrawn
-        left = (name for name in in_order(fault, self._world) if name not in withdrawn)
-        lanes = [self._one_by_one(fault, left, began) for _ in range(fault.max_unavailable)]
-        beside = [self._env.process(lane) for lane in lanes[1:]]
-        yield from lanes[0]
-        yield from beside
-
-    def _one_by_one(self, fault: model.RollingRestart, left: Iterator[str], began: int) -> Script:
-        """Restart one member after the other of those that are left; each restart is an act."""
-        successor = ""
-        for consumer in left:
-            if successor:
-                yield from wait(self._env, fault.gap)
-                if fault.stop_at_failure and self._world.consumers.running(successor) is None:
-                    for _ in left:
-                        pass
-                    return
-            name = f"{fault.id}/{consumer}"
-            restart = self._run.recorder.write(
-                FaultBegan(fault=name, verb="restart", target=consumer), began
-            )
-            successor = yield from self._replace(fault, consumer, restart)
-
-    def _replace(
-        self, fault: model.RollingRestart, consumer: str, restart: int
-    ) -> Generator[simpy.Event, Any, str]:
-        """Stop a member and start its successor, or the other way around; return the successor."""
-        consumers = self._world.consumers
-        start_up = sampler(fault.start_up, stream_key(self._run.seed, fault.id, consumer))(0)
-        if fault.surge:
-            successor = consumers.add_surge_copy(consumer)
-            yield from wait(self._env, start_up)
-            consumers.start(successor, restart, fault)
-            yield from wait(self._env, fault.down_time)
-        yield from wait(self._env, fault.pre_stop)
-        grace = None if fault.grace is None else max(0, fault.grace - fault.pre_stop)
-        yield from self.stop_member(consumer, restart, mid_batch=fault.mid_batch, grace=grace)
-        if fault.surge:
-            return successor
-        yield from wait(self._env, fault.down_time + start_up)
-        consumers.start(consumer, restart, fault)
-        return consumer
+        restart = faults.deploys.RollingRestart(self._world, fault, began, self.stop_member)
+        yield from restart.play()
 
 
 def member_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:

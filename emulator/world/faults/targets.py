@@ -72,7 +72,8 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
     if not isinstance(act.order, str):
         return list(act.order)
     known = world.consumers.of_group(act.group)
-    listed = [name for name in known if f"{name}+" not in known]
+    spare = world.consumers.stand_ins
+    listed = [name for name in known if f"{name}+" not in known and name not in spare]
     if act.order == "random":
         key = stream_key(world.run.seed, "order", act.id)
         numbers = sorted(range(len(listed)), key=lambda number: draw(key, number))

@@ -1,0 +1,67 @@
+"""Check the keys of rolling restarts: names, stand-ins, readiness, canaries."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+from emulator.scenario.model import Group, RollingRestart
+from emulator.scenario.problems import Problem
+from emulator.scenario.resolution import consumer_settings
+from emulator.scenario.units import format_duration
+
+
+def deploy_key_problems(
+    path: str, act: RollingRestart, group: Group, taken: Container[str]
+) -> Iterator[Problem]:
+    """Yield keys of a rolling restart that have no meaning together; *taken*: names of members."""
+    yield from _name_problems(path, act, group, taken)
+    yield from _stand_in_problems(path, act, group)
+    yield from _readiness_problems(path, act)
+    yield from _canary_problems(path, act, group)
+
+
+def _name_problems(
+    path: str, act: RollingRestart, group: Group, taken: Container[str]
+) -> Iterator[Problem]:
+    key = "surge" if act.surge else "names"
+    for member in group.members if act.surge or act.names == "random" else ():
+        if f"{member.name}+" in taken:
+            reason = f'the replacement of {member.name} would have the name of a member, "{member.name}+"'
+            yield Problem(f"{path}.{key}", reason, getattr(act, key))
+
+
+def _stand_in_problems(path: str, act: RollingRestart, group: Group) -> Iterator[Problem]:
+    if not act.stand_in:
+        return
+    ids = [consumer_settings(group, member).group_instance_id for member in group.members]
+    if act.surge or act.names == "random":
+        key = "surge" if act.surge else "names"
+        reason = f'a stand-in runs until the same member is back; leave out "{key}"'
+        yield Problem(f"{path}.stand_in", reason, given=True)
+    elif not all(ids):
+        reason = "a stand-in runs with the group.instance.id of the member: set static = true"
+        yield Problem(f"{path}.stand_in", reason, given=True)
+
+
+def _readiness_problems(path: str, act: RollingRestart) -> Iterator[Problem]:
+    if act.ready_after >= act.deadline:
+        reason = f'not below "deadline", which is {format_duration(act.deadline)}'
+        yield Problem(f"{path}.ready_after", reason, format_duration(act.ready_after))
+    if "probe_every" in act.model_fields_set and act.readiness == "started":
+        reason = 'a running process needs one probe; set readiness = "assigned", or leave it out'
+        yield Problem(f"{path}.probe_every", reason, format_duration(act.probe_every))
+
+
+def _canary_problems(path: str, act: RollingRestart, group: Group) -> Iterator[Problem]:
+    number = len(group.members) if isinstance(act.order, str) else len(act.order)
+    if act.canary >= number:
+        reason = f"not below the {number} members that are restarted: none would be left"
+        yield Problem(f"{path}.canary", reason, act.canary)
+    for key in ("canary_for", "roll_back") if not act.canary else ():
+        if key in act.model_fields_set and getattr(act, key):
+            yield Problem(f"{path}.{key}", 'needs "canary", the number of members to begin with')
+    if act.roll_back and (act.surge or act.names == "random"):
+        reason = (
+            'going back is played for members that keep their names; leave out "surge" and "names"'
+        )
+        yield Problem(f"{path}.roll_back", reason, given=True)

@@ -1,0 +1,176 @@
+"""Rolling restarts: readiness, names, stand-ins and canaries."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator import events as ev
+from emulator.scenario.problems import ScenarioError
+
+SCENARIO = """
+title = "deploys"
+run_for = "3min"
+topic = [{{ name = "t", partitions = 3, rate = "1/s" }}]
+act = [{{ id = "roll", rolling_restart = "g", at = "20s", {act} }}]
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 3
+static = {static}
+settings = {{ "partition.assignment.strategy" = "{strategy}", "session.timeout.ms" = 20000 }}
+"""
+
+
+def played(act: str, *, static: bool = False, strategy: str = "range") -> emulator.Run:
+    text = SCENARIO.format(act=act, static=str(static).lower(), strategy=strategy)
+    return emulator.run(emulator.loads(text))
+
+
+def lives(run: emulator.Run) -> list[tuple[str, str, int]]:
+    """Return starts and ends of processes after 0, in seconds."""
+    found = []
+    for event in run.events:
+        if isinstance(event.what, ev.ConsumerStarted) and event.at_us:
+            found.append((event.what.consumer, "start", event.at_us // 1_000_000))
+        elif isinstance(event.what, ev.ConsumerStopped):
+            found.append((event.what.consumer, event.what.how, event.at_us // 1_000_000))
+    return found
+
+
+def begun(run: emulator.Run, verb: str) -> list[str]:
+    found = (e.what for e in run.events if isinstance(e.what, ev.FaultBegan))
+    return [what.target for what in found if what.verb == verb]
+
+
+def test_the_next_member_stops_when_the_last_one_is_ready():
+    run = played('ready_after = "7s", gap = "3s"')
+
+    assert lives(run)[:4] == [
+        ("g-0", "closed", 20),
+        ("g-0", "start", 20),
+        ("g-1", "closed", 30),
+        ("g-1", "start", 30),
+    ]
+
+
+def test_with_surge_the_old_member_stops_when_the_new_one_is_ready():
+    assert lives(played('surge = true, ready_after = "7s"'))[:3] == [
+        ("g-0+", "start", 20),
+        ("g-0", "closed", 27),
+        ("g-1+", "start", 27),
+    ]
+
+
+def test_a_probe_that_sees_a_partition_waits_for_the_rebalance():
+    """The new member has its partition three seconds later; the second probe sees it."""
+    run = played('readiness = "assigned", probe_every = "5s"')
+    stopped = [at_us for _, how, at_us in lives(run) if how == "closed"]
+
+    assert stopped == [20, 25, 30]
+
+
+def test_a_surge_member_without_a_partition_is_never_ready_and_the_deploy_stops():
+    run = played(
+        'surge = true, readiness = "assigned", deadline = "45s"', strategy="cooperative-sticky"
+    )
+
+    assert lives(run) == [("g-0+", "start", 20)]
+    assert begun(run, "give_up") == ["g stops: g-0+ is not ready"]
+    ended = [e.at_us for e in run.events if isinstance(e.what, ev.FaultEnded)]
+    assert [at_us // 1_000_000 for at_us in ended] == [65]
+
+
+def test_a_member_with_a_random_name_leaves_its_instance_id_behind():
+    run = played('names = "random", gap = "30s"', static=True)
+    started = [e.what for e in run.events if isinstance(e.what, ev.ConsumerStarted)]
+
+    assert [(each.consumer, each.instance_id) for each in started[3:]] == [
+        (f"g-{number}+", f"g-{number}.2") for number in range(3)
+    ]
+    removed = [e.what for e in run.events if isinstance(e.what, ev.MemberRemoved)]
+    assert {each.why for each in removed} == {"session expired"}
+    assert played('gap = "30s"', static=True).metrics["rebalances"] == 0
+
+
+def test_a_stand_in_runs_with_the_instance_id_of_the_member_that_is_down():
+    run = played('stand_in = true, down_time = "40s", order = ["g-1"]', static=True)
+
+    assert lives(run) == [
+        ("g-1", "closed", 20),
+        ("g-1*", "start", 20),
+        ("g-1*", "closed", 60),
+        ("g-1", "start", 60),
+    ]
+    assert run.metrics["rebalances"] == 0
+    assert run.metrics["downtime_max_s"] < 3
+
+
+LACKS_RANGE = 'settings = { "partition.assignment.strategy" = "cooperative-sticky" }'
+
+
+def test_a_canary_that_fails_goes_back_and_the_others_stay():
+    run = played(f'canary = 1, canary_for = "30s", roll_back = true, {LACKS_RANGE}')
+
+    assert lives(run) == [
+        ("g-0", "closed", 20),
+        ("g-0", "start", 20),
+        ("g-0", "failed", 20),
+        ("g-0", "start", 50),
+    ]
+    assert begun(run, "roll_back") == ["g-0"]
+    assert run.ledger.lost == 0
+
+
+def test_the_others_follow_a_canary_that_is_ready():
+    found = lives(played('canary = 2, max_unavailable = 2, canary_for = "30s"'))
+
+    assert [name for name, how, at_us in found if how == "start" and at_us < 50] == ["g-0", "g-1"]
+    assert found[-1] == ("g-2", "start", 50)
+
+
+def test_without_roll_back_the_deploy_stops_at_its_canary():
+    run = played(f"canary = 1, {LACKS_RANGE}")
+
+    assert [name for name, _, _ in lives(run)] == ["g-0"] * 3
+    assert begun(run, "give_up") == ["g stops: g-0 has ended"]
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        ("stand_in = true", "static = true"),
+        ("stand_in = true, surge = true", 'leave out "surge"'),
+        ('ready_after = "10min"', 'not below "deadline", which is 10min'),
+        ('probe_every = "1s"', 'readiness = "assigned"'),
+        ("canary = 3", "none would be left"),
+        ("roll_back = true", 'needs "canary"'),
+        ("canary = 1, roll_back = true, surge = true", "members that keep their names"),
+        ('names = "stable"', "ordinal"),
+        ('readyness = "assigned"', 'did you mean "readiness"'),
+    ],
+)
+def test_keys_without_a_meaning_are_refused_with_the_reason(act, said):
+    with pytest.raises(ScenarioError) as refused:
+        played(act)
+    assert said in str(refused.value)
+
+
+def test_advice_for_a_deploy_that_stops_lets_it_end():
+    advice = emulator.advise("readiness-waits-for-a-partition", seeds=1)
+    (proposed,) = [c for c in advice.changes if c.id == "readiness-of-the-process"]
+    trial = next(each for each in advice.trials if each.proposal == proposed)
+
+    assert [v.id for v in advice.run.verdicts if v.problem] == ["deploy-stopped"]
+    assert any("stopped: billing-0+ is not ready" in problem for problem in trial.solved)
+
+
+@pytest.mark.long
+def test_advice_for_random_names_takes_stable_ones():
+    advice = emulator.advise("pod-names-as-instance-ids", seeds=1)
+    (proposed,) = [c for c in advice.changes if c.id == "stable-instance-ids"]
+    trial = next(each for each in advice.trials if each.proposal == proposed)
+
+    assert trial.before[0]["downtime_max_s"] > 100
+    assert trial.after[0]["downtime_max_s"] < 10
