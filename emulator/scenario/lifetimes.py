@@ -12,13 +12,17 @@ from typing import TypeGuard
 from assignors.values import dataclass
 from emulator.scenario.acts import (
     AddPartitions,
+    Close,
     CreateTopic,
+    DrainNode,
     MoveCoordinator,
     RollingBrokerRestart,
+    RollingRestart,
+    Start,
     StopBroker,
+    Subscribe,
 )
 from emulator.scenario.cluster import Cluster
-from emulator.scenario.deploys import Close, DrainNode, RollingRestart, Start, Subscribe
 from emulator.scenario.distributions import mean_us
 from emulator.scenario.faults import (
     After,

@@ -23,18 +23,23 @@ from pydantic import (
 from emulator.scenario import short_forms
 from emulator.scenario.acts import (
     AddPartitions,
+    Close,
     CreateTopic,
     DeleteGroup,
     DeleteOffsets,
     DeleteTopic,
+    DrainNode,
     MoveCoordinator,
     ResetOffsets,
     RestoreStore,
     RollingBrokerRestart,
+    RollingRestart,
     Seek,
     SlowStore,
+    Start,
     StopBroker,
     StopStore,
+    Subscribe,
 )
 from emulator.scenario.cluster import (
     Arrivals,
@@ -50,7 +55,6 @@ from emulator.scenario.cluster import (
     ScalingRules,
     Topic,
 )
-from emulator.scenario.deploys import Close, DrainNode, RollingRestart, Start, Subscribe
 from emulator.scenario.distributions import (
     Constant,
     Distribution,
