@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from emulator.scenario.distributions import Distribution, Duration, PositiveDuration, always
+from emulator.scenario.distributions import (
+    Distribution,
+    Duration,
+    PositiveDuration,
+    TimeOfRun,
+    always,
+)
 from emulator.scenario.faults import Timed
 from emulator.scenario.kafka_settings import ConsumerTable
-from emulator.scenario.part import NotEmpty
+from emulator.scenario.part import NotEmpty, word_or_other
 from emulator.scenario.problems import listed
-
-
-def _kind_of_order(value: object) -> str:
-    return "=word" if isinstance(value, str) else "=names"
-
 
 Order = Annotated[
     Annotated[Literal["listed", "reversed", "random"], Tag("=word")]
-    | Annotated[tuple[str, ...], Tag("=names")],
-    Discriminator(_kind_of_order),
+    | Annotated[tuple[str, ...], Tag("=other")],
+    Discriminator(word_or_other),
 ]
 
 
@@ -170,21 +170,6 @@ TARGETS = ("to", "shift_by", "by_duration", "to_datetime")
 """The keys that give the target of a reset or of a seek."""
 
 
-def _kind_of_target(value: object) -> str:
-    return "=word" if isinstance(value, str) else "=offset"
-
-
-def _time_of_run(value: object) -> object:
-    """Return the value; raise ValueError if it is a date, which ``to_datetime`` of Kafka's tool takes."""
-    if _DATE.match(str(value)):
-        raise ValueError('a time of the run is needed, such as "3min" (not a date)')
-    return value
-
-
-_DATE = re.compile(r"\d{4}-\d\d")
-TimeOfRun = Annotated[Duration, BeforeValidator(_time_of_run)]
-
-
 def _known_target(value: object) -> object:
     if isinstance(value, str) and value not in ("earliest", "latest"):
         raise ValueError('allowed is "earliest", "latest", or an offset')
@@ -193,8 +178,8 @@ def _known_target(value: object) -> object:
 
 OffsetTarget = Annotated[
     Annotated[Literal["earliest", "latest"], Tag("=word")]
-    | Annotated[int, Field(ge=0), Tag("=offset")],
-    Discriminator(_kind_of_target),
+    | Annotated[int, Field(ge=0), Tag("=other")],
+    Discriminator(word_or_other),
     BeforeValidator(_known_target),
 ]
 
@@ -274,17 +259,13 @@ class StopBroker(Timed):
     restart_after: Duration | None = None
 
 
-def _kind_of_brokers(value: object) -> str:
-    return "=word" if isinstance(value, str) else "=names"
-
-
 class RollingBrokerRestart(Timed):
     """Stop and start brokers one by one."""
 
     verb: Literal["rolling_broker_restart"] = "rolling_broker_restart"
     brokers: Annotated[
-        Annotated[Literal["brokers"], Tag("=word")] | Annotated[NotEmpty[str], Tag("=names")],
-        Discriminator(_kind_of_brokers),
+        Annotated[Literal["brokers"], Tag("=word")] | Annotated[NotEmpty[str], Tag("=other")],
+        Discriminator(word_or_other),
     ]
     """``brokers`` for all of them, or a list of ``broker-N`` in the order of their restarts."""
 

@@ -7,6 +7,7 @@ the internal unit: microseconds, records a second, bytes.
 from __future__ import annotations
 
 import math
+import re
 from math import exp, log
 from typing import Annotated, Any, Literal, Self
 
@@ -341,3 +342,15 @@ ByteRate = Annotated[
     ),
 ]
 """Bytes a second; a file writes ``"100MiB/s"``."""
+
+
+def _time_of_run(value: object) -> object:
+    """Return the value; raise ValueError if it is a date, which ``to_datetime`` of Kafka's tool takes."""
+    if _DATE.match(str(value)):
+        raise ValueError('a time of the run is needed, such as "3min" (not a date)')
+    return value
+
+
+_DATE = re.compile(r"\d{4}-\d\d")
+TimeOfRun = Annotated[Duration, BeforeValidator(_time_of_run)]
+"""Microseconds since the start of the run, for keys that take a date in Kafka's own tools."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from emulator.scenario.part import NotEmpty
+from emulator.scenario.part import NotEmpty, word_or_other
 from emulator.scenario.problems import hint, listed, refuse
 from emulator.scenario.short_forms import LEGAL_NAME
 from emulator.scenario.units import kafka_units
@@ -56,14 +56,10 @@ ONLY_CONSUMER = (REMOTE_ASSIGNOR,)
 """Settings that Kafka refuses with the classic protocol."""
 
 
-def _kind_of_partitions(value: object) -> str:
-    return "=word" if isinstance(value, str) else "=numbers"
-
-
 Assigned = Annotated[
     Annotated[Literal["all"], Tag("=word")]
-    | Annotated[NotEmpty[Annotated[int, Field(ge=0)]], Tag("=numbers")],
-    Discriminator(_kind_of_partitions),
+    | Annotated[NotEmpty[Annotated[int, Field(ge=0)]], Tag("=other")],
+    Discriminator(word_or_other),
 ]
 """Partitions of one topic that a member assigns to itself."""
 

@@ -144,3 +144,8 @@ def _not_empty(items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 NotEmpty = Annotated[tuple[Item, ...], AfterValidator(_not_empty)]
 """A list of at least one, checked after its items."""
+
+
+def word_or_other(value: object) -> str:
+    """Return the tag of a value that is a word or something else, for a discriminated union."""
+    return "=word" if isinstance(value, str) else "=other"
