@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import Names, most_partitions, named_twice, unknown
-from emulator.scenario.deploy_checks import deploy_key_problems
 from emulator.scenario.group_checks import (
     REFUSED,
     assignor_problems_of,
@@ -220,6 +219,8 @@ def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iter
     if fault.grace is not None and 0 < fault.grace <= fault.pre_stop:
         reason = '"grace" includes "pre_stop": nothing would be left of it for close()'
         yield Problem(_path(fault, "grace"), reason, format_duration(fault.grace))
+    from emulator.scenario.deploy_checks import deploy_key_problems  # noqa: PLC0415  few need it
+
     yield from deploy_key_problems(_path(fault), fault, group, names.member)
 
 
