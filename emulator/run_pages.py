@@ -13,6 +13,7 @@ from emulator.explanation import Explanation
 from emulator.ledger.entries import Entry
 from emulator.playing import run
 from emulator.report.explain import explain
+from emulator.report.merging import merged_entries
 from emulator.report.pages.automation import add_automation
 from emulator.report.pages.compare_page import VariantHistory, compare_page
 from emulator.report.pages.explain_page import ExplainedEntry, explain_page
@@ -107,7 +108,8 @@ def sequences_of(
     scenario: Scenario, seed: int, history: History, entries: Iterable[Entry]
 ) -> Sequences:
     """Play a run again and return the sequences of events of its largest entries."""
-    shown, _ = largest(entries, MOST_SEQUENCES, lambda entry: entry.count)
+    merged, _ = largest(merged_entries(entries), MOST_SEQUENCES, lambda entry: entry.count)
+    shown = [each.leading for each in merged]
     if not shown or history.events > MOST_EVENTS:
         return {}
     played = run(scenario, seed, polls=True)

@@ -128,7 +128,8 @@ def ledger(
     with the same cause and owners are shown together; --each lists every one.
 
     --json prints one line, one JSON object: seed, digest, reprocessed, lost, truncated, partial,
-    by_cause, and ledger, a list of entries as in rebalance run --json.
+    by_cause, and ledger, a list of entries as in rebalance run --json: those shown together as one,
+    with entries (their number) and last_id, unless --each is given.
 
     Exit status: 0 success; 2 bad input.
     """
@@ -136,7 +137,7 @@ def ledger(
     finished = run(loaded.scenario, seed, keep_events=False)
     chosen = frozenset(kinds or EntryKind)
     if as_json:
-        from emulator.report.run_document import entry_document, totals
+        from emulator.report.run_document import ledger_document, totals
         from emulator.scenario.writing import manifest
 
         clock = clock_of(loaded.scenario)
@@ -147,7 +148,7 @@ def ledger(
                 "seed": finished.seed,
                 "digest": finished.digest,
                 **totals(finished.ledger),
-                "ledger": [entry_document(entry, clock) for entry in entries],
+                "ledger": ledger_document(entries, clock, each=each),
             }
         )
     else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from emulator.ledger.entries import Entry, EntryKind, Ledger, Owner
+from emulator.report.merging import MOST_SINGLY, Merged, alike
 from emulator.report.subject import Subject, heading
 from emulator.report.wording import counted, offset_range, paragraph
 
@@ -22,9 +22,6 @@ SECOND = {EntryKind.REPROCESSED: "reprocessed", EntryKind.LOST: "skipped"}
 
 COLUMN = 17
 """The column at which an entry's text begins."""
-
-MOST_SINGLY = 40
-"""If a kind has more entries, those with the same cause, partition and owners are shown together."""
 
 TOGETHER = (
     "Entries of one partition with the same cause and owners are shown together: first to last offset, "
@@ -57,8 +54,8 @@ def ledger_screen(
                 yield from _lines(subject, entry)
         else:
             yield from paragraph(TOGETHER, "  ")
-            for alike in _together(entries):
-                yield from _lines_of_many(subject, alike)
+            for merged in alike(entries):
+                yield from _lines_of_many(subject, merged)
 
 
 def _lines(subject: Subject, entry: Entry) -> Iterator[str]:
@@ -73,33 +70,18 @@ def _lines(subject: Subject, entry: Entry) -> Iterator[str]:
         yield from paragraph(owners, " " * COLUMN)
 
 
-def _together(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return the entries that differ in offsets and times only, in order of the first of each."""
-    found = defaultdict[tuple[object, ...], list[Entry]](list)
-    for entry in entries:
-        owners = [
-            None if owner is None else (owner.consumer, owner.incarnation, owner.generation)
-            for owner in (entry.first_owner, entry.second_owner)
-        ]
-        partition = (entry.group, entry.topic_id, entry.log_incarnation, entry.partition)
-        found[*partition, entry.cause, entry.detail, entry.root, *owners].append(entry)
-    return list(found.values())
-
-
-def _lines_of_many(subject: Subject, entries: Sequence[Entry]) -> Iterator[str]:
-    first, last = entries[0], entries[-1]
-    if first is last:
+def _lines_of_many(subject: Subject, merged: Merged) -> Iterator[str]:
+    first = merged.leading
+    if not merged.number:
         yield from _lines(subject, first)
         return
-    offsets = f"{min(one.first for one in entries)}..{max(one.last for one in entries)}"
     group = f" of {first.group}" if len(subject.groups) > 1 else ""
     cause = f"  {first.cause}" if first.cause else ""
     detail = f": {first.detail}" if first.detail else ""
-    records = sum(entry.count for entry in entries)
-    text = f"{first.topic_partition} {offsets}{group}{cause}{detail}"
-    yield from paragraph(text, f"  {first.id:<5}{records:>8,}  ", " " * COLUMN)
+    text = f"{first.topic_partition} {merged.first}..{merged.last}{group}{cause}{detail}"
+    yield from paragraph(text, f"  {first.id:<5}{merged.count:>8,}  ", " " * COLUMN)
     owners = ", ".join(_owners(subject, first))
-    more = f"{len(entries)} entries, {first.id} to {last.id}; the first {owners}"
+    more = f"{merged.number}, {merged.name}; the first {owners}"
     yield from paragraph(more, " " * COLUMN)
 
 

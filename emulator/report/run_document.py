@@ -12,6 +12,7 @@ from emulator.report.capacity import capacity_document
 from emulator.report.event_wording import link_text
 from emulator.report.given_hints import hints_of
 from emulator.report.group_screen import group_document
+from emulator.report.merging import Merged, merged_entries
 from emulator.report.proposal_wording import advice_document
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import TimelineEntry
@@ -36,7 +37,7 @@ def run_document(head: Mapping[str, Any], run: FinishedRun, clock: Clock) -> dic
         "capacity": capacity_document(run),
         "hints": [hint.text for hint in hints_of(run)],
         "advice": advice_document(run),
-        "ledger": [entry_document(entry, clock) for entry in run.ledger.entries],
+        "ledger": ledger_document(run.ledger.entries, clock),
         "metrics": run.metrics.as_dict(),
         "expectations": [asdict(expected) for expected in run.expectations],
         "findings": [finding_document(finding, clock) for finding in run.findings],
@@ -90,6 +91,28 @@ def totals(ledger: Ledger) -> dict[str, Any]:
         "truncated": ledger.truncated,
         "partial": ledger.partial,
         "by_cause": ledger.by_cause(),
+    }
+
+
+def ledger_document(
+    entries: Sequence[Entry], clock: Clock, *, each: bool = False
+) -> list[dict[str, Any]]:
+    """Return entries, many that are alike as one with ``entries`` and ``last_id``, unless *each*."""
+    if each:
+        return [entry_document(entry, clock) for entry in entries]
+    return [_merged_document(merged, clock) for merged in merged_entries(entries)]
+
+
+def _merged_document(merged: Merged, clock: Clock) -> dict[str, Any]:
+    document = entry_document(merged.leading, clock)
+    if not merged.number:
+        return document
+    together = {"first": merged.first, "last": merged.last, "count": merged.count}
+    return {
+        **document,
+        **together,
+        "entries": len(merged.entries),
+        "last_id": merged.entries[-1].id,
     }
 
 

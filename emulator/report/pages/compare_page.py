@@ -11,6 +11,7 @@ from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
 from emulator.report.comparison import Column, comparison_screen, paired
 from emulator.report.figures import NO_VALUE, shown
+from emulator.report.merging import merged_entries
 from emulator.report.pages.differences import Difference, draw_differences
 from emulator.report.pages.history import History
 from emulator.report.pages.marks import marks_of
@@ -140,8 +141,9 @@ def _timelines(
     window = _window(runs)
     for place, (column, run) in enumerate(zip(columns, runs, strict=True)):
         prefix = f"v{place}-"
-        entries, left_out = largest(run.entries, MOST_ENTRIES, lambda entry: entry.count)
-        more = f" The {len(entries)} largest of {len(run.entries):,} entries." if left_out else ""
+        every = merged_entries(run.entries)
+        entries, left_out = largest(every, MOST_ENTRIES, lambda entry: entry.count)
+        more = f" The {len(entries)} largest of {len(every):,} entries." if left_out else ""
         facts = "; ".join(in_force(group) for group in column.subject.groups[:3])
         yield Part(
             title=column.name,
@@ -150,7 +152,9 @@ def _timelines(
             figures=list(_figures(column, run, window, prefix, 1 / len(runs))),
             tables=[table_of_entries(entries, run.moment, prefix)] if entries else [],
             entries=[
-                entry_details(each, None, run.moment, run.history.groups[each.group].term, prefix)
+                entry_details(
+                    each, None, run.moment, run.history.groups[each.leading.group].term, prefix
+                )
                 for each in entries
             ],
         )
@@ -182,7 +186,9 @@ def _figures(
             share=share / len(groups),
             prefix=prefix,
         )
-        drawing = draw_timeline(group, run.history, marks_of(mine), run.moment, view)
+        drawing = draw_timeline(
+            group, run.history, marks_of(merged_entries(mine)), run.moment, view
+        )
         yield Figure(
             title=f"Group {group.name}, {column.name}{WHAT}", caption=CAPTION, drawing=drawing
         )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from assignors.values import dataclass
 from emulator.ledger.entries import Entry
 from emulator.report.entry_screen import Line
+from emulator.report.merging import Merged
 from emulator.report.pages.history import History
 from emulator.report.pages.marks import entry_words, marks_of
 from emulator.report.pages.page import Figure, Number, Page, Part, render
@@ -36,12 +37,14 @@ class ExplainedEntry:
 def explain_page(shown: ExplainedEntry) -> str:
     """Return the page of an entry as HTML; the same entry gives the same bytes."""
     entry, moment = shown.entry, shown.moment
-    details = entry_details(entry, shown.lines, moment, shown.history.groups[entry.group].term)
+    details = entry_details(
+        Merged((entry,)), shown.lines, moment, shown.history.groups[entry.group].term
+    )
     name = f"Timeline of group {entry.group} around {entry.id}"
     drawing = draw_timeline(
         shown.history.groups[entry.group],
         shown.history,
-        marks_of([entry]),
+        marks_of([Merged((entry,))]),
         moment,
         View(name=name, window=shown.window),
     )
@@ -51,7 +54,7 @@ def explain_page(shown: ExplainedEntry) -> str:
         Page(
             title=f"{entry.id} of {shown.title}",
             facts=shown.facts,
-            answer=[f"{entry_words(entry)}."],
+            answer=[f"{entry_words(Merged((entry,)))}."],
             numbers=_numbers(entry),
             parts=[
                 Part(title="Timeline", anchor="timeline", figures=[figure]),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from emulator.ledger.entries import Entry, EntryKind
+from emulator.ledger.entries import EntryKind
+from emulator.report.merging import Merged
 from emulator.report.pages.drawing import TimeScale, across, element, title
 from emulator.report.wording import counted
 
@@ -56,14 +57,15 @@ class Mark(NamedTuple):
     cause: str
 
 
-def marks_of(entries: Iterable[Entry]) -> list[Mark]:
-    """Return the marks of entries; those without a time have none."""
+def marks_of(entries: Iterable[Merged]) -> list[Mark]:
+    """Return the marks of entries, at the time of the first of those together; some have no time."""
     found = []
-    for entry in entries:
+    for merged in entries:
+        entry = merged.leading
         owner = entry.second_owner or entry.first_owner
         if owner is not None:
             partition, cause = str(entry.topic_partition), str(entry.cause or "")
-            found.append(Mark(entry.id, entry.kind, partition, entry.count, owner.at_us, cause))
+            found.append(Mark(entry.id, entry.kind, partition, merged.count, owner.at_us, cause))
     return found
 
 
@@ -96,7 +98,8 @@ def words_of(entry_id: str, kind: EntryKind, partition: str, count: int, cause: 
     return f"{entry_id}: {partition}, {counted(count, 'record')} {NAMES[kind]}{because}"
 
 
-def entry_words(entry: Entry) -> str:
-    """Return an entry of a run's ledger in a few words."""
+def entry_words(merged: Merged) -> str:
+    """Return an entry of a run's ledger, or several together, in a few words."""
+    entry = merged.leading
     partition, cause = str(entry.topic_partition), str(entry.cause or "")
-    return words_of(entry.id, entry.kind, partition, entry.count, cause)
+    return words_of(merged.name, entry.kind, partition, merged.count, cause)

@@ -11,6 +11,7 @@ from emulator.report.advice import WHY
 from emulator.report.entry_screen import Line
 from emulator.report.event_wording import GENERATION, link_text
 from emulator.report.given_hints import hint_texts
+from emulator.report.merging import Merged, merged_entries
 from emulator.report.pages.automation_tables import automation_parts
 from emulator.report.pages.history import GroupHistory, History
 from emulator.report.pages.marks import NAMES, anchor_of, entry_words, marks_of
@@ -156,7 +157,7 @@ def group_figures(
 ) -> Iterator[Figure]:
     """Yield the timeline of a group, and a close-up of the faults if they are a small part of it."""
     mine = [entry for entry in entries if entry.group == group.name]
-    marks = marks_of(mine)
+    marks = marks_of(merged_entries(mine))
     close = close_up(group, history, mine)
     share = share / 2 if close else share
     name = f"Timeline of group {group.name}"
@@ -211,42 +212,56 @@ def entry_parts(
     """Yield the ledger: a table of its largest entries, and each with its sequence of events."""
     if not entries:
         return
-    shown, left_out = largest(entries, MOST_ENTRIES, lambda entry: entry.count)
-    facts = f"The {len(shown)} largest of {len(entries):,} entries." if left_out else ""
+    every = merged_entries(entries)
+    shown, left_out = largest(every, MOST_ENTRIES, lambda entry: entry.count)
+    facts = f"The {len(shown)} largest of {len(every):,} entries." if left_out else ""
+    if len(every) < len(entries):
+        facts += f" {TOGETHER}"
     yield Part(
         title="Ledger",
         anchor="ledger",
         facts=facts,
         tables=[table_of_entries(shown, moment)],
         entries=[
-            entry_details(each, sequences.get(each.id), moment, history.groups[each.group].term)
+            entry_details(
+                each,
+                sequences.get(each.leading.id),
+                moment,
+                history.groups[each.leading.group].term,
+            )
             for each in shown
         ],
     )
 
 
-def table_of_entries(entries: Sequence[Entry], moment: Moment, prefix: str = "") -> Table:
+TOGETHER: Final = (
+    "Entries of one partition with the same cause and owners are shown together: first to last offset, "
+    "perhaps with gaps. rebalance ledger --each lists every one."
+)
+
+
+def table_of_entries(entries: Sequence[Merged], moment: Moment, prefix: str = "") -> Table:
     """Return entries as a table; each links to its details."""
     head = ("entry", "what", "partition", "offsets", "records", "first", "then", "at", "cause")
     rows = [
         (
-            Cell(entry.id, anchor_of(entry.id, prefix)),
-            NAMES[entry.kind],
-            str(entry.topic_partition),
-            _offsets(entry),
-            f"{entry.count:,}",
-            _name(entry.first_owner),
-            _name(entry.second_owner),
-            _at(entry, moment),
-            str(entry.cause or ""),
+            Cell(merged.name, anchor_of(merged.leading.id, prefix)),
+            NAMES[merged.leading.kind],
+            str(merged.leading.topic_partition),
+            _offsets(merged),
+            f"{merged.count:,}",
+            _name(merged.leading.first_owner),
+            _name(merged.leading.second_owner),
+            _at(merged.leading, moment),
+            str(merged.leading.cause or ""),
         )
-        for entry in entries
+        for merged in entries
     ]
     return Table(caption="Ranges of records, each with one cause", rows=[head, *rows])
 
 
-def _offsets(entry: Entry) -> str:
-    return f"{entry.first}..{entry.last}" if entry.count > 1 else f"{entry.first}"
+def _offsets(merged: Merged) -> str:
+    return f"{merged.first}..{merged.last}" if merged.count > 1 else f"{merged.first}"
 
 
 def _name(owner: Owner | None) -> str:
@@ -259,7 +274,7 @@ def _at(entry: Entry, moment: Moment) -> str:
 
 
 def entry_details(
-    entry: Entry,
+    merged: Merged,
     lines: Sequence[Line] | None,
     moment: Moment,
     terms: Moment = lambda _: GENERATION,
@@ -269,7 +284,10 @@ def entry_details(
 
     *terms*: what the group counts at a time, generations or epochs.
     """
-    facts = [("offsets", _offsets(entry))]
+    entry = merged.leading
+    facts = [("offsets", _offsets(merged))]
+    if merged.number:
+        facts.append(("together", f"{merged.number}; below are the events of {entry.id}"))
     if entry.cause is not None:
         detail = f" ({entry.detail})" if entry.detail else ""
         facts += [("cause", f"{entry.cause}{detail}"), ("meaning", WHY[entry.cause])]
@@ -291,7 +309,7 @@ def entry_details(
         note = f"{counted(left_out, 'line is', 'lines are')} left out." if left_out else ""
     return EntryDetails(
         anchor=anchor_of(entry.id, prefix),
-        title=entry_words(entry),
+        title=entry_words(merged),
         facts=facts,
         lines=shown,
         note=note,
