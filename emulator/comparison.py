@@ -227,9 +227,10 @@ def _read(text: str, scenario: Scenario) -> Variant:
         elif part in NAMED:
             overrides += NAMED[part](scenario)
         else:
+            near = f'; did you mean "{MEANT[part]}"?' if part in MEANT else hint(part, NAMED)
             raise RefusedError(
                 f"`variants={text!r}`: {part!r} is neither one of {', '.join(NAMED)} nor "
-                f"path=value{hint(part, NAMED)}; "
+                f"path=value{near}; "
                 'write eager, or "short: group[billing].settings[…]=10s, eager"'
             )
     return Variant(name.strip() or text.strip(), tuple(overrides))
@@ -320,6 +321,15 @@ def _protocol(scenario: Scenario, assignor: str, *, static: bool) -> list[str]:
                 overrides.append(f"{own}[{STRATEGY}]={assignor}")
     return overrides
 
+
+MEANT = {
+    "consumer": "kip848",
+    "KIP-848": "kip848",
+    "cooperative-sticky": "cooperative",
+    "range": "eager",
+    "sticky": "eager",
+}
+"""Kafka's words, and the named settings that they mean."""
 
 NAMED: dict[str, Callable[[Scenario], list[str]]] = {
     "eager": _eager,

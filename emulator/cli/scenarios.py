@@ -153,11 +153,13 @@ def _list(words: Sequence[str], family: Family | None, protocol: str | None, as_
 
 def _for_people(entries: Sequence[Entry]) -> Iterator[str]:
     """Yield the entries below the headings of their families."""
+    from emulator.report.wording import paragraph
+
     for family, members in groupby(entries, key=lambda entry: entry.family):
-        yield f"{family}: {SUBJECTS[family]}"
+        yield from paragraph(f"{family}: {SUBJECTS[family]}", "", " " * 6)
         for entry in members:
             yield f"  {entry.name}"
-            yield from (f"      {line}" for line in entry.about)
+            yield from paragraph(" ".join(entry.about), " " * 6)
 
 
 def show(name: Name) -> None:

@@ -90,6 +90,7 @@ def test_set_holds_for_all_columns(tmp_path):
     ("text", "said"),
     [
         ("eagre", "'eagre' is neither one of eager, cooperative, static"),
+        ("consumer", 'did you mean "kip848"?'),
         ("short: nonsense", "'nonsense' is neither one of"),
         ("short: group[nobody].static=true", "no such key"),
         ("short: group[billing].settings[session.timeout.ms]=x", "session.timeout.ms"),

@@ -45,3 +45,12 @@ def test_a_table_of_groups_loses_no_letter(both):
     narrow, wide = both("log", str(ROOT / "examples" / "__consumer_offsets-4"), "--table")
 
     assert sorted(narrow.replace("─", "")) == sorted(wide.replace("─", ""))
+
+
+def test_the_list_of_scenarios_is_wrapped(both, monkeypatch):
+    """To the width of the terminal, with the same words."""
+    narrow, wide = both("scenarios")
+    monkeypatch.setenv("COLUMNS", "60")
+
+    assert narrow == wide
+    assert max(map(len, rebalance("scenarios").out.splitlines())) <= 60
