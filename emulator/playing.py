@@ -242,13 +242,9 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
     scaled = [group for group in scenario.group if group.autoscaler is not None]
     if scaled:
         from emulator.metrics.scaling import ScalingMeter  # noqa: PLC0415  few scenarios need it
+        from emulator.scenario.lifetimes import first_members  # noqa: PLC0415  as above
 
-        found["scaling"] = ScalingMeter(
-            {
-                group.id: sum(member.start != "by act" for member in group.members)
-                for group in scaled
-            }
-        )
+        found["scaling"] = ScalingMeter({group.id: len(first_members(group)) for group in scaled})
     if has_monitors(scenario):
         from emulator.metrics.monitors import MonitorMeter  # noqa: PLC0415  few scenarios need it
 
@@ -275,6 +271,7 @@ def _monitor_rule(monitor: Monitor) -> MonitorRule:
         by_partition=monitor.of == "partition",
         intervals=monitor.intervals,
         refresh_us=monitor.offset_refresh,
+        min_distance_us=monitor.min_distance,
         allowed_lag=monitor.allowed_lag,
         rewind_first=monitor.rewind_first,
     )

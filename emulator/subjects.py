@@ -229,7 +229,9 @@ def _describe_autoscaler(group: Group) -> str:
     scaler = group.autoscaler
     if scaler is None:
         return ""
-    first = sum(member.start != "by act" for member in group.members)
+    from emulator.scenario.lifetimes import first_members  # noqa: PLC0415  few groups need it
+
+    first = len(first_members(group))
     static = "static " if group.static else ""
     return (
         f"{first} {static}members and an autoscaler ({scaler.kind}, {scaler.min_replicas} to "

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from emulator.capturing.plan import COORDINATOR, Action, Do, Step, Track, Wait, WaitForExit
 from emulator.scenario import model
 from emulator.scenario.kafka_settings import JAVA_ASSIGNORS, STRATEGY
+from emulator.scenario.lifetimes import first_members
 from emulator.scenario.resolution import broker_number
 
 MS = 1_000
@@ -94,7 +95,7 @@ def _broker(party: str) -> str:
 
 
 def _rolling(fault: model.RollingRestart, group: model.Group) -> Iterator[Step]:
-    names = [member.name for member in group.members if member.start != "by act"]
+    names = list(first_members(group))
     if isinstance(fault.order, tuple):
         names = list(fault.order)
     elif fault.order == "reversed":

@@ -6,6 +6,7 @@ Source: ``core/internal/evaluator/caching.go`` ``calculatePartitionStatus`` and 
 from __future__ import annotations
 
 import enum
+from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -27,6 +28,16 @@ class Commit(NamedTuple):
     at_us: int
     offset: int
     lag: int
+
+
+def append(window: deque[Commit], at_us: int, offset: int, end: int, min_distance_us: int) -> None:
+    """Add a commit to a window; one too close to the last one replaces it, and keeps its time.
+
+    Source: ``core/internal/storage/inmemory.go`` ``addConsumerOffset`` (``min-distance``).
+    """
+    if window and at_us - window[-1].at_us < min_distance_us:
+        at_us = window.pop().at_us
+    window.append(Commit(at_us, offset, max(0, end - offset)))
 
 
 def status_of(

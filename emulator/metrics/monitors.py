@@ -15,7 +15,7 @@ from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.ledger.entries import Ledger
-from emulator.metrics.burrow import Commit, Status, status_of
+from emulator.metrics.burrow import Commit, Status, append, status_of
 from emulator.metrics.readings import Handler, Reading, Row, seconds
 
 DELAY = "monitor_delay_max_s"
@@ -40,6 +40,7 @@ class MonitorRule:
     by_partition: bool = False
     intervals: int = 10
     refresh_us: int = 10_000_000
+    min_distance_us: int = 1_000_000
     allowed_lag: int = 0
     rewind_first: bool = True
 
@@ -138,7 +139,7 @@ class Monitor:
             ends = self._ends.get(partition)
             if ends:
                 window = self._commits.setdefault(partition, deque(maxlen=self.rule.intervals))
-                window.append(Commit(at_us, offset, max(0, ends[-1] - offset)))
+                append(window, at_us, offset, ends[-1], self.rule.min_distance_us)
 
     def sample(self, at_us: int, what: ev.LagSampled) -> None:
         """Read the ends of the logs if it is time, and evaluate the rule if it is time."""

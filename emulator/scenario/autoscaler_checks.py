@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emulator.scenario.lifetimes import first_members
 from emulator.scenario.model import Autoscaler, Group, RollingRestart, Scenario, Start
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import topics_of
@@ -20,7 +21,7 @@ def autoscaler_problems(group: Group, scaler: Autoscaler, scenario: Scenario) ->
     if scaler.kind == "keda" and group.offsets != "kafka":
         reason = 'KEDA reads committed offsets from Kafka; use kind = "hpa"'
         yield Problem(f"{path}.kind", reason, f'offsets = "{group.offsets}"')
-    first = sum(member.start != "by act" for member in group.members)
+    first = len(first_members(group))
     if first > scaler.max_replicas:
         reason = (
             f"{group.id} begins with {first} members, and max_replicas is {scaler.max_replicas}"

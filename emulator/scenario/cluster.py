@@ -370,6 +370,9 @@ class Monitor(Part):
     offset_refresh: PositiveDuration = 10_000_000
     """How often Burrow reads the ends of logs, at samples of lag (``lag_every``)."""
 
+    min_distance: Duration = 1_000_000
+    """A commit that follows the one before it sooner replaces its offset, and keeps its time."""
+
     allowed_lag: int = Field(0, ge=0)
     rewind_first: bool = True
     """False: the older order of Burrow's rules, in which zero lag in the window hides a rewind."""

@@ -73,6 +73,11 @@ Switch = tuple[int, bool]
 """A time, and whether a member starts (True) or ends."""
 
 
+def first_members(group: Group) -> tuple[str, ...]:
+    """Return the names of the members that start without an act or an autoscaler."""
+    return tuple(member.name for member in group.members if member.start != "by act")
+
+
 def lifetimes(scenario: Scenario) -> dict[str, Lifetime]:
     """Return the lifetime of each member, by name."""
     switches = _switches(scenario)

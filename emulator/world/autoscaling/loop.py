@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.events import FaultBegan, FaultEnded, Rescaled
+from emulator.scenario.lifetimes import first_members
 from emulator.scenario.model import Autoscaler, Group
 from emulator.world.autoscaling.hpa import HorizontalAutoscaler
-from emulator.world.autoscaling.keda import Activation, KafkaScaler, Metric, PartitionOffsets
+from emulator.world.autoscaling.lag_metrics import (
+    Activation,
+    KafkaScaler,
+    Metric,
+    PartitionOffsets,
+    exported_lag,
+)
 from emulator.world.draws import draw, sampler, stream_key
 from emulator.world.faults.scripts import MemberScripts
 from emulator.world.kernel import Rank, Script, wait
@@ -73,11 +80,12 @@ class GroupScaler:
             self._rescale(wanted, wanted, metric.lag_of_activity)
 
     def _scrape(self) -> None:
-        metric, now = self._metric(), self._run.kernel.now
-        if metric is None:
+        read, now = self._read(), self._run.kernel.now
+        lag = None if read is None else exported_lag(read)
+        if lag is None:
             self._scraped.clear()  # without a new value the series ends
             return
-        self._scraped.append((now, metric.lag_of_activity))
+        self._scraped.append((now, lag))
         while self._scraped and self._scraped[0][0] <= now - self._rules.average_over:
             if len(self._scraped) == 1:
                 break
@@ -109,7 +117,12 @@ class GroupScaler:
     # -- offsets -----------------------------------------------------------------------------------
 
     def _metric(self) -> Metric | None:
-        """Return the metric at this time; None while no coordinator answers."""
+        """Return the metric of KEDA at this time; None while no coordinator answers."""
+        read = self._read()
+        return None if read is None else self._scaler.read(read)
+
+    def _read(self) -> list[PartitionOffsets] | None:
+        """Return the offsets of each partition; None while no coordinator answers."""
         if self._group.offsets == "kafka":
             shard = self._world.offsets_topic.shard_of(self._group.id)
             if not shard.serves(shard.leader):
@@ -118,7 +131,7 @@ class GroupScaler:
             process = self._world.consumers.running(name)
             if process is not None:
                 process.settle()
-        return self._scaler.read(list(self._offsets()))
+        return list(self._offsets())
 
     def _offsets(self) -> Iterator[PartitionOffsets]:
         committed = self._world.committed(self._group.id)
@@ -140,7 +153,7 @@ class Workload:
         self._rules = rules
         self._names = [member.name for member in group.members]
         self._scripts = MemberScripts(world)
-        self._alive = [member.name for member in group.members if member.start != "by act"]
+        self._alive = list(first_members(group))
         """The replicas that are not being stopped, the newest last."""
 
         self._starting: dict[str, int] = {}

@@ -34,6 +34,9 @@ class Consumers:
         self._before: dict[str, Blueprint] = {}
         """Consumers as they were before the last deploy that changed their settings."""
 
+        self._failed_racks: dict[str, dict[str, int | None]] = {}
+        """Racks that are down; the consumers that start when a rack is back, each with its cause."""
+
         self.stand_ins: set[str] = set()
         """Names of spare processes that run in the place of members that are down."""
 
@@ -97,6 +100,10 @@ class Consumers:
         if deploy is not None and changes_settings(deploy):
             self._before[consumer] = self._blueprints[consumer]
             self._blueprints[consumer] = redeployed(self._blueprints[consumer], deploy)
+        waiting = self._failed_racks.get(self._blueprints[consumer].settings.client_rack)
+        if waiting is not None:
+            waiting[consumer] = cause
+            return None
         number = self._incarnations.get(consumer, 0) + 1
         self._incarnations[consumer] = number
         process = Process(
@@ -157,6 +164,20 @@ class Consumers:
         """Start a consumer with the settings that it had before its last deploy."""
         self._blueprints[consumer] = self._before.pop(consumer)
         self.start(consumer, cause)
+
+    def fail_rack(self, rack: str) -> list[Process]:
+        """Let no consumer of a rack start until it is back; return those that run there."""
+        self._failed_racks.setdefault(rack, {})
+        return [p for p in self.everyone() if p.blueprint.settings.client_rack == rack]
+
+    def restore_rack(self, rack: str) -> None:
+        """Start the consumers that acts or autoscalers wanted to start in a rack that was down."""
+        for consumer, cause in self._failed_racks.pop(rack, {}).items():
+            self.start(consumer, cause)
+
+    def waits_for_rack(self, consumer: str) -> bool:
+        """Return whether a consumer was started in a rack that is down."""
+        return any(consumer in waiting for waiting in self._failed_racks.values())
 
     def running(self, consumer: str) -> Process | None:
         """Return the process of a consumer, None if it does not run."""

@@ -136,15 +136,20 @@ class RollingRestart:
         last_us = kernel.now + act.deadline
         yield from wait(self._env, act.ready_after)
         while not self._is_ready(consumer):
-            if self._consumers.running(consumer) is None or kernel.now >= last_us:
+            if self._has_ended(consumer) or kernel.now >= last_us:
                 self._give_up(consumer)
                 return False
             yield from wait(self._env, min(act.probe_every, last_us - kernel.now))
         return True
 
+    def _has_ended(self, consumer: str) -> bool:
+        """Return whether a started member does not run, and does not wait for its rack."""
+        consumers = self._consumers
+        return consumers.running(consumer) is None and not consumers.waits_for_rack(consumer)
+
     def _give_up(self, consumer: str) -> None:
         """Write that the restart stops because of a member."""
-        why = "is not ready" if self._consumers.running(consumer) else "has ended"
+        why = "has ended" if self._has_ended(consumer) else "is not ready"
         target = f"{self._act.group} stops: {consumer} {why}"
         self._begin("give_up", target, f"{self._act.id}/give up")
 

@@ -138,13 +138,14 @@ class MemberScripts:
         self._run.causes.brokers = began
         for broker in down:
             brokers.crash(broker, began)
-        here = [p for p in consumers.everyone() if p.blueprint.settings.client_rack == fault.rack]
+        here = consumers.fail_rack(fault.rack)
         for process in here:
             self._run.causes.disturbed[process.blueprint.name] = began
             process.stop("crashed", began)
         yield self._env.timeout(fault.lasting)
         for broker in down:
             brokers.restart(broker, began)
+        consumers.restore_rack(fault.rack)
         for process in here:
             consumers.start(process.blueprint.name, began)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import emulator
 from assignors.types import TopicPartition
 from emulator import events as ev
-from emulator.metrics.burrow import Commit, Status, status_of
+from emulator.metrics.burrow import Commit, Status, append, status_of
 from emulator.metrics.monitors import MonitorMeter, MonitorRule
 from emulator.scenario.problems import ScenarioError
 from emulator.verdicts.monitoring import monitor_problems
@@ -43,6 +44,15 @@ def of(window: list[Commit], ends: list[int], after_s: int = 1, **keys: bool) ->
 
 
 # -- Burrow ----------------------------------------------------------------------------------------
+
+
+def test_a_commit_too_close_to_the_last_one_replaces_it_and_keeps_its_time():
+    """``addConsumerOffset``: with the new time a fast committer would fill one place for ever."""
+    window = deque[Commit](maxlen=3)
+    for at_ms, offset in ((0, 1), (400, 2), (900, 3), (1_000, 4), (1_700, 5), (2_000, 6)):
+        append(window, at_ms * 1_000, offset, 10, S)
+
+    assert list(window) == [Commit(0, 3, 7), Commit(S, 5, 5), Commit(2 * S, 6, 4)]
 
 
 def test_no_lag_is_ok_whatever_the_commits_say():

@@ -73,6 +73,16 @@ def test_an_outage_of_a_rack_kills_its_brokers_and_members_until_it_ends():
     assert run.digest == emulator.run(outage, mode="exact", keep_events=False).digest
 
 
+def test_a_member_that_an_act_starts_in_a_failed_rack_waits_for_the_rack():
+    """Its restart is due at 40 s, and its rack is back at 70 s; another rack is not affected."""
+    acts = (
+        'zone_outage = "b", at = "30s", for = "40s" }, '
+        '{ close = "g-1", at = "25s", restart_after = "15s" }, '
+        '{ close = "g-0", at = "25s", restart_after = "15s"'
+    )
+    assert starts(emulator.run(scenario(acts))) == [("g-0", 40), ("g-1", 70), ("g-2", 70)]
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [

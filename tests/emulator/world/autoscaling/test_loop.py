@@ -143,15 +143,17 @@ def test_a_deploy_leaves_members_alone_that_the_autoscaler_does_not_want():
     }
 
 
-def metrics_of(monkeypatch: pytest.MonkeyPatch, scaled: emulator.Scenario) -> list[Any]:
-    """Run a scenario; return what its autoscaler read."""
-    read, found = GroupScaler._metric, []
+def metrics_of(
+    monkeypatch: pytest.MonkeyPatch, scaled: emulator.Scenario, name: str = "_metric"
+) -> list[Any]:
+    """Run a scenario; return what its autoscaler read, by a method of its loop."""
+    read, found = getattr(GroupScaler, name), []
 
     def reading(scaler: GroupScaler) -> Any:
         found.append(read(scaler))
         return found[-1]
 
-    monkeypatch.setattr(GroupScaler, "_metric", reading)
+    monkeypatch.setattr(GroupScaler, name, reading)
     emulator.run(scaled)
     return found
 
@@ -174,9 +176,9 @@ def test_an_hpa_reads_a_database_while_the_coordinator_is_down_and_kafka_not(mon
         'kind = "hpa"; max_replicas = 1',
         'fault = [{ crash_broker = "broker-1", at = "30s" }]\n[cluster]\nbrokers = 1',
     )
-    kafka = metrics_of(monkeypatch, scenario(hpa, act=down, run_for="60s"))
+    kafka = metrics_of(monkeypatch, scenario(hpa, act=down, run_for="60s"), "_read")
     own = metrics_of(
-        monkeypatch, scenario(hpa, act=down, run_for="60s", group='offsets = "database"')
+        monkeypatch, scenario(hpa, act=down, run_for="60s", group='offsets = "database"'), "_read"
     )
 
     assert None in kafka
@@ -187,7 +189,7 @@ def test_an_hpa_forgets_what_was_read_before_a_scrape_that_failed(monkeypatch):
     scaler = GroupScaler.__new__(GroupScaler)
     scaler._scraped = deque([(0, 900)])
     scaler._run = SimpleNamespace(kernel=SimpleNamespace(now=15_000_000))
-    monkeypatch.setattr(GroupScaler, "_metric", lambda _: None)
+    monkeypatch.setattr(GroupScaler, "_read", lambda _: None)
 
     scaler._scrape()
 

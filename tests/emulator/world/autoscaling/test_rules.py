@@ -5,7 +5,13 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from emulator.scenario.model import Autoscaler, ScalingPolicy, ScalingRules
 from emulator.world.autoscaling.hpa import HorizontalAutoscaler, wanted_replicas
-from emulator.world.autoscaling.keda import Activation, KafkaScaler, Metric, PartitionOffsets
+from emulator.world.autoscaling.lag_metrics import (
+    Activation,
+    KafkaScaler,
+    Metric,
+    PartitionOffsets,
+    exported_lag,
+)
 
 S = 1_000_000
 
@@ -116,3 +122,12 @@ def test_the_cooldown_delays_only_the_step_to_zero():
     assert to_zero.replicas(idle, 4, 70 * S) == 4
     assert to_zero.replicas(idle, 4, 71 * S) == 0
     assert [to_two.replicas(idle, current, S) for current in (1, 4)] == [2, 4]
+
+
+def test_an_exporter_has_no_lag_of_a_partition_without_a_committed_offset_and_keda_has_one():
+    """``getLagForPartition`` returns 1 with latest, so that a first replica can commit."""
+    read = offsets((None, 40), (5, 9), (None, 7))
+
+    assert exported_lag(read) == 4
+    assert keda().read(read).lag_of_activity == 6
+    assert exported_lag(offsets((None, 40))) is None

@@ -1,4 +1,4 @@
-"""The rules of KEDA: the metric of its Kafka scaler, and the step from and to zero replicas.
+"""The lag that autoscalers read: of KEDA's Kafka scaler, with its step from and to zero, or of an exporter.
 
 KEDA creates an HPA, which asks the scaler for the metric every sync period and makes all steps between
 one replica and the maximum. KEDA itself asks every polling interval whether the trigger is active. So
@@ -8,7 +8,7 @@ one replica and the maximum. KEDA itself asks every polling interval whether the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -35,6 +35,16 @@ class Metric:
 
     lag_of_activity: int
     """The lag that decides whether the trigger is active."""
+
+
+def exported_lag(partitions: Iterable[PartitionOffsets]) -> int | None:
+    """Return the lag of a group as a monitoring system has it from an exporter.
+
+    A partition without a committed offset has no lag there: Kafka Lag Exporter reports NaN, kafka_exporter
+    leaves it out of the sum. None: no partition has one, so that the HPA gets no metric and does nothing.
+    """
+    lags = [read.end - read.committed for read in partitions if read.committed is not None]
+    return sum(lags) if lags else None
 
 
 class KafkaScaler:
