@@ -7,6 +7,7 @@ from typing import Final
 
 from emulator.advice.drafts import STRATEGY, Draft, Make
 from emulator.advice.situation import Situation
+from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration
 from emulator.scenario.model import RollingRestart
 from emulator.scenario.resolution import consumer_settings, deployed, started_by
@@ -109,5 +110,6 @@ GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "own-group-id": (("own-group-id", own_group_id),),
     "readiness-of-the-process": (("readiness-of-the-process", readiness_of_the_process),),
     "stable-instance-ids": (("stable-instance-ids", stable_instance_ids),),
+    **STORE_CHANGES,
 }
 """For each hint its changes."""

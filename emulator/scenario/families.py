@@ -60,7 +60,7 @@ _NAMES: Mapping[Family, str] = {
         client-aiokafka-getmany client-aiokafka-getone client-franz-go client-librdkafka-crash
         client-librdkafka-in-hand client-mixed e5-workers-and-a-join e7-workers-commit-the-highest
         f3-commit-every-n u1-rewind-hidden u2-monitor-window kip848-commit-ahead kip848-commit-before-revocation workers-and-auto-commit
-        kip848-commit-in-rebalance off-by-one
+        kip848-commit-in-rebalance off-by-one offsets-in-zookeeper results-and-offsets-together
     """,
     Family.REBALANCES: """
         l4-assign-listener-throws m3-set-up-beyond-interval n2-member-that-never-syncs
@@ -72,7 +72,7 @@ _NAMES: Mapping[Family, str] = {
     Family.OFFSETS: """
         reader-without-group-id i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
         i5-offset-beyond-the-end offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
-        retention-overtakes seek-back-after-a-bug
+        retention-overtakes seek-back-after-a-bug database-restored
     """,
     Family.TOPICS: """
         o3-partitions-never-found o5-topic-created-in-rebalance

@@ -5,6 +5,9 @@ from __future__ import annotations
 from emulator.ledger.entries import Cause
 
 SHOWS = {
+    "offsets-in-zookeeper": {Cause.CRASHED},
+    "results-and-offsets-together": set(),
+    "database-restored": {Cause.RESET},
     "q3-joins-take-time": {Cause.REFUSED, Cause.CRASHED},
     "q4-slow-assignor": set(),
     "seek-back-after-a-bug": {Cause.SOUGHT},
