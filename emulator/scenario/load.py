@@ -286,9 +286,8 @@ def read_toml(text: str, name: str) -> Document:
     except ValueError as error:
         last = f"at line {len(text.splitlines())}, the last one"
         reason = str(error).replace("at end of document", last)
-        raise ScenarioError(
-            name, [Problem("", f"not TOML: {reason}{_line_in(text, reason)}")]
-        ) from None
+        number, line = _line_in(text, reason)
+        raise ScenarioError(name, [Problem("", f"not TOML: {reason}{line}", line=number)]) from None
     except RecursionError:
         raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
     if not document:
@@ -298,15 +297,16 @@ def read_toml(text: str, name: str) -> Document:
     return document
 
 
-def _line_in(text: str, reason: str) -> str:
-    """Return the line that a parser's message names, for the end of the message."""
+def _line_in(text: str, reason: str) -> tuple[int | None, str]:
+    """Return the number of the line that a parser's message names, and the line, to be appended."""
     found = re.search(r"at line (\d{1,9})", reason)
     lines = text.splitlines()
     if found is None or not 0 < int(found[1]) <= len(lines):
-        return ""
-    line = lines[int(found[1]) - 1].strip()
+        return None, ""
+    number = int(found[1])
+    line = lines[number - 1].strip()
     shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
-    return f": {shown}" if shown.isprintable() and shown else ""
+    return number, f": {shown}" if shown.isprintable() and shown else ""
 
 
 def _depth(document: Document) -> int:

@@ -85,3 +85,10 @@ def test_lines_count_tables_of_tables():
 def test_a_statement_that_is_too_long_ends_the_search():
     """Nothing is known from there on."""
     assert key_lines("a = 1\nb = [\n" + "1,\n" * 300 + "]\nc = 1") == {("a",): 1}
+
+
+def test_an_error_of_the_parser_has_its_line_like_others():
+    """Editors and terminals lead there; the line itself is in the message."""
+    assert ["a.toml:2: not TOML: Invalid value (at line 2, column 8): seed = x"] == refused(
+        'title = "x"\nseed = x'
+    )
