@@ -113,7 +113,7 @@ def refused(*arguments: object) -> str:
 
 @pytest.mark.parametrize("kind", FILES)
 def test_a_file_that_is_no_scenario(tmp_path, kind):
-    """Whatever it is instead, the message begins with its name."""
+    """Whatever it is instead, the message begins with its name, and with the line if it has one."""
     content, said = FILES[kind]
     path = tmp_path / "bad.toml"
     if isinstance(content, Path):
@@ -123,8 +123,8 @@ def test_a_file_that_is_no_scenario(tmp_path, kind):
 
     err = refused("run", path, "--events", tmp_path / "events.parquet")
 
-    assert err.startswith(f"{path}: ")
-    assert said in err
+    line = r"\d+:" if said == "not TOML" else ""
+    assert re.match(rf"{re.escape(str(path))}:{line} .*{said}", err, re.DOTALL)
     assert not list(tmp_path.glob("*.parquet"))
 
 
