@@ -79,6 +79,9 @@ SEARCHED: Final = 2
 SETTLING_US: Final = 6_000_000
 """About the time until a group is regular again after a disturbance."""
 
+SCALING_US: Final = 600_000_000
+"""About how long an autoscaler changes the number of members."""
+
 METADATA_MAX_AGE_US: Final = 300_000_000
 """The default of ``metadata.max.age.ms``."""
 
@@ -211,11 +214,14 @@ def _played_share(scenario: Scenario, changes: int) -> float:
     period_us = period_of(scenario)
     if period_us is None or not all(map(_is_regular_group, scenario.group)):
         return 1.0
+    if any(group.deduplication for group in scenario.group):
+        return 1.0
     stretches = changes + len(scenario.fault)
     refreshes = 0.0 if all(map(_refreshes_regularly, scenario.group)) else scenario.run_for
     refreshes /= METADATA_MAX_AGE_US
     played_us = stretches * (SETTLING_US + SEARCHED * period_us) + refreshes * period_us
     played_us += disturbed_us(scenario)
+    played_us += SCALING_US * any(group.autoscaler for group in scenario.group)
     return min(played_us / scenario.run_for, 1.0)
 
 
@@ -230,9 +236,14 @@ def _refreshes_regularly(group: Group) -> bool:
 
 
 def _is_regular_group(group: Group) -> bool:
-    """Return whether no time of the members is drawn, but the lags of their threads: they repeat."""
+    """Return whether no time of the members is drawn, but the lags of their threads: they repeat.
+
+    The application assigns no partitions by itself; such members are not at rest in most periods.
+    """
     times = [group.lateness, *(work_of(group, member) for member in group.members)]
-    return not group.poison and all(isinstance(each, Constant) for each in times)
+    if group.poison or any(member.assign for member in group.members):
+        return False
+    return all(isinstance(each, Constant) for each in times)
 
 
 def _of_members(
@@ -303,7 +314,7 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
         found[Source.WORKERS] = polls.records
     elif profile_of(client_of(group, member)).in_background:
         found[Source.RECORDS] = polls.records
-    elif policy.call not in ("sync", "async") and not group.poison:
+    elif policy.call not in ("sync", "async") and not _is_watched(group, member):
         live = min(live_us(reader.scenario) / living_us, 1.0)
     found[Source.LIVE_BATCHES] = polls.batches * live
     found[Source.LIVE_POLLS] = polls.empty * live
@@ -314,23 +325,37 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
     return found
 
 
+def _is_watched(group: Group, member: Member) -> bool:
+    """Return whether more than polls and work is done with the records of a member."""
+    kept_outside = group.offsets not in ("kafka", "none")
+    return bool(group.poison or group.deduplication or member.assign) or kept_outside
+
+
 def _polls(reader: _Reader) -> _Polls:
     """Return the polls of a member: full batches of the backlog first, then what arrives."""
     group, member, living_us = reader.group, reader.member, reader.living_us
     most = consumer_settings(group, member).max_poll_records
     at_a_time, _ = concurrency(group)
     work_us = max(mean_us(work_of(group, member)) / at_a_time, 1.0)
-    idle = 1 - reader.produced * work_us / living_us
-    full_us = living_us if idle <= 0 else min(reader.backlog * work_us / idle, living_us)
+    writing_us = min(_writing_us(group, reader.scenario), living_us)
+    idle = 1 - reader.produced * work_us / writing_us
+    kept_up = reader.backlog / idle if idle > 0 else reader.backlog + reader.produced
+    full_us = min(kept_up * work_us, living_us)
     full, rest_us = full_us / work_us, living_us - full_us
-    later = reader.produced * rest_us / living_us
+    later = reader.produced * rest_us / living_us if idle > 0 else 0.0
     at_once = 1.0
     if idle > 0:
         round_trip_us = 2 * mean_us(reader.scenario.network.latency)
-        at_once += (reader.produced / living_us * round_trip_us + (1 - idle) / 2) / idle
+        at_once += (reader.produced / writing_us * round_trip_us + (1 - idle) / 2) / idle
     batches = full / most + later / min(at_once, most)
-    empty = rest_us * max(idle, 0) / poll_timeout_us(group, member)
+    empty = max(rest_us - later * work_us, 0) / poll_timeout_us(group, member)
     return _Polls(batches, empty, full + later)
+
+
+def _writing_us(group: Group, scenario: Scenario) -> int:
+    """Return how long records are written to what a group reads; at least a second."""
+    times = [_writing_of(topic, scenario.run_for) for topic in topics_of(group, scenario)]
+    return max(US_PER_S, *times)
 
 
 def _heartbeat_us(reader: _Reader) -> int:
@@ -361,7 +386,11 @@ def _spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float
 # -- records -----------------------------------------------------------------------------------
 
 
-def _produced(topic: Topic, run_for: int) -> float:
+def _writing_of(topic: Topic, run_for: int) -> int:
     until = run_for if topic.produce_until is None else min(topic.produce_until, run_for)
+    return max(until - topic.produce_from, 0)
+
+
+def _produced(topic: Topic, run_for: int) -> float:
     factors = topic.partitions - len(topic.skew) + sum(topic.skew)
-    return rate_of(topic) * factors * max(until - topic.produce_from, 0) / US_PER_S
+    return rate_of(topic) * factors * _writing_of(topic, run_for) / US_PER_S

@@ -91,6 +91,30 @@ def test_commits_follow_the_policy():
     assert auto < batch < record
 
 
+def test_records_that_were_written_too_fast_are_polled_in_full_batches():
+    """However long the run goes on after the last of them."""
+    fast = ('rate = "20/s" ', 'rate = "200/s"\nproduce_until = "1min" ')
+    polls = counts(read(IRREGULAR, fast, ("members = 3", 'members = 3\ncommit = "sync"')))
+
+    assert polls[Source.OWN_COMMITS] == pytest.approx(6 * 200 * 60 / 500)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("members = 3", 'members = 3\ndeduplication = { window = "10s" }'),
+        (
+            "members = 3",
+            'members = 3\nmember = [{ name = "billing-0", assign = { orders = "all" } }]',
+        ),
+    ],
+)
+def test_members_whose_records_are_watched_poll_by_events(change):
+    """Each record is compared, or the application assigns partitions by itself."""
+    assert counts(read(change))[Source.LIVE_BATCHES] > 1_000
+    assert counts(read())[Source.LIVE_BATCHES] == 0
+
+
 @pytest.mark.parametrize(
     "rate", ['{ poisson = "20/s" }', '{ bursts = { rate = "40/s", for = "1s", every = "2s" } }']
 )
