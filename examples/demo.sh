@@ -21,5 +21,5 @@ far chance may move it. Static members are back before their session ends: the g
 EOF
 
 say "Is it accurate? A run of a real Kafka 4.4.0, compared with its prediction" \
-    "rebalance verify examples/captures"
-rebalance verify examples/captures
+    "rebalance verify"
+rebalance verify

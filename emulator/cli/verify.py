@@ -29,19 +29,21 @@ def register(app: typer.Typer) -> None:
 
 
 EXAMPLES: Examples = (
-    ("a run, a folder of runs, or a folder of such folders", "rebalance verify examples/captures"),
-    ("one JSON line for each run", "rebalance verify examples/captures --json"),
+    ("the captured run that comes with the package", "rebalance verify"),
+    ("one JSON line for each run", "rebalance verify --json"),
 )
 
 
 def verify(
     captures: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="CAPTURE...",
-            help="A captured run, a folder of runs, or a folder of such folders.",
+            help="A captured run, a folder of runs, or a folder of such folders; by default the "
+            "run that comes with the package.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     seeds: Annotated[
         int,
         typer.Option(
@@ -75,7 +77,9 @@ def verify(
     from emulator.conformance import verifying
 
     with _progress() as progress:
-        result = verifying.verify(captures, seeds, jobs=jobs, progress=progress)
+        result = verifying.verify(
+            captures or [verifying.EXAMPLE], seeds, jobs=jobs, progress=progress
+        )
     if as_json:
         for verdict in result.verdicts:
             say_json(verdict.as_json())

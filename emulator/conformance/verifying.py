@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+EXAMPLE = Path(__file__).parent / "example"
+"""A captured run of Kafka 4.4.0: one of three consumers with range and automatic commits is killed."""
+
 SEEDS = 200
 """Default number of seeds that show the range of a race."""
 
