@@ -56,6 +56,11 @@ class Expected:
     inconclusive: bool = False
     """Whether the run was too short to decide it; ``ok`` is then False."""
 
+    @property
+    def reported(self) -> str:
+        """The message, for places without a word before it: also says if it is inconclusive."""
+        return f"inconclusive: {self.message}" if self.inconclusive else self.message
+
 
 def is_expectable(name: str) -> bool:
     """Return whether *name* can have a bound."""

@@ -52,7 +52,7 @@ def junit(suite: Suite) -> bytes:
     for expected in suite.expectations:
         case = _case(cases, suite, f"{expected.name} {expected.relation} {expected.expected:g}")
         if not expected.ok:
-            failure = ET.SubElement(case, "failure", {"message": _clean(expected.message)})
+            failure = ET.SubElement(case, "failure", {"message": _clean(expected.reported)})
             failure.text = _clean("\n".join(suite.screen))
     if not suite.expectations:
         ET.SubElement(_case(cases, suite, "expect"), "skipped", {"message": NO_EXPECTATIONS})
@@ -90,7 +90,7 @@ def github_commands(suite: Suite) -> Iterator[str]:
             place = {} if suite.file is None else {"file": suite.file, **_line(text, expected.name)}
             keys = {**place, "title": suite.title}
             written = ",".join(f"{key}={_property(str(value))}" for key, value in keys.items())
-            yield f"::error {written}::{_escaped(expected.message)}"
+            yield f"::error {written}::{_escaped(expected.reported)}"
 
 
 def _line(text: str, name: str) -> dict[str, object]:

@@ -183,7 +183,7 @@ def _smallest(
     (folder / "smallest.toml").write_text(found.text, encoding="utf-8")
     more = "" if found.complete else f"; stopped after {reporting.shrink_s:g} s"
     yield ""
-    yield f"The smallest scenario found that still fails ({found.tried} tried{more}):"
+    yield f"The smallest scenario found that still fails, with seed {found.seed} ({found.tried} tried{more}):"
     yield ""
     yield from found.text.rstrip().splitlines()
 

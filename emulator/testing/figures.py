@@ -112,7 +112,7 @@ def check(source: Source, runs: Sequence[PlayedSeed], relation: str, expected: f
     bounds = {source.name: (relation, float(expected))}
     cut = [cut_short(played.verdicts) for played in runs]
     (found,) = check_expectations(bounds, [played.metrics for played in runs], cut)
-    return Checked(found.ok, found.message, found.inconclusive)
+    return Checked(found.ok, found.reported, found.inconclusive)
 
 
 def _check_values(

@@ -39,7 +39,7 @@ class ScenarioItem(pytest.Item):
         """Play the scenario under the seeds; raise ExpectationError if an expectation fails."""
         results = player_of(self)(self.path)
         if not results.ok:
-            failed = [each.message for each in results.expectations if not each.ok]
+            failed = [each.reported for each in results.expectations if not each.ok]
             raise ExpectationError("\n".join(failed))
 
     def repr_failure(  # type: ignore[override]  # a text is enough

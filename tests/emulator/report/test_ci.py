@@ -41,6 +41,16 @@ def test_each_expectation_is_a_case():
     assert failure.text == "9 records <were> reprocessed?[0m\n…"
 
 
+def test_an_inconclusive_expectation_says_that_it_is():
+    """Its message alone reads as if the bound held."""
+    short = Expected("lost", "==", 0, 0, ok=False, message="lost is 0: too short", inconclusive=True)
+    root = ET.fromstring(junit(suite(short)))
+
+    assert "inconclusive: lost is 0: too short" == root.find(".//failure").get("message")
+    (command, *_) = github_commands(suite(short))
+    assert command.endswith("::inconclusive: lost is 0: too short")
+
+
 def test_a_scenario_without_expectations_has_a_skipped_case():
     """It has not passed: nothing was checked."""
     root = ET.fromstring(junit(suite()))

@@ -137,6 +137,14 @@ def test_a_run_without_a_restart_is_refused_instead_of_compared():
         claim.holds(results("fault=[]", "run_for=5s").runs)
 
 
+def test_a_comparison_that_a_run_is_too_short_for_says_so(too_short):
+    """The run has lost nothing yet; that alone would read as a success."""
+    run = replace(too_short, claims=[])
+
+    assert not run.lost == 0
+    assert str(comparison_message("==", run.lost, 0)).startswith("inconclusive: lost is 0")
+
+
 @pytest.mark.parametrize("update", [False, True])
 def test_the_ledger_of_an_inconclusive_run_is_neither_written_nor_accepted(
     too_short, tmp_path, update
