@@ -43,7 +43,9 @@ def test_each_expectation_is_a_case():
 
 def test_an_inconclusive_expectation_says_that_it_is():
     """Its message alone reads as if the bound held."""
-    short = Expected("lost", "==", 0, 0, ok=False, message="lost is 0: too short", inconclusive=True)
+    short = Expected(
+        "lost", "==", 0, 0, ok=False, message="lost is 0: too short", inconclusive=True
+    )
     root = ET.fromstring(junit(suite(short)))
 
     assert "inconclusive: lost is 0: too short" == root.find(".//failure").get("message")
