@@ -29,10 +29,23 @@ def margin_sentence(margin: Margin, worse: Figure) -> str:
             f"{_spare(margin, below, 'smaller')}"
         )
     if below and above:
-        return f"{value} has a margin on both sides: {below.label} and {above.label} are as good."
+        both = f"{value} has a margin on both sides: {below.label} and {above.label} are as good."
+        return " ".join([both, *_edges(margin, worse)])
     end, other = ("smallest", above) if above else ("largest", below)
     assert other is not None, "a margin has a neighbour"
-    return f"{value} is the {end} value tried, and {other.label} is as good."
+    text = f"{value} is the {end} value tried, and {other.label} is as good."
+    return " ".join([text, *_edges(margin, worse)])
+
+
+def _edges(margin: Margin, worse: Figure) -> Iterator[str]:
+    """Yield how far the edges are at which a value stops being as good."""
+    for edge, kind in ((margin.smallest, "smallest"), (margin.largest, "largest")):
+        if edge is not None:
+            good, bad = edge
+            yield (
+                f"{good.label} is the {kind} value tried that is as good, which leaves "
+                f"{_distance(margin, good)} of margin: {worse(bad)}."
+            )
 
 
 def _spare(margin: Margin, other: Neighbour | None, kind: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
 
 from assignors.values import dataclass
 from emulator.metrics.catalogue import is_metric
@@ -45,6 +46,11 @@ class Margin:
     number: float
     below: Neighbour | None
     above: Neighbour | None
+    smallest: tuple[Neighbour, Neighbour] | None = None
+    """If the next smaller value is as good: the smallest that is, and the one below it, which is worse."""
+
+    largest: tuple[Neighbour, Neighbour] | None = None
+    """The same on the other side."""
 
     @property
     def edges(self) -> int:
@@ -84,10 +90,25 @@ def margins_among(results: Sequence[CellResults], feasible: Collection[int], goa
             below = neighbour(cell, line[at - 1], place) if at else None
             above = neighbour(cell, line[at + 1], place) if at + 1 < len(line) else None
             if below or above:
-                found.append(Margin(choice.axis, choice.label, choice.number or 0.0, below, above))
+                ends = [
+                    _edge([neighbour(cell, each, place) for each in side])
+                    for side in (line[:at][::-1], line[at + 1 :])
+                ]
+                number = choice.number or 0.0
+                found.append(Margin(choice.axis, choice.label, number, below, above, *ends))
         return tuple(found)
 
     return margins
+
+
+def _edge(outwards: Sequence[Neighbour]) -> tuple[Neighbour, Neighbour] | None:
+    """Return the last value that is as good and the first that is worse; None: there is no such pair."""
+    for good, worse in pairwise(outwards):
+        if good.is_worse:
+            return None
+        if worse.is_worse:
+            return good, worse
+    return None
 
 
 def _numbered(each: CellResults) -> Iterator[tuple[int, Choice]]:

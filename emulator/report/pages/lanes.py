@@ -12,6 +12,9 @@ from emulator.report.pages.thinning import Piece, largest
 from emulator.report.wording import counted
 
 MOST_LANES: Final = 60
+LIKE_THE_REST: Final = 8
+"""Members drawn, of a large group, that have no more changes than most others."""
+
 MOST_STATES: Final = 2_000
 """States of all members of a page; the shorter ones are left out."""
 
@@ -27,16 +30,22 @@ def draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]], share: flo
     if not members:
         return
     names = sorted(members, key=natural_order)
-    shown, left_out = largest(names, MOST_LANES, lambda name: len(members[name]))
+    ended_us = max((spans[-1].end_us for spans in members.values() if spans), default=0)
+
+    def changes(name: str) -> int:
+        """Return how often its state changes; the end of its process is a change, too."""
+        spans = members[name]
+        return len(spans) + (not spans or spans[-1].end_us < ended_us)
+
+    shown, left_out = largest(names, _most(list(map(changes, names))), changes)
     states = [(name, span) for name in shown for span in _inside(canvas, members[name])]
     most = max(round(MOST_STATES * share), MOST_LANES)
     kept, shorter = largest(states, most, lambda one: one[1].end_us - one[1].begin_us)
     canvas.heading("members")
-    height = 14.0 if len(shown) <= 30 else 9.0
+    height = 14.0 if len(shown) <= 30 else 12.0
     for place, name in enumerate(shown):
-        if height >= 12 or place % 2 == 0:
-            y = canvas.bottom + (place + 1) * height - 3
-            canvas.label(y, name if len(name) < 17 else f"…{name[-15:]}")
+        y = canvas.bottom + (place + 1) * height - 3
+        canvas.label(y, name if len(name) < 17 else f"…{name[-15:]}")
     tops = {name: canvas.bottom + place * height for place, name in enumerate(shown)}
     for name, span in kept:
         shape = canvas.rect(span.begin_us, span.end_us, tops[name] + 1, height - 3)
@@ -47,6 +56,14 @@ def draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]], share: flo
         canvas.notes.append(f"{counted(left_out, 'member')} with fewer changes are not drawn.")
     if shorter:
         canvas.notes.append(f"{counted(shorter, 'shorter state')} of members are not drawn.")
+
+
+def _most(changes: Sequence[int]) -> int:
+    """Return how many members are drawn: of many, a few besides those that change more than the rest."""
+    if len(changes) <= MOST_LANES:
+        return MOST_LANES
+    least = min(changes)
+    return min(sum(each > least for each in changes) + LIKE_THE_REST, MOST_LANES)
 
 
 def _inside(canvas: Canvas, spans: Sequence[Span]) -> list[Span]:

@@ -197,6 +197,8 @@ def close_up(
         return None
     if group.owners and not history.faults and not owners:
         return None
+    if not owners and max(times) == first_us:
+        return None
     length_us = max(max(times) - first_us, history.end_us // 200, 1)
     begin_us = max(first_us - length_us // 10, 0)
     end_us = min(first_us + length_us + length_us // 10, history.end_us)

@@ -176,3 +176,23 @@ def largest(values: Iterable[T], most: int, size: Callable[[T], Any]) -> tuple[l
     numbered = list(enumerate(values))
     kept = sorted(numbered, key=lambda one: size(one[1]), reverse=True)[:most]
     return [value for _, value in sorted(kept, key=itemgetter(0))], len(numbered) - len(kept)
+
+
+def samples_within(samples: Sequence[Sample], begin_us: int, end_us: int) -> list[Sample]:
+    """Return the samples between two times, with one at each of them, interpolated if need be."""
+    inside = [one for one in samples if begin_us <= one.at_us <= end_us]
+    before = next((one for one in reversed(samples) if one.at_us < begin_us), None)
+    after = next((one for one in samples if one.at_us > end_us), None)
+    first, last = (inside[0], inside[-1]) if inside else (after, before)
+    if before is not None and first is not None:
+        inside.insert(0, _between(before, first, begin_us))
+    if after is not None and last is not None:
+        inside.append(_between(last, after, end_us))
+    return inside
+
+
+def _between(one: Sample, other: Sample, at_us: int) -> Sample:
+    """Return the sample on the line from one to the other."""
+    share = (at_us - one.at_us) / max(other.at_us - one.at_us, 1)
+    values = (round(a + (b - a) * share) for a, b in zip(one[1:], other[1:], strict=True))
+    return Sample(at_us, *values)

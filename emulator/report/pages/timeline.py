@@ -45,6 +45,7 @@ from emulator.report.pages.thinning import (
     Rows,
     largest,
     rows_of,
+    samples_within,
     thin_samples,
 )
 from emulator.report.wording import counted, duration, figure
@@ -118,7 +119,7 @@ def draw_timeline(
     draw_lanes(canvas, group.members, view.share)
     if group.automation is not None:
         draw_automation(canvas, group.automation)
-    _draw_curves(canvas, [one for one in group.samples if begin_us <= one.at_us <= end_us])
+    _draw_curves(canvas, samples_within(group.samples, begin_us, end_us))
     bands = _bands(canvas, group.rebalances)
     lines, faults = _fault_lines(canvas, history.faults)
     inside = [mark for mark in marks if begin_us <= mark.at_us <= end_us]
@@ -362,11 +363,15 @@ def _fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tu
     return "".join([*lines, *names]), named
 
 
+BETWEEN_NAMES: Final = 60
+"""Between the numbers of faults, across a figure as wide as its computation: ``F11-F12`` has room."""
+
+
 def _fault_names(places: Sequence[float]) -> Iterator[str]:
     """Yield the numbers of faults; those close together have one label, from the first to the last."""
     clusters: list[list[int]] = []
     for at, x in enumerate(places):
-        if not clusters or x - places[clusters[-1][0]] >= 48:
+        if not clusters or x - places[clusters[-1][0]] >= BETWEEN_NAMES:
             clusters.append([at])
         clusters[-1].append(at)
     free = -99.0

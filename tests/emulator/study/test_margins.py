@@ -62,8 +62,13 @@ def test_of_values_that_seeds_cannot_tell_apart_the_one_away_from_the_edge_is_be
 
     assert 2 == found.best.best
     assert (2, 1, 3) == found.best.ties
-    assert "commit interval=4s has a margin on both sides: 2s and 8s are as good." in list(
-        sentences(found)
+    text = " ".join(sentences(found))
+    assert "commit interval=4s has a margin on both sides: 2s and 8s are as good." in text
+    assert (
+        "2s is the smallest value tried that is as good, which leaves 2 s of margin: at 1s" in text
+    )
+    assert (
+        "8s is the largest value tried that is as good, which leaves 4 s of margin: at 16s" in text
     )
 
 

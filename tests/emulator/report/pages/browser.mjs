@@ -57,7 +57,18 @@ await send("Page.navigate", { url: request.page });
 const ready = "location.protocol === 'file:' && document.readyState === 'complete'";
 while ((await evaluate(ready)) !== true) await new Promise((resolve) => setTimeout(resolve, 20));
 const answers = [];
-for (const expression of request.expressions) answers.push(await evaluate(expression));
+async function press(key) {
+  const codes = { Tab: 9, Enter: 13 };
+  const about = { key, code: key, windowsVirtualKeyCode: codes[key] };
+  if (key === "Enter") about.text = "\r";
+  await send("Input.dispatchKeyEvent", { type: "keyDown", ...about });
+  await send("Input.dispatchKeyEvent", { type: "keyUp", ...about });
+  return key;
+}
+for (const expression of request.expressions) {
+  const key = expression.match(/^press (\w+)$/);
+  answers.push(await (key ? press(key[1]) : evaluate(expression)));
+}
 const width = await evaluate("document.documentElement.scrollWidth");
 console.log(JSON.stringify({ errors, answers, width }));
 browser.removeAllListeners("exit");

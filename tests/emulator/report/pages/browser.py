@@ -44,7 +44,10 @@ class Opened(NamedTuple):
 
 
 def open_page(path: Path, *expressions: str, width: int = 1_280, scheme: str = "light") -> Opened:
-    """Open a page and evaluate expressions in it; skip the test if there is no browser."""
+    """Open a page and evaluate expressions in it; skip the test if there is no browser.
+
+    ``press Tab`` and ``press Enter`` are keys instead of expressions.
+    """
     if CHROMIUM is None or NODE is None:
         pytest.skip(
             "chromium or node is not installed (make browser): the page is not opened in a browser"

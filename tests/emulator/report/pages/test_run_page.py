@@ -141,6 +141,35 @@ def test_a_click_on_a_mark_opens_its_entry(page):
     assert "cause" in text
 
 
+FOCUS = (
+    "(() => { const one = document.activeElement; const look = getComputedStyle(one);"
+    " return [one.tagName.toLowerCase(), one.getAttribute('aria-label') || one.id || '',"
+    " look.outlineStyle !== 'none', !!one.closest('svg'),"
+    " !!(one.closest('details') || {}).open] })()"
+)
+
+
+@pytest.mark.long
+def test_entries_are_reached_and_opened_with_the_keyboard(page):
+    """Tab reaches each mark, Enter goes to its entry, and Tab and Enter open the next; all visibly."""
+    tabs = [each for _ in range(9) for each in ("press Tab", FOCUS)]
+    opened = open_page(page, *tabs)
+    reached = [answer for answer in opened.answers if isinstance(answer, list)]
+    marks = [place for place, each in enumerate(reached) if each[0] == "a" and each[3]]
+
+    assert len(marks) >= 2
+    assert reached[marks[0]][1].startswith("D")
+    assert all(visible for _, _, visible, _, _ in reached)
+
+    to_mark = ["press Tab"] * (marks[0] + 1)
+    after = ("press Enter", "new Promise(done => setTimeout(done, 300))", FOCUS)
+    following = ("press Tab", "press Enter", FOCUS)
+    *_, at_entry, _, _, at_next = open_page(page, *to_mark, *after, *following).answers
+
+    assert ["summary", True, False, True] == [at_entry[0], *at_entry[2:]]
+    assert at_next[4]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(page, scheme):

@@ -9,7 +9,7 @@ import pytest
 
 from assignors.types import TopicPartition
 from emulator.report.pages.history import GroupHistory, History, Sample, Span
-from emulator.report.pages.thinning import MOST_SAMPLES, rows_of, thin_samples
+from emulator.report.pages.thinning import MOST_SAMPLES, rows_of, samples_within, thin_samples
 from emulator.report.pages.timeline import View, draw_timeline
 
 TP = TopicPartition("orders", 0)
@@ -82,3 +82,14 @@ def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
     assert float(bands[0]) < 1
     assert float(bands[-1]) > 99
     assert any("of members are not drawn" in note for note in drawing.notes)
+
+
+def test_curves_reach_both_ends_of_a_window_between_two_samples():
+    """A close-up of a second has a line although samples are a second apart."""
+    samples = [Sample(at * 1_000_000, 10 * at, 8 * at, 6 * at) for at in range(5)]
+
+    found = samples_within(samples, 1_200_000, 1_700_000)
+
+    assert [(1_200_000, 12, 10, 7), (1_700_000, 17, 14, 10)] == [tuple(one) for one in found]
+    assert samples[1:4] == samples_within(samples, 1_000_000, 3_000_000)[1:-1]
+    assert samples == samples_within(samples, 0, 9_000_000)
