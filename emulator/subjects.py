@@ -18,6 +18,7 @@ from emulator.report.timeline import Timeline
 from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import (
+    BatchListener,
     CommitPolicy,
     Group,
     Member,
@@ -188,6 +189,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         commits=_describe_commits(policy, settings.auto_commit_interval_ms) + _where(group),
         framework=_describe_framework(group),
         handler=_describe_handler(group),
+        repeats_batches=_repeats_batches(group),
         autoscaler=_describe_autoscaler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=_in_background(group))),
         clients=clients,
@@ -213,8 +215,9 @@ PLACES = {"topic", "partition", "offset", "every", "share", "key"}
 
 
 def _describe_framework(group: Group) -> str:
+    """Return the framework of a group with what it sets, or its batch listener; empty without them."""
     if group.framework is None:
-        return ""
+        return "" if group.handler is None or not group.is_serial else "batch listener"
     from emulator.scenario.frameworks import summary  # noqa: PLC0415  few groups have one
 
     rules = [rule.model_dump(include=PLACES, exclude_none=True) for rule in group.poison]
@@ -237,6 +240,10 @@ def _describe_autoscaler(group: Group) -> str:
         f"{first} {static}members and an autoscaler ({scaler.kind}, {scaler.min_replicas} to "
         f"{scaler.max_replicas} replicas, one for a lag of {scaler.lag_threshold:,})"
     )
+
+
+def _repeats_batches(group: Group) -> bool:
+    return isinstance(group.handler, BatchListener) and not group.handler.names_failed
 
 
 def _describe_handler(group: Group) -> str:

@@ -46,10 +46,9 @@ from emulator.advice.drafts import (
 from emulator.advice.group_changes import GROUP_CHANGES
 from emulator.advice.load_changes import (
     BATCH_CHANGES,
+    OF_FAILING,
     balance_over_topics,
     even_members,
-    forward_failed,
-    forward_failing,
     more_members,
 )
 from emulator.advice.scaling_changes import SCALING_CHANGES
@@ -117,7 +116,7 @@ def batch_within_commits(situation: Situation) -> Draft | None:
 
 
 def _batches_within(situation: Situation, within_s: float, name: str) -> Draft | None:
-    if situation.group.handler is not None:
+    if not situation.group.is_serial:
         return None
     records = round_down(within_s / MARGIN / max(situation.work_s, 1e-9))
     if not 0 < records <= situation.records / 2:
@@ -151,7 +150,7 @@ def pause_retries(situation: Situation) -> Draft | None:
     """Failed records are processed again after a pause in which the consumer polls."""
     group = situation.group
     clients = {client_of(group, member) for member in group.members}
-    if group.handler is not None or clients != {"java"}:
+    if not group.is_serial or clients != {"java"}:
         return None
     interval_us = situation.value(INTERVAL) * 1_000
     usual_us = int(situation.facts.work_us)
@@ -362,7 +361,7 @@ CHANGES: Final[Changes] = {
         ("consumer-protocol", consumer_protocol),
     ),
     "cost-of-expired-offsets": (("reset-to-earliest", reset_to_earliest),),
-    "dead-letter-topic": (("forward-failed", forward_failed),),
+    **OF_FAILING,
     "drain-workers": (("drain-workers", drain_workers),),
     "even-partitions": (("more-members", even_members),),
     "fence-sooner": (("fence-sooner", fence_sooner),),
@@ -370,7 +369,6 @@ CHANGES: Final[Changes] = {
         ("finish-before-close", whole_batches),
         ("commit-sync-per-batch", sync_per_batch),
     ),
-    "forward-failing": (("forward-failing", forward_failing),),
     "heartbeats-per-session": (("heartbeats-per-session", more_heartbeats),),
     "longer-grace": (("longer-grace", longer_grace), ("smaller-batches", batch_within_grace)),
     "longer-offsets-retention": (("longer-offsets-retention", longer_offsets_retention),),

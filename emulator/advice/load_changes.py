@@ -75,7 +75,7 @@ USUAL_RECORDS: Final = 500
 def larger_batches(situation: Situation) -> Draft | None:
     """Batches of the usual size, if they fit into the poll interval: commits and polls wait less often."""
     fits = situation.seconds("max.poll.interval.ms") / MARGIN >= USUAL_RECORDS * situation.work_s
-    if situation.records >= USUAL_RECORDS or not fits or situation.group.handler is not None:
+    if situation.records >= USUAL_RECORDS or not fits or not situation.group.is_serial:
         return None
     why = f"Members wait after each batch of at most {counted(situation.records, 'record')}."
     return consumer(situation, "max.poll.records", USUAL_RECORDS, why)
@@ -98,6 +98,18 @@ def forward_failed(situation: Situation) -> Draft | None:
         "The handler skips records that it cannot process.",
         ("send records that cannot be processed to a dead-letter topic",),
         tuple(keys),
+    )
+
+
+def name_failed_record(situation: Situation) -> Draft | None:
+    """The exception of a batch listener names the record that failed."""
+    group = situation.group
+    if not situation.facts.repeats_batches:
+        return None
+    return Draft(
+        "The exception does not say which record of a batch has failed, so all of it is repeated.",
+        ("throw BatchListenerFailedException with the record",),
+        (f"group[{group.id}].handler.names_failed=true",),
     )
 
 
@@ -124,3 +136,10 @@ BATCH_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "less-waiting": (("larger-batches", larger_batches),),
 }
 """For the hints on larger batches: the id of each change, and the function that makes it."""
+
+OF_FAILING: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
+    "dead-letter-topic": (("forward-failed", forward_failed),),
+    "forward-failing": (("forward-failing", forward_failing),),
+    "name-failed-record": (("name-failed-record", name_failed_record),),
+}
+"""The same for the hints on records that fail."""

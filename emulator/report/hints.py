@@ -174,7 +174,15 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
 }
 
 HINTS: Mapping[Cause, tuple[Hint, ...]] = {
-    Cause.SOUGHT: (Hint("check-seek", "Check what the application passes to seek(), and when."),),
+    Cause.SOUGHT: (
+        Hint(
+            "name-failed-record",
+            "Throw an exception that names the failed record (Spring: BatchListenerFailedException): what "
+            "is in front of it is committed, and only the rest is polled again.",
+            lambda case: case.group.repeats_batches,
+        ),
+        Hint("check-seek", "Check what the application passes to seek(), and when."),
+    ),
     Cause.REWIND: (
         Hint(
             "no-older-commit",

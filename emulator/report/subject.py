@@ -80,6 +80,9 @@ class GroupFacts:
     handler: str = ""
     """Its pool of workers, in words; empty: each member processes its records one by one."""
 
+    repeats_batches: bool = False
+    """Whether its batch listener throws exceptions that do not name the failed record."""
+
     commit_kinds: frozenset[Commits]
     """How its members commit."""
 

@@ -55,6 +55,7 @@ VERBS = {
     "rolling_restart": "a rolling restart of {} begins",
     "subscribe": "{} changes its subscription",
     "seek": "seek of {}",
+    "pause_partitions": "{} pauses partitions",
     "lose_message": "a message is lost: {}",
     "delay_message": "a message is delayed: {}",
 }
@@ -62,6 +63,7 @@ LASTING = {
     "zone_outage": "the rack {} is back",
     "pause": "the process of {} resumes",
     "hang": "the handler of {} resumes",
+    "pause_partitions": "{} resumes partitions",
     "fail_listener": "the rebalance listener of {} works again",
     "cut": "network restored: {}",
     "pause_broker": "the process of {} resumes",

@@ -226,6 +226,23 @@ class Seek(Timed):
         return self
 
 
+class PausePartitions(Timed):
+    """Make a running member call pause() on partitions that it owns, before its next poll(), and resume() later.
+
+    A rebalance that takes a partition away, and an eager one always, ends its pause.
+    """
+
+    verb: Literal["pause_partitions"] = "pause_partitions"
+    member: str
+    topic: str | None = None
+    """Left out: all topics of its partitions."""
+
+    partitions: Partitions = ()
+    """With ``topic``; left out: all that it owns."""
+
+    lasting: PositiveDuration = Field(alias="for")
+
+
 class AddPartitions(Timed):
     """Raise the number of partitions of a topic."""
 

@@ -71,7 +71,7 @@ def _member_problems(path: str, group: Group, member: Member) -> Iterator[Proble
     if group.offsets in ("zookeeper", "database"):
         reason = 'assign() is played with offsets in Kafka, or with offsets = "none"'
         yield Problem(f"{path}.assign", reason, group.offsets)
-    if group.handler is not None:
+    if not group.is_serial:
         reason = "assign() is played with a serial handler; put the member into a group of its own"
         yield Problem(f"{path}.assign", reason)
 

@@ -21,7 +21,7 @@ def written(policy: CommitPolicy) -> str | None:
 def handler_problems(group: Group) -> Iterator[Problem]:
     """Yield commits and a deduplication that do not go with the handler."""
     seen = group.deduplication
-    if seen is not None and seen.mark == "before" and group.handler is not None:
+    if seen is not None and seen.mark == "before" and not group.is_serial:
         reason = (
             'only a serial handler asks the set before it begins; leave out "mark" or "handler"'
         )
@@ -33,10 +33,16 @@ def handler_problems(group: Group) -> Iterator[Problem]:
 
 
 def _commit_problems(path: str, policy: CommitPolicy, group: Group) -> Iterator[Problem]:
-    if group.handler is None:
+    if group.is_serial:
         if policy.offsets != "frontier":
             reason = 'has a meaning only with workers that overtake; set "handler"'
             yield Problem(f"{path}.offsets", reason, policy.offsets)
+        if group.handler is not None and policy.when == "record":
+            reason = (
+                "a batch listener returns once for all records of a poll; allowed are "
+                '"batch" (when it has returned), "before" and "every"'
+            )
+            yield _of_key(path, policy, "when", reason)
     elif group.pool is None:
         return  # code of the user has checks of its own
     elif policy.when in ("record", "before"):

@@ -310,7 +310,7 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
     if policy.when == "record" or (policy.when == "every" and not policy.between_batches):
         found[Source.RECORDS] = polls.records
     live = 1.0
-    if group.handler is not None:
+    if not group.is_serial:
         found[Source.WORKERS] = polls.records
     elif profile_of(client_of(group, member)).in_background:
         found[Source.RECORDS] = polls.records

@@ -51,7 +51,7 @@ _NAMES: Mapping[Family, str] = {
         rolling-restart-kip848 rolling-restart-static
     """,
     Family.PROCESSING: """
-        a3-drain-beyond-interval batch-discarded c1-slow-record-loop c4-retries-block-the-poll-loop
+        a3-drain-beyond-interval batch-discarded batch-listener-repeats c1-slow-record-loop c4-retries-block-the-poll-loop
         c5-hard-messages c6-drain-before-revocation dead-letter-topic kip848-poll-timer kip848-poll-without-event
         n1-one-member-stalls-all published-slowest-poll record-skipped retry-topic a9-seen-set spring-kept-commits
     """,

@@ -27,6 +27,7 @@ from emulator.scenario.model import (
     LoseMessage,
     Member,
     MoveCoordinator,
+    PausePartitions,
     ResetOffsets,
     RestoreStore,
     RollingBrokerRestart,
@@ -147,6 +148,7 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             DeleteOffsets(topic=str(topic))
             | ResetOffsets(topic=str(topic))
             | Seek(topic=str(topic))
+            | PausePartitions(topic=str(topic))
         ):
             yield from unknown(_path(fault, "topic"), topic, names.topic, "topic")
             yield from _partition_problems(fault, topic, scenario)
@@ -187,7 +189,7 @@ def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Probl
 
 
 def _partition_problems(
-    fault: DeleteOffsets | ResetOffsets | Seek, topic: str, scenario: Scenario
+    fault: DeleteOffsets | ResetOffsets | Seek | PausePartitions, topic: str, scenario: Scenario
 ) -> Iterator[Problem]:
     """Reject partitions that the topic never has."""
     counts = [most_partitions(known, scenario) for known in scenario.topic if known.name == topic]

@@ -15,7 +15,7 @@ from emulator.scenario.distributions import (
     always,
 )
 from emulator.scenario.faults import Poison
-from emulator.scenario.handlers import Deduplication, Handler, Pool
+from emulator.scenario.handlers import BatchListener, Deduplication, Handler, Pool
 from emulator.scenario.kafka_settings import Assigned, ConsumerTable
 from emulator.scenario.part import NotEmpty, Part
 
@@ -238,8 +238,8 @@ class Group(Part):
     """Processing time of one record; without a ``handler``, a member processes its records one by one."""
 
     handler: Handler = None
-    """``serial``: the application thread processes its records one by one; a table: a pool of workers;
-    ``"module:Class"``: code of the user."""
+    """``serial``: the application thread processes its records one by one; ``batch``: a listener gets all
+    records of a poll; a table: a pool of workers; ``"module:Class"``: code of the user."""
 
     commit: Commit = CommitPolicy.model_construct()
     """Left out: ``auto``; with ``enable.auto.commit`` false in the settings, ``none``."""
@@ -303,6 +303,11 @@ class Group(Part):
     def most_running(self) -> int:
         """The largest number of members that run at a time: an autoscaler may not start them all."""
         return min(len(self.members), self.autoscaler.max_replicas if self.autoscaler else 10**9)
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether the application thread processes its records, one after the other."""
+        return self.handler is None or isinstance(self.handler, BatchListener)
 
     @model_validator(mode="before")
     @classmethod

@@ -28,6 +28,14 @@ class Pool(Part):
     when_full: Literal["pause", "block"] = "pause"
     """Pause the partitions and poll on, or poll again only when there is room, however long it takes."""
 
+    resume_at: int | None = Field(None, ge=0)
+    """Resume, or poll again, when at most so many polled records are unfinished; left out: as soon as there
+    is room."""
+
+    pause_call: Literal["each poll", "once"] = "each poll"
+    """Pause what is assigned before each poll while the queue is full, or once, when it fills up: a bug,
+    as partitions that a rebalance assigns meanwhile, or assigns again, are not paused."""
+
     drain: Literal["none", "running", "all"] = "none"
     """Before partitions are revoked and before close(), wait for no record, for the records that
     workers have begun, or for all that were polled."""
@@ -42,6 +50,15 @@ class Pool(Part):
     """After the revocation, discard the polled records that no worker has begun, or process them."""
 
 
+class BatchListener(Part):
+    """A listener that gets all records of a poll in one call; it processes them one after the other."""
+
+    listener: Literal["batch"] = "batch"
+    names_failed: bool = False
+    """When a record fails, the exception names it (``BatchListenerFailedException``): what is in front of
+    it is committed, the rest is polled again. Else the whole batch is."""
+
+
 class OwnHandler(Part):
     """Code of the user that processes the records of a poll, in virtual time."""
 
@@ -54,13 +71,19 @@ class OwnHandler(Part):
 
 
 def _kind(value: object) -> str:
-    is_own = isinstance(value, OwnHandler) or (isinstance(value, dict) and "code" in value)
-    return "=own" if is_own else "=pool"
+    if isinstance(value, OwnHandler) or (isinstance(value, dict) and "code" in value):
+        return "=own"
+    keys = set(value) if isinstance(value, dict) else ()
+    is_batch = isinstance(value, BatchListener) or not {"listener", "names_failed"}.isdisjoint(keys)
+    return "=batch" if is_batch else "=pool"
 
 
 Handler = Annotated[
     Annotated[
-        Annotated[Pool, Tag("=pool")] | Annotated[OwnHandler, Tag("=own")], Discriminator(_kind)
+        Annotated[Pool, Tag("=pool")]
+        | Annotated[BatchListener, Tag("=batch")]
+        | Annotated[OwnHandler, Tag("=own")],
+        Discriminator(_kind),
     ]
     | None,
     BeforeValidator(short_forms.handler),

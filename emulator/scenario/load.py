@@ -235,7 +235,7 @@ def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> li
 
 
 def _own_handler_problems(scenario: Scenario, folders: Sequence[Path] | None) -> Iterator[Problem]:
-    if any(group.handler is not None and group.pool is None for group in scenario.group):
+    if any(not group.is_serial and group.pool is None for group in scenario.group):
         from emulator.scenario.own_handlers import (  # noqa: PLC0415  few groups need it
             own_handler_problems,
         )

@@ -30,6 +30,7 @@ from emulator.scenario.acts import (
     DeleteTopic,
     DrainNode,
     MoveCoordinator,
+    PausePartitions,
     ResetOffsets,
     RestoreStore,
     RollingBrokerRestart,
@@ -94,7 +95,7 @@ from emulator.scenario.groups import (
     Group,
     Member,
 )
-from emulator.scenario.handlers import Deduplication, OwnHandler, Pool
+from emulator.scenario.handlers import BatchListener, Deduplication, OwnHandler, Pool
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.units import format_number
 
@@ -103,6 +104,7 @@ __all__ = [
     "After",
     "Arrivals",
     "Autoscaler",
+    "BatchListener",
     "Bound",
     "BurstShape",
     "Bursts",
@@ -143,6 +145,7 @@ __all__ = [
     "Part",
     "Pause",
     "PauseBroker",
+    "PausePartitions",
     "Poison",
     "Poisson",
     "Pool",
@@ -205,6 +208,7 @@ Fault = Annotated[
     | Annotated[ZoneOutage, Tag("=zone_outage")]
     | Annotated[Subscribe, Tag("=subscribe")]
     | Annotated[Seek, Tag("=seek")]
+    | Annotated[PausePartitions, Tag("=pause_partitions")]
     | Annotated[LoseMessage, Tag("=lose_message")]
     | Annotated[DelayMessage, Tag("=delay_message")],
     Discriminator(_verb),

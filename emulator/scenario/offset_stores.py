@@ -66,7 +66,7 @@ def _commit_problems(path: str, group: Group, own: object = None) -> Iterator[Pr
     if getattr(policy, "arguments", True) is False:
         reason = "commitSync() without offsets goes to Kafka; leave it out"
         yield Problem(f"{path}.commit.arguments", reason, given=False)
-    if getattr(policy, "call", "") == "auto" and group.handler is not None:
+    if getattr(policy, "call", "") == "auto" and not group.is_serial:
         reason = 'the automatic commit of Kafka 0.8 does not know workers; set commit = "sync"'
         yield Problem(f"{path}.commit", reason, "auto")
 

@@ -81,10 +81,16 @@ def _place_problems(path: str, rule: Poison, scenario: Scenario) -> Iterator[Pro
 
 def _reaction_problems(path: str, rule: Poison, group: Group) -> Iterator[Problem]:
     """Yield reactions that the handler or the client does not have, and keys it does not know."""
-    if rule.seeks and group.handler is not None:
+    if rule.seeks and not group.is_serial:
         reason = (
             "workers have the records behind it already; with a pool of workers, allowed are "
             '"retry", "forward", "skip" and "stop"'
+        )
+        yield Problem(f"{path}.error", reason, rule.error)
+    if rule.error == "retry" and group.is_serial and group.handler is not None:
+        reason = (
+            'a batch listener is called again with the batch: write "seek", or "pause" if the consumer '
+            "polls while it waits"
         )
         yield Problem(f"{path}.error", reason, rule.error)
     other = next((m for m in group.members if client_of(group, m) != "java"), None)

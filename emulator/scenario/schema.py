@@ -45,8 +45,8 @@ _SHORT_FORMS: dict[Callable[..., object], Document] = {
     short_forms.commit: {"enum": list(short_forms.COMMITS)},
     short_forms.handler: {
         "type": "string",
-        "pattern": r"^(serial|[^:]+:[^:]+)$",
-        "examples": ["serial", "my_handlers:Batches"],
+        "pattern": r"^(serial|batch|[^:]+:[^:]+)$",
+        "examples": ["serial", "batch", "my_handlers:Batches"],
     },
     short_forms.when: {
         "type": "string",

@@ -77,6 +77,7 @@ TARGETS = {
     "zone_outage": "rack",
     "subscribe": "group",
     "seek": "member",
+    "pause_partitions": "member",
     "lose_message": "message",
     "delay_message": "message",
 }
@@ -196,16 +197,18 @@ def assignor_time(value: Any) -> Any:
 
 
 def handler(value: object) -> object:
-    """Read the short forms of a handler: ``serial``, and the user's ``module:Class``.
+    """Read the short forms of a handler: ``serial``, ``batch``, and the user's ``module:Class``.
 
     >>> handler("serial"), handler("own:Billing")
     (None, {'code': 'own:Billing'})
     """
     if isinstance(value, str) and ":" in value:
         return {"code": value}
+    if value == "batch":
+        return {"listener": "batch"}
     if isinstance(value, str) and value != "serial":
-        near = hint(value, ("serial",))
-        example = 'allowed are "serial", "module:Class" and a table like { workers = 8 }'
+        near = hint(value, ("serial", "batch"))
+        example = 'allowed are "serial", "batch", "module:Class" and a table like { workers = 8 }'
         raise ValueError(f"unknown handler{near or f'; {example}'}")
     return None if value == "serial" else value
 

@@ -277,7 +277,7 @@ class FactsMeter:
         self._missed.append(Missed(what.fault, what.why))
 
     def _on_refused(self, event: ev.Event, what: ev.ActRefused) -> None:
-        if what.verb == "seek":
+        if what.verb in ("seek", "pause_partitions"):
             self._refused_seeks[event.cause] = Missed(what.fault, what.why)
 
     # -- processes and members ---------------------------------------------------------------

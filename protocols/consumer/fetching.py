@@ -336,6 +336,7 @@ class Fetcher:
         positions = self.positions
         return (
             self.buffer_state,
+            self.paused,
             self.in_flight,
             tuple(
                 (r.partition, r.leader, r.current, r.epochs) for r in positions.readings.values()

@@ -20,6 +20,7 @@ SHOWS = {
     "b4-close-beyond-session": set(),
     "b2-stop-without-leaving": {Cause.CRASHED},
     "batch-discarded": {Cause.DISCARDED},
+    "batch-listener-repeats": {Cause.SOUGHT, Cause.SKIPPED},
     "c1-slow-record-loop": {Cause.TWO_OWNERS},
     "c4-retries-block-the-poll-loop": {Cause.TWO_OWNERS},
     "dead-letter-topic": {Cause.CRASHED},

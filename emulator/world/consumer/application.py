@@ -44,7 +44,7 @@ class Application:
             consumer.failures.Failures(process, self) if self._blueprint.poison else None
         )
         self._workers: RecordHandler | None = None
-        if self._blueprint.group.handler is not None:
+        if not self._blueprint.group.is_serial:
             self._workers = consumer.pool.record_handler(process, self, self._failures)
         self.shutdown = Shutdown(process, self, self._workers)
 

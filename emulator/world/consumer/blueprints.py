@@ -100,7 +100,7 @@ class Blueprint:
     @property
     def plain(self) -> bool:
         """Whether the application does nothing but poll and work."""
-        if self.group.handler is not None or self.reads_forwarded or self.group.deduplication:
+        if not self.group.is_serial or self.reads_forwarded or self.group.deduplication:
             return False
         return self.commit.call in ("auto", "none") and self.poison is None
 
@@ -179,7 +179,7 @@ def _blueprint(
     constant = constant_of(work_of(group, member))
     rules = consumer.poison.Rules(group, seed) if group.poison else None
     forwarded = _reads_forwarded(scenario, group, member)
-    own = group.handler is not None and group.pool is None
+    own = not group.is_serial and group.pool is None
     plain = not (work or rules or forwarded or group.deduplication or own)
     late = sampler(group.lateness, stream_key(seed, "lateness", member.name))
     start = scenario.start

@@ -194,6 +194,6 @@ def _finished(process: ConsumerProcess, tp: TopicPartition, offset: int) -> int 
     Workers may have finished more since the application chose the offset: that is no mistake of it.
     """
     blueprint, done = process.blueprint, process.progress.done(tp)
-    if done is None or blueprint.group.handler is None or blueprint.commit.off_by_one:
+    if done is None or blueprint.group.is_serial or blueprint.commit.off_by_one:
         return done
     return min(done, offset)

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from assignors.types import TopicPartition
-from emulator.events import ProcessingFailed
+from emulator.events import PositionSource, ProcessingFailed
+from emulator.scenario.model import BatchListener
+from emulator.world.consumer import seeking
 from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.kernel import Rank
@@ -55,8 +57,14 @@ class Failures:
         self._failed: dict[tuple[TopicPartition, int], int] = {}
         """How often a record has failed, of those that are processed again after a seek."""
 
+        self._last_failed: int | None = None
+        """The event of the last failure that the consumer seeks back for."""
+
         self._paused_until_us: int | None = None
         self._token = 0
+        listener = process.blueprint.group.handler
+        self._is_whole = isinstance(listener, BatchListener) and not listener.names_failed
+        """Whether the batch is repeated, as no exception says which record of it has failed."""
 
     # -- one record -----------------------------------------------------------------------------
 
@@ -76,7 +84,7 @@ class Failures:
         if failures == poison.attempts and poison.then != "succeed":
             return self._end(rule, tp, offset, 1)
         self._failed[tp, offset] = failures
-        self._write(tp, offset, 1, poison.error or "", "")
+        self._last_failed = self._write(tp, offset, 1, poison.error or "", "")
         return Reaction.SEEK
 
     def _end(self, rule: Rule, tp: TopicPartition, offset: int, failures: int) -> Reaction:
@@ -90,7 +98,8 @@ class Failures:
             self._process.fetches.append(target, self._kernel.now + poison.delay)
         return {"skip": Reaction.SKIPPED, "stop": Reaction.STOP}.get(then, Reaction.PROCESSED)
 
-    def _write(self, tp: TopicPartition, offset: int, failures: int, then: str, to: str) -> None:
+    def _write(self, tp: TopicPartition, offset: int, failures: int, then: str, to: str) -> int:
+        """Write a failure; return its event."""
         blueprint, run = self._process.blueprint, self._process.run
         failed = ProcessingFailed(
             consumer=blueprint.name,
@@ -102,7 +111,7 @@ class Failures:
             to=to,
         )
         self._process.progress.write_all(self._process.progress.owned)
-        run.recorder.write(failed, run.causes.disturbed.get(blueprint.name))
+        return run.recorder.write(failed, run.causes.disturbed.get(blueprint.name))
 
     # -- a record of a batch ----------------------------------------------------------------------
 
@@ -116,11 +125,30 @@ class Failures:
             case Reaction.SEEK:
                 self._seek_back(batch, rule, self._failed[tp, offset])
                 return False
+            case _ if (
+                self._is_whole and rule.poison.seeks and rule.poison.then in ("skip", "forward")
+            ):
+                self._recover(batch, rule, (tp, offset))
             case Reaction.SKIPPED:
                 self._skip(batch)
             case Reaction.PROCESSED:
                 self._application.count(batch, batch.reported + 1)
         return True
+
+    def _recover(self, batch: Batch, rule: Rule, failed: tuple[TopicPartition, int]) -> None:
+        """Skip or forward all records of a batch: nothing says which of them has failed.
+
+        Those that were processed in this attempt are forwarded, too.
+        """
+        skipped = rule.poison.then == "skip"
+        for tp, offset in batch.records():
+            if not skipped and (tp, offset) != failed:
+                self._end(rule, tp, offset, 1)
+        while batch.reported < batch.count:
+            if skipped:
+                self._skip(batch)
+            else:
+                self._application.count(batch, batch.reported + 1)
 
     def _skip(self, batch: Batch) -> None:
         """Continue behind a record whose processing failed."""
@@ -133,16 +161,16 @@ class Failures:
     def _seek_back(self, batch: Batch, rule: Rule, failures: int) -> None:
         """Commit what is finished, seek to the rest, and wait."""
         self._application.batch = None
+        if self._is_whole:
+            self._seek(batch.ranges, rule, failures)
+            return
         finished = tuple(batch.part(0, batch.reported))
         rest = tuple(batch.part(batch.reported, batch.count))
         self._application.commit_finished(finished, lambda: self._seek(rest, rule, failures))
 
     def _seek(self, rest: Iterable[Handed], rule: Rule, failures: int) -> None:
-        process = self._process
-        positions, progress = process.client.consumer.positions, process.progress
         for part in self._owned(rest):
-            positions.seek(part.partition, part.first)
-            progress.seek(part.partition, part.first)
+            self._seek_to(part.partition, part.first)
         until_us = self._kernel.now + rule.poison.wait_us(failures)
         if rule.poison.error == "pause":
             self._paused_until_us = until_us
@@ -151,6 +179,18 @@ class Failures:
             self._application.poll()
         else:
             self._sleep(until_us)
+
+    def _seek_to(self, tp: TopicPartition, offset: int) -> None:
+        """Seek to an offset; if records from there on were processed, a new epoch begins there."""
+        process = self._process
+        done = process.progress.done(tp)
+        assert done is not None, "only partitions that are owned are sought in"
+        process.progress.seek(tp, done)
+        if done == offset:
+            process.client.consumer.positions.seek(tp, offset)
+            return
+        process.application.commits.forget(tp)
+        seeking.seek(process, tp, offset, PositionSource.SEEK, self._last_failed)
 
     def _owned(self, rest: Iterable[Handed]) -> Iterator[Handed]:
         """Yield the records of partitions that the consumer still owns."""

@@ -32,6 +32,7 @@ class Live(enum.StrEnum):
     DEDUPLICATION = "each processed record is compared with a seen-set"
     FORWARDED = "another consumer appends records to its topics"
     TRIGGER = "a fault waits for a step of a member"
+    PAUSED = "its application has paused partitions"
     HANG = "a fault delays the next record"
     OWNERS = "a partition has two owners, or its log was truncated"
     FETCH = "a fetch is affected by a fault"

@@ -104,14 +104,14 @@ class PollLoop:
     def _fold(self, now: int) -> int | Live:
         """Begin if only records can arrive for a while; return until when, or why not."""
         process, blueprint = self._process, self._process.blueprint
-        if blueprint.group.handler is not None:
-            return Live.WORKERS if blueprint.group.pool else Live.OWN
         if not blueprint.plain:
             return _why_not_plain(blueprint)
         if not process.run.triggers.idle:
             return Live.TRIGGER
         if not self._app.calm:
             return Live.HANG
+        if self._client.consumer.fetcher.paused:
+            return Live.PAUSED
         if self._progress.behind or not self._progress.alone:
             return Live.OWNERS
         found = self._client.calm(now) if process.at_rest else None
@@ -338,7 +338,9 @@ class PollLoop:
 
 
 def _why_not_plain(blueprint: Blueprint) -> Live:
-    """Return why a serial handler is not only polled for and worked with."""
+    """Return why the application does more than to poll and work."""
+    if not blueprint.group.is_serial:
+        return Live.WORKERS if blueprint.group.pool else Live.OWN
     if blueprint.poison is not None:
         return Live.POISON
     if blueprint.group.deduplication is not None:
@@ -357,7 +359,7 @@ class RoundWait:
         self._is_regular = (
             blueprint.lateness_us is None
             and blueprint.commit.when != "every"
-            and blueprint.group.handler is None
+            and blueprint.group.is_serial
         )
         """Whether an empty poll ends on time, and the next one begins at once."""
 

@@ -115,6 +115,10 @@ class Workers:
         self._room: int | None = None
         """The wait for room in the queue."""
 
+        self._waits_for_room = False
+        """Whether the queue was full at the last poll, and the application waits or has paused."""
+
+        self._has_paused = False
         self._hang_us = 0
         """A fault lengthens the next record by this."""
 
@@ -216,15 +220,33 @@ class Workers:
 
         If it has to wait, it continues with *then*.
         """
-        fetcher = self._process.client.consumer.fetcher
-        if not self._is_full:
-            fetcher.pause(())
-            return True
+        self._waits_for_room = self._has_to_wait
         if self._pool.when_full == "pause":
-            fetcher.pause(fetcher.positions.assigned)
+            self._pause()
             return True
-        self._room = self._await(lambda: not self._is_full, then)
+        if not self._waits_for_room:
+            return True
+        self._room = self._await(lambda: not self._has_to_wait, then)
         return False
+
+    @property
+    def _has_to_wait(self) -> bool:
+        """Whether the queue is full, or was and has not come down to the number to resume at."""
+        resume_at = self._pool.resume_at
+        if self._is_full or resume_at is None or not self._waits_for_room:
+            return self._is_full
+        return self._lanes.waiting + len(self._running) > resume_at
+
+    def _pause(self) -> None:
+        """Pause what is assigned, or resume it."""
+        fetcher = self._process.client.consumer.fetcher
+        if not self._waits_for_room:
+            if self._has_paused:
+                fetcher.pause(())
+            self._has_paused = False
+        elif not (self._has_paused and self._pool.pause_call == "once"):
+            self._has_paused = True
+            fetcher.pause(fetcher.positions.assigned)
 
     def finish(
         self, partitions: Iterable[TopicPartition], commit: Callable[[Then], None], then: Then

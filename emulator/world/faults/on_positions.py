@@ -1,10 +1,13 @@
-"""Move the positions of a running consumer, as its application does with ``KafkaConsumer.seek``."""
+"""Move the positions of a running consumer, and pause its partitions, as its application does.
+
+Source: ``KafkaConsumer.seek``, ``pause``, ``resume``; ``SubscriptionState``.
+"""
 
 from __future__ import annotations
 
 from assignors.types import TopicPartition
 from emulator.events import ActRefused, PositionSource
-from emulator.scenario.model import Seek
+from emulator.scenario.model import PausePartitions, Seek
 from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer import seeking
@@ -32,11 +35,31 @@ def seek(process: Process, act: Seek, topics: Topics, cause: int) -> None:
             seeking.seek(process, tp, offset, PositionSource.SEEK, cause)
 
 
-def _is_named(act: Seek, tp: TopicPartition) -> bool:
+def pause(process: Process, act: PausePartitions, cause: int) -> None:
+    """Pause the partitions that an act names and the consumer owns.
+
+    What is fetched of them stays buffered. ``SubscriptionState.pause`` throws IllegalStateException
+    for a partition that is not assigned: ``ActRefused``.
+    """
+    fetcher = process.client.consumer.fetcher
+    found = [tp for tp in sorted(fetcher.positions.readings) if _is_named(act, tp)]
+    _refuse_others(process, act, found, cause)
+    fetcher.pause(fetcher.paused.union(found))
+
+
+def resume(process: Process, act: PausePartitions) -> None:
+    """Resume those of them that are still paused."""
+    fetcher = process.client.consumer.fetcher
+    fetcher.pause(tp for tp in fetcher.paused if not _is_named(act, tp))
+
+
+def _is_named(act: Seek | PausePartitions, tp: TopicPartition) -> bool:
     return act.topic in (None, tp.topic) and (not act.partitions or tp.partition in act.partitions)
 
 
-def _refuse_others(process: Process, act: Seek, found: list[TopicPartition], cause: int) -> None:
+def _refuse_others(
+    process: Process, act: Seek | PausePartitions, found: list[TopicPartition], cause: int
+) -> None:
     """Report the partitions that an act names and the consumer does not own."""
     if not found:
         _refuse(process, act, f"{act.member} owned none of these partitions", cause)
@@ -47,7 +70,7 @@ def _refuse_others(process: Process, act: Seek, found: list[TopicPartition], cau
         _refuse(process, act, f"{act.member} did not own {', '.join(others)}", cause)
 
 
-def _refuse(process: Process, act: Seek, why: str, cause: int) -> None:
+def _refuse(process: Process, act: Seek | PausePartitions, why: str, cause: int) -> None:
     refused = ActRefused(
         fault=act.id,
         verb=act.verb,

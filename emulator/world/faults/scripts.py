@@ -41,6 +41,17 @@ class MemberScripts:
             process.ask(f"seek {act.id}", call, began)
         yield from ()
 
+    def pause_partitions(self, act: model.PausePartitions, began: int) -> Script:
+        """Make a member pause partitions before its next poll, and resume them after a while."""
+        process = self._running(act.member, began)
+        if process is None:
+            return
+        pause, resume = faults.on_positions.pause, faults.on_positions.resume
+        process.ask(f"pause {act.id}", partial(pause, process, act, began), began)
+        yield self._env.timeout(act.lasting)
+        if process.alive:
+            process.ask(f"resume {act.id}", partial(resume, process, act), began)
+
     def fail_listener(self, fault: model.FailListener, began: int) -> Script:
         """Make the listener calls of a member throw for a time, in any of its processes."""
         self._run.causes.disturbed[fault.member] = began
@@ -169,6 +180,7 @@ def member_scripts(world: World) -> dict[type, Callable[[Any, int], Script]]:
         model.ZoneOutage: scripts.zone_outage,
         model.Subscribe: scripts.subscribe,
         model.Seek: scripts.seek,
+        model.PausePartitions: scripts.pause_partitions,
         model.FailListener: scripts.fail_listener,
     }
 

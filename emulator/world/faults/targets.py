@@ -50,6 +50,7 @@ def target_of(fault: model.Fault) -> str:
             model.DeleteOffsets(group=target)
             | model.ResetOffsets(group=target)
             | model.Seek(member=target)
+            | model.PausePartitions(member=target)
         ):
             return offsets_of(fault, target)
         case _:
@@ -81,12 +82,16 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
     return listed if act.order == "listed" else listed[::-1]
 
 
-def offsets_of(act: model.DeleteOffsets | model.ResetOffsets | model.Seek, subject: str) -> str:
+def offsets_of(
+    act: model.DeleteOffsets | model.ResetOffsets | model.Seek | model.PausePartitions, subject: str
+) -> str:
     """Return the partitions of an act on offsets, and the target of a reset or seek, as text."""
     numbers = ", ".join(map(str, act.partitions))
     where = "" if act.topic is None else f" in {act.topic}"
     where += f" ({numbers})" if numbers else ""
-    return f"{subject}{where}" + ("" if isinstance(act, model.DeleteOffsets) else _place(act))
+    return f"{subject}{where}" + (
+        _place(act) if isinstance(act, model.ResetOffsets | model.Seek) else ""
+    )
 
 
 def _place(act: model.ResetOffsets | model.Seek) -> str:
@@ -119,7 +124,14 @@ def why_ineffective(fault: model.Fault, world: World) -> str:
     """Return why a fault would have no effect at this moment; empty if it would have one."""
     running = world.consumers.running
     match fault:
-        case model.Crash() | model.Close() | model.Pause() | model.Hang() | model.Seek():
+        case (
+            model.Crash()
+            | model.Close()
+            | model.Pause()
+            | model.Hang()
+            | model.Seek()
+            | model.PausePartitions()
+        ):
             return "" if running(fault.member) else f"{fault.member} was not running"
         case model.Start():
             return f"{fault.member} was running already" if running(fault.member) else ""

@@ -109,6 +109,7 @@ verbs = st.one_of(
     st.just({"delete_offsets": "billing", "topic": "orders", "partitions": [0]}),
     st.just({"reset_offsets": "billing", "topic": "orders", "to": "earliest"}),
     st.just({"seek": "billing-0", "topic": "orders", "to": "latest"}),
+    st.just({"pause_partitions": "billing-0", "topic": "orders", "for": "5s"}),
     st.builds(lambda by: {"reset_offsets": "billing", "shift_by": by}, st.integers(-99, 99)),
     st.builds(lambda time: {"reset_offsets": "billing", "by_duration": time}, durations),
     st.just({"delete_group": "billing", "timeout": "1s"}),
