@@ -1,4 +1,4 @@
-"""Acts: deploys, what administrators do to topics, brokers and offsets; faults of offset stores."""
+"""Acts: deploys, what administrators do to topics, brokers and offsets."""
 
 from __future__ import annotations
 
@@ -371,47 +371,3 @@ class DeleteGroup(Timed):
     group: str
     timeout: PositiveDuration = TOOL_TIMEOUT_US
     """Timeout of the request of the tool."""
-
-
-StoreName = Literal["zookeeper", "database"]
-
-
-class SlowStore(Timed):
-    """Make the store of offsets outside Kafka slow for a time."""
-
-    verb: Literal["slow_store"] = "slow_store"
-    store: StoreName
-    by: PositiveDuration
-    """Additional time of each read and of each write."""
-
-    lasting: PositiveDuration = Field(alias="for")
-
-
-class StopStore(Timed):
-    """Make the store of offsets outside Kafka unavailable for a time.
-
-    The ensemble has no quorum, or the database is down; what is in flight is not written.
-    """
-
-    verb: Literal["stop_store"] = "stop_store"
-    store: StoreName
-    lasting: PositiveDuration = Field(alias="for")
-
-
-class RestoreStore(Timed):
-    """Restore a backup of the store of offsets outside Kafka: it goes back to an earlier instant.
-
-    It is unavailable meanwhile, and connections to it break.
-    """
-
-    verb: Literal["restore_store"] = "restore_store"
-    store: StoreName
-    age: PositiveDuration
-    """How old the backup is when the restore begins; a backup from before the run is empty."""
-
-    what: Literal["everything", "offsets"] = "everything"
-    """``everything``: a database's offsets, and the results that were written in the same transactions;
-    ``offsets``: the results stay. ZooKeeper has only offsets."""
-
-    lasting: Duration = Field(0, alias="for")
-    """How long the restore takes."""

@@ -3,8 +3,7 @@
 A fault or act begins at a time, at random in a window, or at a step of the protocol.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -240,146 +239,45 @@ class FillDisk(Timed):
     lasting: PositiveDuration = Field(alias="for")
 
 
-class Poison(Part):
-    """Records that take long to process, or that fail: one record, or all that a rule matches."""
-
-    topic: str | None = None
-    """Left out: every topic of the group."""
-
-    partition: int | None = Field(None, ge=0)
-    """Left out: every partition."""
-
-    offset: int | None = Field(None, ge=0)
-    """One record; needs ``topic`` and ``partition``."""
-
-    every: int | None = Field(None, ge=1)
-    """Instead of ``offset``: each n-th record of a partition."""
-
-    share: float | None = Field(None, gt=0, le=1)
-    """Instead of ``offset``: this fraction of the records, drawn by partition and offset."""
-
-    key: int | None = Field(None, ge=0)
-    """Instead of ``offset``: the records with the key of this number; see ``keys`` of the handler."""
-
-    work: Duration | None = None
-    """Duration of one attempt to process it."""
-
-    error: Literal["retry", "seek", "pause", "forward", "skip", "stop"] | None = None
-    """Its processing fails. ``retry``: wait and try again in the handler; ``seek``: commit what is
-    finished, seek back to the record, wait, poll again; ``pause``: the same, but poll with paused
-    partitions meanwhile; ``forward``: send it to another topic; skip it, or exit the process."""
-
-    attempts: int = Field(1, ge=1)
-    """With ``retry``, ``seek`` and ``pause``: the number of failures before ``then``."""
-
-    then: Literal["succeed", "forward", "skip", "stop"] = "succeed"
-    """After so many failures: the next attempt succeeds, or the record is sent to another topic, skipped,
-    or the process exits."""
-
-    backoff: Duration = 1_000_000
-    """The wait after the first failure."""
-
-    multiplier: float = Field(1.0, ge=1)
-    """Each further wait is so many times the one before."""
-
-    max_backoff: PositiveDuration | None = None
-    """The longest wait; left out: no limit."""
-
-    to: str | None = None
-    """With ``forward``: the topic; left out: ``<topic>-dlt``. If the scenario has it, the record is
-    appended to the partition with the same number, for a group that retries there."""
-
-    delay: Duration = 0
-    """With ``forward``: the time until it can be read there."""
-
-    @model_validator(mode="after")
-    def _is_poison(self) -> Self:
-        if self.work is None and self.error is None:
-            raise ValueError('has neither "work" (its duration) nor "error" (its failure)')
-        rules = [n for n in ("offset", "every", "share", "key") if getattr(self, n) is not None]
-        if len(rules) != 1:
-            given = " and ".join(f'"{name}"' for name in rules) or "none of them"
-            raise ValueError(
-                f'needs one of "offset", "every", "share" and "key" to say which records; has {given}'
-            )
-        if self.offset is not None and (self.topic is None or self.partition is None):
-            raise ValueError('"offset" needs "topic" and "partition"')
-        self._check_reaction()
-        return self
-
-    def _check_reaction(self) -> None:
-        if self.then != "succeed" and not self.tries_again:
-            raise ValueError('"then" needs error = "retry", "seek" or "pause"')
-        if (self.to is not None or self.delay) and not self.forwards:
-            raise ValueError('"to" and "delay" need error = "forward" or then = "forward"')
-
-    @property
-    def tries_again(self) -> bool:
-        """Whether a failed record is processed again before the consumer does something else."""
-        return self.error in ("retry", "seek", "pause")
-
-    @property
-    def forwards(self) -> bool:
-        """Whether records may be sent to another topic."""
-        return "forward" in (self.error, self.then)
-
-    @property
-    def seeks(self) -> bool:
-        """Whether the consumer seeks back to a failed record."""
-        return self.error in ("seek", "pause")
-
-    def target(self, topic: str) -> str:
-        """Return the topic to which a record of *topic* is forwarded."""
-        return self.to or f"{topic}-dlt"
-
-    def work_us(self, usual_us: int) -> int:
-        """Return the time from the first attempt to the end of the last one in the handler."""
-        return self._tries_us(usual_us, self.error == "retry")
-
-    def _tries_us(self, usual_us: int, is_repeated: bool) -> int:
-        """Return the time of all attempts and the waits between them, or of one attempt."""
-        once = usual_us if self.work is None else self.work
-        if not is_repeated:
-            return once
-        tries = self.attempts + (self.then == "succeed")
-        return once * tries + sum(self.wait_us(failures) for failures in range(1, tries))
-
-    def mean_extra_us(self, usual_us: float, keys: int) -> float:
-        """Return what this rule adds to the mean time of the records that it looks at, in microseconds.
-
-        *usual_us*: the time of any other record; *keys*: the number of keys of a partition. One record
-        adds nothing to the mean.
-        """
-        by_rule = (self.every and 1 / self.every, self.share, self.key is not None and 1 / keys)
-        share = next(filter(None, by_rule), 0.0)
-        return share * (self._tries_us(int(usual_us), self.tries_again) - usual_us)
-
-    def wait_us(self, failures: int) -> int:
-        """Return the wait after so many failures, in microseconds."""
-        longest = float("inf") if self.max_backoff is None else self.max_backoff
-        exponent = min(failures - 1, 64)
-        return int(min(self.backoff * self.multiplier**exponent, longest, 1 << 60))
+StoreName = Literal["zookeeper", "database"]
 
 
-KEYS: Final = 1_000
-"""The number of keys of a partition, for a group without a pool of workers."""
+class SlowStore(Timed):
+    """Make the store of offsets outside Kafka slow for a time."""
+
+    verb: Literal["slow_store"] = "slow_store"
+    store: StoreName
+    by: PositiveDuration
+    """Additional time of each read and of each write."""
+
+    lasting: PositiveDuration = Field(alias="for")
 
 
-def mean_extra_us(
-    rules: Sequence[Poison], rates: Mapping[str, float], usual_us: float, keys: int
-) -> float:
-    """Return what slow and failing records add to the mean time of a record, in microseconds.
+class StopStore(Timed):
+    """Make the store of offsets outside Kafka unavailable for a time.
 
-    *rates*: records per second by partition; *usual_us*: the time of any other record; *keys*: the
-    number of keys of a partition. A rule for one record adds nothing to the mean.
+    The ensemble has no quorum, or the database is down; what is in flight is not written.
     """
-    extra = 0.0
-    for rule in rules:
-        mine = [
-            rate
-            for name, rate in rates.items()
-            if rule.topic in (None, name.rpartition("-")[0])
-            and rule.partition in (None, int(name.rpartition("-")[2]))
-        ]
-        extra += rule.mean_extra_us(usual_us, keys) * sum(mine)
-    return extra / (sum(rates.values()) or 1.0)
+
+    verb: Literal["stop_store"] = "stop_store"
+    store: StoreName
+    lasting: PositiveDuration = Field(alias="for")
+
+
+class RestoreStore(Timed):
+    """Restore a backup of the store of offsets outside Kafka: it goes back to an earlier instant.
+
+    It is unavailable meanwhile, and connections to it break.
+    """
+
+    verb: Literal["restore_store"] = "restore_store"
+    store: StoreName
+    age: PositiveDuration
+    """How old the backup is when the restore begins; a backup from before the run is empty."""
+
+    what: Literal["everything", "offsets"] = "everything"
+    """``everything``: a database's offsets, and the results that were written in the same transactions;
+    ``offsets``: the results stay. ZooKeeper has only offsets."""
+
+    lasting: Duration = Field(0, alias="for")
+    """How long the restore takes."""

@@ -14,8 +14,7 @@ from emulator.scenario.distributions import (
     StartTime,
     always,
 )
-from emulator.scenario.faults import Poison
-from emulator.scenario.handlers import BatchListener, Deduplication, Handler, Pool
+from emulator.scenario.handlers import BatchListener, Deduplication, Handler, Poison, Pool
 from emulator.scenario.kafka_settings import Assigned, ConsumerTable
 from emulator.scenario.part import NotEmpty, Part
 

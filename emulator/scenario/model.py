@@ -32,14 +32,11 @@ from emulator.scenario.acts import (
     MoveCoordinator,
     PausePartitions,
     ResetOffsets,
-    RestoreStore,
     RollingBrokerRestart,
     RollingRestart,
     Seek,
-    SlowStore,
     Start,
     StopBroker,
-    StopStore,
     Subscribe,
 )
 from emulator.scenario.cluster import (
@@ -84,9 +81,11 @@ from emulator.scenario.faults import (
     MessageMatch,
     Pause,
     PauseBroker,
-    Poison,
+    RestoreStore,
     SlowDisk,
+    SlowStore,
     Step,
+    StopStore,
     Timed,
     ZoneOutage,
 )
@@ -95,7 +94,7 @@ from emulator.scenario.groups import (
     Group,
     Member,
 )
-from emulator.scenario.handlers import BatchListener, Deduplication, OwnHandler, Pool
+from emulator.scenario.handlers import BatchListener, Deduplication, OwnHandler, Poison, Pool
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.units import format_number
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
-from emulator.scenario.faults import KEYS
+from emulator.scenario.handlers import KEYS
 from emulator.scenario.model import Group, Member, Poison, Scenario, Topic
 from emulator.scenario.problems import Problem, hint
 from emulator.scenario.resolution import client_of, subscription_of

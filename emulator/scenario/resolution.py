@@ -14,7 +14,7 @@ from math import inf
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.scenario.faults import KEYS, mean_extra_us
+from emulator.scenario.handlers import KEYS, mean_extra_us
 from emulator.scenario.model import (
     Bursts,
     Cluster,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from assignors.types import TopicPartition
 from emulator.events import PositionSource
-from emulator.scenario.faults import KEYS
+from emulator.scenario.handlers import KEYS
 from emulator.scenario.model import OwnHandler
 from emulator.scenario.own_handlers import find_class
 from emulator.world.consumer import seeking

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from assignors.types import TopicPartition
-from emulator.scenario.faults import KEYS
+from emulator.scenario.handlers import KEYS
 from emulator.scenario.model import Group, Poison
 from emulator.world.draws import draw, stream_key
 from protocols.consumer.fetching import Handed
