@@ -168,7 +168,6 @@ def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
 
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:
     work = {member.name: mean_us(work_of(group, member)) for member in group.members}
-    by_hand = tuple(member.name for member in group.members if member.assign is not None)
     first = next((each for each in group.members if each.assign is None), group.members[0])
     settings = consumer_settings(group, first)
     assignors = make_assignors(settings, first)
@@ -194,7 +193,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         commit_kinds=frozenset(_commit_kinds(policy, background=_in_background(group))),
         clients=clients,
         lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
-        by_hand=by_hand,
+        by_hand=tuple(each.name for each in group.members if each.assign is not None),
         has_id=group.offsets != "none",
         stores=profile_of(client_of(group, first)).stores,
         most_running=group.most_running,

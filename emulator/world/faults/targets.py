@@ -33,8 +33,6 @@ def target_of(fault: model.Fault) -> str:
             return target
         case model.RollingBrokerRestart(brokers=target) | model.DrainNode(members=target):
             return target if isinstance(target, str) else ", ".join(target)
-        case model.MoveCoordinator(group=target):
-            return target
         case model.RollingRestart(group=target) | model.Start(member=target):
             return target + _new_settings(fault)
         case model.Subscribe():
@@ -44,6 +42,7 @@ def target_of(fault: model.Fault) -> str:
             | model.CreateTopic(topic=target)
             | model.DeleteTopic(topic=target)
             | model.DeleteGroup(group=target)
+            | model.MoveCoordinator(group=target)
         ):
             return target
         case (
