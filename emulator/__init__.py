@@ -39,6 +39,8 @@ The rooms, from the bottom up:
 ``logs/``
     Logs of real clusters: ``offsets_log/`` (segments), ``imports/`` (groups of a cluster), ``audit/``
     (processing logs).
+``blaming/``
+    The search for the commit policy and the fault that explain the logs of a real incident.
 ``capturing/``
     Experiments on a real Kafka: its cluster, its traced members, the files of a run.
 ``conformance/``
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from assignors.own_code import allow_plugins
     from emulator.advising import Advice, advise
     from emulator.assignment import assign
+    from emulator.blaming.incident import Explained, blame
     from emulator.comparison import Comparison, compare
     from emulator.conformance.verifying import Verification, verify
     from emulator.errors import EmulatorError
@@ -103,6 +106,7 @@ __all__ = [
     "Audit",
     "Comparison",
     "EmulatorError",
+    "Explained",
     "Explanation",
     "GroupScenario",
     "Import",
@@ -117,6 +121,7 @@ __all__ = [
     "allow_plugins",
     "assign",
     "audit",
+    "blame",
     "check_modes",
     "compare",
     "explain",
@@ -153,6 +158,8 @@ _PLACES = {
     "Verification": "emulator.conformance.verifying",
     "allow_plugins": "assignors.own_code",
     "assign": "emulator.assignment",
+    "Explained": "emulator.blaming.incident",
+    "blame": "emulator.blaming.incident",
     "check_modes": "emulator.modes",
     "compare": "emulator.comparison",
     "explain": "emulator.explanation",

@@ -122,6 +122,7 @@ ARROWS: Mapping[str, set[str]] = {
     | LIBRARY
     | FILES,
     "emulator.tracing": PLAYED | {"emulator.report", "emulator.run_files"},
+    "emulator.blaming": PLAYED | LOGS | {"emulator.logs.importing"},
     "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.capturing": PLAYED | {"emulator.versions"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
@@ -144,9 +145,8 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.engines", "emulator.logs.importing", "emulator.logs.group_scenario"}
     | {"emulator.logs.auditing", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.study", "emulator.conformance", "emulator.report", "emulator.processes"}
-    | {"emulator.assignment", "emulator.capturing", "emulator.subjects"}
-    | WRITTEN
-    | LIBRARY
+    | {"emulator.assignment", "emulator.blaming", "emulator.capturing", "emulator.subjects"}
+    | {*WRITTEN, *LIBRARY}
     | PLAYED
     | FILES,
     "emulator.__main__": {"emulator.cli"},
@@ -164,7 +164,7 @@ ARROWS: Mapping[str, set[str]] = {
     }
     | {"emulator.conformance", "emulator.study.planning", "emulator.study.running"}
     | {"emulator.logs.auditing", "emulator.logs.group_scenario", "emulator.logs.importing"}
-    | LIBRARY,
+    | {"emulator.blaming", *LIBRARY},
 }
 """Each room, and the rooms it may import besides itself; a package includes all below it."""
 

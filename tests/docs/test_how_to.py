@@ -103,6 +103,16 @@ def test_the_examples_with_scenarios_of_the_catalogue(page):
 
 
 @pytest.mark.long
+def test_the_example_of_an_incident():
+    """The search gets the logs of a run, and finds the fault that was in it."""
+    with example_folder():
+        (text,) = examples("explain-an-incident", "toml")
+        Path("incident.toml").write_text(text, encoding="utf-8")
+        for text in examples("explain-an-incident", "console"):
+            play_console(text)
+
+
+@pytest.mark.long
 def test_the_examples_of_studies():
     """Python runs the study of the commands; the file of the page is planned."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: queries not run")

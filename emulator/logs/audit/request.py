@@ -8,7 +8,7 @@ Begin and end offsets are given as lines ``topic:partition:offset``, as Kafka's
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ class Parsed:
 
 def parse_request(request: Request) -> Parsed:
     """Read all inputs of the options except the logs; raise AuditError for invalid ones."""
-    columns = dict(_column(text) for text in request.columns)
+    columns = column_names(request.columns)
     expectations = tuple(map(read_expectation, request.expect))
     if request.output is not None and (reason := objection(request.output)) is not None:
         raise AuditError(f"`output={request.output}`: cannot be written: {reason}")
@@ -89,6 +89,11 @@ def _committed(request: Request) -> Committed | None:
     from emulator.logs.audit.committed import read_committed  # noqa: PLC0415
 
     return read_committed(request.commits, request.group)
+
+
+def column_names(texts: Sequence[str]) -> dict[str, str]:
+    """Return the columns of a log by their content, from texts such as ``offset=msg_offset``."""
+    return dict(_column(text) for text in texts)
 
 
 def _column(text: str) -> tuple[str, str]:

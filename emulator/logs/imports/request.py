@@ -98,7 +98,7 @@ def checked(request: Request) -> tuple[Path, Selection]:
     if request.bootstrap is None and (request.config is not None or request.settings):
         raise RefusedError("`config` and `settings` are for a live cluster, with `bootstrap`")
     selection = Selection(
-        request.groups, _time_ms("begin", request.begin), _time_ms("end", request.end)
+        request.groups, time_ms("begin", request.begin), time_ms("end", request.end)
     )
     begin_ms, end_ms = selection.begin_ms, selection.end_ms
     if begin_ms is not None and end_ms is not None and begin_ms >= end_ms:
@@ -156,7 +156,7 @@ def _given(request: Request) -> list[dict[str, str]]:
     return given
 
 
-def _time_ms(name: str, text: str | None) -> int | None:
+def time_ms(name: str, text: str | None) -> int | None:
     """Return a time as epoch ms."""
     if text is None:
         return None

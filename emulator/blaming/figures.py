@@ -1,0 +1,219 @@
+"""The figures by which an explanation is compared with what was seen."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from statistics import median
+
+from assignors.types import TopicPartition
+from assignors.values import dataclass
+from emulator.blaming.evidence import Committed, Evidence, Work
+
+SECOND = 1_000_000
+
+RELATIVE = 0.25
+"""The part of a value by which runs of one incident differ anyway."""
+
+NEVER_S = -5.0
+"""Stands for a time of something that did not happen."""
+
+Figures = dict[str, float]
+"""Values by the name of their figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: its words, its unit, and the difference that says nothing."""
+
+    words: str
+    unit: str
+    tolerance: float
+
+    def difference(self, found: float, seen: float) -> float:
+        """Return the difference of two values in units of the tolerance, wider for large values."""
+        return abs(found - seen) / (self.tolerance + RELATIVE * max(abs(found), abs(seen)))
+
+
+BEFORE: Mapping[str, Figure] = {
+    "commit_every_s": Figure("time between two commits of a partition", "s", 0.05),
+    "uncommitted": Figure("records processed and not committed at a commit", "", 1.5),
+    "ahead": Figure("commits of records that were not processed", "%", 4),
+}
+"""Of the time in which nothing happens: they tell commit policies apart."""
+
+AFTER: Mapping[str, Figure] = {
+    "repeated": Figure("records processed again", "", 8),
+    "repeated_by_others": Figure("of them by another consumer", "%", 15),
+    "repeated_by_former": Figure("of them by a former owner", "%", 15),
+    "repeated_partitions": Figure("partitions with repeats", "", 0.8),
+    "skipped": Figure("records never processed", "", 4),
+    "generations": Figure("new generations", "", 0.6),
+    "first_generation_s": Figure("until the first of them", "s", 1.5),
+    "last_generation_s": Figure("until the last of them", "s", 2),
+    "joins": Figure("new member ids", "", 0.4),
+    "longest_stall_s": Figure("longest stop of a partition", "s", 1.2),
+    "stalled_partitions": Figure("partitions that stop", "", 1),
+    "median_stall_s": Figure("median of the longest stops", "s", 1),
+    "silent_commits_s": Figure("longest time without a commit of a partition", "s", 2),
+    "returned_s": Figure("until the stopped consumer processes again", "s", 1.5),
+}
+"""Of the incident itself."""
+
+
+def before(evidence: Evidence, formed_us: int, onset_us: int) -> Figures:
+    """Return the figures of the quiet time between two instants."""
+    commits = [each for each in evidence.commits if formed_us < each.at_us < onset_us]
+    behind = _behind(evidence.work, commits)
+    return {
+        "commit_every_s": usual_interval_s(evidence.commits),
+        "uncommitted": median(behind) if behind else -1,
+        "ahead": _percent(sum(each < 0 for each in behind), len(behind)),
+    }
+
+
+def usual_interval_s(commits: Sequence[Committed]) -> float:
+    """Return the median time between two commits of one partition; an hour if none has two."""
+    last: dict[TopicPartition, int] = {}
+    times = []
+    for commit in commits:
+        if commit.partition in last:
+            times.append((commit.at_us - last[commit.partition]) / SECOND)
+        last[commit.partition] = commit.at_us
+    return median(times) if times else 3_600
+
+
+def _behind(work: Sequence[Work], commits: Sequence[Committed]) -> list[int]:
+    """Return for each commit how many processed records it does not cover; negative: is ahead."""
+    ends: dict[TopicPartition, list[Work]] = defaultdict(list)
+    for done in work:
+        ends[done.partition].append(done)
+    times = {partition: [done.ended_us for done in each] for partition, each in ends.items()}
+    found = []
+    for commit in commits:
+        place = bisect_right(times.get(commit.partition, []), commit.at_us)
+        if place:
+            found.append(ends[commit.partition][place - 1].next_offset - commit.offset)
+    return found
+
+
+def after(evidence: Evidence, onset_us: int, stopped: Sequence[str]) -> Figures:
+    """Return the figures of the incident; *stopped*: the consumers that stopped at its begin."""
+    repeats = repeats_of(evidence.work)
+    late = [each for each in repeats if each.at_us >= onset_us]
+    records = sum(each.records for each in late)
+    generations = [at_us for at_us in evidence.generations_us if at_us >= onset_us]
+    stalls = sorted(_stalls(evidence.work, onset_us).values())
+    return {
+        "repeated": records,
+        "repeated_by_others": _percent(
+            sum(each.records for each in late if each.by_another), records
+        ),
+        "repeated_by_former": _percent(
+            sum(each.records for each in late if each.by_former), records
+        ),
+        "repeated_partitions": len({each.partition for each in late}),
+        "skipped": _skipped(evidence.work),
+        "generations": len(generations),
+        "first_generation_s": (generations[0] - onset_us) / SECOND if generations else NEVER_S,
+        "last_generation_s": (generations[-1] - onset_us) / SECOND if generations else NEVER_S,
+        "joins": sum(at_us >= onset_us for at_us in evidence.joins_us),
+        "longest_stall_s": stalls[-1] if stalls else 0,
+        "stalled_partitions": sum(stall > 1.5 for stall in stalls),
+        "median_stall_s": median(stalls) if stalls else 0,
+        "silent_commits_s": _silent_commits(evidence, onset_us),
+        "returned_s": _returned(evidence.work, onset_us, stopped),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Records of one piece of work that had been processed before."""
+
+    at_us: int
+    partition: TopicPartition
+    records: int
+    by_another: bool
+    """By another consumer than the one that processed them first."""
+
+    by_former: bool
+    """By a consumer that began them before another one finished records of the partition."""
+
+
+def repeats_of(work: Sequence[Work]) -> list[Repeat]:
+    """Return what was processed again, in order of time."""
+    done: dict[TopicPartition, list[Work]] = defaultdict(list)
+    reached: dict[TopicPartition, int] = {}
+    found = []
+    for each in work:
+        earlier, end = done[each.partition], reached.get(each.partition, each.first)
+        if end > each.first:
+            found.append(_repeat(each, earlier, min(end, each.next_offset) - each.first))
+        earlier.append(each)
+        reached[each.partition] = max(end, each.next_offset)
+    return found
+
+
+def _repeat(work: Work, earlier: Sequence[Work], records: int) -> Repeat:
+    first = next(one for one in earlier if one.next_offset > work.first)
+    others = (one.ended_us for one in reversed(earlier) if one.consumer != work.consumer)
+    former = work.began_us < next(others, 0)
+    return Repeat(work.ended_us, work.partition, records, first.consumer != work.consumer, former)
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0
+
+
+def _skipped(work: Sequence[Work]) -> int:
+    """Return how many records between those processed were not."""
+    spans: dict[TopicPartition, list[tuple[int, int]]] = defaultdict(list)
+    for done in work:
+        spans[done.partition].append((done.first, done.next_offset))
+    missing = 0
+    for each in spans.values():
+        each.sort()
+        reached = each[0][0]
+        for first, next_offset in each:
+            missing += max(0, first - reached)
+            reached = max(reached, next_offset)
+    return missing
+
+
+def _stalls(work: Sequence[Work], onset_us: int) -> dict[TopicPartition, float]:
+    """Return the longest time without a finished record of each partition, in seconds."""
+    times: dict[TopicPartition, list[int]] = defaultdict(list)
+    for done in work:
+        times[done.partition].append(done.ended_us)
+    found = {}
+    for partition, each in times.items():
+        place = max(0, bisect_right(each, onset_us) - 1)
+        pauses = [two - one for one, two in pairwise([*each[place:], work[-1].ended_us])]
+        found[partition] = max(pauses, default=0) / SECOND
+    return found
+
+
+def _silent_commits(evidence: Evidence, onset_us: int) -> float:
+    times: dict[TopicPartition, list[int]] = defaultdict(list)
+    for commit in evidence.commits:
+        if commit.at_us >= onset_us:
+            times[commit.partition].append(commit.at_us)
+    end_us = evidence.work[-1].ended_us
+    pauses = [
+        two - one for each in times.values() for one, two in pairwise([onset_us, *each, end_us])
+    ]
+    return max(pauses, default=end_us - onset_us) / SECOND
+
+
+def _returned(work: Sequence[Work], onset_us: int, stopped: Sequence[str]) -> float:
+    """Return when the consumer that stopped first works again, in seconds; -5 if it does not."""
+    if not stopped:
+        return 0
+    later = [
+        one.ended_us
+        for one in work
+        if one.consumer == stopped[0] and one.ended_us > onset_us + SECOND // 5
+    ]
+    return (later[0] - onset_us) / SECOND if later else NEVER_S

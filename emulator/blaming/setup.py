@@ -1,0 +1,154 @@
+"""The group of an incident as a scenario that its explanations complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from assignors.values import dataclass
+from emulator.blaming.evidence import Evidence, Work
+from emulator.blaming.symptoms import Symptoms
+
+LONGEST_WARM_UP_US = 40_000_000
+SHORTEST_WARM_UP_US = 12_000_000
+_FORMING_US = 4_000_000
+"""How long a group takes from its first process to its first record."""
+
+SHORTEST_SESSION_MS, LONGEST_SESSION_MS = 3_000, 40_000
+"""Times from a stop to a new group epoch that are taken for a session timeout other than 45 s."""
+
+BUSY = 0.9
+"""A group whose consumers work for this part of the time has a backlog."""
+
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What the offsets log says about the group; None: its records do not say it."""
+
+    group: str
+    protocol: str
+    """``classic`` or ``consumer``."""
+
+    assignor: str | None
+    session_timeout_ms: int | None
+    rebalance_timeout_ms: int | None
+    is_static: bool = False
+    """Whether its members have a ``group.instance.id``."""
+
+
+def warm_up_us(evidence: Evidence, symptoms: Symptoms) -> int:
+    """Return when the incident begins in the runs that are tried: as seen, within bounds."""
+    seen_us = symptoms.onset_us - evidence.work[0].began_us + _FORMING_US
+    return min(max(seen_us, SHORTEST_WARM_UP_US), LONGEST_WARM_UP_US)
+
+
+def scenario_of(setup: Setup, evidence: Evidence, symptoms: Symptoms) -> Table:
+    """Return the scenario of the group without a commit policy and without a fault.
+
+    Rates and work times are those of the time before the incident.
+    """
+    quiet = [done for done in evidence.work if done.ended_us <= symptoms.onset_us]
+    joined = dict(symptoms.joined)
+    members = sorted({done.consumer for done in evidence.work})
+    return {
+        "title": f"what happened to {setup.group}",
+        "cluster": {"settings": _cluster_settings(setup, symptoms)},
+        "run_for": f"{(warm_up_us(evidence, symptoms) + symptoms.ended_us - symptoms.onset_us) / 1e6:.1f}s",
+        "topic": [_topic(evidence, symptoms, name) for name in _topics(evidence)],
+        "group": [
+            {
+                "id": setup.group,
+                "topics": _topics(evidence),
+                "work": f"{_work_us(quiet or evidence.work)}us",
+                "settings": _settings(setup),
+                "member": [_member(setup, name, late=name in joined) for name in members],
+            }
+        ],
+    }
+
+
+def work_us_of(scenario: Table) -> int:
+    """Return the time of a record in a scenario of :func:`scenario_of`, in microseconds."""
+    return int(str(scenario["group"][0]["work"]).removesuffix("us"))
+
+
+def _topics(evidence: Evidence) -> list[str]:
+    return sorted({done.partition.topic for done in evidence.work})
+
+
+def _topic(evidence: Evidence, symptoms: Symptoms, name: str) -> Table:
+    numbers = {done.partition.partition for done in evidence.work if done.partition.topic == name}
+    firsts: dict[int, int] = {}
+    lasts: dict[int, int] = {}
+    for done in evidence.work:
+        if done.partition.topic == name:
+            firsts.setdefault(done.partition.partition, done.first)
+            number = done.partition.partition
+            lasts[number] = max(lasts.get(number, 0), done.next_offset)
+    seconds = max(1.0, (symptoms.ended_us - evidence.work[0].began_us) / 1e6)
+    records = sum(lasts[number] - firsts[number] for number in numbers)
+    table = {"name": name, "partitions": max(numbers) + 1}
+    if _busy(evidence, symptoms) > BUSY:
+        return table | {"rate": "0.01/s", "backlog": records // len(numbers)}
+    return table | {"rate": f"{max(records / len(numbers) / seconds, 0.01):.3g}/s"}
+
+
+def _busy(evidence: Evidence, symptoms: Symptoms) -> float:
+    """Return the part of the time before the incident in which consumers worked."""
+    quiet = [
+        done for done in evidence.work if symptoms.formed_us < done.ended_us <= symptoms.onset_us
+    ]
+    consumers = {done.consumer for done in quiet}
+    lasted_us = max(1, symptoms.onset_us - symptoms.formed_us) * max(1, len(consumers))
+    return sum(done.ended_us - done.began_us for done in quiet) / lasted_us
+
+
+def _work_us(work: Sequence[Work]) -> int:
+    """Return the median time of a record."""
+    times = [
+        (done.ended_us - done.began_us) / max(1, done.next_offset - done.first) for done in work
+    ]
+    return max(1, round(median(times)))
+
+
+def _settings(setup: Setup) -> Table:
+    settings: Table = {"auto.offset.reset": "earliest", "group.protocol": setup.protocol}
+    if setup.protocol == "classic":
+        session_ms = setup.session_timeout_ms or 45_000
+        settings["session.timeout.ms"] = session_ms
+        settings["heartbeat.interval.ms"] = min(3_000, max(1, session_ms // 3))
+        if setup.assignor:
+            settings["partition.assignment.strategy"] = setup.assignor
+    if setup.rebalance_timeout_ms:
+        settings["max.poll.interval.ms"] = setup.rebalance_timeout_ms
+    return settings
+
+
+def _cluster_settings(setup: Setup, symptoms: Symptoms) -> Table:
+    """Return the brokers' session timeout, which the log of the consumer protocol does not have.
+
+    It is the time from the first stop to the next group epoch, if that is one.
+    """
+    if setup.protocol == "classic":
+        return {}
+    next_us = symptoms.next_generation_us
+    seen_ms = 0 if next_us is None else (next_us - symptoms.onset_us) // 1_000
+    if not SHORTEST_SESSION_MS <= seen_ms <= LONGEST_SESSION_MS:
+        return {}
+    key = "group.consumer.{}session.timeout.ms"
+    return {key.format(""): seen_ms, key.format("min."): seen_ms} | {
+        f"group.consumer.{least}heartbeat.interval.ms": min(5_000, seen_ms // 3)
+        for least in ("", "min.")
+    }
+
+
+def _member(setup: Setup, name: str, *, late: bool) -> Table:
+    member: Table = {"name": name}
+    if setup.is_static:
+        member["settings"] = {"group.instance.id": name}
+    if late:
+        member["start"] = "by act"
+    return member

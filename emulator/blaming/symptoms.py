@@ -1,0 +1,156 @@
+"""Where an incident begins in the logs of a group, and which consumers stopped."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from assignors.types import TopicPartition
+from assignors.values import dataclass
+from emulator.blaming.evidence import Evidence, Work
+
+QUIET_US = 4_000_000
+"""A group has formed when it makes no new generation for this time."""
+
+SHORTEST_STOP_US = 800_000
+"""Shorter pauses between two records are not stops."""
+
+TIMES_USUAL = 4
+"""A stop is longer than the usual pause of its consumer by this factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A time in which a consumer finished no record; ``resumed_us``: None if it never did again."""
+
+    consumer: str
+    stopped_us: int
+    resumed_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Symptoms:
+    """The course of an incident."""
+
+    formed_us: int
+    """When the group had formed before it."""
+
+    onset_us: int
+    """The first stop, or else the first new generation; without both, the middle of the log."""
+
+    ended_us: int
+    next_generation_us: int | None
+    stops: tuple[Stop, ...]
+    """Of the consumers that stopped for longer than the others, in order of time."""
+
+    added: tuple[tuple[TopicPartition, int], ...]
+    """Partitions whose first record is first processed after the group has formed, and when."""
+
+    joined: tuple[tuple[str, int], ...]
+    """Consumers that begin after the group has formed, and when."""
+
+
+def symptoms_of(evidence: Evidence) -> Symptoms:
+    """Return the course of the incident; *evidence* has at least one piece of work."""
+    ended_us = evidence.work[-1].ended_us
+    formed_us = _formed_us(evidence)
+    by_consumer = _by_consumer(evidence)
+    present = {name: done for name, done in by_consumer.items() if done[0].began_us <= formed_us}
+    stops = _outstanding(
+        [
+            stop
+            for name, done in present.items()
+            for stop in _stops(name, done, formed_us, ended_us)
+        ],
+        ended_us,
+    )
+    later = [at_us for at_us in evidence.generations_us if at_us > formed_us]
+    begun = [stop.stopped_us for stop in stops] + later[:1]
+    if not begun:
+        begun = [stop.stopped_us for stop in _of_partitions(evidence, formed_us, ended_us)]
+    joined = tuple(
+        (name, done[0].began_us) for name, done in by_consumer.items() if name not in present
+    )
+    onset_us = min(begun, default=(formed_us + ended_us) // 2)
+    next_us = next((at_us for at_us in later if at_us >= onset_us), None)
+    added = tuple(_added(evidence, formed_us))
+    return Symptoms(formed_us, onset_us, ended_us, next_us, stops, added, joined)
+
+
+def _formed_us(evidence: Evidence) -> int:
+    """Return when each consumer of the first quiet generation had processed a record."""
+    begun_us = evidence.work[0].began_us
+    ends = [*evidence.generations_us, evidence.work[-1].ended_us]
+    for at_us, next_us in pairwise(ends):
+        if next_us - max(at_us, begun_us) >= QUIET_US:
+            early = max(at_us, begun_us) + QUIET_US // 2
+            firsts = [done[0].began_us for done in _by_consumer(evidence).values()]
+            return max(first for first in firsts if first <= early)
+    return begun_us
+
+
+def _by_consumer(evidence: Evidence) -> Mapping[str, list[Work]]:
+    found: dict[str, list[Work]] = defaultdict(list)
+    for done in evidence.work:
+        found[done.consumer].append(done)
+    return found
+
+
+def _stops(name: str, done: Sequence[Work], formed_us: int, ended_us: int) -> Iterator[Stop]:
+    """Yield the times after *formed_us* without a finished record."""
+    pauses = sorted(two.ended_us - one.ended_us for one, two in pairwise(done))
+    usual = pauses[len(pauses) * 9 // 10] if pauses else 0
+    least = max(SHORTEST_STOP_US, TIMES_USUAL * usual)
+    for one, two in pairwise(done):
+        if two.ended_us - one.ended_us >= least and one.ended_us >= formed_us:
+            yield Stop(name, one.ended_us, two.ended_us)
+    if ended_us - done[-1].ended_us >= least:
+        yield Stop(name, done[-1].ended_us, None)
+
+
+def _added(evidence: Evidence, formed_us: int) -> Iterator[tuple[TopicPartition, int]]:
+    """Yield the highest partitions of a topic, if they begin after the group has formed."""
+    firsts: dict[TopicPartition, Work] = {}
+    for done in evidence.work:
+        firsts.setdefault(done.partition, done)
+    late_us = formed_us + QUIET_US
+    early = [partition for partition, done in firsts.items() if done.began_us <= late_us]
+    for partition, done in firsts.items():
+        below = [each.partition for each in early if each.topic == partition.topic]
+        if (
+            done.first == 0
+            and below
+            and done.began_us > late_us
+            and partition.partition > max(below)
+        ):
+            yield partition, done.began_us
+
+
+def _of_partitions(evidence: Evidence, formed_us: int, ended_us: int) -> Iterator[Stop]:
+    """Yield the stops of partitions."""
+    found: dict[str, list[Work]] = defaultdict(list)
+    for done in evidence.work:
+        found[str(done.partition)].append(done)
+    for name, each in found.items():
+        yield from _stops(name, each, formed_us, ended_us)
+
+
+def _outstanding(stops: Sequence[Stop], ended_us: int) -> tuple[Stop, ...]:
+    """Return the stops that last longer than those of others at the same time."""
+
+    def lasted(stop: Stop) -> int:
+        return (ended_us if stop.resumed_us is None else stop.resumed_us) - stop.stopped_us
+
+    def is_outstanding(stop: Stop) -> bool:
+        end_us = stop.stopped_us + lasted(stop)
+        beside = [
+            lasted(other)
+            for other in stops
+            if other.consumer != stop.consumer
+            and other.stopped_us < end_us
+            and other.stopped_us + lasted(other) > stop.stopped_us
+        ]
+        return lasted(stop) >= 1.3 * max(beside, default=0) + SHORTEST_STOP_US / 2
+
+    return tuple(sorted(filter(is_outstanding, stops), key=lambda stop: stop.stopped_us))

@@ -1,0 +1,74 @@
+"""The figures that compare an explanation with what was seen, counted by hand."""
+
+from __future__ import annotations
+
+from emulator.blaming.figures import Figure, after, before, repeats_of
+
+from .incidents import SECOND, evidence, steady
+
+
+def test_repeats_by_the_next_owner():
+    """B begins 20 records below what a had finished."""
+    seen = evidence(steady("a", 0, 0, 10), steady("b", 0, 12, 20, first=80))
+    found = after(seen, 10 * SECOND, ["a"])
+
+    assert (20, 100, 0, 1) == (
+        found["repeated"],
+        found["repeated_by_others"],
+        found["repeated_by_former"],
+        found["repeated_partitions"],
+    )
+
+
+def test_repeats_by_a_former_owner():
+    """A stands still in a record from 10 s to 20 s; b has processed it, and ten more, meanwhile."""
+    late = [
+        type(each)("a", each.partition, 99, 100, 10 * SECOND, 20 * SECOND)
+        for each in steady("a", 0, 0, 0.1)
+    ]
+    seen = evidence(steady("a", 0, 0, 9.9), late, steady("b", 0, 12, 13, first=99))
+    (repeat,) = repeats_of(seen.work)
+
+    assert (1, True, True) == (repeat.records, repeat.by_another, repeat.by_former)
+
+
+def test_repeats_of_a_restarted_consumer_are_its_own():
+    seen = evidence(steady("a", 0, 0, 10), steady("a", 0, 12, 20, first=80))
+
+    assert 0 == after(seen, 10 * SECOND, ["a"])["repeated_by_others"]
+
+
+def test_skipped_records_are_those_between_the_processed_ones():
+    seen = evidence(steady("a", 0, 0, 10), steady("b", 0, 12, 20, first=107))
+
+    assert 7 == after(seen, 10 * SECOND, [])["skipped"]
+
+
+def test_times_count_from_the_onset():
+    """A generation after six seconds, a partition that stands still for seven."""
+    seen = evidence(steady("a", 0, 0, 10), steady("b", 0, 17, 30, first=100), generations=(0, 16))
+    found = after(seen, 10 * SECOND, ["a"])
+
+    assert (1, 6, 6) == (
+        found["generations"],
+        found["first_generation_s"],
+        found["last_generation_s"],
+    )
+    assert 7.1 == round(found["longest_stall_s"], 1)
+    assert found["returned_s"] < 0, "it never does"
+
+
+def test_commits_behind_and_ahead_of_the_work():
+    """Of three commits one covers all, one leaves five, one covers two that are not processed."""
+    seen = evidence(steady("a", 0, 0, 10), commits=[(1.05, 0, 11), (2.05, 0, 16), (3.05, 0, 33)])
+    found = before(seen, 0, 10 * SECOND)
+
+    assert (0, 1) == (found["uncommitted"], round(found["commit_every_s"]))
+    assert 33 == round(found["ahead"])
+
+
+def test_the_tolerance_grows_with_the_value():
+    figure = Figure("records", "", 5)
+
+    assert 1 == figure.difference(5 / 0.75, 0)
+    assert figure.difference(1_010, 1_000) < 0.1

@@ -1,0 +1,110 @@
+"""The logs of an incident as evidence, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import emulator
+from emulator.blaming.reading import Logs, read_logs
+from emulator.errors import EmulatorError
+from emulator.logs.offsets_log.writing import LogFolder
+
+START_US = 1_777_888_800_000_000
+"""2026-05-04 10:00 UTC."""
+
+SCENARIO = """
+title = "an incident"
+run_for = "30s"
+start = "2026-05-04T10:00:00Z"
+[[topic]]
+name = "orders"
+partitions = 2
+rate = "5/s"
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+settings = { "session.timeout.ms" = "6s", "partition.assignment.strategy" = "range" }
+[[fault]]
+crash = "billing-1"
+at = "15s"
+"""
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a processing log with a row for each record, and the offsets log of the same run."""
+    folder = tmp_path_factory.mktemp("incident")
+    with LogFolder(folder / "offsets") as log_files:
+        run = emulator.run(emulator.loads(SCENARIO), seed=0, log_files=log_files)
+    rows = [
+        {
+            "topic": "orders",
+            "partition": event.what.partition.partition,
+            "offset": offset,
+            "consumer": f"{event.what.consumer}.1",
+            "ended": START_US + event.at_us,
+        }
+        for event in run.events
+        if isinstance(event.what, emulator.events.Processed)
+        for offset in range(event.what.first, event.what.next_offset)
+    ]
+    processed = folder / "processed.jsonl"
+    processed.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return processed, folder / "offsets"
+
+
+def read(logs, **more):
+    processed, offsets = logs
+    return read_logs(Logs(processing=(processed,), offsets=(str(offsets),), **more))
+
+
+def test_work_commits_and_generations_are_those_of_the_run(logs):
+    """The number behind a consumer's name is that of its process."""
+    evidence, setup = read(logs)
+
+    assert {"billing-0", "billing-1"} == {done.consumer for done in evidence.work}
+    assert all(done.next_offset == done.first + 1 for done in evidence.work)
+    assert 2 <= len(evidence.generations_us)
+    assert evidence.generations_us[-1] > START_US + 15_000_000, "after the session"
+    assert all(START_US < commit.at_us for commit in evidence.commits)
+    assert 2 == sum(at_us < START_US + 10_000_000 for at_us in evidence.joins_us)
+    assert ("billing", "classic", "range", 6_000, False) == (
+        setup.group,
+        setup.protocol,
+        setup.assignor,
+        setup.session_timeout_ms,
+        setup.is_static,
+    )
+
+
+def test_only_the_chosen_time_is_explained(logs):
+    evidence, _ = read(logs, begin_us=START_US + 10_000_000, end_us=START_US + 20_000_000)
+    times = [done.ended_us - START_US for done in evidence.work]
+    times += [commit.at_us - START_US for commit in evidence.commits]
+
+    assert 10_000_000 <= min(times)
+    assert max(times) <= 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"group": "biling"}, "group biling: not in the offsets log; did you mean billing?"),
+        ({"begin_us": START_US + 3_600_000_000}, "no record was processed in that time"),
+    ],
+    ids=["another group", "another time"],
+)
+def test_what_cannot_be_explained_is_refused(logs, more, words):
+    with pytest.raises(EmulatorError) as caught:
+        read(logs, **more)
+
+    assert words in str(caught.value)
+
+
+def test_a_missing_log_is_named(logs):
+    with pytest.raises(EmulatorError, match=r"nowhere\.jsonl: no such file or folder"):
+        read((Path("nowhere.jsonl"), logs[1]))
