@@ -163,17 +163,25 @@ MOST_RECORDS = 60_000
 
 SLOW = {
     "a1-deploy-goes-back",
+    "a9-seen-set",
     "batch-discarded",
     "c5-hard-messages",
     "commit-answer-lost",
     "d1-commit-refused-in-rebalance",
+    "dead-letter-topic",
     "eager-repeats-kept",
     "i1-idle-beyond-retention",
     "i2-weekend-down",
     "i3-quiet-partitions",
+    "k5-restart-around-session",
     "kip848-member-crashes",
+    "migration-there-and-back",
+    "off-by-one",
     "published-eager-deploy",
+    "published-partitions-added",
+    "retry-topic",
     "rolling-restart-kip848",
     "slow-load-after-a-year",
+    "spring-kept-commits",
 }
-"""Take a second or more, and other tests play them or their like, too."""
+"""Take most of a second or more, and other tests play them or their like, too."""

@@ -68,12 +68,28 @@ OUTCOMES = {
 rebalances there were."""
 
 
+ALWAYS = (
+    "at rest",
+    "JoinGroup sent, to get an id",
+    "JoinGroup parked",
+    "SyncGroup sent",
+    "assignment replicated",
+    "OffsetCommit appended",
+)
+"""Steps with outcomes of each kind; the others are played by the long tests."""
+
+each_step = pytest.mark.parametrize(
+    "step",
+    [step if step in ALWAYS else pytest.param(step, marks=pytest.mark.long) for step in OUTCOMES],
+)
+
+
 def test_every_step_has_an_outcome():
     """The table of the scenario and that of this file are about the same."""
     assert [each.name for each in load(catalogue.path_of(AT_A_STEP)).variant] == list(OUTCOMES)
 
 
-@pytest.mark.parametrize("step", OUTCOMES)
+@each_step
 def test_the_state_of_the_next_coordinator_depends_on_the_step(step):
     """The last replicated group record, and nothing that was only in memory."""
     run = played(AT_A_STEP, step)
@@ -86,7 +102,7 @@ def test_the_state_of_the_next_coordinator_depends_on_the_step(step):
     )
 
 
-@pytest.mark.parametrize("step", OUTCOMES)
+@each_step
 def test_at_no_step_is_a_record_repeated_or_lost_or_a_member_removed(step):
     """Living members commit later; all wait for the broker's session."""
     run = played(AT_A_STEP, step)

@@ -53,7 +53,8 @@ def test_the_run_points_to_the_entry_it_shows_and_to_the_ledger(file):
 
 def test_many_entries_of_one_cause_are_shown_together():
     """The records add up to those of the kind; --each lists every entry."""
-    asked = ("ledger", "batch-discarded", "--kind", "lost")
+    soon = ("--set", "run_for=20s", "--set", 'act[start-1].between=["11.1s", "11.9s"]')
+    asked = ("ledger", "batch-discarded", *soon, "--kind", "lost")
     out, each = rebalance(*asked)[1], rebalance(*asked, "--each")[1]
     records = re.findall(r"^  L\d+ +([\d,]+) ", out, re.MULTILINE)
 

@@ -79,7 +79,12 @@ def test_an_unknown_framework_is_refused_with_the_nearest_name():
 def test_a_refused_commit_is_kept_and_sent_again_behind_the_next_poll():
     """For the partitions that the consumer still owns, the same offsets once more."""
     scenario = emulator.load(
-        "d1-commit-refused-in-rebalance", overrides=["group[billing].commit.on_refusal=keep"]
+        "d1-commit-refused-in-rebalance",
+        overrides=[
+            "group[billing].commit.on_refusal=keep",
+            'act[start-1].between=["11.1s", "11.9s"]',
+            "run_for=20s",
+        ],
     )
     events = emulator.run(scenario, 0).events
     offsets = {e.what.commit: e.what.offsets for e in events if isinstance(e.what, CommitSent)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 import emulator
@@ -32,12 +34,18 @@ at = "15.01s"
 close = "late"
 at = "25s"
 """
-CLIENTS = ["java", "librdkafka", "aiokafka", "kafka-python", "franz-go"]
 POISON = ", ".join(
     f'{{ topic = "t", partition = {tp}, offset = {offset}, error = "skip" }}'
     for tp in range(4)
     for offset in range(250, 320, 3)
 )
+
+
+def each_or_long(some: list[str], clients: list[str], long: Iterable[str] = ()) -> list:
+    """Return some ways with each client; *long*: those that only the long tests play."""
+    plain = [(way, client) for client in clients for way in some]
+    rest = [(way, client) for client in clients for way in long]
+    return [*plain, *(pytest.param(*each, marks=pytest.mark.long) for each in rest)]
 
 
 def played(client: str, group: str, work: str = "30ms") -> emulator.Run:
@@ -46,8 +54,18 @@ def played(client: str, group: str, work: str = "30ms") -> emulator.Run:
     return emulator.run(emulator.loads(text), 0, polls=True)
 
 
-@pytest.mark.parametrize("client", [*CLIENTS, 'aiokafka"\nread_with = "getmany'])
-@pytest.mark.parametrize("handler", ['"serial"', '{ workers = 3, order = "none" }'])
+SERIAL, WORKERS = '"serial"', '{ workers = 3, order = "none" }'
+
+
+@pytest.mark.parametrize(
+    ("handler", "client"),
+    [
+        *each_or_long([SERIAL, WORKERS], ["java", "aiokafka"]),
+        *each_or_long([SERIAL], ["librdkafka"], long=[WORKERS]),
+        *each_or_long([WORKERS], ["kafka-python"], long=[SERIAL]),
+        *each_or_long([WORKERS], ["franz-go", 'aiokafka"\nread_with = "getmany'], long=[SERIAL]),
+    ],
+)
 def test_skipped_records_are_counted_when_a_rebalance_comes_beside_the_work(client, handler):
     """Also in an epoch that has ended while its records are in hand."""
     run = played(client, f"handler = {handler}\npoison = [{POISON}]")
@@ -57,8 +75,13 @@ def test_skipped_records_are_counted_when_a_rebalance_comes_beside_the_work(clie
     assert run.ledger.processed > 1000
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("when_full", ["block", "pause"])
+@pytest.mark.parametrize(
+    ("when_full", "client"),
+    [
+        *each_or_long(["block"], ["java", "aiokafka", "franz-go"], long=["pause"]),
+        *each_or_long(["pause"], ["librdkafka", "kafka-python"], long=["block"]),
+    ],
+)
 def test_a_full_pool_goes_on_after_a_listener_has_waited_for_it(client, when_full):
     """Both wait: the application for room, the listener for the workers."""
     pool = f'{{ workers = 2, queue = 6, when_full = "{when_full}", drain = "running" }}'
