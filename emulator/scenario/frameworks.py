@@ -2,11 +2,10 @@
 
 A key that the scenario has replaces that of its framework; ``settings`` are merged.
 
-Sources: Spring for Apache Kafka 3.3 (``KafkaMessageListenerContainer``: ``processCommits``,
-``checkRebalanceCommits``, ``commitPendingAcks``; ``ContainerProperties``: poll timeout 5 s;
-``DefaultErrorHandler``: ``FixedBackOff(0, 9)``, then the record is logged), Faust (``settings.py``:
-``broker_commit_interval`` 2.8 s, ``stream_buffer_maxsize`` 4096, ``stream_wait_empty``), the loops of
-the documentation of confluent-kafka and of ``KafkaConsumer``.
+Sources, by key, are in docs/how-to/frameworks.md: Spring for Apache Kafka 4.2
+(``KafkaMessageListenerContainer``, ``ConsumerProperties``, ``SeekUtils``), Faust (``settings.py`` and
+``App._on_partitions_revoked`` of faust-streaming), the loops of the documentation of confluent-kafka
+and of ``KafkaConsumer``.
 """
 
 from __future__ import annotations
@@ -41,8 +40,20 @@ FRAMEWORKS: Mapping[str, Table] = {
             "drain": "running",
             "revoked": "discard",
         },
-        "commit": {"call": "sync", "when": "every", "every": "2.8s", "on_revoke": True},
-        "settings": {"auto.offset.reset": "earliest"},
+        "commit": {
+            "call": "sync",
+            "when": "every",
+            "every": "2.8s",
+            "records": 10_000,
+            "on_revoke": True,
+        },
+        "settings": {
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 60_000,
+            "heartbeat.interval.ms": 3_000,
+            "max.poll.interval.ms": 1_000_000,
+            "fetch.max.wait.ms": 1_500,
+        },
     },
     "confluent-kafka": {"client": "librdkafka", "commit": "auto", "poll_timeout": "1s"},
     "kafka-consumer": {"client": "java", "commit": "auto", "poll_timeout": "100ms"},

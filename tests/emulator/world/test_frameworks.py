@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 import emulator
-from emulator.events import CommitRefused, CommitSent
+from emulator.events import CommitRefused, CommitSent, Polled
 from emulator.scenario.frameworks import FRAMEWORKS, summary
 from emulator.scenario.groups import FrameworkName
 from emulator.scenario.model import Group, Scenario
@@ -60,7 +60,8 @@ def test_keys_of_the_scenario_replace_those_of_the_framework():
     assert (plain.commit.when, plain.poll_timeout) == ("batch", 5_000_000)
     assert (own.commit.when, own.poll_timeout) == ("record", 1_000_000)
     faust = group_of("faust", 'settings = { "session.timeout.ms" = 60000 }')
-    assert faust.settings == {"auto.offset.reset": "earliest", "session.timeout.ms": 60_000}
+    assert faust.settings["session.timeout.ms"] == 60_000
+    assert faust.settings["auto.offset.reset"] == "earliest"
 
 
 def test_records_that_fail_without_a_reaction_get_that_of_the_framework():
@@ -116,3 +117,65 @@ def test_the_head_of_a_report_has_the_keys_that_are_not_replaced(group, shown):
     said = _describe_framework(group_of("spring-batch", group))
 
     assert shown == {key for key in FRAMEWORKS["spring-batch"] if f"{key}=" in said}
+
+
+# -- what a crash repeats, counted by hand ----------------------------------------------------------
+
+BACKLOG = """
+title = "a crash in the middle of 500 records of 10 ms"
+run_for = "{run_for}"
+[[topic]]
+name = "t"
+rate = "0/s"
+backlog = 500
+[[group]]
+id = "g"
+topics = ["t"]
+members = 1
+work = "10ms"
+framework = "{framework}"
+settings = {{ "auto.offset.reset" = "earliest" }}
+{more}
+"""
+AT_CRASH = {
+    "spring-record": (0, 1),  # each record is committed: at most the one whose commit is in flight
+    "spring-manual-immediate": (0, 1),
+    "spring-batch": (250, 250),  # the batch of 500 was not committed
+    "spring-manual": (250, 250),
+    "kafka-consumer": (250, 250),  # poll() commits what it returned before
+    "faust": (1, 250),  # all since the last commit, which was at most 2.8 s ago
+    "confluent-kafka": (1, 250),  # all since the last automatic commit, every 5 s
+}
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_a_crash_repeats_what_the_framework_had_not_committed(name):
+    """250 records and a half after the first poll; the process starts again."""
+    first = emulator.run(
+        emulator.loads(BACKLOG.format(framework=name, run_for="15s", more="")), 0, polls=True
+    )
+    begin = next(event.at_us for event in first.events if isinstance(event.what, Polled))
+    crash_us = begin + 2_505_000
+    restart = f'[[fault]]\ncrash = "g-0"\nat = "{crash_us}us"\nrestart_after = "1s"\n'
+    run_for = "90s" if name == "faust" else "65s"
+    text = BACKLOG.format(framework=name, run_for=run_for, more=restart)
+    run = emulator.run(emulator.loads(text), 0)
+
+    committed = 0
+    for event in run.events:
+        if event.at_us < crash_us and isinstance(event.what, CommitSent):
+            ((_, committed),) = event.what.offsets
+    fewest, most = AT_CRASH[name]
+    assert fewest <= run.ledger.reprocessed <= most
+    if most > 1:
+        assert run.ledger.reprocessed == 250 - committed
+    assert run.ledger.lost == 0
+
+
+def test_faust_commits_every_2_8_s_and_has_the_timeouts_of_its_settings():
+    """``broker_commit_interval``, ``broker_session_timeout``, ``broker_max_poll_interval``."""
+    group = group_of("faust")
+
+    assert (group.commit.every, group.commit.records) == (2_800_000, 10_000)
+    assert group.settings["session.timeout.ms"] == 60_000
+    assert group.settings["max.poll.interval.ms"] == 1_000_000
