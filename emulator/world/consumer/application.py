@@ -207,6 +207,8 @@ class Application:
             self._batch_done(batch)
             return
         self.doing = Doing.WORKING
+        if self.seen is not None:
+            self.seen.begin(*batch.record(batch.reported))
         self._token = token = self._token + 1
         when = batch.end_us(batch.reported if self._each_record or batch.flaws else batch.count - 1)
         end = self._kernel.push(when, self._order, lambda _: self._worked(token))

@@ -1,7 +1,8 @@
 """Deduplication behind the handler: a seen-set of partitions and offsets with a window.
 
-The set is asked when the work on a record ends. It says nothing of how often the record was
-processed: the ledger counts that. What it recognises has no effect a second time.
+The set is asked when the work on a record ends, or, if it marks records before their processing, when
+the work begins. It says nothing of how often the record was processed: the ledger counts that. What it
+recognises has no effect a second time.
 """
 
 from __future__ import annotations
@@ -26,24 +27,33 @@ class Deduplicator:
         given = deliveries.given
         self._before = given.mark == "before"
         self._seen = deliveries.shared if given.scope == "shared" else SeenSet(given)
+        self._begun: tuple[TopicPartition, int] | None = None
+        self._is_dropped = False
+        """Whether the set knew the record that was begun last, whose processing nobody had finished."""
+
+    def begin(self, tp: TopicPartition, offset: int) -> None:
+        """Add a record whose work begins, if records are marked before it; once for each record."""
+        record = tp, offset
+        if not self._before or self._begun == record:
+            return
+        self._begun = record
+        now = self._process.run.kernel.now
+        known = self._seen.recognises(record, now)
+        self._is_dropped = known and not self._deliveries.is_finished(tp, offset)
+        if not known:
+            self._seen.add(record, now)
 
     def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
         """Count the records before ``next_offset`` as processed, or drop those already seen."""
         progress = self._process.progress
         done = progress.done(tp)
         for offset in range(next_offset if done is None else done, next_offset):
-            if self._is_dropped(tp, offset):
+            if self._is_dropped and self._begun == (tp, offset):
                 cause = self._process.run.causes.disturbed.get(self._process.blueprint.name)
                 progress.skip(Handed(tp, offset, offset + 1), "skipped", cause)
             else:
                 self.deliver(tp, offset)
                 progress.worked(tp, offset + 1, began_us)
-
-    def _is_dropped(self, tp: TopicPartition, offset: int) -> bool:
-        """Return whether the set knows a record whose processing was only begun."""
-        if not self._before or self._deliveries.is_finished(tp, offset):
-            return False
-        return self._seen.recognises((tp, offset), self._process.run.kernel.now)
 
     def deliver(self, tp: TopicPartition, offset: int) -> None:
         """Ask the set about a processed record, and add it."""

@@ -277,8 +277,6 @@ class Progress:
             began_us=began_us,
         )
         self._recorder.write(cut_off, cause)
-        if self.deliveries is not None:
-            self.deliveries.cut_off(tp, offset, began_us)
 
     def done(self, tp: TopicPartition) -> int | None:
         """Return the handler's progress in ``tp``; None if this process does not own it."""

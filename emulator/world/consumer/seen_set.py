@@ -72,11 +72,6 @@ class Deliveries:
         """Return whether a record was processed."""
         return offset in self._finished.get(tp, ())
 
-    def cut_off(self, tp: TopicPartition, offset: int, began_us: int) -> None:
-        """Note a record whose process ended during the work: a set that is marked before has it."""
-        if self.given.mark == "before" and self.given.scope == "shared":
-            self.shared.add((tp, offset), began_us)
-
     def truncated(self, tp: TopicPartition, first: int) -> None:
         """Forget the records that a log has lost: others get their offsets."""
         kept = {offset for offset in self._finished.get(tp, ()) if offset < first}

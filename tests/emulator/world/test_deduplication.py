@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import emulator
-from emulator.events import DuplicateDelivered
+from emulator.events import DuplicateDelivered, NotProcessed
 from emulator.ledger.entries import Cause
 from emulator.scenario.model import Deduplication
 from emulator.scenario.problems import ScenarioError
@@ -110,6 +110,26 @@ def test_a_record_marked_before_its_work_is_lost_if_the_process_dies_in_it():
     assert after.ledger.partial == before.ledger.partial == 1
     assert after.ledger.lost == 0
     assert before.ledger.by_cause()[Cause.SKIPPED] == before.ledger.lost == 1
+
+
+def test_a_record_of_a_zombie_that_lives_is_left_to_it():
+    """g-1 is paused in a record and loses its partition: marked before, the next owner drops the record.
+
+    The zombie ends it when it resumes. Marked after, both process it, and the set recognises the second.
+    """
+    pause = 'lateness = "0s"\n', '[[fault]]\npause = "g-1"\nfor = "20s"\n'
+    runs = {}
+    for mark in ("before", "after"):
+        text = SCENARIO.format(seen=f'mark = "{mark}"', work="80ms", group=pause[0])
+        text = text.replace('[[fault]]\ncrash = "g-1"\n', pause[1])
+        runs[mark] = emulator.run(emulator.loads(text), 0, polls=True)
+        hold_against_count(runs[mark])
+    skipped = [e.what for e in runs["before"].events if isinstance(e.what, NotProcessed)]
+
+    assert len(skipped) == 1
+    assert runs["before"].ledger.lost == runs["after"].ledger.lost == 0
+    assert runs["after"].ledger.reprocessed == runs["before"].ledger.reprocessed + 1
+    assert runs["after"].metrics["not_deduplicated"] == 0
 
 
 def test_workers_ask_the_set_too():
