@@ -16,17 +16,20 @@ NARROWEST = 40
 """The smallest number of columns of a report, also on a narrower terminal."""
 
 
-_for_file: ContextVar[bool] = ContextVar("_for_file", default=False)
-"""Whether the text that is being made goes into a file."""
+UNWRAPPED = 1_000
+"""Columns of a text that a browser wraps."""
+
+_for_file: ContextVar[int] = ContextVar("_for_file", default=0)
+"""The columns of the text that is being made, if it goes into a file; 0: it does not."""
 
 
 @contextmanager
-def file_width() -> Iterator[None]:
+def file_width(columns: int = WIDTH) -> Iterator[None]:
     """Make reports as wide as in a file, on any terminal; also a decorator of functions.
 
     Pages and other files contain the text of a report: the same run gives the same bytes.
     """
-    token = _for_file.set(True)
+    token = _for_file.set(columns)
     try:
         yield
     finally:
@@ -38,8 +41,8 @@ def width() -> int:
 
     A file or a pipe has 100.
     """
-    if _for_file.get():
-        return WIDTH
+    if columns := _for_file.get():
+        return columns
     columns = get_terminal_size((WIDTH, 0)).columns
     return min(max(columns, NARROWEST), WIDTH)
 

@@ -35,7 +35,7 @@ from emulator.report.pages.charts import (
     value_axis_of,
 )
 from emulator.report.pages.page import Cell, Number, Page, Part, Table, render
-from emulator.report.wording import counted, file_width
+from emulator.report.wording import UNWRAPPED, counted, file_width
 from emulator.versions import KAFKA
 
 MOST_BARS: Final = 120
@@ -277,7 +277,8 @@ def _groups(shortlist: Shortlist) -> Iterator[Part]:
 
 
 def _part(place: int, found: GroupFindings) -> Part:
-    notices = "\n".join(notice_lines(found))
+    with file_width(UNWRAPPED):
+        notices = "\n".join(notice_lines(found))
     members, note = member_table(found)
     caption = f"Commits by member, the busiest first. {note}".strip()
     return Part(

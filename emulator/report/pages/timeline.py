@@ -304,10 +304,9 @@ def _axis(canvas: Canvas) -> tuple[str, str]:
     ticks = [(canvas.scale.x(at), tick_text(canvas.moment(at))) for at in canvas.scale.ticks()]
     ends: Attributes = {"y1": TOP + 8, "y2": canvas.bottom, "class_": "grid"}
     lines = [element("line", x1=across(x), x2=across(x), **ends) for x, _ in ticks]
-    has_date = "-" in canvas.moment(canvas.scale.begin_us)
-    canvas.labels.append(
-        text(0, TOP + 4, f"time ({'UTC' if has_date else 'h:mm:ss'})", class_="part")
-    )
+    moment = canvas.moment(canvas.scale.begin_us)
+    unit = "UTC" if "-" in moment else "s" if moment.endswith(" s") else "h:mm:ss"
+    canvas.labels.append(text(0, TOP + 4, f"time ({unit})", class_="part"))
     return "".join(lines), "".join(tick_labels(ticks, TOP + 4, canvas.bottom + 16))
 
 
@@ -363,15 +362,12 @@ def _fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tu
     return "".join([*lines, *names]), named
 
 
-BETWEEN_NAMES: Final = 60
-"""Between the numbers of faults, across a figure as wide as its computation: ``F11-F12`` has room."""
-
-
 def _fault_names(places: Sequence[float]) -> Iterator[str]:
     """Yield the numbers of faults; those close together have one label, from the first to the last."""
+    apart = 48 if len(places) < 10 else 60  # F11-F12 needs more room than F1-F2
     clusters: list[list[int]] = []
     for at, x in enumerate(places):
-        if not clusters or x - places[clusters[-1][0]] >= BETWEEN_NAMES:
+        if not clusters or x - places[clusters[-1][0]] >= apart:
             clusters.append([at])
         clusters[-1].append(at)
     free = -99.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from html import unescape
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,7 @@ from emulator.logs.imports.findings_tables import SCHEMAS, FindingsFiles
 from emulator.logs.imports.folder import explore_folder, explore_group, groups_in
 from emulator.logs.imports.notices import notices, weight
 from emulator.logs.imports.page import findings_page, pictures_of
-from emulator.logs.imports.screen import Shortlist, findings_screen, member_lines
+from emulator.logs.imports.screen import Shortlist, findings_screen, member_lines, notice_lines
 from emulator.report.pages.charts import draw_plot
 
 from .found import DAY_MS, WEEK_MS, Log, kept, member
@@ -157,6 +158,16 @@ def test_the_page_begins_with_the_group_to_look_at_first():
     assert 5 == page.count("<dd>")
     assert page.index('href="#group-0">billing') < page.index('href="#group-1">quiet')
     assert "2 groups, none with a notice." in findings_page(shortlist_of(quiet("a"), quiet("b")))
+
+
+def test_notices_of_the_page_are_wrapped_by_the_browser():
+    """Lines that were wrapped for a terminal would be broken again on a phone."""
+    shortlist = shortlist_of(troubled())
+    (shown,) = re.findall(r'<pre tabindex="0">(.*?)</pre>', findings_page(shortlist), re.DOTALL)[:1]
+    (found,) = shortlist.first()
+
+    assert 100 < max(map(len, unescape(shown).splitlines()))
+    assert "\n".join(notice_lines(found)).split() == unescape(shown).split()
 
 
 def test_the_page_loads_nothing():

@@ -93,3 +93,15 @@ def test_curves_reach_both_ends_of_a_window_between_two_samples():
     assert [(1_200_000, 12, 10, 7), (1_700_000, 17, 14, 10)] == [tuple(one) for one in found]
     assert samples[1:4] == samples_within(samples, 1_000_000, 3_000_000)[1:-1]
     assert samples == samples_within(samples, 0, 9_000_000)
+
+
+@pytest.mark.parametrize(
+    ("moment", "unit"), [("0:00:01.000", "h:mm:ss"), ("1.000 s", "s"), ("2026-05-04 09:00", "UTC")]
+)
+def test_the_time_axis_names_its_unit(moment, unit):
+    """That of its labels: an audit without a clock counts seconds."""
+    drawn = draw_timeline(
+        GroupHistory("g"), History(end_us=10), [], lambda _: moment, View(name="of g")
+    )
+
+    assert f">time ({unit})<" in drawn.labels
