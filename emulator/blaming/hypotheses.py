@@ -31,6 +31,9 @@ class Policy:
     trace: str = "other calls in the application's code"
     """What it leaves elsewhere than in the two logs."""
 
+    unusual: float = 0.0
+    """Added to its distance: of two that fit as well, the more usual one comes first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Happening:
@@ -47,6 +50,9 @@ class Happening:
     acts: tuple[Table, ...] = ()
     partitions: Mapping[str, int] = field(default_factory=dict)
     """Of topics that had another number of partitions before it."""
+
+    unusual: float = 0.0
+    """Added to its distance: of two that fit as well, the more usual one comes first."""
 
 
 NOTHING = Happening("nothing", "nothing happened to a member or a broker", "nothing")
@@ -71,7 +77,7 @@ def policies(evidence: Evidence) -> list[Policy]:
         Policy("commitSync after each record", "sync per record"),
         Policy("commitAsync after each record", "async per record"),
         Policy("commitSync before the work", "sync before"),
-        Policy("commitSync at an interval", at_interval),
+        Policy("commitSync at an interval", at_interval, unusual=0.05),
         Policy("no commits", "none"),
     ]
 
@@ -146,14 +152,17 @@ def _alive(symptoms: Symptoms) -> Iterator[Happening]:
     names = _names(symptoms)
     paused = _each(symptoms, lambda stop, lasting: {"pause": stop.consumer, "for": lasting})
     words = f"the process of {names} was paused (SIGSTOP, garbage collection)"
-    yield Happening("pause", words, "a pause in the garbage collection log or of the node", paused)
+    yield Happening(
+        "pause", words, "a pause in the garbage collection log or of the node", paused, unusual=0.03
+    )
     hung = _each(symptoms, lambda stop, lasting: {"hang": stop.consumer, "for": lasting})
     words = f"the handler of {names} hung on a record"
     trace = "“consumer poll timeout has expired” in the client's log, if it lasts that long"
     yield Happening("hang", words, trace, hung)
     cut = _each(symptoms, lambda stop, lasting: {"cut": [stop.consumer, "brokers"], "for": lasting})
     words = f"the network of {names} was cut"
-    yield Happening("cut", words, "disconnections and request timeouts in the client's log", cut)
+    trace = "disconnections and request timeouts in the client's log"
+    yield Happening("cut", words, trace, cut, unusual=0.05)
 
 
 def _of_brokers(group: str) -> Iterator[Happening]:

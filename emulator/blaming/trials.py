@@ -33,9 +33,6 @@ SEEDS = 2
 _WORST = 3.0
 """A figure that is further off counts no more."""
 
-_EQUAL = 0.05
-"""Distances that differ by less are equal: runs under other seeds differ as much."""
-
 OnProgress = Callable[[int, int], None]
 """Called with the number of finished runs, and of all."""
 
@@ -53,7 +50,8 @@ class Explanation:
     """Smallest, median and largest value of the runs."""
 
     distance: float
-    """The mean difference of all figures from what was seen; 1: as large as its tolerance."""
+    """The mean difference of all figures from what was seen; 1: as large as its tolerance. It
+    includes how unusual the explanation is."""
 
     @property
     def fit(self) -> float:
@@ -116,12 +114,7 @@ def blame_for(
         _explained(case, policy, happening, quiet[policy.name], seen, seeds, runs)
         for policy, happening in product(likely, happened)
     ]
-    return Blame(setup, symptoms, seen, tuple(sorted(found, key=_place)))
-
-
-def _place(explanation: Explanation) -> int:
-    """Return what explanations are sorted by: about equal ones stay in the order of their trial."""
-    return round(explanation.distance / _EQUAL)
+    return Blame(setup, symptoms, seen, tuple(sorted(found, key=lambda each: each.distance)))
 
 
 class _Counted:
@@ -167,6 +160,7 @@ def _explained(
     }
     middle = {name: each[1] for name, each in figures.items()}
     off = (distance(middle, seen, AFTER) + distance(middle, seen, BEFORE)) / 2
+    off += policy.unusual + happening.unusual
     return Explanation(policy, happening, scenario, figures, off)
 
 
