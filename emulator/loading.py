@@ -15,7 +15,6 @@ from emulator.errors import RefusedError
 from emulator.input_files import read_stream
 from emulator.ledger.entries import Cause
 from emulator.metrics.catalogue import unknown_metric
-from emulator.metrics.checks import is_expectable, split_name
 from emulator.metrics.traffic import EVICTIONS
 from emulator.scenario import load as scenario_files
 from emulator.scenario.model import AddPartitions, Scenario
@@ -217,6 +216,8 @@ def _unknown_metrics(scenario: Scenario) -> list[Problem]:
 
 def _objection(name: str, scenario: Scenario) -> str:
     """Return why a name of ``[expect]`` cannot be measured; empty if it can."""
+    from emulator.metrics.checks import is_expectable, split_name  # noqa: PLC0415  if it expects
+
     if not is_expectable(name):
         return unknown_metric(name)
     table, bracket, rest = split_name(name)[0].partition("[")

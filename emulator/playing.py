@@ -11,11 +11,11 @@ from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.events import Event
 from emulator.ledger.entries import Ledger
-from emulator.metrics.checks import Expected, check_expectations
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Measured, Measurement, Metrics
+from emulator.scenario.loads import loads_of
 from emulator.scenario.model import CommitPolicy, Scenario
-from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running, loads_of
+from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running
 from emulator.verdicts.facts import FactsMeter
 from emulator.verdicts.findings import cut_short, inconclusive, verdicts_of
 from emulator.verdicts.verdict import Verdict
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from emulator.metrics.checks import Expected
     from emulator.metrics.monitors import MonitorRule
     from emulator.metrics.readings import LateMeter
     from emulator.scenario.model import Monitor
@@ -75,6 +76,8 @@ class Run:
 
     def expectations(self) -> tuple[Expected, ...]:
         """Return the comparison of this run with the scenario's ``[expect]``."""
+        from emulator.metrics.checks import check_expectations  # noqa: PLC0415  asked at the end
+
         cut = cut_short(self.verdicts)
         return check_expectations(bounds_of(self.scenario), (self.metrics,), (cut,))
 

@@ -12,11 +12,10 @@ from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
 from emulator.loading import LoadedScenario
 from emulator.playing import Run
-from emulator.report.group_state import DescribedGroup
 from emulator.report.subject import SET_BY_BROKERS, Commits, FinishedRun, GroupFacts, Subject
-from emulator.report.timeline import Timeline
 from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
+from emulator.scenario.loads import Load, loads_of
 from emulator.scenario.model import (
     BatchListener,
     CommitPolicy,
@@ -28,13 +27,11 @@ from emulator.scenario.model import (
     mean_us,
 )
 from emulator.scenario.resolution import (
-    Load,
     broker_settings,
     client_of,
     commit_policy,
     concurrency,
     consumer_settings,
-    loads_of,
     settings_in_force,
     work_of,
 )
@@ -47,7 +44,9 @@ from protocols.settings import BrokerSettings, ConsumerSettings
 if TYPE_CHECKING:
     from emulator.comparison import Comparison
     from emulator.report.comparison import Column
+    from emulator.report.group_state import DescribedGroup
     from emulator.report.proposals import Proposal
+    from emulator.report.timeline import Timeline
 
 
 def subject_of(loaded: LoadedScenario) -> Subject:
@@ -167,7 +166,6 @@ def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
 
 
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:
-    work = {member.name: mean_us(work_of(group, member)) for member in group.members}
     first = next((each for each in group.members if each.assign is None), group.members[0])
     settings = consumer_settings(group, first)
     assignors = make_assignors(settings, first)
@@ -200,13 +198,25 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         offsets=group.offsets,
         store_bound=load is not None and load.store == load.capacity,
         unfenced=group.offsets == "database" and not fenced,
-        work_us=max(work.values()),
+        **_work(group, load),
         listener_us=mean_us(group.listener),
-        work_by_member={name: us / concurrency(group)[0] for name, us in work.items()},
         arrival_per_s=0.0 if load is None else load.arrival,
         capacity_per_s=0.0 if load is None else load.capacity,
         settings=_in_force(settings, brokers),
     )
+
+
+def _work(group: Group, load: Load | None) -> dict[str, Any]:
+    """Return the work of members on a record; by member only if it does not depend on the run."""
+    work = {member.name: mean_us(work_of(group, member)) for member in group.members}
+    times = {} if load is None else load.times
+    depends = group.work_by is not None and group.work_by.depends
+    at_a_time, _ = concurrency(group)
+    return {
+        "work_us": max([*work.values(), *times.values()]),
+        "work_by_topic": times,
+        "work_by_member": {} if depends else {name: us / at_a_time for name, us in work.items()},
+    }
 
 
 PLACES = {"topic", "partition", "offset", "every", "share", "key"}

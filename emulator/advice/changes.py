@@ -46,10 +46,9 @@ from emulator.advice.drafts import (
 from emulator.advice.group_changes import GROUP_CHANGES
 from emulator.advice.load_changes import (
     BATCH_CHANGES,
+    LOAD_CHANGES,
     OF_FAILING,
-    balance_over_topics,
     even_members,
-    more_members,
 )
 from emulator.advice.scaling_changes import SCALING_CHANGES
 from emulator.advice.situation import Situation, milliseconds, round_down
@@ -340,6 +339,7 @@ CHANGES: Final[Changes] = {
     **SCALING_CHANGES,
     **BATCH_CHANGES,
     **WRITE_CHANGES,
+    **LOAD_CHANGES,
     "acks-all": (("acks-all", acks_all),),
     "clean-elections": (("clean-elections", clean_elections),),
     "commit-after-processing": (("commit-sync-per-batch", sync_per_batch),),
@@ -374,7 +374,6 @@ CHANGES: Final[Changes] = {
     "longer-offsets-retention": (("longer-offsets-retention", longer_offsets_retention),),
     "longer-retention": (("longer-retention", longer_retention),),
     "migration-policy": (("migration-policy", bidirectional_migration),),
-    "more-members": (("more-members", more_members),),
     "no-older-commit": (("commit-sync-per-batch", sync_per_batch),),
     "offset-reset-none": (("reset-to-earliest", reset_to_earliest),),
     "pass-offsets": (("pass-offsets", pass_offsets),),
@@ -390,7 +389,6 @@ CHANGES: Final[Changes] = {
     "slow-record": (("pause-retries", pause_retries), ("longer-poll-interval", longer_interval)),
     "smaller-batches": (("smaller-batches", batch_within_interval),),
     "smaller-metadata-age": (("smaller-metadata-age", smaller_metadata_age),),
-    "spread-partitions": (("balance-over-topics", balance_over_topics),),
     "static-membership": (("static-membership", static_membership),),
     "three-replicas": (("three-replicas", three_replicas),),
     "two-in-sync": (("two-in-sync", two_in_sync),),

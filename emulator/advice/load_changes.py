@@ -8,6 +8,7 @@ from typing import Final
 from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, consumer
 from emulator.advice.situation import Situation, round_up
 from emulator.report.wording import counted
+from emulator.scenario.kafka_settings import REMOTE_ASSIGNOR
 
 
 def more_members(situation: Situation) -> Draft | None:
@@ -45,6 +46,37 @@ def larger_transactions(situation: Situation) -> Draft | None:
     return consumer(situation, "max.poll.records", records, why)
 
 
+def fewer_members(situation: Situation) -> Draft | None:
+    """The number of members that process most, where they slow one another down."""
+    load, group = situation.load, situation.group.id
+    if load is None or not load.best_members:
+        return None
+    value = load.best_members
+    return Draft(
+        f"{value} members process {load.best:,.0f} records per second, {load.members} of them "
+        f"{load.capacity:,.0f}.",
+        (f"members of {group}: {value}",),
+        (f"group[{group}].members={value}",),
+    )
+
+
+def members_to_catch_up(situation: Situation) -> Draft | None:
+    """Members that can process what arrives also while they lag, as far as there are partitions."""
+    load, group = situation.load, situation.group.id
+    if load is None or not load.late_capacity:
+        return None
+    needed = round(load.arrival * MARGIN / (load.late_capacity / load.members) + 0.5)
+    value = min(needed, load.partitions)
+    if value <= load.members:
+        return None
+    return Draft(
+        f"{load.members} members that lag process {load.late_capacity:,.0f} records per second, and "
+        f"{load.arrival:,.0f} arrive.",
+        (f"members of {group}: {value}",),
+        (f"group[{group}].members={value}",),
+    )
+
+
 def even_members(situation: Situation) -> Draft | None:
     """The next number of members of which each has as many partitions."""
     load, group = situation.load, situation.group.id
@@ -66,6 +98,16 @@ def balance_over_topics(situation: Situation) -> Draft | None:
     return consumer(
         situation, STRATEGY, "roundrobin", f"{facts.assignors[0]} assigns topic by topic."
     )
+
+
+def range_by_topic(situation: Situation) -> Draft | None:
+    """The assignor that gives each member partitions of each topic."""
+    facts = situation.facts
+    if facts.shared or facts.mixed or facts.assignors[0] == "range":
+        return None
+    setting = REMOTE_ASSIGNOR if facts.by_coordinator else STRATEGY
+    why = f"{facts.assignors[0]} counts partitions, not the work on their records."
+    return consumer(situation, setting, "range", why)
 
 
 USUAL_RECORDS: Final = 500
@@ -143,3 +185,12 @@ OF_FAILING: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "name-failed-record": (("name-failed-record", name_failed_record),),
 }
 """The same for the hints on records that fail."""
+
+LOAD_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
+    "capacity-behind": (("members-to-catch-up", members_to_catch_up),),
+    "fewer-members": (("fewer-members", fewer_members),),
+    "more-members": (("more-members", more_members),),
+    "range-by-topic": (("range-by-topic", range_by_topic),),
+    "spread-partitions": (("balance-over-topics", balance_over_topics),),
+}
+"""For each hint about members, and what each of them has to process, its changes."""

@@ -307,6 +307,9 @@ TABLES = (
     Metric("downtime.by_partition", "s", "time without an owner that processes"),
     Metric("member_idle.by_member", "s", "time of a running consumer without a partition"),
     Metric("processed.by_member", "records", "completed processings, reprocessing included"),
+    Metric(
+        "processed.by_member_and_topic", "records", "``member/topic``, if there are several topics"
+    ),
     Metric("unreadable.by_partition", "s", "time without new readable records, because of brokers"),
     Metric(
         "commits_unavailable.by_group",

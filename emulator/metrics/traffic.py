@@ -338,12 +338,8 @@ class Arrivals:
         for partition, records in sorted(arrived.items(), key=lambda item: (-item[1], item[0])):
             mean = (total - records) / others if others else records
             if records > max(HOT * mean, mean + NOISE * sqrt(mean), NOISE):
-                yield {
-                    "group": self.last.group,
-                    "partition": str(partition),
-                    "records": records,
-                    "share": round(records / total, 4),
-                }
+                place = {"group": self.last.group, "partition": str(partition)}
+                yield {**place, "records": records, "share": round(records / total, 4)}
 
 
 class CapacityMeter:
@@ -355,6 +351,7 @@ class CapacityMeter:
         """Group: when the first record was begun."""
 
         self._processed = Counter[str]()
+        self._topics = Counter[str]()
         self._arrivals: dict[str, Arrivals] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -370,10 +367,14 @@ class CapacityMeter:
     def read(self, _ended_us: int) -> Reading:
         """Return records by member, hot partitions, and the time to the first record."""
         firsts = [at - self._started_us.get(group, 0) for group, at in self._first_us.items()]
+        members: dict[str, int | float] = dict(sorted(self._processed.items()))
+        topics: dict[str, int | float] = dict(sorted(self._topics.items()))
+        if len({key.split("/")[1] for key in topics}) < 2:
+            topics = {}
         hot = [row for _, each in sorted(self._arrivals.items()) for row in each.hot_partitions()]
         return Reading(
             values={"first_record_max_s": longest(firsts)},
-            tables={"processed.by_member": dict(sorted(self._processed.items()))},
+            tables={"processed.by_member": members, "processed.by_member_and_topic": topics},
             listings={"hot_partitions": tuple(hot)},
             without_value=frozenset() if firsts else frozenset({"first_record_max_s"}),
         )
@@ -383,7 +384,9 @@ class CapacityMeter:
         self._processed[what.consumer] += 0
 
     def _on_processed(self, _: ev.Event, what: ev.Work) -> None:
-        self._processed[what.consumer] += what.next_offset - what.first
+        records = what.next_offset - what.first
+        self._processed[what.consumer] += records
+        self._topics[f"{what.consumer}/{what.partition.topic}"] += records
         first_us = self._first_us.get(what.group)
         if first_us is None or what.began_us < first_us:
             self._first_us[what.group] = what.began_us

@@ -11,6 +11,7 @@ from typing import Any
 from emulator.metrics.metrics import Metrics
 from emulator.report.subject import FinishedRun, GroupFacts
 from emulator.report.wording import counted, duration, figure
+from emulator.verdicts.lag import worked_us
 from emulator.verdicts.verdict import named
 
 HIGH_LOAD = 0.7
@@ -31,9 +32,13 @@ HOUR_S = 3_600
 def busy_shares(group: GroupFacts, metrics: Metrics) -> dict[str, float]:
     """Return the share of its running time that each member of a group was busy."""
     hours, processed = (metrics.tables[name] for name in ("member_hours.by_member", PROCESSED))
+    worked = {name: processed.get(name, 0) * us for name, us in group.work_by_member.items()}
+    topics = metrics.tables["processed.by_member_and_topic"]
+    if group.work_by_topic and topics:
+        worked = {name: worked_us(topics, name, group.work_by_topic) for name in worked}
     return {
-        name: min(processed.get(name, 0) * work_us / 1_000_000 / (hours[name] * HOUR_S), 1.0)
-        for name, work_us in group.work_by_member.items()
+        name: min(work_us / 1_000_000 / (hours[name] * HOUR_S), 1.0)
+        for name, work_us in worked.items()
         if hours.get(name)
     }
 

@@ -72,6 +72,14 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "range assigns topic by topic, so the first members get the extra partition of each topic; "
             "partition.assignment.strategy=roundrobin or cooperative-sticky balances over all topics."
         ),
+        "capacity-behind": (
+            "Run as many members as catching up needs, or make late records cheaper: members that process "
+            "them more slowly than new ones arrive never catch up."
+        ),
+        "range-by-topic": (
+            "Assignors that balance over all topics count partitions, not the work on their records; "
+            "partition.assignment.strategy=range gives each member partitions of each topic."
+        ),
         "even-partitions": (
             "Run a number of members that divides the partitions: those with one partition more have "
             "no time left."
@@ -142,6 +150,10 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "More members do not help, as each batch is a transaction and the database takes no more of "
             "them: use a larger max.poll.records, so that a transaction has more records, or let the "
             "database commit more transactions."
+        ),
+        "fewer-members": (
+            "Run fewer members, or relieve the resource that they share: the records that they have in "
+            "work at the same time slow one another down."
         ),
         "more-members": "Run more members, or make the work on a record shorter.",
         "more-partitions": (

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.values import dataclass
 from emulator.ledger.entries import Ledger
-from emulator.metrics.checks import Expected
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics
 from emulator.report.group_state import DescribedGroup
@@ -18,6 +17,7 @@ from emulator.report.wording import paragraph
 from emulator.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
+    from emulator.metrics.checks import Expected
     from emulator.report.proposals import Proposal, Trial
 
 SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
@@ -115,6 +115,9 @@ class GroupFacts:
 
     work_by_member: Mapping[str, float] = field(default_factory=dict)
     """The mean work of each member on a record, in microseconds."""
+
+    work_by_topic: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """The same by member and topic, if it depends on the topic; else empty."""
 
     autoscaler: str = ""
     """Its autoscaler in words; empty: it has none."""

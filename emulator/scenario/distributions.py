@@ -354,3 +354,43 @@ def _time_of_run(value: object) -> object:
 _DATE = re.compile(r"\d{4}-\d\d")
 TimeOfRun = Annotated[Duration, BeforeValidator(_time_of_run)]
 """Microseconds since the start of the run, for keys that take a date in Kafka's own tools."""
+
+
+class LagFactor(Part):
+    """A factor on the time of records that have many records behind them."""
+
+    above: int = Field(ge=1, le=2**53)
+    """The records of their partition behind them from which on it applies, exclusive."""
+
+    factor: float = Field(gt=0, le=1000)
+
+
+class Concurrency(Part):
+    """How records that are processed at the same time slow one another down."""
+
+    free: int = Field(1, ge=1, le=1_000_000)
+    """So many records of the group, of all members together, do not."""
+
+    each: float = Field(gt=0, le=1000)
+    """The part of its time that each further one adds to a record."""
+
+
+class WorkBy(Part):
+    """What the processing time of a record depends on."""
+
+    topic: dict[str, Distribution] = Field(default_factory=dict)
+    """The time of a record by topic, instead of the ``work`` of group and member."""
+
+    lag: tuple[LagFactor, ...] = ()
+    """Factors on it, for records that are read late; the one with the highest ``above`` applies."""
+
+    concurrency: Concurrency | None = None
+    """A resource that all members share, like a database."""
+
+    batch: Duration = 0
+    """Time in addition for each batch, before its first record; only with a serial handler."""
+
+    @property
+    def depends(self) -> bool:
+        """Whether a time depends on the state of the run, so that each poll has to be an event."""
+        return bool(self.lag or self.concurrency)

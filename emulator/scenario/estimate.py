@@ -40,6 +40,7 @@ from emulator.scenario.resolution import (
     commit_policy,
     concurrency,
     consumer_settings,
+    mean_work_of,
     poll_timeout_us,
     rate_of,
     topics_of,
@@ -241,7 +242,7 @@ def _is_regular_group(group: Group) -> bool:
     The application assigns no partitions by itself; such members are not at rest in most periods.
     """
     times = [group.lateness, *(work_of(group, member) for member in group.members)]
-    if group.poison or any(member.assign for member in group.members):
+    if group.poison or group.work_by or any(member.assign for member in group.members):
         return False
     return all(isinstance(each, Constant) for each in times)
 
@@ -328,6 +329,8 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
 def _is_watched(group: Group, member: Member) -> bool:
     """Return whether more than polls and work is done with the records of a member."""
     kept_outside = group.offsets not in ("kafka", "none")
+    if group.work_by is not None and group.work_by.depends:
+        return True
     return bool(group.poison or group.deduplication or member.assign) or kept_outside
 
 
@@ -336,7 +339,7 @@ def _polls(reader: _Reader) -> _Polls:
     group, member, living_us = reader.group, reader.member, reader.living_us
     most = consumer_settings(group, member).max_poll_records
     at_a_time, _ = concurrency(group)
-    work_us = max(mean_us(work_of(group, member)) / at_a_time, 1.0)
+    work_us = max(mean_work_of(group, member, reader.scenario) / at_a_time, 1.0)
     writing_us = min(_writing_us(group, reader.scenario), living_us)
     idle = 1 - reader.produced * work_us / writing_us
     kept_up = reader.backlog / idle if idle > 0 else reader.backlog + reader.produced
@@ -372,6 +375,7 @@ def _is_regular(reader: _Reader) -> bool:
     rates = [topic.rate for topic in topics_of(group, scenario)]
     return (
         consumer_settings(group, member).group_protocol == "classic"
+        and group.work_by is None
         and all(isinstance(each, Constant) for each in times)
         and all(isinstance(rate, int | float) for rate in rates)
     )

@@ -36,7 +36,7 @@ SUBJECTS: Mapping[Family, str] = {
 
 _NAMES: Mapping[Family, str] = {
     Family.MEMBERS: """
-        g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused
+        g3-shared-database g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused
         k4-threads-share-an-id k5-restart-around-session kip848-join-answer-lost
         kip848-member-crashes q2-members-start-one-by-one q3-joins-take-time q4-slow-assignor
         kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
@@ -53,7 +53,7 @@ _NAMES: Mapping[Family, str] = {
     Family.PROCESSING: """
         a3-drain-beyond-interval batch-discarded batch-listener-repeats c1-slow-record-loop c4-retries-block-the-poll-loop
         c5-hard-messages c6-drain-before-revocation dead-letter-topic kip848-poll-timer kip848-poll-without-event
-        n1-one-member-stalls-all published-slowest-poll record-skipped retry-topic a9-seen-set spring-kept-commits
+        n1-one-member-stalls-all published-slowest-poll record-skipped retry-topic a9-seen-set spring-kept-commits catching-up-is-slower
     """,
     Family.COMMITS: """
         commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d3-older-commit-wins d7-assign-beside-the-group
@@ -67,7 +67,7 @@ _NAMES: Mapping[Family, str] = {
         n3-new-members-time-out p6-one-bounce p6-second-bounce-first
         p6-two-bounces
         eager-repeats-kept kip848-assign-listener-throws kip848-revoke-listener-throws
-        kip848-slow-handover r3-many-small-topics
+        kip848-slow-handover r1-heavy-topic r3-many-small-topics
     """,
     Family.OFFSETS: """
         reader-without-group-id i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch

@@ -56,6 +56,7 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)
         yield from _handler_problems(group)
+        yield from _work_problems(group, scenario)
         yield from _subscription_problems(group, scenario)
         for member in group.members:
             yield from _member_problems(group, member, scenario)
@@ -109,6 +110,13 @@ def _handler_problems(group: Group) -> Iterator[Problem]:
         from emulator.scenario.commit_checks import handler_problems  # noqa: PLC0415  few need it
 
         yield from handler_problems(group)
+
+
+def _work_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    if group.work_by is not None:
+        from emulator.scenario.work_checks import work_problems  # noqa: PLC0415  few groups need it
+
+        yield from work_problems(group, scenario)
 
 
 # -- subscriptions ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from emulator.scenario.distributions import (
     PollTime,
     PositiveDuration,
     StartTime,
+    WorkBy,
     always,
 )
 from emulator.scenario.handlers import BatchListener, Deduplication, Handler, Poison, Pool
@@ -235,6 +236,9 @@ class Group(Part):
 
     work: Distribution = always(1_000)
     """Processing time of one record; without a ``handler``, a member processes its records one by one."""
+
+    work_by: WorkBy | None = None
+    """What the time depends on: topic, lag, other records in work, batches (docs/how-to/work-times.md)."""
 
     handler: Handler = None
     """``serial``: the application thread processes its records one by one; ``batch``: a listener gets all

@@ -1,20 +1,15 @@
-"""Resolve the settings and the loads of a scenario.
+"""Resolve the settings of a scenario, its names, rates and mean work.
 
-A member's settings override its group's, which override Kafka's defaults; a deploy changes them. A
-load follows from rates and mean work alone; polls, rebalances and faults come on top.
+A member's settings override its group's, which override Kafka's defaults; a deploy changes them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import field
-from itertools import combinations
-from math import inf
+from collections.abc import Iterator
 from typing import Any
 
-from assignors.values import dataclass
-from emulator.scenario.handlers import KEYS, mean_extra_us
+from emulator.scenario.distributions import WorkBy, mean_us
 from emulator.scenario.model import (
     Bursts,
     Cluster,
@@ -27,9 +22,7 @@ from emulator.scenario.model import (
     Scenario,
     Start,
     Topic,
-    mean_us,
 )
-from emulator.scenario.units import US_PER_S
 from protocols.consumer.clients import Amount, profile_of
 from protocols.settings import (
     INT_MAX,
@@ -266,105 +259,7 @@ def broker_names(cluster: Cluster) -> list[str]:
     return [f"broker-{number}" for number in range(1, cluster.brokers + 1)]
 
 
-# -- loads -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """What arrives for one group, and what it can process; in records per second."""
-
-    group: str
-    members: int
-    partitions: int
-    arrival: float
-    capacity: float
-    """Of all members together."""
-
-    store: float = inf
-    """What the database with its offsets can commit at most."""
-
-    hottest: str
-    """The partition that gets the most."""
-
-    hottest_arrival: float
-    fastest: float
-    """Of the fastest member."""
-
-    disjoint: tuple[str, str] | tuple[()] = ()
-    """The topics of two members that have none in common; empty: there are no such members."""
-
-    topics: int = 1
-    """Topics with a rate."""
-
-    speeds: Mapping[str, float] = field(default_factory=dict)
-    """What each member can process."""
-
-    period_s: float = 0.0
-    """The longest period of a rate that varies; 0: all are steady."""
-
-    failing: float = 0.0
-    """The share of its members' time for slow and failing records, with their back-offs."""
-
-    @property
-    def even_members(self) -> int:
-        """The next larger number of members of which each gets as many partitions; 0: none."""
-        more = range(self.members + 1, self.partitions + 1)
-        return next((number for number in more if self.partitions % number == 0), 0)
-
-    @property
-    def is_overload(self) -> bool:
-        """Whether more arrives than the members, or the owner of one partition, can process."""
-        return self.arrival > self.capacity or self.hottest_arrival > self.fastest
-
-
-def loads_of(scenario: Scenario) -> Iterator[Load]:
-    """Yield the load of each group to whose topics records are produced until the end."""
-    for group in scenario.group:
-        topics = topics_of(group, scenario)
-        rates = {
-            f"{topic.name}-{number}": rate
-            for topic in topics
-            if topic.produce_until is None or topic.produce_until >= scenario.run_for
-            for number, rate in enumerate(_rates(topic))
-        }
-        bursts = [topic.rate.bursts.every for topic in topics if isinstance(topic.rate, Bursts)]
-        of_member, of_partition = concurrency(group)
-        work = {each.name: max(mean_us(work_of(group, each)), 1.0) for each in group.members}
-        keys = KEYS if group.pool is None else group.pool.keys
-        extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
-        alone = {name: US_PER_S / max(work[name] + extra[name], 1.0) for name in work}
-        speeds = [*alone.values()][: group.most_running]
-        at_once = max(records_at_once(group, member) for member in group.members)
-        store = scenario.database.records_per_s(at_once) if group.offsets == "database" else inf
-        if rates and speeds:
-            at_most = len(rates) * of_partition * max(speeds)
-            hottest = max(rates, key=lambda name: rates[name])
-            yield Load(
-                group=group.id,
-                members=len(speeds),
-                partitions=len(rates),
-                arrival=sum(rates.values()),
-                capacity=min(sum(speeds) * of_member, at_most if group.pool else inf, store),
-                store=store,
-                hottest=hottest,
-                hottest_arrival=rates[hottest],
-                fastest=max(speeds) * of_partition,
-                disjoint=_disjoint(group),
-                topics=len({name.rpartition("-")[0] for name in rates}),
-                speeds={name: speed * of_member for name, speed in alone.items()},
-                period_s=max(bursts, default=0) / US_PER_S,
-                failing=max((extra[name] / (work[name] + extra[name]) for name in work), default=0),
-            )
-
-
-def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:
-    """Return the first two subscriptions of a group, by name, that have no topic in common."""
-    topics = dict.fromkeys(subscription_of(group, member)[0] for member in group.members)
-    pairs = (
-        pair for pair in combinations(filter(None, topics), 2) if set(pair[0]).isdisjoint(pair[1])
-    )
-    first = next(pairs, None)
-    return () if first is None else (", ".join(first[0]), ", ".join(first[1]))
+# -- work ------------------------------------------------------------------------------------
 
 
 def concurrency(group: Group) -> tuple[int, int]:
@@ -376,9 +271,10 @@ def concurrency(group: Group) -> tuple[int, int]:
     return pool.workers, min(pool.workers, of_partition)
 
 
-def _rates(topic: Topic) -> list[float]:
-    factors = [*topic.skew[: topic.partitions], *[1.0] * (topic.partitions - len(topic.skew))]
-    return [rate_of(topic) * factor for factor in factors]
+def mean_work_of(group: Group, member: Member, scenario: Scenario) -> float:
+    """Return the mean processing time of a record of a group's topics, in microseconds."""
+    by_topic = group.work_by.topic if group.work_by else {}
+    return mean_work_us(work_of(group, member), by_topic, topics_of(group, scenario))
 
 
 def topics_of(group: Group, scenario: Scenario) -> list[Topic]:
@@ -386,6 +282,9 @@ def topics_of(group: Group, scenario: Scenario) -> list[Topic]:
     wanted = {topic for member in group.members for topic in subscription_of(group, member)[0]}
     everything = any(subscription_of(group, member)[1] for member in group.members)
     return [topic for topic in scenario.topic if everything or topic.name in wanted]
+
+
+# -- rates ------------------------------------------------------------------------------------
 
 
 def rate_of(topic: Topic) -> float:
@@ -398,3 +297,37 @@ def rate_of(topic: Topic) -> float:
             return shape.rate * share + shape.between * (1 - share)
         case rate:
             return rate
+
+
+def factor_of(topic: Topic, partition: int) -> float:
+    """Return the factor on the rate of one partition."""
+    return topic.skew[partition] if partition < len(topic.skew) else 1.0
+
+
+def rates_of(topic: Topic) -> list[float]:
+    """Return the mean rate of each partition, in records per second."""
+    mean = rate_of(topic)
+    return [mean * factor_of(topic, number) for number in range(topic.partitions)]
+
+
+def mean_work_us(
+    usual: Distribution, by_topic: dict[str, Distribution], topics: list[Topic]
+) -> float:
+    """Return the mean time of a record of some topics (us), weighted by what arrives in each.
+
+    *usual*: for topics without an entry in *by_topic*.
+    """
+    rates = [(topic.name, sum(rates_of(topic))) for topic in topics]
+    total = sum(rate for _, rate in rates)
+    if len(topics) == 1:
+        return mean_us(by_topic.get(topics[0].name, usual))
+    if not by_topic or not total:
+        return mean_us(usual)
+    return sum(mean_us(by_topic.get(name, usual)) * rate for name, rate in rates) / total
+
+
+def crowding(given: WorkBy | None, in_work: int) -> float:
+    """Return the factor on the time of a record while *in_work* records of its group are in work."""
+    if given is None or given.concurrency is None:
+        return 1.0
+    return 1.0 + given.concurrency.each * max(in_work - given.concurrency.free, 0)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from emulator.ledger.entries import Ledger
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
-from emulator.scenario.resolution import Load
+from emulator.scenario.loads import Load
 from emulator.verdicts.facts import Facts
 from emulator.verdicts.verdict import (
     CONSEQUENCES,

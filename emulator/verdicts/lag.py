@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from emulator.report.wording import counted, duration, figure
-from emulator.scenario.resolution import Load
+from emulator.scenario.loads import Load
+from emulator.scenario.units import US_PER_S
 from emulator.verdicts.facts import GroupEnd
 from emulator.verdicts.group import Growth, Stalled
 from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, slow_record_text
@@ -115,10 +116,18 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
                 "fastest_per_s": load.fastest,
                 "failing": load.failing,
                 "store_bound": load.store == load.capacity,
+                **_best(load),
             },
             group=load.group,
             problem=True,
         )
+
+
+def _best(load: Load) -> dict[str, float]:
+    """Return the number of members that would process more, if there is one."""
+    if not load.best_members:
+        return {}
+    return {"best_members": load.best_members, "best_per_s": load.best}
 
 
 NOTABLE: Final = 0.1
@@ -175,10 +184,20 @@ def _growth_verdict(evidence: Evidence, group: GroupEnd, load: Load, growth: Gro
             "topics": load.topics,
             "even_members": load.even_members,
             "failing": load.failing,
+            **_of_work(load),
         },
         group=load.group,
         problem=True,
     )
+
+
+def _of_work(load: Load) -> dict[str, float]:
+    """Return what is known of work that depends on something."""
+    found: dict[str, float] = {"different_work": True} if load.different_work else {}
+    if load.depends:
+        found |= {"late_per_s": load.late_capacity, "late_above": load.late_above}
+        found |= {"arrival_per_s": load.arrival}
+    return found
 
 
 def _worked(busy: Mapping[str, float]) -> str:
@@ -195,8 +214,26 @@ def _busy(evidence: Evidence, load: Load) -> dict[str, float]:
     """Return the share of its running time that each member worked."""
     tables = evidence.metrics.tables
     hours, processed = tables["member_hours.by_member"], tables["processed.by_member"]
+    if load.depends:
+        return {}
+    if load.times:
+        topics = tables["processed.by_member_and_topic"]
+        worked = {n: worked_us(topics, n, load.times) / US_PER_S for n in load.speeds}
+    else:
+        worked = {name: processed.get(name, 0) / speed for name, speed in load.speeds.items()}
     return {
-        name: min(processed.get(name, 0) / speed / (hours[name] * HOUR_S), 1.0)
-        for name, speed in load.speeds.items()
+        name: min(seconds / (hours[name] * HOUR_S), 1.0)
+        for name, seconds in worked.items()
         if hours.get(name)
     }
+
+
+def worked_us(
+    processed: Mapping[str, int | float], member: str, times: Mapping[tuple[str, str], float]
+) -> float:
+    """Return how long a member worked (us); *processed*: by member and topic, *times*: of a record."""
+    return sum(
+        processed.get(f"{member}/{topic}", 0) * us
+        for (name, topic), us in times.items()
+        if name == member
+    )

@@ -8,6 +8,9 @@ SHOWS = {
     "offsets-in-zookeeper": {Cause.CRASHED},
     "results-and-offsets-together": set(),
     "database-restored": {Cause.RESET},
+    "r1-heavy-topic": set(),
+    "g3-shared-database": set(),
+    "catching-up-is-slower": {Cause.CRASHED},
     "q3-joins-take-time": {Cause.REFUSED, Cause.CRASHED},
     "q4-slow-assignor": set(),
     "seek-back-after-a-bug": {Cause.SOUGHT},
@@ -162,6 +165,8 @@ MOST_RECORDS = 60_000
 """A scenario that processes more takes too long for somebody who tries things out."""
 
 SLOW = {
+    "catching-up-is-slower",
+    "g3-shared-database",
     "a1-deploy-goes-back",
     "a9-seen-set",
     "batch-discarded",

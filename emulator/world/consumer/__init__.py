@@ -1,8 +1,9 @@
 """Consumers: processes with a client, a poll loop and a handler.
 
-The clients of the consumer protocol, those that work in the background, pools of workers, code of the
-user, records that fail, deduplication and assignors that take time are imported with the first group
-that has them: most runs have classic Java consumers with serial handlers alone and do not wait.
+The clients of the consumer protocol, those that work in the background, pools of workers, code of
+the user, records that fail, deduplication, assignors that take time and work that depends on the
+run are imported with the first group that has them: most runs have classic Java consumers with
+serial handlers alone and do not wait.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         assignor_run,
         async_client,
         background_client,
+        conditions,
         deduplication,
         failures,
         own_handler,
@@ -28,6 +30,7 @@ __all__ = [
     "assignor_run",
     "async_client",
     "background_client",
+    "conditions",
     "deduplication",
     "failures",
     "own_handler",

@@ -28,7 +28,7 @@ from emulator.scenario.resolution import (
 )
 from emulator.world import consumer
 from emulator.world.consumer.folded_time import Live
-from emulator.world.consumer.handler import Batch, WorkTimes
+from emulator.world.consumer.handler import Batch, WorkTimes, work_times
 from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
 from protocols.consumer.classic.machine import Client as ClassicClient
@@ -39,6 +39,7 @@ from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
 if TYPE_CHECKING:
+    from emulator.world.consumer.conditions import Conditions
     from emulator.world.consumer.poison import Rules
     from protocols.consumer.classic.background import BackgroundClient
     from protocols.consumer.kip848.background_client import (
@@ -79,6 +80,9 @@ class Blueprint:
     """Processing time of each record, if it is constant, no record is poisoned and no code is the user's."""
 
     work: WorkTimes
+    conditions: Conditions | None
+    """What the time of a record depends on beside the record itself."""
+
     poison: Rules | None
     reads_forwarded: bool
     """Whether consumers of the run append records to one of its topics."""
@@ -102,7 +106,9 @@ class Blueprint:
         """Whether the application does nothing but poll and work."""
         if not self.group.is_serial or self.reads_forwarded or self.group.deduplication:
             return False
-        return self.commit.call in ("auto", "none") and self.poison is None
+        return (
+            self.conditions is None and self.commit.call in ("auto", "none") and self.poison is None
+        )
 
     @property
     def folds(self) -> bool:
@@ -142,14 +148,22 @@ class Blueprint:
 
     def work_us(self, tp: TopicPartition, offset: int) -> int:
         """Return the processing time of one record."""
-        return self.work(tp, offset) if self.each_us is None else self.each_us
+        if self.each_us is not None:
+            return self.each_us
+        if self.conditions is not None:
+            self.conditions.look()
+        return self.work(tp, offset)
 
     def plan(self, batch: Batch) -> None:
         """Set the processing time of each record of a batch, and the records that fail."""
         if self.each_us is not None:
             batch.take_each(self.each_us)
             return
+        if self.conditions is not None:
+            self.conditions.look()
         batch.take(self.work)
+        if self.group.work_by is not None and self.group.work_by.batch:
+            batch.lengthen(0, self.group.work_by.batch)
         if self.poison is not None:
             failing = self.poison.failing
             rules = ((index, failing(*record)) for index, record in enumerate(batch.records()))
@@ -180,7 +194,8 @@ def _blueprint(
     rules = consumer.poison.Rules(group, seed) if group.poison else None
     forwarded = _reads_forwarded(scenario, group, member)
     own = not group.is_serial and group.pool is None
-    plain = not (work or rules or forwarded or group.deduplication or own)
+    plain = not (work or rules or forwarded or group.deduplication or group.work_by or own)
+    conditions = _conditions(group, member)
     late = sampler(group.lateness, stream_key(seed, "lateness", member.name))
     start = scenario.start
     return Blueprint(
@@ -197,7 +212,8 @@ def _blueprint(
         listener_us=sampler(group.listener, stream_key(seed, "listener", member.name)),
         lateness_us=None if constant_of(group.lateness) == 0 else late,
         each_us=constant if plain else None,
-        work=work or _work_times(group, member, seed, rules),
+        work=work or work_times(group, work_of(group, member), seed, rules, conditions),
+        conditions=conditions,
         poison=rules,
         reads_forwarded=forwarded,
         seed=seed,
@@ -242,19 +258,10 @@ def _reads_forwarded(scenario: Scenario, group: Group, member: Member) -> bool:
     return reads_forwarded(scenario, group, member)
 
 
-def _work_times(group: Group, member: Member, seed: int, rules: Rules | None) -> WorkTimes:
-    """Return the work of each record: drawn by its address, the same for every consumer."""
-    distribution = work_of(group, member)
-    samplers: dict[TopicPartition, Sampler] = {}
-
-    def time_of(tp: TopicPartition, offset: int) -> int:
-        sample = samplers.get(tp)
-        if sample is None:
-            sample = samplers[tp] = sampler(distribution, stream_key(seed, "work", str(tp)))
-        rule = None if rules is None else rules.of(tp, offset)
-        return sample(offset) if rule is None else rule.poison.work_us(sample(offset))
-
-    return time_of
+def _conditions(group: Group, member: Member) -> Conditions | None:
+    if group.work_by is None or not group.work_by.depends:
+        return None
+    return consumer.conditions.Conditions(group.work_by, group.id, member.name)
 
 
 def redeployed(old: Blueprint, act: Deploy) -> Blueprint:

@@ -46,6 +46,23 @@ class Consumers:
         self.failing: dict[str, FailListener] = context.failing
         """Consumers whose rebalance listeners throw at present."""
 
+        for blueprint in blueprints:
+            if blueprint.conditions is not None:
+                blueprint.conditions.connect(self._end_of, self._in_work)
+
+    def _end_of(self, partition: TopicPartition) -> int:
+        """Return the log end offset of a partition; 0 if there is none."""
+        log = self.context.topics.find(partition)
+        return 0 if log is None else log.end(self.context.run.kernel.now)
+
+    def _in_work(self, group: str) -> dict[str, int]:
+        """Return the number of records that each running member of a group has in work."""
+        return {
+            name: sum(1 for _ in process.application.records_in_progress())
+            for name, process in self._running.items()
+            if process.blueprint.group.id == group
+        }
+
     def owners(self, group: str) -> Owners:
         """Return the owners of a group's partitions, and their progress."""
         return self._owners.setdefault(group, Owners())

@@ -30,6 +30,7 @@ class Live(enum.StrEnum):
     OWN = "code of the user processes its records"
     POISON = "the handler can fail"
     DEDUPLICATION = "each processed record is compared with a seen-set"
+    CONTEXT = "the time of a record depends on lag, or on other records in work"
     FORWARDED = "another consumer appends records to its topics"
     TRIGGER = "a fault waits for a step of a member"
     PAUSED = "its application has paused partitions"

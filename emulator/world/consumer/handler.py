@@ -13,13 +13,44 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
+from emulator.world.draws import Sampler, sampler, stream_key
 from protocols.consumer.fetching import Handed
 
 if TYPE_CHECKING:
-    from emulator.world.consumer.poison import Rule
+    from emulator.scenario.model import Distribution, Group
+    from emulator.world.consumer.conditions import Conditions
+    from emulator.world.consumer.poison import Rule, Rules
 
 WorkTimes = Callable[[TopicPartition, int], int]
 """Partition and offset to the microseconds the handler spends on that record."""
+
+
+def work_times(
+    group: Group,
+    usual: Distribution,
+    seed: int,
+    rules: Rules | None,
+    conditions: Conditions | None,
+) -> WorkTimes:
+    """Return the work of each record: drawn by its address, the same for every consumer.
+
+    *usual*: for topics without a time of their own.
+    """
+    by_topic = group.work_by.topic if group.work_by else {}
+    samplers: dict[TopicPartition, Sampler] = {}
+
+    def time_of(tp: TopicPartition, offset: int) -> int:
+        sample = samplers.get(tp)
+        if sample is None:
+            times = by_topic.get(tp.topic, usual)
+            sample = samplers[tp] = sampler(times, stream_key(seed, "work", str(tp)))
+        us = sample(offset)
+        if conditions is not None:
+            us = round(us * conditions.factor(tp, offset))
+        rule = None if rules is None else rules.of(tp, offset)
+        return us if rule is None else rule.poison.work_us(us)
+
+    return time_of
 
 
 class RecordWork(NamedTuple):

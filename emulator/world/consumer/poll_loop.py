@@ -345,7 +345,8 @@ def _why_not_plain(blueprint: Blueprint) -> Live:
         return Live.POISON
     if blueprint.group.deduplication is not None:
         return Live.DEDUPLICATION
-    return Live.FORWARDED if blueprint.reads_forwarded else Live.COMMITS
+    context = Live.COMMITS if blueprint.conditions is None else Live.CONTEXT
+    return Live.FORWARDED if blueprint.reads_forwarded else context
 
 
 class RoundWait:

@@ -101,6 +101,24 @@ INCIDENTS = [
         ("member_hours", 0.14),
     ),
     (
+        "r1-heavy-topic",
+        (VerdictId.LAG_GROWS, "counts partitions, not the work", "range-by-topic"),
+        ["group[billing].settings[group.remote.assignor]=range"],
+        ("backlog", 100),
+    ),
+    (
+        "g3-shared-database",
+        (VerdictId.OVERLOAD, "Run 4 of them", "fewer-members"),
+        ["group[billing].members=4"],
+        ("backlog", 100),
+    ),
+    (
+        "catching-up-is-slower",
+        (VerdictId.LAG_GROWS, "fewer than arrive", "capacity-behind"),
+        ["group[billing].members=4"],
+        ("backlog", 100),
+    ),
+    (
         "q4-slow-assignor",
         (VerdictId.REMOVED_ASSIGNING, "request.timeout.ms above", "session-above-assignor"),
         [f"{SETTINGS}[session.timeout.ms]=2min", f"{SETTINGS}[request.timeout.ms]=2min"],
@@ -110,6 +128,9 @@ INCIDENTS = [
 
 
 SLOW = {
+    "r1-heavy-topic",
+    "g3-shared-database",
+    "catching-up-is-slower",
     "c5-hard-messages",
     "n1-one-member-stalls-all",
     "n2-member-that-never-syncs",

@@ -1,0 +1,149 @@
+"""Hints for overload and growing lag, with the numbers of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import ceil
+from typing import NamedTuple
+
+from emulator.report.hints_of_verdicts import VERDICT_HINTS
+from emulator.report.subject import Commits, GroupFacts
+from emulator.report.wording import duration
+from emulator.verdicts.verdict import Verdict
+
+
+class Given(NamedTuple):
+    """The id of a hint, and its text with the numbers of the run."""
+
+    id: str
+    text: str
+
+
+def now(group: GroupFacts, setting: str) -> str:
+    """Return a setting's name and value in force."""
+    return f"{group.name_of(setting)} (now {group.value(setting)})"
+
+
+def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    """Yield the hints for a group to which more arrives than it can process."""
+    numbers = verdict.numbers
+    needed = ceil(numbers["arrival_per_s"] / (numbers["capacity_per_s"] / numbers["members"]))
+    hot = numbers["hottest_per_s"] > numbers["fastest_per_s"]
+    shorter = f"make the work on a record shorter ({duration(group.work_us / 1_000_000)} now)"
+    yield from _failing(numbers)
+    if numbers["store_bound"]:
+        yield Given("larger-transactions", VERDICT_HINTS[verdict.id]["larger-transactions"])
+    elif numbers.get("best_members"):
+        yield _fewer_members(numbers, group)
+    elif needed <= numbers["partitions"] and not hot:
+        scaled = " (max_replicas of its autoscaler)" if group.autoscaler else ""
+        yield Given(
+            "more-members",
+            f"Run at least {needed} members of {group.id}{scaled}, and more to catch up after a fault; "
+            f"or {shorter}.",
+        )
+    else:
+        yield Given(
+            "more-partitions",
+            f"More members alone do not help: a partition has one owner at a time. Add partitions or "
+            f"spread the keys, process records of a partition concurrently, or {shorter}.",
+        )
+
+
+NOTABLE = 0.1
+"""The share of the members' time from which on failing records get a hint."""
+
+BUSY = 0.9
+"""The share of its time from which on a member has none left for more records."""
+
+
+def lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    """Yield the hints for a group whose lag grows although its members could process what arrives."""
+    numbers = verdict.numbers
+    yield from _failing(numbers)
+    if "late_per_s" in numbers:
+        yield from _late(numbers, group)
+    elif numbers["busiest"] < BUSY:
+        if numbers["failing"] < NOTABLE:
+            yield _time_beside_work(group)
+    elif numbers["idlest"] > BUSY * numbers["busiest"]:
+        yield Given(
+            "more-members",
+            f"{int(numbers['running'])} of {int(numbers['members'])} members of {group.id} ran at the "
+            f"end, and had no time left: run more, or make the work on a record shorter "
+            f"({duration(group.work_us / 1_000_000)} now).",
+        )
+    elif numbers.get("different_work") and group.assignors[0] != "range":
+        setting = (
+            "group.remote.assignor" if group.by_coordinator else "partition.assignment.strategy"
+        )
+        yield Given(
+            "range-by-topic",
+            f"{group.assignors[0]} counts partitions, not the work on their records: one member can have "
+            f"those of the topics that take long. {setting}=range gives each of {group.members} members "
+            f"partitions of each topic.",
+        )
+    elif numbers["topics"] > 1 and group.assignors[0] == "range":
+        yield Given(
+            "spread-partitions",
+            f"range assigns topic by topic: the first of {group.members} members get the extra "
+            f"partition of each topic. partition.assignment.strategy=roundrobin or cooperative-sticky "
+            f"balances over all {int(numbers['topics'])} topics.",
+        )
+    elif numbers["even_members"]:
+        yield Given(
+            "even-partitions",
+            f"{int(numbers['partitions'])} partitions are not the same for each of {group.members} "
+            f"members, and those with more of them have no time left: run "
+            f"{int(numbers['even_members'])} members, or a number of partitions that the members "
+            f"divide.",
+        )
+
+
+def _failing(numbers: Mapping[str, float]) -> Iterator[Given]:
+    """Yield the hint for records that take long or fail, if they take much of the members' time."""
+    if numbers["failing"] >= NOTABLE:
+        yield Given(
+            "forward-failing",
+            f"Records that take long or fail need {numbers['failing']:.0%} of the members' time, with "
+            f"their back-offs, and the records behind them wait: send them to a retry topic or a dead "
+            f"letter topic, or try again less often and after shorter waits.",
+        )
+
+
+def _time_beside_work(group: GroupFacts) -> Given:
+    """Return the hint for members that wait more than they work."""
+    if Commits.EACH_RECORD in group.commit_kinds and Commits.SYNC in group.commit_kinds:
+        return Given(
+            "commit-less-often",
+            "Call commitSync() after each batch, not after each record: it waits for the answer of "
+            f"the coordinator, beside {duration(group.work_us / 1_000_000)} of work.",
+        )
+    return Given(
+        "less-waiting",
+        f"Members wait for commits, fetches and rebalances instead of working: use a larger "
+        f"{now(group, 'max.poll.records')}, fewer commits, and larger fetches.",
+    )
+
+
+def _fewer_members(numbers: Mapping[str, float], group: GroupFacts) -> Given:
+    """Return the hint for members that slow one another down."""
+    return Given(
+        "fewer-members",
+        f"More members of {group.id} process less: the records that they have in work at the same time "
+        f"slow one another down. Run {int(numbers['best_members'])} of them, which process "
+        f"{numbers['best_per_s']:,.0f} records per second, or relieve what they share.",
+    )
+
+
+def _late(numbers: Mapping[str, float], group: GroupFacts) -> Iterator[Given]:
+    """Yield the hint for a group that processes late records too slowly to catch up."""
+    if 0 < numbers["late_per_s"] < numbers["arrival_per_s"]:
+        needed = ceil(group.members * numbers["arrival_per_s"] / numbers["late_per_s"])
+        yield Given(
+            "capacity-behind",
+            f"Once a partition is more than {int(numbers['late_above']):,} records behind, the members of "
+            f"{group.id} process {numbers['late_per_s']:,.0f} records per second, fewer than arrive: they "
+            f"never catch up. Run at least {needed} of them, or make late records cheaper (a warm cache, "
+            f"larger batches).",
+        )
