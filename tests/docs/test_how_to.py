@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import click
@@ -60,6 +61,25 @@ def test_a_command_has_only_options_that_exist(page, command):
         group.get_command(context, name).make_context(name, words, parent=context)
 
 
+TABLES = [
+    pytest.param(text, id=f"{page} {number}")
+    for page in sorted({*PAGES} - {"studies", "own-handlers"})  # these have tests of their own
+    for number, text in enumerate(examples(page, "toml"))
+]
+TOPIC = '[[topic]]\nname = "orders"\npartitions = 12\nrate = "20/s"\n'
+GROUP = '[[group]]\nid = "billing"\ntopics = ["orders"]\nmembers = 3\n'
+
+
+@pytest.mark.parametrize("text", TABLES)
+def test_tables_of_a_page_are_part_of_a_scenario(text):
+    """With the tables that they leave out."""
+    keys = tomllib.loads(text)
+    begin = "" if "title" in keys else 'title = "an example"\nrun_for = "30min"\n'
+    rest = "".join(table for key, table in (("topic", TOPIC), ("group", GROUP)) if key not in keys)
+
+    assert emulator.loads(f"{begin}{text}\n{rest}").group
+
+
 def play(command, shown=""):
     words = arguments(command)
     quicker = [more for each, more in QUICKER.items() if {*each.split()} <= {*words}]
@@ -84,10 +104,7 @@ def play_python(text):
 
 @pytest.mark.long
 def test_the_examples_of_workers():
-    """Four runs, and the keys of a group."""
-    topic = '[[topic]]\nname = "orders"\npartitions = 6\nrate = "20/s"\n'
-    for text in examples("workers", "toml"):
-        emulator.loads(f'title = "workers"\nrun_for = "1min"\n{topic}{text}')
+    """Four runs."""
     with example_folder():
         for text in examples("workers", "console"):
             play_console(text)
