@@ -214,6 +214,11 @@ def _add_work(tracks: Tracks, events: Iterable[ev.Event]) -> dict[TopicPartition
                     work.setdefault(partition, []).append(known)
                 known.args["next"] = (partition, what.next_offset)
                 free_us[consumer] = event.at_us
+            case ev.ProcessedOutOfOrder(consumer=consumer, partition=partition) as what:
+                args = {"first": what.first, "next": (partition, what.next_offset)}
+                track = member_of(what.group, consumer, "workers out of order")
+                made = tracks.add(track, what.began_us, event.at_us, "", args)
+                work.setdefault(partition, []).append(made)
     _name_work(work)
     return work
 
@@ -330,14 +335,12 @@ def _connect(tracks: Tracks, entry: Entry, work: Sequence[Slice]) -> None:
     if one is None or other is None:
         return
     both = [each for each in work if each.args["first"] <= entry.first < each.args["next"]]
-    first = next((each for each in both if each.track.name == one.consumer), None)
+    first = next((each for each in both if _is_of(each, one.consumer)), None)
     second = next(
         (
             each
             for each in both
-            if each.track.name == other.consumer
-            and each.end_us >= other.at_us
-            and each is not first
+            if _is_of(each, other.consumer) and each.end_us >= other.at_us and each is not first
         ),
         None,
     )
@@ -345,3 +348,7 @@ def _connect(tracks: Tracks, entry: Entry, work: Sequence[Slice]) -> None:
         return
     second.args["duplicate of"] = entry.id
     tracks.flows.append((f"duplicate {entry.id}", first, second))
+
+
+def _is_of(work: Slice, consumer: str) -> bool:
+    return work.track.name.partition(":")[0] == consumer

@@ -14,6 +14,7 @@ from emulator.events.messages import MessageCarried
 from emulator.ledger.entries import EntryKind
 from emulator.report.traces.sequence import MOST_STEPS, Window, diagram_of, mermaid
 from emulator.report.traces.tracks import Track, Tracks
+from emulator.tracing import trace
 
 from ...cli.commands import CRASH, rebalance, written
 
@@ -79,6 +80,15 @@ def test_duplicates_lead_back_to_their_first_processing(traced, document):
     entries = traced.run.ledger.of(EntryKind.REPROCESSED)
 
     assert {f"duplicate {entry.id}" for entry in entries} <= flows
+
+
+def test_work_of_a_pool_is_shown_also_out_of_order():
+    """A duplicate leads back to it."""
+    traced = trace(emulator.load("e7-workers-commit-the-highest"))
+    document = json.loads("".join(traced.perfetto()))
+
+    assert "billing-1: workers out of order" in tracks_of(document).values()
+    assert "duplicate D1" in {e["name"] for e in document["traceEvents"] if e["ph"] == "s"}
 
 
 def test_there_are_tracks_for_brokers_groups_members_and_partitions(document):
