@@ -215,9 +215,9 @@ def _add_work(tracks: Tracks, events: Iterable[ev.Event]) -> dict[TopicPartition
                 known.args["next"] = (partition, what.next_offset)
                 free_us[consumer] = event.at_us
             case ev.ProcessedOutOfOrder(consumer=consumer, partition=partition) as what:
-                args = {"first": what.first, "next": (partition, what.next_offset)}
                 track = member_of(what.group, consumer, "workers out of order")
-                made = tracks.add(track, what.began_us, event.at_us, "", args)
+                made = tracks.add(track, what.began_us, event.at_us, "")
+                made.args |= {"first": what.first, "next": (partition, what.next_offset)}
                 work.setdefault(partition, []).append(made)
     _name_work(work)
     return work
