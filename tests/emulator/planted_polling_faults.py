@@ -24,6 +24,12 @@ PLANTED = (
     Planted(f"{CLIENT}.lent", "self._poll_until = None", "pass", 3),
     Planted(f"{CLIENT}.lent", "not self._calm or ", "", 11),
     Planted(
+        "emulator.world.periods.upkeep:Upkeep._find_requests",
+        " or habit.meets(handled_us)",
+        "",
+        411,
+    ),
+    Planted(
         "protocols.consumer.classic.calm:CalmPoll.go_on",
         "min(self.until_us, due_us)",
         "self.until_us",

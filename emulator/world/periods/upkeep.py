@@ -103,9 +103,12 @@ class Habit:
             self.partial, begin_us
         )
 
-    def meets(self, sent_us: int) -> bool:
-        """Return whether a commit is sent in the instant of a request."""
-        return sent_us % self.period_us in self.sent
+    def meets(self, at_us: int) -> bool:
+        """Return whether a commit is sent in the instant of a request, or when its response is handled.
+
+        A poll that handles a response sends a commit that is due before other members do.
+        """
+        return at_us % self.period_us in self.sent
 
 
 def habits_of(
@@ -241,7 +244,7 @@ class Upkeep:
         while due_us < self.limit_us:
             since_us = due_us - self._now
             handled_us = habit.handled_us(since_us + trip_us, following.thread_us)
-            if handled_us is None or habit.meets(since_us):
+            if handled_us is None or habit.meets(since_us) or habit.meets(handled_us):
                 self.limit_us = due_us
                 return
             found.sent_us.append(due_us)
