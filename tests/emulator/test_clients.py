@@ -246,6 +246,21 @@ def test_a_cooperative_hand_over_repeats_what_no_commit_covers(keys):
     assert run.metrics["lost"] == 0
 
 
+DRAINED = """client = "librdkafka"
+handler = { workers = 1, order = "partition", drain = "all" }
+commit = "store\""""
+
+
+@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
+def test_offsets_that_a_listener_stores_are_committed_behind_it(strategy):
+    """The listener drains its worker and stores; librdkafka commits when it unassigns."""
+    text = HAND_OVER.format(keys=DRAINED).replace("cooperative-sticky", strategy)
+    run = emulator.run(loads(text, "a test"), seed=1)
+
+    assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
+    assert (run.metrics["reprocessed"], run.metrics["lost"]) == (0, 0)
+
+
 NEXT = """
 title = "librdkafka with group.protocol=consumer"
 run_for = "45s"

@@ -100,16 +100,25 @@ def _prepare(
         case PrepareDone():
             return _send_join(state, consumer, now)
         case PrepareCommitted():
-            return _before_joining(state, consumer, now, poll_until_us)
+            return _on_prepare_committed(state, consumer, now, poll_until_us)
         case PrepareNeeded():
             deadline = now + consumer.settings.max_poll_interval_ms * MS
             return _commit_first(state, consumer, deadline, now, poll_until_us)
         case PrepareCommitting(deadline, commit):
             if now >= deadline:
-                return _before_joining(state, consumer, now, poll_until_us)
+                return _on_prepare_committed(state, consumer, now, poll_until_us)
             if commit is None:
                 return _commit_first(state, consumer, deadline, now, poll_until_us)
             return Step(state)
+
+
+def _on_prepare_committed(
+    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Continue onJoinPrepare after its commit: with the listener call, or behind it."""
+    if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
+        return _leave_assignment(state, consumer, state.assignment, now)
+    return _before_joining(state, consumer, now, poll_until_us)
 
 
 def _commit_first(
@@ -120,10 +129,10 @@ def _commit_first(
     An eager client first stops returning records, so that the commit covers all returned records.
     """
     eager = consumer.protocol is RebalanceProtocol.EAGER
-    at_revocation = not eager and consumer.profile.revoke_commit is RevokeCommit.REMOVED
+    if consumer.settings.enable_auto_commit and eager:
+        state = replace(state, revoking=True)
+    at_revocation = consumer.profile.revoke_commit is RevokeCommit.REMOVED
     if consumer.settings.enable_auto_commit and not at_revocation:
-        if eager:
-            state = replace(state, revoking=True)
         if automatic_offsets(consumer) and state.membership is Membership.STABLE:
             number = state.reads.next_correlation_id
             waiting = replace(state, prepare=PrepareCommitting(deadline, number))
@@ -159,8 +168,23 @@ def _before_joining(
 def on_prepared(
     state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
 ) -> Step[ClientState]:
-    """Continue after the listener call of onJoinPrepare: drop the partitions, send JoinGroup."""
-    return _send_join(_without(state, gone), consumer, now)
+    """Continue after the listener call of onJoinPrepare: drop the partitions, send JoinGroup.
+
+    librdkafka first commits what is stored of them, unless they are lost (``unassign()``).
+    """
+    removed = consumer.profile.revoke_commit is RevokeCommit.REMOVED
+    if removed and gone and not state.generation.lost and state.membership is Membership.STABLE:
+        step = _commit_at_revocation(state, consumer, frozenset(gone), now)
+        if isinstance(step.state.prepare, PrepareCommitting):
+            return replace(step, state=replace(step.state, app=Outside()))
+    return _leave_assignment(state, consumer, gone, now)
+
+
+def _leave_assignment(
+    state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
+) -> Step[ClientState]:
+    """Drop partitions and send JoinGroup."""
+    return _send_join(replace(_without(state, gone), prepare=PrepareDone()), consumer, now)
 
 
 def _without(state: ClientState, gone: tuple[TopicPartition, ...]) -> ClientState:
@@ -233,7 +257,10 @@ def _on_join_complete(
     gone = frozenset(state.assignment).difference(synced.assignment)
     if consumer.protocol is not RebalanceProtocol.COOPERATIVE or not gone:
         return _take(state, consumer, synced, now, poll_until_us)
-    if consumer.profile.revoke_commit is not RevokeCommit.BEFORE_JOINING:
+    if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
+        if isinstance(state.prepare, PrepareCommitting | PrepareCommitted):  # behind the listener
+            return _take_behind_commit(state, consumer, synced, now, poll_until_us)
+    elif consumer.profile.revoke_commit is RevokeCommit.TWICE:
         step = _commit_at_revocation(state, consumer, gone, now)
         if isinstance(step.state.prepare, PrepareCommitting):
             return step
@@ -247,7 +274,8 @@ def _commit_at_revocation(
 ) -> Step[ClientState]:
     """Commit before partitions are given away, and wait for the response; return no records.
 
-    Source: librdkafka ``rd_kafka_assignment_serve_removals``, franz-go ``defaultRevoke``.
+    Source: librdkafka ``rd_kafka_assignment_serve_removals``, behind the listener, whose
+    ``incremental_unassign()`` begins it; franz-go ``defaultRevoke``, before it.
     """
     prepare = state.prepare
     if isinstance(prepare, PrepareCommitted) or not consumer.settings.enable_auto_commit:
@@ -275,11 +303,27 @@ def on_revoked(
     state: ClientState, consumer: Consumer, calling: Calling, now: int
 ) -> Step[ClientState]:
     """Continue a cooperative onJoinComplete after its revocation; another join follows."""
-    assert calling.synced is not None
-    assert calling.poll_until_us is not None
+    synced, poll_until_us = calling.synced, calling.poll_until_us
+    assert synced is not None
+    assert poll_until_us is not None
     state = replace(state, app=Outside(), revoking=False)
+    if consumer.profile.revoke_commit is RevokeCommit.REMOVED and calling.thrown is None:
+        return _take_behind_commit(state, consumer, synced, now, poll_until_us)
     state = request_rejoin(state, "need to revoke partitions and re-join")
-    return _take(state, consumer, calling.synced, now, calling.poll_until_us, calling.thrown)
+    return _take(state, consumer, synced, now, poll_until_us, calling.thrown)
+
+
+def _take_behind_commit(
+    state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Commit what is stored of the partitions that were revoked, then apply the assignment."""
+    gone = frozenset(state.assignment).difference(synced.assignment)
+    step = _commit_at_revocation(state, consumer, gone, now)
+    if isinstance(step.state.prepare, PrepareCommitting):
+        return step
+    state = replace(step.state, revoking=False)
+    state = request_rejoin(state, "need to revoke partitions and re-join")
+    return step.then(lambda _: _take(state, consumer, synced, now, poll_until_us))
 
 
 def on_listener_threw(

@@ -44,10 +44,10 @@ class CommitClock(enum.Enum):
 
 
 class RevokeCommit(enum.Enum):
-    """What a cooperative rebalance commits; an eager one commits everything before it joins."""
+    """What a cooperative rebalance commits; an eager one commits everything, in the same order."""
 
     BEFORE_JOINING = "before joining, everything"
-    REMOVED = "at the revocation, the partitions taken away"
+    REMOVED = "behind the revoke listener, the partitions taken away"
     TWICE = "before joining and at the revocation, everything"
 
 
