@@ -12,19 +12,31 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from emulator.events import ConsumerStarted, Event, FaultBegan, NotProcessed, StoreRestored
+from emulator.events import (
+    ConsumerStarted,
+    Event,
+    FaultBegan,
+    NotProcessed,
+    PositionSource,
+    StoreRestored,
+)
 from emulator.ledger.causes import (
+    RESETS,
     Opening,
     Reason,
     reason_for_repeat,
     reason_for_skip,
     two_owners,
 )
-from emulator.ledger.cluster import Coordinators, link_to
+from emulator.ledger.cluster import UNKNOWN_COORDINATOR, Coordinators, link_to
 from emulator.ledger.entries import Cause, Link, Root, Step
 from emulator.ledger.epochs import Attribution, Epoch
 
 REMEMBERED = 1 << 16
+
+IN_ANOTHER_STORE = "the newest commit is in the other store"
+
+NOT_READ = (*RESETS, PositionSource.SEEK)
 
 BY_HAND = "assign()"
 """The detail of two owners of which one has assigned the partition to itself."""
@@ -122,7 +134,10 @@ class Attributions:
 
     def for_repeat(self, opening: Opening) -> Attribution:
         """Return why an epoch reprocesses what the previous owner had processed."""
-        return self._attribute(reason_for_repeat(opening), opening.before, opening.epoch)
+        reason = reason_for_repeat(opening)
+        if _read_elsewhere(opening):
+            reason = Reason(reason.cause, IN_ANOTHER_STORE, (opening.committed.link,))
+        return self._attribute(reason, opening.before, opening.epoch)
 
     def for_skip(self, opening: Opening, *, virtual: bool = False) -> Attribution:
         """Return why an epoch began beyond the frontier; a *virtual* one never opened."""
@@ -201,6 +216,16 @@ class Attributions:
         if after is not None:
             links.append(after.opened)
         return links
+
+
+def _read_elsewhere(opening: Opening) -> bool:
+    """Return whether a member has read an older offset from another store than the newest is in.
+
+    A group with offsets outside Kafka has no coordinator that could have lost a commit.
+    """
+    if opening.coordinators is not UNKNOWN_COORDINATOR or opening.source in NOT_READ:
+        return False
+    return opening.committed.offset > opening.start
 
 
 def _by_hand(before: Epoch | None, after: Epoch | None) -> bool:

@@ -25,6 +25,9 @@ NONE_COMMITTED = -1
 BY_ADMIN = "admin"
 """The kind of a commit by which an administrator resets offsets."""
 
+DUAL = "dual"
+"""The kind of a commit to ZooKeeper whose offsets Kafka has accepted."""
+
 BY_AN_ADMINISTRATOR, BY_A_BACKUP = "by an administrator", "by a restored backup"
 """What resets a committed offset."""
 
@@ -286,6 +289,8 @@ class CommitOutcomes:
         flight = self._offsets.flight(fact.consumer, fact.commit)
         if flight is not None:
             flight.accepted = True
+            if flight.sent.kind == DUAL:
+                return  # Kafka has accepted these offsets before
         self._accept(event, fact)
 
     def _accept(self, event: ev.Event, fact: ev.CommitAccepted | ev.OffsetsStored) -> None:

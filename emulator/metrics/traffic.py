@@ -13,7 +13,7 @@ from typing import Final
 
 from assignors.values import dataclass
 from emulator import events as ev
-from emulator.ledger.commits import BY_ADMIN
+from emulator.ledger.commits import BY_ADMIN, DUAL
 from emulator.metrics.readings import Handler, Key, Reading, Row, longest, seconds
 
 EVICTIONS = (
@@ -229,6 +229,7 @@ class CommitMeter:
         self._sent = 0
         self._store_wait_us = 0
         self._rolled_back = 0
+        self._dual = set[str]()
         self._undone = 0
         self._unanswered = 0
 
@@ -267,6 +268,8 @@ class CommitMeter:
         )
 
     def _on_sent(self, _: ev.Event, what: ev.CommitSent) -> None:
+        if what.kind == DUAL:
+            self._dual.add(what.commit)
         if what.kind == BY_ADMIN:
             self._by_admin.add(what.commit)
         else:
@@ -292,6 +295,8 @@ class CommitMeter:
             self._committed |= {(what.group, tp): offset for tp, offset in what.offsets}
             return
         self._accepted += 1
+        if what.commit in self._dual:
+            return
         for partition, offset in what.offsets:
             key = (what.group, partition)
             depth = self._committed.get(key, offset) - offset

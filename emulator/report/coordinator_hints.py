@@ -139,6 +139,10 @@ def _by_backup(case: Case) -> bool:
     return case.mentions("backup")
 
 
+def _offsets_in_zookeeper(case: Case) -> bool:
+    return case.group.offsets == "zookeeper" and not _by_backup(case)
+
+
 def _results_removed(case: Case) -> bool:
     return case.mentions("results removed")
 
@@ -170,8 +174,15 @@ RESET_HINTS = (
         lambda case: _by_backup(case) and not _results_removed(case),
     ),
     Hint(
+        "dual-commit",
+        "A member with offsets.storage=kafka alone does not see offsets in ZooKeeper: restart all "
+        "members with dual.commit.enabled=true first, and drop it in a second rolling restart when "
+        "the first one has ended.",
+        _offsets_in_zookeeper,
+    ),
+    Hint(
         "find-removal",
         "Find out what removed the committed offset: expiration or an administrator.",
-        lambda case: not _by_admin(case) and not _by_backup(case),
+        lambda case: not (_by_admin(case) or _by_backup(case) or _offsets_in_zookeeper(case)),
     ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from emulator.scenario.kafka_settings import (
     ASSIGNORS,
+    OLD_CONSUMER,
     OTHER_CLIENTS,
     PROTOCOL,
     STRATEGY,
@@ -28,6 +29,7 @@ def client_problems(scenario: Scenario) -> Iterator[Problem]:
     for group in scenario.group:
         mine = {client_of(group, member) for member in group.members}
         path = f"group[{group.id}]"
+        yield from old_consumer_problems(f"{path}.settings", group.settings, group)
         yield from _setting_problems(f"{path}.settings", group.settings, sorted(mine))
         for member in group.members:
             yield from _member_problems(path, group, member)
@@ -36,6 +38,7 @@ def client_problems(scenario: Scenario) -> Iterator[Problem]:
 def _member_problems(path: str, group: Group, member: Member) -> Iterator[Problem]:
     profile = profile_of(client_of(group, member))
     own = f"{path}.member[{member.name}]"
+    yield from old_consumer_problems(f"{own}.settings", member.settings, group)
     yield from _setting_problems(f"{own}.settings", member.settings, [profile.name])
     yield from _reading_problems(group, member, profile)
     settings = consumer_settings(group, member)
@@ -109,6 +112,16 @@ def _setting_problems(
                 reason += f"; it is one of {listed(owners)}"
             reason += "".join(f": {p.lacks[name]}" for p in profiles[:1] if name in p.lacks)
             yield Problem(f"{path}[{name}]", reason, value)
+
+
+def old_consumer_problems(
+    path: str, given: Mapping[str, object], group: Group
+) -> Iterator[Problem]:
+    """Yield settings of the consumer of Kafka 0.8 in a group of newer ones."""
+    for name in OLD_CONSUMER if group.offsets != "zookeeper" else ():
+        if name in given:
+            reason = 'only the consumer of Kafka 0.8 has it: set offsets = "zookeeper" of the group'
+            yield Problem(f"{path}[{name}]", reason, given[name])
 
 
 def _has(profile: ClientProfile, name: str) -> bool:

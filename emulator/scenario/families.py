@@ -30,7 +30,7 @@ SUBJECTS: Mapping[Family, str] = {
     Family.OFFSETS: "offsets that expire, are deleted or reset, or leave the log",
     Family.TOPICS: "new partitions, new topics and patterns",
     Family.BROKERS: "coordinators and leaders that fail, move or lag behind",
-    Family.MIGRATIONS: "from one protocol to the other",
+    Family.MIGRATIONS: "from one protocol to the other, and of offsets out of ZooKeeper",
     Family.UNDISTURBED: "nothing happens",
 }
 
@@ -86,7 +86,10 @@ _NAMES: Mapping[Family, str] = {
         h4-offsets-on-one-broker h6-stale-coordinator h7-rolling-broker-restart
         leader-acknowledges-alone slow-load-after-a-year unclean-election-drops-commits
     """,
-    Family.MIGRATIONS: "migration-no-way-back migration-refused migration-there-and-back",
+    Family.MIGRATIONS: """
+        migration-no-way-back migration-refused migration-there-and-back
+        offsets-from-zookeeper-to-kafka
+    """,
     Family.UNDISTURBED: "quiet",
 }
 

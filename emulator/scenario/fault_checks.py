@@ -12,7 +12,7 @@ from emulator.scenario.group_checks import (
     settings_problems,
     why_refused,
 )
-from emulator.scenario.kafka_settings import CONSUMER, PROTOCOL
+from emulator.scenario.kafka_settings import CONSUMER, OLD_CONSUMER, PROTOCOL
 from emulator.scenario.model import (
     AddPartitions,
     After,
@@ -261,6 +261,15 @@ def deploy_problems(scenario: Scenario) -> Iterator[Problem]:
         )
         for group, member in started_by(act, scenario):
             yield from _member_problems(act, group, member)
+        if not OLD_CONSUMER.keys().isdisjoint(act.settings or {}):
+            yield from _old_consumer_problems(act, scenario)
+
+
+def _old_consumer_problems(act: Deploy, scenario: Scenario) -> Iterator[Problem]:
+    from emulator.scenario.client_checks import old_consumer_problems  # noqa: PLC0415  few need it
+
+    for group in {group.id: group for group, _ in started_by(act, scenario)}.values():
+        yield from old_consumer_problems(f"{_member_path(act)}.settings", act.settings or {}, group)
 
 
 def _member_path(act: Deploy) -> str:
@@ -270,7 +279,7 @@ def _member_path(act: Deploy) -> str:
 def _unset_problems(act: Deploy) -> Iterator[Problem]:
     path = f"{_member_path(act)}.unset"
     for name in act.unset:
-        yield from unknown(path, name, CONSUMER, "setting")
+        yield from unknown(path, name, CONSUMER | OLD_CONSUMER, "setting")
         if name in (act.settings or {}):
             yield Problem(path, "is in settings, too; remove one of them", name)
 

@@ -24,6 +24,7 @@ from protocols.settings import (
     ClientSettings,
     ConsumerSettings,
     Kind,
+    OldConsumerSettings,
     Setting,
     by_duration_ms,
     settings_of,
@@ -32,6 +33,12 @@ from protocols.settings import (
 CONSUMER = {setting.name: setting for setting in settings_of(ConsumerSettings).values()}
 OTHER_CLIENTS = {setting.name: setting for setting in settings_of(ClientSettings).values()}
 """Settings of consumers other than Java's."""
+
+OLD_CONSUMER = {setting.name: setting for setting in settings_of(OldConsumerSettings).values()}
+"""Settings of the consumer of Kafka 0.8, which keeps its offsets in ZooKeeper."""
+
+CONSUMERS = CONSUMER | OTHER_CLIENTS | OLD_CONSUMER
+"""Settings of consumers of any kind."""
 
 BROKER = {setting.name: setting for setting in settings_of(BrokerSettings).values()}
 
@@ -297,7 +304,7 @@ ConsumerTable = Annotated[
     BeforeValidator(
         partial(
             _read,
-            CONSUMER | OTHER_CLIENTS,
+            CONSUMERS,
             "a setting of brokers; it belongs to [cluster] settings",
         )
     ),

@@ -20,7 +20,7 @@ from emulator.input_files import read_bytes
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
-from emulator.scenario.kafka_settings import OTHER_CLIENTS, flattened
+from emulator.scenario.kafka_settings import OLD_CONSUMER, OTHER_CLIENTS, flattened
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError
@@ -174,7 +174,7 @@ def _client_problems(scenario: Scenario) -> list[Problem]:
         and read_with(group, member) == "poll"
         and group.read_records is None is member.read_records
         and commit_policy(group, member).call != "store"
-        and OTHER_CLIENTS.keys().isdisjoint({**group.settings, **member.settings})
+        and (OTHER_CLIENTS | OLD_CONSUMER).keys().isdisjoint({**group.settings, **member.settings})
         for group, member in members_of(scenario)
     )
     if plain:

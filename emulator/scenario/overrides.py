@@ -16,7 +16,7 @@ from typing import Any
 from emulator.scenario import short_forms
 from emulator.scenario.kafka_settings import (
     BROKER,
-    CONSUMER,
+    CONSUMERS,
     ONLY_CLASSIC,
     ONLY_CONSUMER,
     PROTOCOL,
@@ -109,8 +109,8 @@ def _below(key: Key, name: str, node: Document, end: tuple[Sequence[str], Any]) 
 
 def _entry(name: str, node: Document, segments: Sequence[str], value: Any) -> Document | None:
     entry = ".".join(segment.removeprefix("[") for segment in segments)
-    if name == "settings" and entry not in (CONSUMER if NAMED_BY.keys() & node else BROKER):
-        known = entry in CONSUMER or entry in BROKER
+    if name == "settings" and entry not in (CONSUMERS if NAMED_BY.keys() & node else BROKER):
+        known = entry in CONSUMERS or entry in BROKER
         if not known:
             return None
     table = node.get(name)

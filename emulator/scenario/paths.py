@@ -15,7 +15,7 @@ from pydantic import Tag, ValidationError
 from emulator.scenario import short_forms
 from emulator.scenario.faults import Timed
 from emulator.scenario.groups import Group
-from emulator.scenario.kafka_settings import BROKER, CONSUMER
+from emulator.scenario.kafka_settings import BROKER, CONSUMER, OLD_CONSUMER
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Part
 
@@ -200,7 +200,7 @@ def _paths(table: type[Part], node: Any, prefix: str) -> Iterator[str]:
                 if kind:
                     yield from _paths(kind, item, f"{path}[{_name(item, key, index)}].")
         elif key == "settings":
-            names = BROKER if prefix == "cluster." else CONSUMER
+            names = BROKER if prefix == "cluster." else CONSUMER | OLD_CONSUMER
             yield from (f"{path}[{name}]" for name in names)
         elif key == "expect":
             yield from (f"{path}[{name}]" for name in below or ())

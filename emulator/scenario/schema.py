@@ -21,8 +21,7 @@ from emulator.scenario.distributions import SIZE_PATTERN, TIME_PATTERN
 from emulator.scenario.kafka_settings import (
     ASSIGNORS,
     BROKER,
-    CONSUMER,
-    OTHER_CLIENTS,
+    CONSUMERS,
     SERVER_ASSIGNORS,
 )
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
@@ -34,6 +33,7 @@ from protocols.settings import (
     ClientSettings,
     ConsumerSettings,
     Kind,
+    OldConsumerSettings,
     Setting,
     defaults_of,
 )
@@ -82,7 +82,10 @@ def file_schema() -> Document:
     _spell_faults(definitions)
     _spell_scenario(schema)
     definitions["ConsumerSettings"] = _settings(
-        CONSUMER | OTHER_CLIENTS, defaults_of(ConsumerSettings) | defaults_of(ClientSettings)
+        CONSUMERS,
+        defaults_of(ConsumerSettings)
+        | defaults_of(ClientSettings)
+        | defaults_of(OldConsumerSettings),
     )
     _name_as_clients_do(definitions["ConsumerSettings"]["properties"])
     definitions["BrokerSettings"] = _settings(BROKER, defaults_of(BrokerSettings))

@@ -105,11 +105,11 @@ def _know_parties(run: Run) -> None:
 
 def build(run: Run) -> World:
     """Return the connected parts of a run."""
+    offsets_topic = OffsetsTopic()
     if any(group.offsets != "kafka" for group in run.scenario.group):
         from emulator.world.stores import add_stores  # noqa: PLC0415  few scenarios need them
 
-        add_stores(run)
-    offsets_topic = OffsetsTopic()
+        add_stores(run, offsets_topic)
     topics, brokers = _topics(run), Brokers(run, run.scenario.cluster.brokers)
 
     def peers() -> Iterator[Peer]:

@@ -25,7 +25,7 @@ from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
 from protocols.consumer.offset_table import NO_ROW, OffsetTable
 from protocols.consumer.store_history import Key
-from protocols.messages import OffsetFetchRequest
+from protocols.messages import OffsetFetchRequest, OffsetToCommit
 
 Then = Callable[[], None]
 
@@ -76,7 +76,7 @@ class DatabaseHost:
 
     def fetch(
         self, process: ConsumerProcess, correlation_id: int, request: OffsetFetchRequest
-    ) -> None:
+    ) -> bool:
         """Read the offsets of a process's partitions in one query, and answer its client."""
         partitions, name = request.partitions or (), process.name
 
@@ -85,6 +85,10 @@ class DatabaseHost:
             answer(process, correlation_id, offsets)
 
         self.query(process, partitions, found)
+        return True
+
+    def accepted(self, process: ConsumerProcess, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Do nothing: no client of this group commits to Kafka."""
 
     def query(
         self,
@@ -140,7 +144,11 @@ class Transactions:
             first, _, began_us = held
         self._open[tp] = first, next_offset, began_us
 
-    def write(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
+    def finish(self, then: Then) -> None:
+        """Continue: a transaction that is waited for says itself when it is committed."""
+        then()
+
+    def write(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> bool:
         """Commit the transaction with the offsets of its partitions, then continue."""
         process, host, now = self._process, self._host, self._kernel.now
         process.settle()
@@ -171,6 +179,10 @@ class Transactions:
                 self._arrived(stored, then)
 
         host.service.finish(when, Rank.AT_BROKER, process.index, arrived, again)
+        return True
+
+    def _again(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
+        self.write(ends, kind, then)
 
     def _sent(self, ends: dict[TopicPartition, int], kind: str) -> CommitSent:
         process = self._process

@@ -145,8 +145,8 @@ class Router:
         kind = kind_of(message)
         if type(message) is OffsetFetchRequest and process.blueprint.group.id in self._run.stores:
             store = self._run.stores[process.blueprint.group.id]
-            store.fetch(process, effect.correlation_id, message)
-            return
+            if store.fetch(process, effect.correlation_id, message):
+                return
         self.counts[kind] += 1
         settings = process.blueprint.settings
         header = Header(

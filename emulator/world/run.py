@@ -25,7 +25,7 @@ from emulator.world.consumer.handler import RecordWork, WorkTimes
 from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
 from emulator.world.triggers import Triggers
-from protocols.messages import OffsetFetchRequest
+from protocols.messages import OffsetFetchRequest, OffsetToCommit
 from protocols.offsets_topic.records import Record
 from protocols.settings import BrokerSettings
 
@@ -234,8 +234,11 @@ class StoreCommits(Protocol):
     def abandon(self) -> None:
         """Drop what is not written: the process ends."""
 
-    def write(self, ends: dict[TopicPartition, int], kind: str, then: Callable[[], None]) -> None:
-        """Write offsets, then continue."""
+    def write(self, ends: dict[TopicPartition, int], kind: str, then: Callable[[], None]) -> bool:
+        """Write offsets, then continue; return False if the client has to commit them to Kafka."""
+
+    def finish(self, then: Callable[[], None]) -> None:
+        """Continue when everything is written that the client has committed to Kafka."""
 
 
 class OffsetStore(Protocol):
@@ -251,8 +254,11 @@ class OffsetStore(Protocol):
     def restore(self, offsets: Mapping[tuple[str, TopicPartition], int]) -> None:
         """Replace all offsets, by group and partition, by those of a backup."""
 
-    def fetch(self, process: Any, correlation_id: int, request: OffsetFetchRequest) -> None:
-        """Read offsets for a process, and answer its client."""
+    def fetch(self, process: Any, correlation_id: int, request: OffsetFetchRequest) -> bool:
+        """Read offsets for a process, and answer its client; return False if Kafka has to."""
+
+    def accepted(self, process: Any, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Take offsets that Kafka has accepted from a process."""
 
     def commits_of(self, process: Any) -> StoreCommits:
         """Return the commits of a process that has just started."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from assignors.types import TopicPartition
+from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.run import Run
 
 
-def add_stores(run: Run) -> None:
+def add_stores(run: Run, offsets_topic: OffsetsTopic) -> None:
     """Add the stores of the groups that keep their offsets outside Kafka; import only these."""
     groups: dict[str, list[str]] = {}
     for group in run.scenario.group:
@@ -13,7 +15,10 @@ def add_stores(run: Run) -> None:
     if "zookeeper" in groups:
         from emulator.world.zookeeper import EnsembleHost  # noqa: PLC0415
 
-        ensemble = EnsembleHost(run.kernel, run.scenario.zookeeper, run.seed)
+        def in_kafka(group: str) -> dict[TopicPartition, int]:
+            return offsets_topic.shard_of(group).committed(group)
+
+        ensemble = EnsembleHost(run.kernel, run.scenario.zookeeper, run.seed, in_kafka)
         run.stores.update(dict.fromkeys(groups["zookeeper"], ensemble))
     if "database" in groups:
         from emulator.world.database import DatabaseHost  # noqa: PLC0415

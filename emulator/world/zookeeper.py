@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from assignors.types import TopicPartition
 from emulator.events import CommitAnswered, CommitSent, OffsetsStored
 from emulator.scenario.model import ZooKeeper
 from emulator.world.consumer.interfaces import ConsumerProcess
+from emulator.world.dual_commits import CommitTimer, KafkaCommits, storage_of
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
 from protocols.consumer.store_history import Key
 from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, znode_of
-from protocols.messages import OffsetFetchRequest
+from protocols.messages import OffsetFetchRequest, OffsetToCommit
 
 Then = Callable[[], None]
+InKafka = Callable[[str], Mapping[TopicPartition, int]]
 
 
 class EnsembleHost:
     """The ensemble of a run."""
 
-    def __init__(self, kernel: Kernel, table: ZooKeeper, seed: int) -> None:
+    def __init__(self, kernel: Kernel, table: ZooKeeper, seed: int, in_kafka: InKafka) -> None:
+        """*in_kafka*: returns the offsets of a group in ``__consumer_offsets``."""
         self._kernel = kernel
         self._timeout_us = table.connection_timeout
         self.service = StoreService(kernel, "zookeeper", table, seed)
         self.ensemble = Ensemble(table.writes)
-        self._commits: dict[str, ZooKeeperCommits] = {}
+        self._commits: dict[str, ZooKeeperCommits | KafkaCommits] = {}
+        self._in_kafka = in_kafka
+        self._migrating: set[str] = set()
+        """Groups of which a member has started with ``offsets.storage=kafka``."""
 
-    def commits_of(self, process: ConsumerProcess) -> ZooKeeperCommits:
+    def commits_of(self, process: ConsumerProcess) -> ZooKeeperCommits | KafkaCommits:
         """Return the commits of a process that has just started; it needs a connection in time."""
-        commits = self._commits[process.name] = ZooKeeperCommits(process, self)
         if self.service.down:
             self._await_connection(process)
+        storage, interval_us = storage_of(process), process.blueprint.zookeeper_commit_us
+        writes = ZooKeeperCommits(process, self)
+        if not storage.kafka:
+            self._commits[process.name] = writes
+            if interval_us is not None:
+                CommitTimer(process, interval_us, lambda ends, then: _write(writes, ends, then))
+            return writes
+        self._migrating.add(process.blueprint.group.id)
+        commits = KafkaCommits(process, writes if storage.dual else None)
+        self._commits[process.name] = commits
+        if interval_us is not None:
+            CommitTimer(process, interval_us, commits.commit)
         return commits
+
+    def accepted(self, process: ConsumerProcess, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Take offsets that Kafka has accepted from a process with ``offsets.storage=kafka``."""
+        commits = self._commits[process.name]
+        if isinstance(commits, KafkaCommits):
+            commits.accepted(offsets)
 
     def _await_connection(self, process: ConsumerProcess) -> None:
         """End a process that does not connect in time (``ZkClient.connect``)."""
@@ -65,21 +88,33 @@ class EnsembleHost:
 
     def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the stored offsets of a group, for readers outside the cluster."""
-        found = {tp: self.ensemble.read(znode_of(group, tp)) for tp in partitions}
+        found = dict(self._read(group, partitions, dual=group in self._migrating))
         return {tp: offset for tp, offset in found.items() if offset != NO_ZNODE}
+
+    def _read(self, group: str, partitions: Iterable[TopicPartition], *, dual: bool) -> Offsets:
+        """Return stored offsets; with *dual*, the larger of those in ZooKeeper and in Kafka."""
+        others = self._in_kafka(group) if dual else {}
+        return tuple(
+            (tp, max(self.ensemble.read(znode_of(group, tp)), others.get(tp, NO_ZNODE)))
+            for tp in partitions
+        )
 
     def fetch(
         self, process: ConsumerProcess, correlation_id: int, request: OffsetFetchRequest
-    ) -> None:
+    ) -> bool:
         """Read offsets for a process, one partition after the other, and answer its client.
 
-        The client waits for a lost connection as long as it takes (``ZkClient.retryUntilConnected``).
+        Return False if its offsets are in Kafka alone. The client waits for a lost connection as long
+        as it takes (``ZkClient.retryUntilConnected``).
         """
+        storage = storage_of(process)
+        if storage.kafka and not storage.dual:
+            return False
         group, asked_us = process.blueprint.group.id, self._kernel.now
         partitions = request.partitions or ()
 
         def found() -> None:
-            offsets = tuple((tp, self.ensemble.read(znode_of(group, tp))) for tp in partitions)
+            offsets = self._read(group, partitions, dual=storage.dual)
             if process.alive:
                 write_read(process, offsets, asked_us)
                 self._commits[process.name].note_read(offsets)
@@ -95,6 +130,11 @@ class EnsembleHost:
             self.service.when_up(read)
 
         again()
+        return True
+
+
+def _write(writes: ZooKeeperCommits, ends: dict[TopicPartition, int], then: Then) -> None:
+    writes.write(ends, "auto", then)
 
 
 class ZooKeeperCommits:
@@ -113,44 +153,19 @@ class ZooKeeperCommits:
         self._rounds: deque[tuple[list[tuple[TopicPartition, int]], str, Then]] = deque()
         self._writing = False
         self._count = 0
-        interval = process.blueprint.zookeeper_commit_us
-        if interval is not None:
-            self._tick_after(self._kernel.now + interval, interval)
-
-    # -- the automatic commit ----------------------------------------------------------------------
-
-    def _tick_after(self, when: int, interval: int) -> None:
-        def tick(_: Any) -> None:
-            self._tick(interval)
-
-        at = max(self._kernel.now, when)
-        self._kernel.at(at, Rank.CLIENT_TIMER, self._process.index, tick)
-
-    def _tick(self, interval: int) -> None:
-        """Commit what was handed to the handler, the record in progress included.
-
-        ``ConsumerIterator.next`` moves the offset when it returns a record, not when it is processed.
-        """
-        process, due_us = self._process, self._kernel.now
-        if not process.alive:
-            return
-        if process.hold(lambda: self._tick(interval)):
-            return
-        process.settle()
-        progress = process.progress
-        ends = {tp: done for tp in progress.owned if (done := progress.done(tp)) is not None}
-        for tp, offset, _ in process.application.records_in_progress():
-            if tp in ends:
-                ends[tp] = offset + 1
-        self.write(ends, "auto", lambda: self._tick_after(due_us + interval, interval))
 
     # -- rounds ------------------------------------------------------------------------------------
 
-    def write(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
+    def write(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> bool:
         """Write offsets, one after the other, and continue when the last one is answered."""
         self._rounds.append((list(ends.items()), kind, then))
         if not self._writing:
             self._go_on()
+        return True
+
+    def finish(self, then: Then) -> None:
+        """Continue: a write that is waited for says itself when it is done."""
+        then()
 
     def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
         """Count records as processed when the handler has finished them."""

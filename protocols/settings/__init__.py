@@ -9,6 +9,7 @@ from protocols.settings.consumer import (
     DEFAULT_ASSIGNORS,
     ClientSettings,
     ConsumerSettings,
+    OldConsumerSettings,
     by_duration_ms,
 )
 from protocols.settings.kinds import (
@@ -32,6 +33,7 @@ __all__ = [
     "ClientSettings",
     "ConsumerSettings",
     "Kind",
+    "OldConsumerSettings",
     "Setting",
     "by_duration_ms",
     "defaults_of",

@@ -263,6 +263,29 @@ class ClientSettings:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldConsumerSettings:
+    """The settings that only consumers of Kafka 0.8 have (``kafka.consumer.ConsumerConfig``)."""
+
+    offsets_storage: str = declared(
+        "zookeeper",
+        Setting(
+            "offsets.storage",
+            Kind.CHOICE,
+            "Where a consumer of Kafka 0.8 keeps its offsets; only with offsets = zookeeper.",
+            choices=("zookeeper", "kafka"),
+        ),
+    )
+    dual_commit_enabled: bool = declared(
+        True,
+        Setting(
+            "dual.commit.enabled",
+            Kind.SWITCH,
+            "With offsets.storage=kafka: commit to ZooKeeper, too, and begin at the larger offset.",
+        ),
+    )
+
+
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d+)D)?"
     r"(T(?=[-+.\d])(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+)(?:[.,](\d{0,9}))?S)?)?",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.ledger.entries import Cause
 
 SHOWS = {
+    "offsets-from-zookeeper-to-kafka": set(),
     "offsets-in-zookeeper": {Cause.CRASHED},
     "results-and-offsets-together": set(),
     "database-restored": {Cause.RESET},

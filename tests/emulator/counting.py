@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from assignors.types import TopicPartition
 from emulator.events import (
     CommitAccepted,
+    CommitSent,
     ConsumerStopped,
     EpochClosed,
     EpochOpened,
@@ -19,6 +20,7 @@ from emulator.events import (
     LagSampled,
     NotProcessed,
     OffsetsDropped,
+    OffsetsStored,
     PartitionsAdded,
     Polled,
     Processed,
@@ -146,6 +148,7 @@ class Count:
         self.stable = False
         self.log_ends: dict[TopicPartition, int] = {}
         self.sampled: set[str] = set()
+        self.dual: set[str] = set()
         for event in run.events:
             look = getattr(self, f"on_{type(event.what).__name__}", None)
             if look is not None:
@@ -241,7 +244,14 @@ class Count:
             same_sender = sender is not None and sender.consumer == what.consumer
             log.committed = None if same_sender and offset > sender.limit else offset
 
-    on_OffsetsStored = on_CommitAccepted  # noqa: N815
+    def on_CommitSent(self, what: CommitSent) -> None:  # noqa: N802
+        """Note writes to ZooKeeper of offsets that Kafka has accepted."""
+        if what.kind == "dual":
+            self.dual.add(what.commit)
+
+    def on_OffsetsStored(self, what: OffsetsStored) -> None:  # noqa: N802
+        if what.commit not in self.dual:
+            self.on_CommitAccepted(what)
 
     def on_StoreRestored(self, what: StoreRestored) -> None:  # noqa: N802
         """Take results back: a record without one counts as not processed."""

@@ -101,6 +101,9 @@ class ClientEvents:
         self._run.triggers.reached(process.blueprint.name, "commit answered")
         if fact.kind == facts.CommitKind.ASYNC and fact.error != ErrorCode.NONE.name:
             process.application.commits.async_failed(fact.requested)
+        store = self._run.stores.get(process.blueprint.group.id)
+        if store is not None and fact.error == ErrorCode.NONE.name:
+            store.accepted(process, fact.requested)
 
     def _assignor_failed(self, process: ConsumerProcess, fact: facts.AssignorFailed) -> None:
         group = process.blueprint.group.id

@@ -153,10 +153,10 @@ class PolicyCommits:
     def _write(
         self, offsets: tuple[OffsetToCommit, ...] | None, kind: str, then: Callable[[], None]
     ) -> bool:
-        """Write offsets to the store outside Kafka; return whether the group has one."""
-        if self._store is not None:
-            self._store.write({e.partition: e.offset for e in offsets or ()}, kind, then)
-        return self._store is not None
+        """Write offsets to the store outside Kafka; return whether it takes them."""
+        if self._store is None:
+            return False
+        return self._store.write({e.partition: e.offset for e in offsets or ()}, kind, then)
 
     def offsets_of(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
         """Return next offsets as the policy commits them."""
@@ -178,7 +178,8 @@ class PolicyCommits:
         """Take the end of a commitSync."""
         then, self._then = self._then, None
         assert then is not None, "no commitSync is in flight"
-        then(result)
+        go_on = partial(then, result)
+        go_on() if self._store is None else self._store.finish(go_on)
 
     def refused(self, result: CommitResult) -> bool:
         """React to a failed commit; return whether the rest of the batch is to be discarded."""
