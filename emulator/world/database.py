@@ -169,7 +169,7 @@ class Transactions:
             self._answer(
                 stored,
                 UNAVAILABLE,
-                lambda: host.fail(process, lambda: self.write(ends, kind, then)),
+                lambda: host.fail(process, lambda: self._again(ends, kind, then)),
             )
 
         def arrived() -> None:
@@ -182,6 +182,7 @@ class Transactions:
         return True
 
     def _again(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
+        """Commit the same transaction once more."""
         self.write(ends, kind, then)
 
     def _sent(self, ends: dict[TopicPartition, int], kind: str) -> CommitSent:
