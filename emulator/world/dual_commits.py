@@ -8,7 +8,7 @@ larger of both. Source: ``ZookeeperConsumerConnector.commitOffsets`` and ``fetch
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
 from emulator.world.consumer.handler import Ending
@@ -19,7 +19,6 @@ from protocols.settings import OldConsumerSettings, fields_by_name
 
 if TYPE_CHECKING:
     from emulator.world.store_reads import Offsets
-    from emulator.world.zookeeper import ZooKeeperCommits
 
 Then = Callable[[], None]
 Ends = dict[TopicPartition, int]
@@ -79,10 +78,20 @@ class CommitTimer:
         self._commit(ends, lambda: self._tick_after(due_us + self._interval_us))
 
 
+class Mirror(Protocol):
+    """The writes of a process to ZooKeeper."""
+
+    def note_read(self, offsets: Offsets) -> None:
+        """Note the offsets at which the process begins."""
+
+    def write(self, ends: Ends, kind: str, then: Then) -> bool:
+        """Write offsets, then continue."""
+
+
 class KafkaCommits:
     """The commits of a process with ``offsets.storage=kafka``."""
 
-    def __init__(self, process: ConsumerProcess, mirror: ZooKeeperCommits | None) -> None:
+    def __init__(self, process: ConsumerProcess, mirror: Mirror | None) -> None:
         """*mirror*: its writes to ZooKeeper; None: without dual commit."""
         self._process = process
         self._mirror = mirror
