@@ -272,8 +272,7 @@ class CommitMeter:
             self._dual.add(what.commit)
         if what.kind == BY_ADMIN:
             self._by_admin.add(what.commit)
-        else:
-            self._sent += 1
+        self._sent += what.kind != BY_ADMIN
 
     def _on_commits_counted(self, _: ev.Event, what: ev.CommitsCounted) -> None:
         self._sent += what.commits
@@ -295,9 +294,7 @@ class CommitMeter:
             self._committed |= {(what.group, tp): offset for tp, offset in what.offsets}
             return
         self._accepted += 1
-        if what.commit in self._dual:
-            return
-        for partition, offset in what.offsets:
+        for partition, offset in () if what.commit in self._dual else what.offsets:
             key = (what.group, partition)
             depth = self._committed.get(key, offset) - offset
             if depth > 0:
