@@ -9,6 +9,7 @@ from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, consumer
 from emulator.advice.situation import Situation, round_up
 from emulator.report.wording import counted
 from emulator.scenario.kafka_settings import REMOTE_ASSIGNOR
+from emulator.scenario.resolution import rates_of
 
 
 def more_members(situation: Situation) -> Draft | None:
@@ -58,6 +59,21 @@ def fewer_members(situation: Situation) -> Draft | None:
         (f"members of {group}: {value}",),
         (f"group[{group}].members={value}",),
     )
+
+
+def split_hot_key(situation: Situation) -> Draft | None:
+    """As many suffixes of a hot key as its partition needs, with a margin."""
+    load, scenario = situation.load, situation.scenario
+    if load is None or not load.hottest_key:
+        return None
+    topic = next(t for t in scenario.topic if t.name == load.hottest.rpartition("-")[0])
+    for parts in (2, 4, 8, 16, 32, 64):
+        keys = topic.keys and topic.keys.model_copy(update={"split": parts})
+        if max(rates_of(topic.model_copy(update={"keys": keys}))) * MARGIN <= load.fastest:
+            why = f"{load.key_arrival:,.0f} records per second have the key {load.hottest_key}."
+            what = f"the producer adds one of {parts} suffixes to hot keys of {topic.name}"
+            return Draft(why, (what,), (f"topic[{topic.name}].keys.split={parts}",))
+    return None
 
 
 def members_to_catch_up(situation: Situation) -> Draft | None:
@@ -191,6 +207,7 @@ LOAD_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "fewer-members": (("fewer-members", fewer_members),),
     "more-members": (("more-members", more_members),),
     "range-by-topic": (("range-by-topic", range_by_topic),),
+    "split-hot-key": (("split-hot-key", split_hot_key),),
     "spread-partitions": (("balance-over-topics", balance_over_topics),),
 }
 """For each hint about members, and what each of them has to process, its changes."""

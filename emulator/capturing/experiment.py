@@ -225,7 +225,7 @@ def _topic_problems(topic: model.Topic) -> Iterator[Problem]:
     path = f"topic[{topic.name}]"
     if not isinstance(topic.rate, float | int):
         yield Problem(f"{path}.rate", "a capture produces at a plain rate, such as 20/s")
-    for key in ("skew", "leaders", "retention", "backlog_at"):
+    for key in ("skew", "keys", "leaders", "retention", "backlog_at"):
         if getattr(topic, key):
             yield Problem(f"{path}.{key}", "cannot be captured")
     if topic.created not in (0, "by act"):

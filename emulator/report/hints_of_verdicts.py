@@ -151,6 +151,10 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "them: use a larger max.poll.records, so that a transaction has more records, or let the "
             "database commit more transactions."
         ),
+        "split-hot-key": (
+            "Let the producer add a suffix to a hot key, so that its records go to several partitions, or "
+            "make the work on a record shorter: more partitions or members do not help."
+        ),
         "fewer-members": (
             "Run fewer members, or relieve the resource that they share: the records that they have in "
             "work at the same time slow one another down."

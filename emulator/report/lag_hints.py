@@ -35,6 +35,13 @@ def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
         yield Given("larger-transactions", VERDICT_HINTS[verdict.id]["larger-transactions"])
     elif numbers.get("best_members"):
         yield _fewer_members(numbers, group)
+    elif hot and numbers.get("key_per_s", 0.0) > numbers["fastest_per_s"]:
+        yield Given(
+            "split-hot-key",
+            f"One key brings {numbers['key_per_s']:,.0f} records per second, and all of them go to one "
+            f"partition: more partitions or members do not help. Let the producer add a suffix to it, "
+            f"so that its records go to several partitions (their order is lost), or {shorter}.",
+        )
     elif needed <= numbers["partitions"] and not hot:
         scaled = " (max_replicas of its autoscaler)" if group.autoscaler else ""
         yield Given(

@@ -11,6 +11,7 @@ from emulator.scenario.distributions import (
     ByteRate,
     Distribution,
     Duration,
+    Keys,
     PositiveDuration,
     Rate,
     RecordSize,
@@ -150,6 +151,10 @@ class Topic(Part):
 
     skew: tuple[Annotated[float, Field(ge=0, le=1e6)], ...] = ()
     """Factors on the rate, for partition 0, 1, …; missing ones are 1."""
+
+    keys: Keys | None = None
+    """What the producer hashes: partitions get different rates, on average ``rate``
+    (docs/how-to/hot-keys.md). Left out: all get the same."""
 
     backlog: int = Field(0, ge=0, le=2**53)
     """Records in each partition before the run begins."""

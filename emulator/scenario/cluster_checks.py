@@ -118,6 +118,16 @@ def _layout_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
             reason = f"no broker {broker}; allowed are 1 to {brokers}"
             yield Problem(f"{path}.leaders", reason, topic.leaders)
     most = most_partitions(topic, scenario)
+    if topic.keys is not None and topic.skew:
+        yield Problem(
+            f"{path}.skew", 'the keys give partitions their rates; leave out "keys" or "skew"'
+        )
+    if topic.keys is not None and most > topic.partitions:
+        reason = (
+            "partitions cannot be added during the run: keys would move to other partitions; give the "
+            'topic more "partitions", or "skew" instead of "keys"'
+        )
+        yield Problem(f"{path}.keys", reason)
     for key, given in (("leaders", topic.leaders), ("skew", topic.skew)):
         if len(given) > most:
             yield Problem(f"{path}.{key}", f"more entries than partitions; there are {most}", given)

@@ -356,41 +356,23 @@ TimeOfRun = Annotated[Duration, BeforeValidator(_time_of_run)]
 """Microseconds since the start of the run, for keys that take a date in Kafka's own tools."""
 
 
-class LagFactor(Part):
-    """A factor on the time of records that have many records behind them."""
+class Keys(Part):
+    """The keys of a topic's records: each partition gets the records of its keys, as Kafka hashes them."""
 
-    above: int = Field(ge=1, le=2**53)
-    """The records of their partition behind them from which on it applies, exclusive."""
+    count: int = Field(1_000, ge=1, le=100_000)
+    """Keys without a name, ``key-0``, ``key-1``, …"""
 
-    factor: float = Field(gt=0, le=1000)
+    zipf: float = Field(0.0, ge=0, le=10)
+    """Their Zipf exponent: the key of rank r is 1/r^zipf as frequent as the first; 0: all alike."""
 
+    hot: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
+    """Keys with a name, each with its share of all records."""
 
-class Concurrency(Part):
-    """How records that are processed at the same time slow one another down."""
+    split: int = Field(1, ge=1, le=1_000)
+    """The producer adds one of so many suffixes to each key with a name (``NAME-0``, …)."""
 
-    free: int = Field(1, ge=1, le=1_000_000)
-    """So many records of the group, of all members together, do not."""
-
-    each: float = Field(gt=0, le=1000)
-    """The part of its time that each further one adds to a record."""
-
-
-class WorkBy(Part):
-    """What the processing time of a record depends on."""
-
-    topic: dict[str, Distribution] = Field(default_factory=dict)
-    """The time of a record by topic, instead of the ``work`` of group and member."""
-
-    lag: tuple[LagFactor, ...] = ()
-    """Factors on it, for records that are read late; the one with the highest ``above`` applies."""
-
-    concurrency: Concurrency | None = None
-    """A resource that all members share, like a database."""
-
-    batch: Duration = 0
-    """Time in addition for each batch, before its first record; only with a serial handler."""
-
-    @property
-    def depends(self) -> bool:
-        """Whether a time depends on the state of the run, so that each poll has to be an event."""
-        return bool(self.lag or self.concurrency)
+    @model_validator(mode="after")
+    def _shares_fit(self) -> Self:
+        if sum(self.hot.values()) >= 1:
+            raise ValueError('the shares of "hot" leave nothing for the other keys')
+        return self

@@ -42,7 +42,7 @@ from emulator.scenario.resolution import (
     consumer_settings,
     mean_work_of,
     poll_timeout_us,
-    rate_of,
+    rates_of,
     topics_of,
     work_of,
 )
@@ -396,5 +396,4 @@ def _writing_of(topic: Topic, run_for: int) -> int:
 
 
 def _produced(topic: Topic, run_for: int) -> float:
-    factors = topic.partitions - len(topic.skew) + sum(topic.skew)
-    return rate_of(topic) * factors * _writing_of(topic, run_for) / US_PER_S
+    return sum(rates_of(topic)) * _writing_of(topic, run_for) / US_PER_S

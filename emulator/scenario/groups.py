@@ -12,10 +12,9 @@ from emulator.scenario.distributions import (
     PollTime,
     PositiveDuration,
     StartTime,
-    WorkBy,
     always,
 )
-from emulator.scenario.handlers import BatchListener, Deduplication, Handler, Poison, Pool
+from emulator.scenario.handlers import BatchListener, Deduplication, Handler, Poison, Pool, WorkBy
 from emulator.scenario.kafka_settings import Assigned, ConsumerTable
 from emulator.scenario.part import NotEmpty, Part
 

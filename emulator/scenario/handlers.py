@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from emulator.scenario import short_forms
-from emulator.scenario.distributions import Duration, PositiveDuration
+from emulator.scenario.distributions import Distribution, Duration, PositiveDuration
 from emulator.scenario.part import Part
 
 
@@ -254,3 +254,43 @@ def mean_extra_us(
         ]
         extra += rule.mean_extra_us(usual_us, keys) * sum(mine)
     return extra / (sum(rates.values()) or 1.0)
+
+
+class LagFactor(Part):
+    """A factor on the time of records that have many records behind them."""
+
+    above: int = Field(ge=1, le=2**53)
+    """The records of their partition behind them from which on it applies, exclusive."""
+
+    factor: float = Field(gt=0, le=1000)
+
+
+class Concurrency(Part):
+    """How records that are processed at the same time slow one another down."""
+
+    free: int = Field(1, ge=1, le=1_000_000)
+    """So many records of the group, of all members together, do not."""
+
+    each: float = Field(gt=0, le=1000)
+    """The part of its time that each further one adds to a record."""
+
+
+class WorkBy(Part):
+    """What the processing time of a record depends on."""
+
+    topic: dict[str, Distribution] = Field(default_factory=dict)
+    """The time of a record by topic, instead of the ``work`` of group and member."""
+
+    lag: tuple[LagFactor, ...] = ()
+    """Factors on it, for records that are read late; the one with the highest ``above`` applies."""
+
+    concurrency: Concurrency | None = None
+    """A resource that all members share, like a database."""
+
+    batch: Duration = 0
+    """Time in addition for each batch, before its first record; only with a serial handler."""
+
+    @property
+    def depends(self) -> bool:
+        """Whether a time depends on the state of the run, so that each poll has to be an event."""
+        return bool(self.lag or self.concurrency)

@@ -46,6 +46,12 @@ class Load:
     """The partition that gets the most."""
 
     hottest_arrival: float
+    hottest_key: str = ""
+    """The named key with most of its records, if it has one."""
+
+    key_arrival: float = 0.0
+    """The records of that key."""
+
     fastest: float
     """Of the fastest member."""
 
@@ -134,6 +140,7 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         hottest=hottest,
         hottest_arrival=rates[hottest],
         fastest=max(speeds) * of_partition,
+        **_hot_key(hottest, scenario),
         disjoint=_disjoint(group),
         topics=len({name.rpartition("-")[0] for name in rates}),
         speeds={name: speed * of_member for name, speed in alone.items()},
@@ -144,6 +151,18 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         **_late(group, sum(speeds) * of_member),
         **_best(group, min(speeds) * slower * of_member, len(rates)),
     )
+
+
+def _hot_key(partition: str, scenario: Scenario) -> dict[str, Any]:
+    """Return the named key with most records of a partition, and their rate."""
+    name, _, number = partition.rpartition("-")
+    topic = next(topic for topic in scenario.topic if topic.name == name)
+    if topic.keys is None:
+        return {}
+    from emulator.scenario.keys import hottest_key  # noqa: PLC0415  few topics have keys
+
+    key, share = hottest_key(topic, int(number))
+    return {"hottest_key": key, "key_arrival": share * sum(rates_of(topic))}
 
 
 def _late(group: Group, capacity: float) -> dict[str, Any]:

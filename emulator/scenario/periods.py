@@ -78,7 +78,7 @@ def _intervals(group: Group, beats_us: int) -> list[int]:
 
 def period_of_records_us(topic: Topic) -> int | None:
     """Return after which time the arrivals of all partitions repeat to the microsecond; None: never."""
-    if not isinstance(topic.rate, float):
+    if not isinstance(topic.rate, float) or topic.keys is not None:
         return None
     rates = [per_microsecond(topic.rate * factor) for factor in {1.0, *topic.skew}]
     return math.lcm(*[rate.denominator for rate in rates if rate])

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.scenario.distributions import WorkBy, mean_us
+from emulator.scenario.distributions import mean_us
+from emulator.scenario.handlers import WorkBy
 from emulator.scenario.model import (
     Bursts,
     Cluster,
@@ -301,6 +302,10 @@ def rate_of(topic: Topic) -> float:
 
 def factor_of(topic: Topic, partition: int) -> float:
     """Return the factor on the rate of one partition."""
+    if topic.keys is not None:
+        from emulator.scenario.keys import factors_of  # noqa: PLC0415  few topics have keys
+
+        return factors_of(topic)[partition]
     return topic.skew[partition] if partition < len(topic.skew) else 1.0
 
 

@@ -98,7 +98,8 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
         what = f"records arrive for {load.group}"
         if arrival <= capacity:
             arrival, capacity, who = load.hottest_arrival, load.fastest, "the owner of a partition"
-            what = f"records arrive in {load.hottest}"
+            key = f" ({figure(load.key_arrival)} with the key {load.hottest_key})"
+            what = f"records arrive in {load.hottest}{key if load.hottest_key else ''}"
         elif load.store == capacity:
             who = "its database, with one transaction a batch,"
         yield Verdict(
@@ -124,9 +125,9 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _best(load: Load) -> dict[str, float]:
-    """Return the number of members that would process more, if there is one."""
+    """Return the records of a hot key, or the number of members that would process more, if any."""
     if not load.best_members:
-        return {}
+        return {"key_per_s": load.key_arrival} if load.hottest_key else {}
     return {"best_members": load.best_members, "best_per_s": load.best}
 
 

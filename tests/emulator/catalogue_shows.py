@@ -12,6 +12,7 @@ SHOWS = {
     "r1-heavy-topic": set(),
     "g3-shared-database": set(),
     "catching-up-is-slower": {Cause.CRASHED},
+    "hot-key": set(),
     "q3-joins-take-time": {Cause.REFUSED, Cause.CRASHED},
     "q4-slow-assignor": set(),
     "seek-back-after-a-bug": {Cause.SOUGHT},

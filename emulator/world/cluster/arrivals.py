@@ -25,6 +25,7 @@ from typing import Protocol
 
 from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
 from emulator.scenario.periods import per_microsecond
+from emulator.scenario.resolution import factor_of
 from emulator.world.draws import draw, stream_key
 
 SECOND_US = 1_000_000
@@ -251,7 +252,7 @@ def arrivals_of(
 
     Steady streams of the partitions are staggered, so that their records do not arrive at once.
     """
-    factor = topic.skew[partition] if partition < len(topic.skew) else 1.0
+    factor = factor_of(topic, partition)
     begin = max(topic.produce_from, topic.backlog_at, created_us)
     end = NEVER if topic.produce_until is None else topic.produce_until
     match topic.rate:

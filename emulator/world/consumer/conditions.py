@@ -12,7 +12,7 @@ from assignors.types import TopicPartition
 from emulator.scenario.resolution import crowding
 
 if TYPE_CHECKING:
-    from emulator.scenario.distributions import WorkBy
+    from emulator.scenario.handlers import WorkBy
 
 
 class Conditions:

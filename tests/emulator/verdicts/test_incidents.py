@@ -107,6 +107,12 @@ INCIDENTS = [
         ("backlog", 100),
     ),
     (
+        "hot-key",
+        (VerdictId.OVERLOAD, "more partitions or members do not help", "split-hot-key"),
+        ["topic[orders].keys.split=4"],
+        ("backlog", 150),
+    ),
+    (
         "g3-shared-database",
         (VerdictId.OVERLOAD, "Run 4 of them", "fewer-members"),
         ["group[billing].members=4"],
