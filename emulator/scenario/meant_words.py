@@ -75,6 +75,26 @@ KEYS: dict[str, dict[str, str]] = {
 }
 """By table: keys of other systems, with the key that is meant, or with an explanation."""
 
+VALUES = {
+    "dead_letter": "forward",
+    "dead-letter": "forward",
+    "dlq": "forward",
+    "dlt": "forward",
+    "db": "database",
+    "sql": "database",
+    "zk": "zookeeper",
+    "threshold": "lag",
+}
+"""Words that people use as values, and those that a scenario file has for them."""
+
+
+def unknown_value(given: object, words: Collection[str]) -> str:
+    """Return the reason against a value that is none of the allowed words."""
+    meant = VALUES.get(given.lower()) if isinstance(given, str) else None
+    if meant in words:
+        return f'unknown word; did you mean "{meant}"?'
+    return f"unknown word{hint(given, words) or f'; allowed is one of {listed(words)}'}"
+
 
 def unknown_key(key: object, table: str, known: Iterable[str]) -> str:
     """Return the reason against a key that a table does not have, with the key that is meant."""

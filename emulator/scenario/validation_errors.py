@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from emulator.scenario import short_forms
 from emulator.scenario.kafka_settings import BROKER, CONSUMER, flattened
-from emulator.scenario.meant_words import unknown_key
+from emulator.scenario.meant_words import unknown_key, unknown_value
 from emulator.scenario.part import wrong_value
 from emulator.scenario.paths import file_keys, render, table_at
-from emulator.scenario.problems import NOT_GIVEN, Problem, hint, listed, shown
+from emulator.scenario.problems import NOT_GIVEN, Problem, shown
 
 _PLAIN = {
     "missing": "is missing",
@@ -64,7 +64,7 @@ def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: objec
         return unknown_client(given)
     if kind == "literal_error":
         words = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        return f"unknown word{hint(given, words) or f'; allowed is one of {listed(words)}'}"
+        return unknown_value(given, words)
     if kind == "string_pattern_mismatch":
         pattern = context["pattern"].removeprefix("^$|")
         return f"not a name we can use; allowed are {_PATTERNS.get(pattern, pattern)}"

@@ -114,7 +114,7 @@ def numbers_of(run: FinishedRun) -> list[Number]:
     metrics = run.metrics
     first_s = [row["first_s"] for row in metrics.listings["takeovers"]]
     last = (
-        Number(duration(max(first_s)), "slowest takeover")
+        Number(duration(max(first_s)), "slowest takeover, first record")
         if first_s
         else Number(figure(metrics["lag_processed_peak"]), "lag at its peak (records)")
     )
