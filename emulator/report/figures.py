@@ -144,7 +144,7 @@ def _named(faults: list[str]) -> str:
 
 
 ALL_SEEDS_ALIKE = (
-    "All seeds gave the same figures: nothing in this scenario is random. For a spread, give a "
+    "All seeds gave the same figures: none of them depends on chance here. For a spread, give a "
     'fault a random time (between = ["70s", "80s"] instead of at), or give latencies or processing '
     "times a distribution."
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -183,11 +183,12 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
         best += _rings(findings, at, points)
     series += [Rings(BEST, best)] if best else []
     bounds = list(_bounds(findings, metric))
+    y_axis = _y_axis(label_of(metric), series, bounds)
     return Plot(
         title=f"{label_of(metric)} over {axis}",
-        caption=_caption(len(by_line), spread=spread, bounded=bool(bounds)),
+        caption=_caption(len(by_line), spread=spread, bounded=bool(bounds)) + _cut(series, y_axis),
         x=x_axis,
-        y=_y_axis(label_of(metric), series, bounds),
+        y=y_axis,
         series=series,
         bounds=bounds,
     )
@@ -202,15 +203,30 @@ def _caption(lines: int, *, spread: bool, bounded: bool) -> str:
     return f"Line: mean; band: its 95 % confidence interval; hollow: p95.{more}"
 
 
+CUT: Final = 1.5
+"""How many times as high as the largest value an interval is shown."""
+
+
+def _cut(series: Sequence[Series], axis: Axis) -> str:
+    """Return a sentence if an interval is higher than the axis."""
+    points = (point for each in series if isinstance(each, Curve) for point in each.points)
+    is_cut = any(point.high is not None and point.high > axis.high for point in points)
+    return " Intervals higher than the figure are cut off: few seeds." if is_cut else ""
+
+
 def _y_axis(name: str, series: Sequence[Series], bounds: Sequence[float] = ()) -> Axis:
-    """Return a vertical axis on which all values and intervals are."""
-    values = list(bounds)
+    """Return a vertical axis on which all values are, and intervals up to :data:`CUT` times as high.
+
+    With two or three seeds an interval may be so wide that the values would be a line at the bottom.
+    """
+    values, ends = list(bounds), list[float]()
     for each in series:
         points = each.bars if isinstance(each, Bars) else each.points
         for point in points:
-            value = point.value if isinstance(point, Bar) else point.y
-            values += [end for end in (value, point.low, point.high) if end is not None]
-    return value_axis_of(name, values)
+            values.append(point.value if isinstance(point, Bar) else point.y)
+            ends += [end for end in (point.low, point.high) if end is not None]
+    most = CUT * max(values, default=0.0)
+    return value_axis_of(name, [*values, *(min(end, most) if most > 0 else end for end in ends)])
 
 
 def _bounds(findings: Findings, metric: str) -> Iterator[float]:

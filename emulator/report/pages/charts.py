@@ -194,7 +194,7 @@ def draw_plot(plot: Plot) -> Chart:
         return BESIDE + plot.x.share(value) * (WIDTH - 2 * BESIDE)
 
     def y_of(value: float) -> float:
-        return ABOVE + (1 - plot.y.share(value)) * HEIGHT
+        return ABOVE + (1 - min(max(plot.y.share(value), 0), 1)) * HEIGHT
 
     place = x_of, y_of
     words = dict(plot.y.ticks)
@@ -235,8 +235,8 @@ def horizontal_axis(axis: Axis, x_of: Callable[[float], float]) -> Iterator[str]
     for value, _ in axis.ticks:
         x = across(x_of(value))
         yield element("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axis")
-    yield from tick_labels([(x_of(value), label) for value, label in axis.ticks], y + 16)
-    yield text("50%", y + 36, axis.title, class_="part", text_anchor="middle")
+    yield from tick_labels([(x_of(value), label) for value, label in axis.ticks], y + 21)
+    yield text("50%", y + 39, axis.title, class_="part", text_anchor="middle")
 
 
 def legend_of(series: Sequence[Series]) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.report.event_wording import EPOCH, GENERATION
-from emulator.report.timeline import LASTING, SCALING_VERBS, VERBS
+from emulator.report.timeline import LASTING, SCALING_VERBS
 
 
 class Span(NamedTuple):
@@ -280,8 +280,8 @@ class Historian:
             self._steps.add(what.fault)
         if what.fault.partition("/")[0] in self._steps and "/" in what.fault:
             return
-        words = VERBS[what.verb] if what.verb in SCALING_VERBS else f"{what.verb} {{}}"
-        moment = Moment(at_us, at_us, words.format(what.target))
+        verb = "autoscaler:" if what.verb in SCALING_VERBS else what.verb
+        moment = Moment(at_us, at_us, f"{verb} {what.target}")
         self._faults[what.fault] = what.verb, moment
 
     def _fault_ended(self, at_us: int, what: ev.FaultEnded) -> None:

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from emulator.report.pages.charts import Curve
+from emulator.report.pages.charts import Bars, Curve
 from emulator.report.pages.heat_map import HeatMap
 from emulator.study import store
 from emulator.study.findings import find
@@ -108,6 +108,19 @@ def test_no_band_goes_below_nothing(findings):
     ]
 
     assert all(point.low is None or point.low >= 0 for curve in curves for point in curve.points)
+
+
+def test_values_fill_a_figure_also_where_intervals_are_wide(findings):
+    """At least half of it; an interval of two seeds may be many times as high, and is cut off."""
+    plots = [each for each in pictures(findings) if not isinstance(each, HeatMap) and each.y.high]
+    plots = [each for each in plots if any(isinstance(series, Curve) for series in each.series)]
+    for plot in plots:
+        points = [point for s in plot.series if not isinstance(s, Bars) for point in s.points]
+        most = max([*(point.y for point in points), *plot.bounds])
+        cut = any((point.high or 0) > plot.y.high for point in points)
+
+        assert most <= 0 or plot.y.high <= 2 * most
+        assert cut == ("cut off" in plot.caption)
 
 
 def test_the_page_is_the_same_every_time(findings):

@@ -56,7 +56,7 @@ def test_each_step_is_a_dot_on_the_lane_of_replicas_and_a_row_of_a_table(shown, 
 
     assert steps
     assert steps == [re.search(r"(\d+ to \d+) replicas", tip)[1] for tip in dots]
-    assert steps == re.findall(r'data-title="replicas">([^<]+)<', content)
+    assert steps == re.findall(r'data-title="replicas"[^>]*>([^<]+)<', content)
     assert len(steps) + 1 == len(lines)
     assert not any("start g-" in line or "close g-" in line for line in lines)
 
