@@ -41,6 +41,10 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
     VerdictId.MEMBERS_DIED: _BY_REASON,
     VerdictId.GROUP_DEAD: _BY_REASON,
     VerdictId.LONG_DOWNTIME: {
+        "static-membership": (
+            "Where the joins of a large group take long, set a group.instance.id for each member: restarts "
+            "within the session timeout cause no rebalance."
+        ),
         "cooperative": (
             "With the eager protocol all partitions stop during a rebalance; with "
             "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer the other "

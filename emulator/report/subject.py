@@ -107,6 +107,9 @@ class GroupFacts:
     unfenced: bool = False
     """Whether it writes results with offsets to a database that rejects no former owner."""
 
+    joins_s: float = 0.0
+    """The time that the coordinator needs for one JoinGroup of each member."""
+
     work_us: float = 0.0
     """The mean work on a record, of the member with the most."""
 

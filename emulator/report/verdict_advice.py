@@ -173,6 +173,14 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
     rebalance_s = verdict.numbers.get("rebalance_s", 0)
     if rebalance_s < verdict.numbers["longest_s"] / 2:
         return
+    if group.joins_s > rebalance_s / 2 and not group.static:
+        yield Given(
+            "static-membership",
+            f"Each rebalance takes {duration(group.joins_s)}, as the coordinator handles the JoinGroup "
+            f"requests of {group.most_running} members one after the other. With a group.instance.id for "
+            f"each member, restarts within {now(group, 'session.timeout.ms')} cause none.",
+        )
+        return
     waited = (
         f"A rebalance took {duration(rebalance_s)}: it waits for every member to call poll(), at "
         f"most {now(group, 'max.poll.interval.ms')}."

@@ -38,7 +38,7 @@ _NAMES: Mapping[Family, str] = {
     Family.MEMBERS: """
         g3-shared-database g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused
         k4-threads-share-an-id k5-restart-around-session kip848-join-answer-lost
-        kip848-member-crashes q2-members-start-one-by-one q3-joins-take-time q4-slow-assignor
+        kip848-member-crashes q2-members-start-one-by-one n4-large-group-in-joins q1-restart-all-at-once q3-joins-take-time q4-slow-assignor
         kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
         m1-session-timeout m2-heartbeats-as-rare-as-the-session member-crashes member-joins
     """,

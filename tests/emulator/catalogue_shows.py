@@ -5,6 +5,8 @@ from __future__ import annotations
 from emulator.ledger.entries import Cause
 
 SHOWS = {
+    "n4-large-group-in-joins": set(),
+    "q1-restart-all-at-once": {Cause.CRASHED},
     "offsets-from-zookeeper-to-kafka": set(),
     "offsets-in-zookeeper": {Cause.CRASHED},
     "results-and-offsets-together": set(),
@@ -167,6 +169,8 @@ MOST_RECORDS = 60_000
 """A scenario that processes more takes too long for somebody who tries things out."""
 
 SLOW = {
+    "n4-large-group-in-joins",
+    "q1-restart-all-at-once",
     "catching-up-is-slower",
     "g3-shared-database",
     "a1-deploy-goes-back",

@@ -107,6 +107,18 @@ INCIDENTS = [
         ("backlog", 100),
     ),
     (
+        "n4-large-group-in-joins",
+        (VerdictId.LONG_DOWNTIME, "one after the other", "static-membership"),
+        ["group[ingest].static=true"],
+        ("downtime_max_s", 12),
+    ),
+    (
+        "q1-restart-all-at-once",
+        (VerdictId.LONG_DOWNTIME, "max.poll.interval.ms (now 300000)", "cooperative"),
+        ["group[indexers].settings[session.timeout.ms]=10s"],
+        ("downtime_max_s", 10),
+    ),
+    (
         "hot-key",
         (VerdictId.OVERLOAD, "more partitions or members do not help", "split-hot-key"),
         ["topic[orders].keys.split=4"],
@@ -134,6 +146,8 @@ INCIDENTS = [
 
 
 SLOW = {
+    "n4-large-group-in-joins",
+    "q1-restart-all-at-once",
     "r1-heavy-topic",
     "g3-shared-database",
     "catching-up-is-slower",
