@@ -61,6 +61,7 @@ SHOWS = {
     "f3-commit-every-n": {Cause.CRASHED},
     "g1-lag-instant-or-averaged": {Cause.REVOKED},
     "g2-scale-down-kills": {Cause.CRASHED},
+    "g5-spare-threads": set(),
     "g6-one-partition-has-the-lag": {Cause.REVOKED},
     "g7-autoscaler-flaps": set(),
     "u1-rewind-hidden": {Cause.RESET},
