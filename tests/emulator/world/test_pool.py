@@ -309,8 +309,8 @@ def test_records_of_revoked_partitions_are_discarded_or_processed_beside_the_nex
 @pytest.mark.parametrize(
     ("handler", "commit", "where"),
     [
-        ("{ workers = 2 }", '"sync per record"', "commit.when"),
-        ("{ workers = 2 }", '"sync before"', "commit.when"),
+        ("{ workers = 2 }", '"sync per record"', "group[g].commit = "),
+        ("{ workers = 2 }", '"sync before"', "group[g].commit = "),
         ("{ workers = 2 }", '{ call = "sync", on_refusal = "discard" }', "commit.on_refusal"),
         ('"serial"', '{ call = "sync", offsets = "last" }', "commit.offsets"),
         ("{ workers = 2 }", '{ call = "auto", offsets = "last" }', "commit"),
