@@ -66,18 +66,22 @@ TABLES = [
     for page in sorted({*PAGES} - {"studies", "own-handlers"})  # these have tests of their own
     for number, text in enumerate(examples(page, "toml"))
 ]
-TOPIC = '[[topic]]\nname = "orders"\npartitions = 12\nrate = "20/s"\n'
+TOPIC = '[[topic]]\nname = "{}"\npartitions = 12\nrate = "20/s"\n'
 GROUP = '[[group]]\nid = "billing"\ntopics = ["orders"]\nmembers = 3\n'
 
 
 @pytest.mark.parametrize("text", TABLES)
 def test_tables_of_a_page_are_part_of_a_scenario(text):
-    """With the tables that they leave out."""
+    """With the tables that they leave out: keys of a group alone are put into one."""
     keys = tomllib.loads(text)
+    if not {*keys} & {"title", "group", "topic", "act", "fault", "variant"}:
+        text, keys = GROUP + text, {"group": []}
     begin = "" if "title" in keys else 'title = "an example"\nrun_for = "30min"\n'
-    rest = "".join(table for key, table in (("topic", TOPIC), ("group", GROUP)) if key not in keys)
+    wanted = {topic for group in keys.get("group", ()) for topic in group.get("topics", ())}
+    topics = "" if "topic" in keys else "".join(map(TOPIC.format, sorted(wanted | {"orders"})))
+    group = "" if "group" in keys else GROUP
 
-    assert emulator.loads(f"{begin}{text}\n{rest}").group
+    assert emulator.loads(f"{begin}{text}\n{topics}{group}").group
 
 
 def play(command, shown=""):
