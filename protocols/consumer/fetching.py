@@ -232,6 +232,11 @@ class Fetcher:
         return min((when for when in waiting if when > now), default=None)
 
     @property
+    def undisturbed(self) -> bool:
+        """Whether all partitions may return records, and every broker is connected."""
+        return not self.revoking and not self.pending and self.connected
+
+    @property
     def connected(self) -> bool:
         """Whether every broker to read from has responded since its connection broke."""
         return not any(broker in self.positions.by_leader for broker in self._broken)
@@ -306,6 +311,11 @@ class Fetcher:
                 sizes.append(min(completed.next_offset - completed.position, limit))
                 limit -= sizes[-1]
         return tuple(size for size in sizes if size)
+
+    @property
+    def returns_records(self) -> bool:
+        """Whether the next :meth:`collect` returns records."""
+        return not self.revoking and bool(self.shares_ahead(1))
 
     @property
     def queued(self) -> bool:

@@ -307,6 +307,13 @@ def all_consumed(reader: Reader) -> list[OffsetToCommit]:
     return [OffsetToCommit(*entry) for entry in reader.positions.consumed()]
 
 
+def wanted(
+    reader: Reader, offsets: tuple[OffsetToCommit, ...] | None
+) -> tuple[OffsetToCommit, ...]:
+    """Return what a commit of the application covers; None: all records returned by poll."""
+    return explicit_order(all_consumed(reader) if offsets is None else offsets)
+
+
 def automatic_offsets(
     reader: Reader, only: frozenset[TopicPartition] | None = None
 ) -> tuple[OffsetToCommit, ...]:

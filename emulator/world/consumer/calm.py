@@ -371,3 +371,15 @@ class Cycles:
         calm.move(later_us, records)
         self._begins(batch.begin_us + later_us)
         return later
+
+
+def cycles_of(
+    process: ConsumerProcess, fetches: CalmFetches, finished: Unreported
+) -> Cycles | None:
+    """Return the search for periods of a process, unless work or lateness is drawn or records watched."""
+    blueprint = process.blueprint
+    if process.run.recorder.on_record is not None or blueprint.lateness_us is not None:
+        return None
+    if blueprint.settings.group_protocol != "classic" or blueprint.each_us is None:
+        return None
+    return Cycles(fetches, finished)

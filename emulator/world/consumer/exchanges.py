@@ -45,6 +45,9 @@ class Polls(Protocol):
     due_us: int
     """Until when only records can arrive."""
 
+    awaits_poll: bool
+    """Whether the client has a duty then, in the poll that follows the batch in progress."""
+
     @property
     def next_arrival_us(self) -> int:
         """When the next response to a fetch arrives."""
@@ -55,8 +58,17 @@ class Polls(Protocol):
     def hand_over(self) -> None:
         """Count what was finished as processed, and what poll returned as handed out."""
 
+    halted: bool
+    """Whether nothing is played until it goes on."""
+
     def go_on(self, due_us: int) -> None:
-        """Poll on until then."""
+        """Poll on until then, and at least until the batch in progress is done."""
+
+    def leave_batch(self) -> None:
+        """End the batch in progress."""
+
+    def turn(self, now: int) -> None:
+        """Run the poll loop of :attr:`calm` once."""
 
     def end(self, resumed: Step[Any]) -> None:
         """Stop polling; *resumed*: the step in which the client has taken over."""
@@ -78,19 +90,25 @@ class Exchanges:
 
     # -- what is due -------------------------------------------------------------------------------
 
-    def awaits_timer(self) -> bool:
-        """Return whether nothing but timers can happen now; the timer of a waiting poll is set."""
+    def goes_on(self) -> bool:
+        """Return whether nothing but timers can happen now; the timer of a waiting poll is set.
+
+        While the application works, other duties than those of timers are done when it polls next.
+        """
         loop, now = self._loop, self._kernel.now
+        if loop.awaits_poll:
+            return self._polls(now)
         if self._beats(now) and self._waits(now):
             return True
         loop.play(now, ARRIVAL)
+        calm: CalmPoll = loop.calm
+        if calm.waits_for is None:
+            loop.go_on(now)
+            return True
         if loop.next_arrival_us <= now:
             return False
-        calm: CalmPoll = loop.calm
-        if calm.waits_for is not None:
-            self._process.timers.set(POLL, calm.wait_us)
-            return True
-        return self._beats(now)
+        self._process.timers.set(POLL, calm.wait_us)
+        return True
 
     def _beats(self, now: int) -> bool:
         """Return whether the heartbeat thread sends a heartbeat now, and nothing else is due."""
@@ -138,12 +156,39 @@ class Exchanges:
             loop.end(resumed)
             process.carry_out(step)
             return
-        loop.due_us = now
+        loop.halted = True
         loop.hand_over()
         process.timers.cancel(POLL)
         process.carry_out(Step(step.state, tuple([e for e in step.effects if not _is_poll(e)])))
         if self._cycles is not None:
             self._cycles.interrupted(goes_on=calm.waits_for is not None)
+        loop.go_on(due_us)
+
+    def _polls(self, now: int) -> bool:
+        """Enter the poll behind the batch that ends now; return False if it cannot be calculated."""
+        if not self._process.run.triggers.idle:
+            return False
+        self._loop.play(now, WORK)
+        self._loop.leave_batch()
+        self.enter()
+        return True
+
+    def enter(self) -> None:
+        """Enter a poll in which the client has a duty, and go on behind it if it is calm."""
+        loop, process, now = self._loop, self._process, self._kernel.now
+        loop.calm.enter(now, process.blueprint.poll_timeout_us)
+        loop.halted = True
+        loop.hand_over()
+        step = self._client.enter(loop.calm, now)
+        due_us = self._client.lent(loop.calm, now) if all(map(_is_small, step.effects)) else None
+        if due_us is None:
+            loop.end(Step(step.state))
+            process.carry_out(self._client.continues(step, now))
+            return
+        process.carry_out(step)
+        if self._cycles is not None:
+            self._cycles.interrupted()
+        loop.turn(now)
         loop.go_on(due_us)
 
     # -- in a poll that is calculated later ------------------------------------------------------------
@@ -188,3 +233,54 @@ def _is_small(effect: Effect) -> bool:
 
 def _is_poll(effect: Effect) -> bool:
     return type(effect) is SetTimer and effect.name == POLL
+
+
+class RoundWait:
+    """The polls of one process of the classic protocol that return nothing."""
+
+    def __init__(self, process: ConsumerProcess, client: Client) -> None:
+        blueprint = process.blueprint
+        self._process = process
+        self._client = client
+        self._timeout_us = blueprint.poll_timeout_us
+        self._is_regular = (
+            blueprint.lateness_us is None
+            and blueprint.commit.when != "every"
+            and blueprint.group.is_serial
+        )
+        """Whether an empty poll ends on time, and the next one begins at once."""
+
+        self._began_us: int | None = None
+        """When the first of these polls began; None: it does not wait."""
+
+    def begin(self, now: int) -> bool:
+        """Poll without a result from now on; return False if a poll could do more.
+
+        A poll during which a timer of the client fires is made by the client itself.
+        """
+        if not (self._is_regular and self._process.at_rest):
+            return False
+        until_us = self._client.polls_in_vain_until_us(now)
+        if until_us is None:
+            return False
+        whole = (self._process.timers.earliest(until_us) - now) // self._timeout_us
+        if whole < 1:
+            return False
+        self._began_us = now
+        self._process.timers.set(POLL, now + whole * self._timeout_us)
+        return True
+
+    def end(self, now: int, timer: str = "") -> None:
+        """Make the poll in progress; one that ends at this instant has not ended yet.
+
+        *timer*: the one that fires now, if any.
+        """
+        began_us = self._began_us
+        if began_us is None:
+            return
+        self._began_us = None
+        whole = max(0, now - 1 - began_us) // self._timeout_us
+        poll_us = began_us + whole * self._timeout_us
+        self._process.carry_out(self._client.poll(poll_us, self._timeout_us))
+        if timer == POLL:
+            self._process.timers.cancel(POLL)

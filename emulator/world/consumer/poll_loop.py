@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.blueprints import is_stable
-from emulator.world.consumer.calm import CalmFetches, Cycles
+from emulator.world.consumer.calm import CalmFetches, cycles_of
 from emulator.world.consumer.exchanges import ALL, ARRIVAL, EVENTS, WAIT, WORK, Exchanges
 from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.handler import Batch, Unreported
@@ -34,7 +34,7 @@ from protocols.messages import Envelope
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
-    from emulator.world.consumer.blueprints import AnyClient, Blueprint
+    from emulator.world.consumer.blueprints import AnyClient
     from protocols.consumer.classic.calm import CalmPoll as ClassicPoll
     from protocols.consumer.kip848.calm import CalmPoll as AsyncPoll
 
@@ -50,12 +50,15 @@ class PollLoop:
         self._fetches = CalmFetches(process, client.consumer.fetcher)
         self._kernel = process.run.kernel
         self._order = order_of(Rank.RECORDS_AT_CLIENT, process.blueprint.index)
+        self._work_order = order_of(Rank.APPLICATION, process.blueprint.index)
         self._timeout_us = process.blueprint.poll_timeout_us
         self._late = process.blueprint.lateness_us
         self._plan = process.blueprint.plan
         self.calm: ClassicPoll | AsyncPoll | None = None
         self._due: Moment | None = None
         self.due_us = 0
+        self.awaits_poll = False
+        self.halted = False
         self._wait_us = NEVER
         self._work_us = NEVER
         self._batch: Batch | None = None
@@ -63,21 +66,12 @@ class PollLoop:
         """Records returned by poll since this began: partition to next offset."""
 
         self._finished = Unreported(process.application, process.progress)
-        self._cycles = self._repeating()
+        self._cycles = cycles_of(process, self._fetches, self._finished)
         self._exchanges: Exchanges | None = None
         if self._late is None and isinstance(client, Client):
             self._exchanges = Exchanges(self, process, client, self._cycles)
         self._begun = False
         """Whether a batch has begun, and nothing has happened since."""
-
-    def _repeating(self) -> Cycles | None:
-        """Return the search for periods, unless work or lateness are drawn or records watched."""
-        blueprint = self._process.blueprint
-        if self._process.run.recorder.on_record is not None:
-            return None
-        if blueprint.settings.group_protocol != "classic" or blueprint.each_us is None:
-            return None
-        return Cycles(self._fetches, self._finished) if self._late is None else None
 
     @property
     def folded(self) -> bool:
@@ -92,10 +86,17 @@ class PollLoop:
     # -- begin and end -----------------------------------------------------------------------------
 
     def poll(self, now: int) -> Live | None:
-        """Poll in the client's place from now on; return why the client has to do it, else None."""
+        """Poll in the client's place from now on; return why the client has to do it, else None.
+
+        ``INTERRUPTED``: it has done it already.
+        """
         due_us = self._fold(now)
         if isinstance(due_us, Live):
             return due_us if is_stable(self._client) else Live.NOT_STABLE
+        if due_us <= now:
+            assert self._exchanges is not None, "it has a duty"
+            self._exchanges.enter()
+            return None if self.folded else Live.INTERRUPTED
         self.go_on(due_us)
         assert self.calm is not None, "it has taken over"
         self._returned(self.calm.poll(now, self._timeout_us), now)
@@ -103,9 +104,9 @@ class PollLoop:
 
     def _fold(self, now: int) -> int | Live:
         """Begin if only records can arrive for a while; return until when, or why not."""
-        process, blueprint = self._process, self._process.blueprint
-        if not blueprint.plain:
-            return _why_not_plain(blueprint)
+        process, why_live = self._process, self._process.blueprint.why_live
+        if why_live is not None:
+            return why_live
         if not process.run.triggers.idle:
             return Live.TRIGGER
         if not self._app.calm:
@@ -115,7 +116,7 @@ class PollLoop:
         if self._progress.behind or not self._progress.alone:
             return Live.OWNERS
         found = self._client.calm(now) if process.at_rest else None
-        if found is None or found[1].blocking_timer in process.timers:
+        if found is None or not self._can_begin(*found):
             return Live.REQUEST
         due_us, calm = found
         if not self._fetches.begin(now, calm.unread_from):
@@ -127,19 +128,36 @@ class PollLoop:
             self._cycles.interrupted()
         return due_us
 
+    def _can_begin(self, due_us: int, calm: ClassicPoll | AsyncPoll) -> bool:
+        """Return whether no timer is in the way, and a duty of this poll could be done here."""
+        if calm.blocking_timer in self._process.timers:
+            return False
+        if due_us > self._kernel.now:
+            return True
+        return self._exchanges is not None and not self._process.busy
+
     def go_on(self, due_us: int) -> None:
         """Poll on until then; the client has other deadlines than before."""
         calm = self.calm
         if calm is not None and calm.waits_for is not None:
             self._wait_us = calm.wait_us
-        if due_us != self.due_us or self._due is None:
-            self.due_us = due_us
-            self._due = self._kernel.push(due_us, self._order, self._is_due)
-            self._due.recurs = True
+        self.halted = False
+        awaits_poll = due_us <= self._work_us < NEVER
+        if awaits_poll:
+            due_us = self._work_us
+        if due_us == self.due_us and awaits_poll is self.awaits_poll and self._due is not None:
+            return
+        self.due_us, self.awaits_poll = due_us, awaits_poll
+        order = self._work_order if awaits_poll else self._order
+        self._due = self._kernel.push(due_us, order, self._is_due)
+        self._due.recurs = True
 
     def _is_due(self, moment: Moment) -> None:
         """Unfold: other events than records can happen from now on, unless only a timer fires."""
-        if moment is self._due and not (self._exchanges and self._exchanges.awaits_timer()):
+        if moment is not self._due:
+            return
+        self._due = None
+        if self._exchanges is None or not self._exchanges.goes_on():
             self.unfold(before_arrivals=True)
 
     def unfold(self, *, before_arrivals: bool = False) -> None:
@@ -182,6 +200,7 @@ class PollLoop:
     def end(self, resumed: Step[Any]) -> None:
         """Stop polling; *resumed*: the step in which the client has taken over."""
         self.calm = self._due = None
+        self.halted = False
         self.hand_over()
         self._process.carry_out(resumed)
         if self._batch is not None:
@@ -236,8 +255,12 @@ class PollLoop:
     def _play(self, until: int, first_left: int) -> None:
         calm = self.calm
         assert calm is not None, "it polls"
+        if self.halted:
+            return
         if until >= self.due_us:
-            until, first_left = self.due_us, ARRIVAL
+            last = WORK if self.awaits_poll else ARRIVAL
+            first_left = last if until > self.due_us else min(first_left, last)
+            until = self.due_us
         while True:
             if self._begun:
                 self._skip_periods(until)
@@ -245,7 +268,7 @@ class PollLoop:
             if when > until or (when == until and what >= first_left):
                 return
             if what == WORK:
-                self._worked()
+                self.leave_batch()
                 self._returned(calm.poll(when, self._timeout_us), when)
             elif what == EVENTS:
                 calm.take_events()
@@ -325,8 +348,13 @@ class PollLoop:
 
     # -- work --------------------------------------------------------------------------------------
 
-    def _worked(self) -> None:
-        """The batch is done."""
+    def turn(self, now: int) -> None:
+        """Run the poll loop once, in a poll that begins now; work on what that returns."""
+        assert self.calm is not None, "it polls"
+        self._returned(self.calm.turn(now), now)
+
+    def leave_batch(self) -> None:
+        """End the batch in progress."""
         batch = self._batch
         assert batch is not None, "work ended that was not begun"
         self._batch, self._work_us = None, NEVER
@@ -335,66 +363,3 @@ class PollLoop:
     def write(self) -> None:
         """Count what was finished since the last time as processed."""
         self._finished.write()
-
-
-def _why_not_plain(blueprint: Blueprint) -> Live:
-    """Return why the application does more than to poll and work."""
-    if not blueprint.group.is_serial:
-        return Live.WORKERS if blueprint.group.pool else Live.OWN
-    if blueprint.poison is not None:
-        return Live.POISON
-    if blueprint.group.deduplication is not None:
-        return Live.DEDUPLICATION
-    context = Live.COMMITS if blueprint.conditions is None else Live.CONTEXT
-    return Live.FORWARDED if blueprint.reads_forwarded else context
-
-
-class RoundWait:
-    """The polls of one process of the classic protocol that return nothing."""
-
-    def __init__(self, process: ConsumerProcess, client: Client) -> None:
-        blueprint = process.blueprint
-        self._process = process
-        self._client = client
-        self._timeout_us = blueprint.poll_timeout_us
-        self._is_regular = (
-            blueprint.lateness_us is None
-            and blueprint.commit.when != "every"
-            and blueprint.group.is_serial
-        )
-        """Whether an empty poll ends on time, and the next one begins at once."""
-
-        self._began_us: int | None = None
-        """When the first of these polls began; None: it does not wait."""
-
-    def begin(self, now: int) -> bool:
-        """Poll without a result from now on; return False if a poll could do more.
-
-        A poll during which a timer of the client fires is made by the client itself.
-        """
-        if not (self._is_regular and self._process.at_rest):
-            return False
-        until_us = self._client.polls_in_vain_until_us(now)
-        if until_us is None:
-            return False
-        whole = (self._process.timers.earliest(until_us) - now) // self._timeout_us
-        if whole < 1:
-            return False
-        self._began_us = now
-        self._process.timers.set(POLL, now + whole * self._timeout_us)
-        return True
-
-    def end(self, now: int, timer: str = "") -> None:
-        """Make the poll in progress; one that ends at this instant has not ended yet.
-
-        *timer*: the one that fires now, if any.
-        """
-        began_us = self._began_us
-        if began_us is None:
-            return
-        self._began_us = None
-        whole = max(0, now - 1 - began_us) // self._timeout_us
-        poll_us = began_us + whole * self._timeout_us
-        self._process.carry_out(self._client.poll(poll_us, self._timeout_us))
-        if timer == POLL:
-            self._process.timers.cancel(POLL)

@@ -20,9 +20,10 @@ from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
+from emulator.world.consumer.exchanges import RoundWait
 from emulator.world.consumer.fetches import Fetches
-from emulator.world.consumer.folded_time import MemberTime
-from emulator.world.consumer.poll_loop import PollLoop, RoundWait
+from emulator.world.consumer.folded_time import Live, MemberTime
+from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party
@@ -141,7 +142,7 @@ class Process:
         live = self.blueprint.live
         reason = live if self._loop is None else self._loop.poll(now)
         self.time.go_on(now, reason)
-        return reason is None
+        return reason in (None, Live.INTERRUPTED)
 
     def polls_in_vain(self, now: int) -> bool:
         """Poll by arithmetic if the consumer waits for a rebalance; return whether it does."""

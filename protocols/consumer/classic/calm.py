@@ -94,6 +94,10 @@ class CalmPoll:
         self.until_us = now + timeout_us
         return self.turn(now)
 
+    def enter(self, now: int, timeout_us: int) -> None:
+        """Enter poll: its loop runs now, after the duties of the client."""
+        self.until_us, self.wait_us = now + timeout_us, now
+
     def turn(self, now: int) -> tuple[Handed, ...] | None:
         """Run the poll loop once; return the records of poll, or None if it waits."""
         self.clock.polled_us = now

@@ -16,8 +16,8 @@ from protocols.consumer.reader import MS, NEVER
 from protocols.consumer.requests import Known, Unknown
 
 
-def calm(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether a turn of a stable member would only check its deadlines."""
+def settled(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether a turn of a stable member would only check deadlines, if it has no responses."""
     return (
         state.membership is Membership.STABLE
         and state.rejoin is None
@@ -30,13 +30,16 @@ def calm(state: ClientState, consumer: Consumer) -> bool:
     )
 
 
+def has_responses(state: ClientState) -> bool:
+    """Return whether the next turn has a response to read, or a callback to run."""
+    return bool(state.inbox or state.callbacks)
+
+
 def _has_no_news(state: ClientState) -> bool:
-    """Return whether no response, callback or error waits for the next turn."""
+    """Return whether no metadata and no error wait for the next turn."""
     return (
         isinstance(state.coordinator, Known)
         and state.metadata.seen == state.metadata.version
-        and not state.callbacks
-        and not state.inbox
         and state.poisoned is None
         and state.died is None
     )
@@ -51,6 +54,7 @@ def awaits_round(state: ClientState, consumer: Consumer) -> bool:
         isinstance(state.future, Joining)
         and consumer.topics is not None
         and not without_subscription(state)
+        and not has_responses(state)
         and _has_no_news(state)
     )
 

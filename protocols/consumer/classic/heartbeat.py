@@ -88,6 +88,11 @@ def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
     return SetTimer(HEARTBEAT, tick_at_or_after(beat, consumer, max(soonest, now + 1)))
 
 
+def noticed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Let the thread, if it runs, read what has arrived at its next turn."""
+    return Step(state, () if state.beat is None else (next_turn(state, consumer, now),))
+
+
 def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> Step[ClientState]:
     """Run one turn of the thread, after the responses that have arrived were handled.
 

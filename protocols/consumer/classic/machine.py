@@ -14,15 +14,7 @@ from typing import Final
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
-from protocols.consumer.classic import (
-    application,
-    commits,
-    duties,
-    heartbeat,
-    membership,
-    rejoin,
-    turn,
-)
+from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, turn
 from protocols.consumer.classic.calm import (
     POLL,
     CalmPoll,
@@ -30,21 +22,12 @@ from protocols.consumer.classic.calm import (
     moved_state,
     relative_state,
 )
-from protocols.consumer.classic.state import (
-    Calling,
-    ClientState,
-    Closing,
-    CommittingSync,
-    Consumer,
-)
-from protocols.consumer.fetching import Handed
+from protocols.consumer.classic.commits import due_at_poll
+from protocols.consumer.classic.state import Calling, ClientState, Closing, CommittingSync, Consumer
 from protocols.consumer.reader import NEVER
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
-
-Records = tuple[Handed, ...]
-"""The result of poll: ranges of records, in the order in which the application gets them."""
 
 NO_RECORDS: Final = Return(())
 
@@ -56,6 +39,9 @@ class Client:
         self.consumer = consumer
         self.state = turn.initial_state(consumer)
         self._calm = False
+        self._settled = False
+        """Whether it is calm but for responses that no thread has read yet."""
+
         self._awaits_round = False
         self._poll_until: int | None = None
         self._arrived: list[tuple[int, FetchResponse]] = []
@@ -65,28 +51,22 @@ class Client:
     def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
         """Poll; the step contains ``Return(records)``, or the machine waits and returns later."""
         self._poll_until = now + timeout_us
-        self.state = commits.due_at_poll(self.state, self.consumer, now)
+        self.state = due_at_poll(self.state, self.consumer, now)
         return Step(self.state, self._turn(now))
 
     def commit_sync(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
-        wanted = self._wanted(offsets)
-        step = application.commit_sync(self.state, self.consumer, wanted, now)
-        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+        wanted = requests.wanted(self.consumer, offsets)
+        return self._call(application.commit_sync(self.state, self.consumer, wanted, now), now)
 
     def commit_async(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
-        wanted = self._wanted(offsets)
-        step = application.commit_async(self.state, self.consumer, wanted, now)
-        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
-
-    def _wanted(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
-        wanted = requests.all_consumed(self.consumer) if offsets is None else offsets
-        return requests.explicit_order(tuple(wanted))
+        wanted = requests.wanted(self.consumer, offsets)
+        return self._call(application.commit_async(self.state, self.consumer, wanted, now), now)
 
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
@@ -94,6 +74,9 @@ class Client:
         """Close with final commit, listener call and LeaveGroup; ends in ``Return(Closed())``."""
         self._poll_until = None
         step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
+        return self._call(step, now)
+
+    def _call(self, step: Step[ClientState], now: int) -> Step[ClientState]:
         return self._took(step.then(lambda s: self._pump_once(s, now)), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
@@ -132,24 +115,46 @@ class Client:
     def calm(self, now: int) -> tuple[int, CalmPoll] | None:
         """Return a poller that replaces this client, and until when (us); None: not now.
 
-        Until then only records may arrive; call :meth:`resume` before any other event.
+        Until then only records may arrive; call :meth:`resume` before any other event. If that time
+        has come, the next poll begins with :meth:`enter`.
         """
-        fetcher = self.consumer.fetcher
-        if self._poll_until is not None:
-            return None
-        if fetcher.revoking or fetcher.pending or not fetcher.connected:
+        if self._poll_until is not None or not self.consumer.fetcher.undisturbed:
             return None
         if any(part.error for _, response in self._arrived for part in response.partitions):
             return None
-        if self._calm:
-            due = duties.due_us(self.state, self.consumer)
-            poll = CalmPoll(self.consumer, self.state.beat, due, self._arrived)
-        elif self._awaits_round and duties.reads_on(self.state, self.consumer):
+        if self._settled and duties.due_us(self.state, self.consumer):
+            due = self._due_us
+            return due, CalmPoll(self.consumer, self.state.beat, due, self._arrived)
+        if self._awaits_round and duties.reads_on(self.state, self.consumer):
             due = duties.round_due_us(self.state, self.consumer)
-            poll = CalmPoll(self.consumer, None, NEVER, self._arrived)
-        else:
-            return None
-        return (due, poll) if now < due else None
+            return (due, CalmPoll(self.consumer, None, NEVER, self._arrived)) if now < due else None
+        return None
+
+    @property
+    def _due_us(self) -> int:
+        """When a settled client has a duty in poll; 0: in its next one, after a response."""
+        responses = duties.has_responses(self.state)
+        return 0 if responses else duties.due_us(self.state, self.consumer)
+
+    def _is_due(self, now: int) -> bool:
+        """Return whether a poll has a duty before it returns; it reads no response before records."""
+        reads = self.state.inbox and not self.consumer.fetcher.returns_records
+        responds = reads or bool(self.state.callbacks)
+        return responds or now >= duties.due_us(self.state, self.consumer)
+
+    def enter(self, calm: CalmPoll, now: int) -> Step[ClientState]:
+        """Do the group's part of the poll that begins now; :meth:`lent` or :meth:`continues` follows."""
+        self.resume(calm)
+        self.consumer.clock.polled_us = now
+        effects, fetcher = self._group_turn(now, calm.until_us), self.consumer.fetcher
+        if self._poll_until is not None and self.state.inbox and not fetcher.returns_records:
+            effects += self._become(self._pump_once(self.state, now))
+            effects += self._group_turn(now, calm.until_us)
+        return Step(self.state, effects)
+
+    def continues(self, entered: Step[ClientState], now: int) -> Step[ClientState]:
+        """Return the whole step of a poll after :meth:`enter`, if no poller goes on."""
+        return Step(self.state, entered.effects + self._after_group(now))
 
     def polls_in_vain_until_us(self, now: int) -> int | None:
         """Return until when (us) polls return nothing and send nothing; None: not now.
@@ -175,16 +180,15 @@ class Client:
         None, and nothing is done: the client has to continue by itself.
         """
         in_poll, waits = self._poll_until is not None, calm.waits_for is not None
-        if not self._calm or in_poll != waits or now >= duties.due_us(self.state, self.consumer):
+        if not self._settled or in_poll != waits or (waits and self._is_due(now)):
             return None
         self._poll_until = None
         return self.go_on(calm)
 
     def go_on(self, calm: CalmPoll) -> int:
         """Pass the deadlines of this client to that poller; return until when (us) it may poll."""
-        due = duties.due_us(self.state, self.consumer)
-        calm.go_on(self.state.beat, due)
-        return due
+        calm.go_on(self.state.beat, self._due_us)
+        return self._due_us
 
     def beat(self, now: int, answer: Envelope | None = None) -> Step[ClientState] | None:
         """Send a heartbeat, or take the *answer* to one, while the poller waits; None: not now."""
@@ -231,10 +235,7 @@ class Client:
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
         if self._pumping():
             return self._took(turn.pump(after, self.consumer, now), now)
-        effects: tuple[Effect, ...] = ()
-        if after.beat is not None:
-            effects = (heartbeat.next_turn(after, self.consumer, now),)
-        return Step(self.state, self._become(Step(after, effects)))
+        return Step(self.state, self._become(heartbeat.noticed(after, self.consumer, now)))
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
         """Buffer records at once if poll waits for them, else when a thread polls the network."""
@@ -246,9 +247,7 @@ class Client:
 
     def _pumping(self) -> bool:
         """Whether the application thread is inside a call that waits for the network."""
-        if self._poll_until is not None:
-            return True
-        return isinstance(self.state.app, CommittingSync | Closing)
+        return self._poll_until is not None or isinstance(self.state.app, CommittingSync | Closing)
 
     def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
         step = self._absorb(state, now)
@@ -267,7 +266,7 @@ class Client:
         failed = self.consumer.fetcher.arrived(response)
         if not failed:
             return Step(state)
-        self._calm = False
+        self._calm = self._settled = False
         return requests.on_reads(
             state, lambda reads: offset_fetcher.on_fetch_failed(reads, self.consumer, failed, now)
         )
@@ -277,9 +276,7 @@ class Client:
     def wake(self, timer: str, now: int) -> Step[ClientState]:
         """Handle the end of a timer."""
         if timer in (POLL, rejoin.RETRY):
-            if self._poll_until is None:
-                return Step(self.state)
-            return Step(self.state, self._turn(now))
+            return Step(self.state, self._again(now))
         if not turn.is_awaited(self.state, timer, now):
             return Step(self.state, self._become(turn.rearmed(self.state, timer)))
         return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
@@ -291,14 +288,18 @@ class Client:
         until = self._poll_until
         assert until is not None
         self.consumer.clock.polled_us = now
-        effects: tuple[Effect, ...] = ()
-        if not self._skips_group(now):
-            effects = self._group_turn(now, until)
-            if self._poll_until is None:
-                return effects
-            if now < until and not duties.may_collect(self.state, self.consumer):
-                return (*effects, SetTimer(POLL, until))
-        return effects + self._collect(now, until)
+        if self._skips_group(now):
+            return self._collect(now, until)
+        return self._group_turn(now, until) + self._after_group(now)
+
+    def _after_group(self, now: int) -> tuple[Effect, ...]:
+        """Return records, or wait, after the group's part of a turn."""
+        until = self._poll_until
+        if until is None:
+            return ()
+        if now < until and not duties.may_collect(self.state, self.consumer):
+            return (SetTimer(POLL, until),)
+        return self._collect(now, until)
 
     def _skips_group(self, now: int) -> bool:
         """Return whether the group's part of a turn would do nothing."""
@@ -309,6 +310,8 @@ class Client:
         return now < duties.round_due_us(self.state, self.consumer)
 
     def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
+        if self._skips_group(now):
+            return ()
         effects = self._become(self._absorb(self.state, now))
         step = turn.take_turn(self.state, self.consumer, now, until)
         if turn.interrupted(step):
@@ -335,9 +338,7 @@ class Client:
             if thrown:
                 self._poll_until = None
                 return effects + thrown
-        sends = effects + tuple(
-            [Send(broker, request) for broker, request in fetcher.requests(now)]
-        )
+        sends = effects + tuple([Send(*each) for each in fetcher.requests(now)])
         if handed:
             self._poll_until = None
             self.consumer.clock.leave(now, leaves_unread=bool(self._arrived))
@@ -345,18 +346,14 @@ class Client:
         if now >= until:
             self._poll_until = None
             return (*sends, NO_RECORDS)
-        ready_us = fetcher.next_ready_us(now)
-        if ready_us is not None:
-            until = min(until, ready_us)
+        until = min(until, fetcher.next_ready_us(now) or until)
         self.consumer.clock.wait(now)
         until = duties.wait_until_us(self.state, self.consumer, until, is_calm=self._calm)
         return (*sends, SetTimer(POLL, until))
 
     def _again(self, now: int) -> tuple[Effect, ...]:
         """Run the poll loop once more, because a response changed the state."""
-        if self._poll_until is None:
-            return ()
-        return self._turn(now)
+        return () if self._poll_until is None else self._turn(now)
 
     # -- applying a step -------------------------------------------------------------------------
 
@@ -388,7 +385,8 @@ class Client:
             fetcher.assign(after.assignment)
             fetcher.pending = frozenset()
         fetcher.revoking = after.revoking or duties.holds_records(after, self.consumer)
-        was_calm, self._calm = self._calm, duties.calm(after, self.consumer)
+        self._settled = duties.settled(after, self.consumer)
+        was_calm, self._calm = self._calm, self._settled and not duties.has_responses(after)
         self._awaits_round = duties.awaits_round(after, self.consumer)
         if self._calm and not was_calm:
             return (*step.effects, CancelTimer(rejoin.RETRY))
