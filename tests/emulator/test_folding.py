@@ -11,6 +11,7 @@ from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
 from emulator.world.build import play
 from emulator.world.consumer.exchanges import ARRIVAL, Exchanges
+from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.periods.search import Periods
 
@@ -179,6 +180,47 @@ def test_heartbeats_and_commits_do_not_end_the_polls_of_a_member_that_waits(monk
     play(scenario_of(tidy(document), ScenarioSource("quiet", None)), 0, ())
 
     assert len([now for now in begun if now > 10_000_000]) < 10
+
+
+def busy(latency: str, work: str, rate: str = "20/s", **settings: object) -> dict:
+    """Members that work on batches of four records, which end when heartbeats and commits are due."""
+    often = {
+        "max.poll.records": 4,
+        "auto.commit.interval.ms": 400,
+        "heartbeat.interval.ms": 400,
+        "session.timeout.ms": 6_000,
+        **settings,
+    }
+    document = world("8s", {"partitions": 4, "rate": rate}, often, work=work)
+    return {**document, "network": {"latency": latency}}
+
+
+READ_LATE = {"max.poll.records": 1, "auto.commit.interval.ms": 100, "retry.backoff.ms": 300}
+BUSY = {
+    "no latency": busy("0s", "25ms"),
+    "responses at the end of a batch": busy("50ms", "25ms"),
+    "responses in the middle of a batch": busy("30ms", "40ms"),
+    "responses at turns of the heartbeat thread": busy("100ms", "50ms"),
+    "commits that follow one another": busy("5ms", "25ms", **{"auto.commit.interval.ms": 100}),
+    "a commit in each poll": busy("5ms", "25ms", **{"auto.commit.interval.ms": 0}),
+    "a heartbeat in each poll": busy("5ms", "25ms", **{"retry.backoff.ms": 70}),
+    "members that wait between batches": busy("20ms", "6ms"),
+    "responses that the next poll reads": busy("5ms", "12ms", "3/s", **READ_LATE),
+}
+
+
+@pytest.mark.parametrize("document", BUSY.values(), ids=BUSY)
+def test_a_poll_with_a_duty_that_is_folded_changes_no_event(document):
+    """Commits that are due while a member works are sent when it polls next, in both ways."""
+    hold_equal(document, 0)
+
+
+def test_a_member_that_always_works_polls_without_events():
+    """Duties in its polls, and responses in its batches, do not end its polls by arithmetic."""
+    scenario = scenario_of(tidy(busy("5ms", "25ms")), ScenarioSource("busy", None))
+    folded = play(scenario, 0, ()).folded
+
+    assert folded.live_us.keys() == {Live.NOT_STABLE}
 
 
 @settings(unhurried, max_examples=8)
