@@ -118,20 +118,6 @@ class Blueprint:
         return self.group.offsets == "kafka"
 
     @property
-    def why_live(self) -> Live | None:
-        """Why the application does more than to poll and work; None: it does not."""
-        if self.plain:
-            return None
-        if not self.group.is_serial:
-            return Live.WORKERS if self.group.pool else Live.OWN
-        if self.poison is not None:
-            return Live.POISON
-        if self.group.deduplication is not None:
-            return Live.DEDUPLICATION
-        context = Live.COMMITS if self.conditions is None else Live.CONTEXT
-        return Live.FORWARDED if self.reads_forwarded else context
-
-    @property
     def live(self) -> Live:
         """Why every poll is an event where none is computed."""
         if self.folds:

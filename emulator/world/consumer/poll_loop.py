@@ -34,7 +34,7 @@ from protocols.messages import Envelope
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
-    from emulator.world.consumer.blueprints import AnyClient
+    from emulator.world.consumer.blueprints import AnyClient, Blueprint
     from protocols.consumer.classic.calm import CalmPoll as ClassicPoll
     from protocols.consumer.kip848.calm import CalmPoll as AsyncPoll
 
@@ -104,9 +104,9 @@ class PollLoop:
 
     def _fold(self, now: int) -> int | Live:
         """Begin if only records can arrive for a while; return until when, or why not."""
-        process, why_live = self._process, self._process.blueprint.why_live
-        if why_live is not None:
-            return why_live
+        process, blueprint = self._process, self._process.blueprint
+        if not blueprint.plain:
+            return _why_not_plain(blueprint)
         if not process.run.triggers.idle:
             return Live.TRIGGER
         if not self._app.calm:
@@ -363,3 +363,15 @@ class PollLoop:
     def write(self) -> None:
         """Count what was finished since the last time as processed."""
         self._finished.write()
+
+
+def _why_not_plain(blueprint: Blueprint) -> Live:
+    """Return why the application does more than to poll and work."""
+    if not blueprint.group.is_serial:
+        return Live.WORKERS if blueprint.group.pool else Live.OWN
+    if blueprint.poison is not None:
+        return Live.POISON
+    if blueprint.group.deduplication is not None:
+        return Live.DEDUPLICATION
+    context = Live.COMMITS if blueprint.conditions is None else Live.CONTEXT
+    return Live.FORWARDED if blueprint.reads_forwarded else context
