@@ -83,7 +83,7 @@ def test_several_seeds_are_shown_as_means(tmp_path):
     document = rebalance("compare", written(tmp_path, THREE), *options, "--json").document
 
     first = document["variants"][0]
-    assert "means of 2 seeds" in out
+    assert "means of 2 seeds" in " ".join(out.split())
     assert float(rows(out)["as written"][0]) == first["summary"]["reprocessed"]["mean"]["value"]
 
 

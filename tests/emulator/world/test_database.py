@@ -155,7 +155,9 @@ def test_the_hint_for_two_owners_names_the_key_that_fences(unfenced):
 
 def two_owners(unfenced):
     """Return only what the hints on fencing depend on."""
-    return MagicMock(given_twice=False, group=MagicMock(unfenced=unfenced))
+    case = MagicMock(given_twice=False, group=MagicMock(unfenced=unfenced))
+    case.mentions.return_value = False
+    return case
 
 
 def in_a_database(document, fenced):
