@@ -377,7 +377,9 @@ def test_names_say_what_a_thing_is():
     """No file and no function is called by a word that fits anything."""
     vague = re.compile(r"(^|_)(utils?|helpers?|manager|maybe)(_|$)")
     names = {path.stem for path in everything_python()}
-    names |= {function.name for path in everything_python() for function in functions(path)}
+    begin = re.compile(r"^\s*(?:async )?def (\w+)", re.MULTILINE)
+    for path in everything_python():
+        names.update(begin.findall(path.read_text(encoding="utf-8")))
     assert {name for name in names if vague.search(name)} == set()
 
 

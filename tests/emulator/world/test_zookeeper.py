@@ -234,6 +234,7 @@ def test_the_ledger_counts_every_message(document, seed):
 # -- the page --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_scenario_of_the_page_repeats_more_with_zookeeper_than_with_kafka():
     text = PAGE.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     zookeeper = emulator.run(emulator.loads(text), 0)
