@@ -179,6 +179,9 @@ def _with_short_form(shape: Document, field: Any) -> Document:
         if isinstance(reader, partial):
             known = reader.args[0] is not BROKER
             return {"$ref": f"#/$defs/{'ConsumerSettings' if known else 'BrokerSettings'}"}
+        if reader in _SHORT_FORMS and "additionalProperties" in shape:
+            values = {"anyOf": [_SHORT_FORMS[reader], shape["additionalProperties"]]}
+            return {**shape, "additionalProperties": values}
         if reader in _SHORT_FORMS:
             return {"anyOf": [_SHORT_FORMS[reader], shape]}
     return shape
