@@ -253,6 +253,10 @@ class ZooKeeper(Part):
     read_latency: Distribution = always(2_000)
     """Duration of one read; a consumer reads one partition after the other."""
 
+    versioned: bool = False
+    """Write a znode only if its version is the one that the process read or wrote last; else the write
+    fails (BadVersion). Kafka 0.8 writes without a condition."""
+
     connection_timeout: PositiveDuration = 6_000_000
     """A process that starts while the ensemble is down exits after this time
     (``zookeeper.connection.timeout.ms``); one that runs waits as long as it takes."""

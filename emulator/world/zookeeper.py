@@ -15,10 +15,11 @@ from emulator.world.kernel import Kernel, Rank
 from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
 from protocols.consumer.store_history import Key
-from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, znode_of
+from protocols.consumer.zookeeper import NO_VERSION, NO_ZNODE, Ensemble, znode_of
 from protocols.messages import OffsetFetchRequest, OffsetToCommit
 
 Then = Callable[[], None]
+BAD_VERSION = "BadVersion"
 InKafka = Callable[[str], Mapping[TopicPartition, int]]
 
 
@@ -29,6 +30,7 @@ class EnsembleHost:
         """*in_kafka*: returns the offsets of a group in ``__consumer_offsets``."""
         self._kernel = kernel
         self._timeout_us = table.connection_timeout
+        self.versioned = table.versioned
         self.service = StoreService(kernel, "zookeeper", table, seed)
         self.ensemble = Ensemble(table.writes)
         self._commits: dict[str, ZooKeeperCommits | KafkaCommits] = {}
@@ -84,7 +86,7 @@ class EnsembleHost:
 
     def restore(self, offsets: Mapping[Key, int]) -> None:
         """Replace all offsets by those of a backup; consumers that run do not notice."""
-        self.ensemble.znodes = {znode_of(*key): offset for key, offset in offsets.items()}
+        self.ensemble.restore({znode_of(*key): offset for key, offset in offsets.items()})
 
     def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the stored offsets of a group, for readers outside the cluster."""
@@ -150,6 +152,9 @@ class ZooKeeperCommits:
         self._host = host
         self._kernel = process.run.kernel
         self._written: dict[TopicPartition, int] = {}
+        self._versions: dict[TopicPartition, int] = {}
+        """The version of each znode that this process read or wrote last."""
+
         self._rounds: deque[tuple[list[tuple[TopicPartition, int]], str, Then]] = deque()
         self._writing = False
         self._count = 0
@@ -177,6 +182,12 @@ class ZooKeeperCommits:
     def note_read(self, offsets: Offsets) -> None:
         """Note the offsets at which the process begins: they are in ZooKeeper."""
         self._written.update(offsets)
+        for tp, _ in offsets:
+            self._note_version(tp)
+
+    def _note_version(self, tp: TopicPartition) -> None:
+        path = znode_of(self._process.blueprint.group.id, tp)
+        self._versions[tp] = self._host.ensemble.version(path)
 
     def _go_on(self) -> None:
         """Send the next write; end the rounds that have none left."""
@@ -243,19 +254,26 @@ class ZooKeeperCommits:
     def _stored(self, stored: OffsetsStored) -> None:
         """Take effect: a write that was sent does, also if its process has ended meanwhile."""
         ((tp, offset),) = stored.offsets
-        self._host.ensemble.write(znode_of(stored.group, tp), offset)
+        version = self._versions.get(tp, NO_VERSION) if self._host.versioned else None
+        if not self._host.ensemble.write(znode_of(stored.group, tp), offset, version):
+            self._answered(stored, BAD_VERSION)
+            return
+        self._note_version(tp)
         self._host.service.note({(stored.group, tp): offset}, {})
         self._process.run.recorder.write_data(stored)
-        self._answered(stored)
+        self._answered(stored, "NONE")
 
-    def _answered(self, stored: OffsetsStored) -> None:
+    def _answered(self, stored: OffsetsStored, error: str) -> None:
         process = self._process
-        if not process.alive or process.hold(lambda: self._answered(stored)):
+        if not process.alive or process.hold(lambda: self._answered(stored, error)):
             return
-        self._written.update(stored.offsets)
         answered = CommitAnswered(
-            consumer=stored.consumer, group=stored.group, commit=stored.commit, error="NONE"
+            consumer=stored.consumer, group=stored.group, commit=stored.commit, error=error
         )
-        process.run.recorder.write_data(answered)
+        if error == "NONE":
+            self._written.update(stored.offsets)
+            process.run.recorder.write_data(answered)
+        else:
+            process.run.recorder.write(answered, process.run.causes.disturbed.get(stored.consumer))
         self._writing = False
         self._go_on()

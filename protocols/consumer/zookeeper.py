@@ -2,16 +2,20 @@
 
 The machine has no clock and is changed in place. The ensemble orders all writes and takes one every
 ``1 / rate``; the latency of a write, until a quorum has it, begins when it is taken. Each write sets
-one znode without a condition (version -1), as ``ZkUtils.updatePersistentPath`` of Kafka 0.8.2 does: a
-consumer that no longer owns the partition is not refused.
+one znode. Kafka 0.8.2 writes without a condition (version -1, ``ZkUtils.updatePersistentPath``): a
+consumer that no longer owns the partition is not refused. A write with a version fails if the znode has
+another one (``ZkUtils.conditionalUpdatePersistentPath``, which Kafka used for brokers only).
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from assignors.types import TopicPartition
 from protocols.consumer.write_queue import WriteQueue
 
 NO_ZNODE = -1
+NO_VERSION = -1
 
 
 def znode_of(group: str, partition: TopicPartition) -> str:
@@ -26,11 +30,12 @@ def znode_of(group: str, partition: TopicPartition) -> str:
 class Ensemble:
     """The znodes, and when the next write can be taken; times in microseconds."""
 
-    __slots__ = ("_done_us", "_queue", "znodes")
+    __slots__ = ("_done_us", "_queue", "_versions", "znodes")
 
     def __init__(self, writes_per_s: float) -> None:
         """*writes_per_s*: the highest rate of writes."""
         self.znodes: dict[str, int] = {}
+        self._versions: dict[str, int] = {}
         self._queue = WriteQueue(writes_per_s)
         self._done_us = 0
 
@@ -45,9 +50,22 @@ class Ensemble:
         self._queue.clear()
         self._done_us = 0
 
-    def write(self, path: str, offset: int) -> None:
-        """Set a znode; create it if there is none."""
+    def write(self, path: str, offset: int, version: int | None = None) -> bool:
+        """Set a znode, or create it; return False if its version is not the given one (BadVersion)."""
+        if version is not None and version != self.version(path):
+            return False
         self.znodes[path] = offset
+        self._versions[path] = self.version(path) + 1
+        return True
+
+    def version(self, path: str) -> int:
+        """Return the version of a znode, which each write raises; ``NO_VERSION`` if there is none."""
+        return self._versions.get(path, NO_VERSION)
+
+    def restore(self, znodes: Mapping[str, int]) -> None:
+        """Replace all znodes by those of a backup; no version that was read before is theirs."""
+        self._versions = {path: version + 1 for path, version in self._versions.items()}
+        self.znodes = dict(znodes)
 
     def read(self, path: str) -> int:
         """Return the offset in a znode, ``NO_ZNODE`` if there is none."""

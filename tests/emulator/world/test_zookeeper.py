@@ -14,7 +14,7 @@ from assignors.types import TopicPartition
 from emulator.events import CommitAccepted, CommitSent, OffsetsRead, OffsetsStored
 from emulator.ledger.entries import Cause
 from emulator.scenario.problems import ScenarioError
-from protocols.consumer.zookeeper import NO_ZNODE, Ensemble, znode_of
+from protocols.consumer.zookeeper import NO_VERSION, NO_ZNODE, Ensemble, znode_of
 
 from ..test_brute_force import hold_against_count, hold_laws, play
 from ..worlds import DISTURBED
@@ -86,6 +86,27 @@ def test_a_write_replaces_the_offset_without_a_condition():
 
     assert before == NO_ZNODE
     assert ensemble.znodes[path] == 5
+
+
+def test_a_write_with_an_old_version_fails():
+    path = znode_of("g", TopicPartition("t", 1))
+    ensemble = Ensemble(1)
+
+    assert ensemble.write(path, 7, NO_VERSION)
+    read = ensemble.version(path)
+    assert ensemble.write(path, 9, read)
+    assert not ensemble.write(path, 8, read)
+    assert ensemble.read(path) == 9
+
+
+@pytest.mark.parametrize("versioned", ["true", "false"])
+def test_only_without_versions_does_a_former_owner_move_the_offset_back(versioned):
+    pause = '[[fault]]\npause = "g-1"\nat = "20s"\nfor = "15s"'
+    run = run_of("50s", f"versioned = {versioned}", 'commit = "sync"\npoll_timeout = "10ms"', pause)
+    failed = [e for e in run.events if getattr(e.what, "error", "") == "BadVersion"]
+
+    assert bool(failed) is (versioned == "true")
+    assert (run.metrics["rewinds"] == 0) is (versioned == "true")
 
 
 # -- the automatic commit ----------------------------------------------------------------------
