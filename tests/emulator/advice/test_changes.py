@@ -17,7 +17,11 @@ from emulator.scenario import catalogue
 from emulator.subjects import subject_of
 
 NOTHING = Metrics(
-    {"rebalances": 3, "downtime_max_s": 0, "time_to_stable_max_s": 0}, {}, {}, frozenset()
+    dict.fromkeys(("downtime_max_s", "time_to_stable_max_s", "commit_round_max_s"), 0)
+    | {"rebalances": 3},
+    {},
+    {},
+    frozenset(),
 )
 
 
