@@ -195,12 +195,12 @@ class PolicyCommits:
         """Retry a failed commit later, even after newer ones: a user error, set by ``retry_older``."""
         pause = self._policy.retry_older
         if pause is not None:
-            when = self._kernel.now + pause
-            index = self._process.blueprint.index
-            self._kernel.at(when, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
+            due_us, index = self._kernel.now + pause, self._process.blueprint.index
+            self._kernel.at(due_us, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
 
     def _send_again(self, offsets: tuple[OffsetToCommit, ...]) -> None:
         if self._process.alive and not self._process.hold(lambda: self._send_again(offsets)):
+            self._process.run.recorder.disturbances += 1  # no period has it again
             self.send_async(offsets)
 
 
