@@ -39,7 +39,7 @@ COMMANDS: Final = {
     "log": "Show the records in segments of __consumer_offsets.",
     "import": "Import the offsets log of a real cluster as tables.",
     "audit": "Count what real consumers reprocessed or lost.",
-    "blame": "Search for the scenario that explains a real incident, from its logs.",
+    "blame": "Search for what explains the logs of a real incident.",
     "capture": "Run experiments on a real Kafka, and write what happened.",
     "verify": "Compare captured runs of a real Kafka with the emulator.",
     "scenarios": "List, show and copy the scenarios of the catalogue.",
