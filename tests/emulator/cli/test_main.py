@@ -23,7 +23,7 @@ from .commands import changed, rebalance, written
 ROOT = Path(__file__).parents[3]
 COMMANDS = [
     *("run", "compare", "study", "explain", "ledger", "assign", "log", "import", "audit", "verify"),
-    *("capture", "scenarios", "init", "schema"),
+    *("blame", "capture", "scenarios", "init", "schema"),
 ]
 SCRIPT = str(Path(sys.executable).parent / "rebalance")
 
