@@ -225,6 +225,8 @@ def _read_elsewhere(opening: Opening) -> bool:
     """
     if opening.coordinators is not UNKNOWN_COORDINATOR or opening.source in NOT_READ:
         return False
+    if not opening.committed.outside:
+        return False
     return opening.committed.offset > opening.start
 
 

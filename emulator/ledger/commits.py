@@ -29,7 +29,6 @@ DUAL = "dual"
 """The kind of a commit to ZooKeeper whose offsets Kafka has accepted."""
 
 BY_AN_ADMINISTRATOR, BY_A_BACKUP = "by an administrator", "by a restored backup"
-"""What resets a committed offset."""
 
 ACCEPTED = "accepted the commit"
 ACKNOWLEDGED = "acknowledged the commit"
@@ -56,11 +55,13 @@ class Committed:
     """The higher committed offset that it, or an earlier one, overwrote; until an epoch begins."""
 
     reset_from: int | None = None
-    """The committed offset before an administrator or a backup reset it, ``NONE_COMMITTED`` if there
-    was none; until an epoch begins or a consumer commits."""
+    """The offset before a reset, ``NONE_COMMITTED`` if none; until an epoch begins or a commit."""
 
     reset_by: str = ""
     """:data:`BY_AN_ADMINISTRATOR` or :data:`BY_A_BACKUP`."""
+
+    outside: bool = False
+    """Whether a store outside Kafka has had offsets of the partition, perhaps besides Kafka."""
 
     unacknowledged: bool = False
     """Whether its sender got no response and assumes that it failed."""
@@ -287,11 +288,12 @@ class CommitOutcomes:
     def on_stored(self, event: ev.Event, fact: ev.OffsetsStored) -> None:
         """Store what an offset store outside Kafka wrote; it refuses nothing."""
         flight = self._offsets.flight(fact.consumer, fact.commit)
+        for partition, _ in fact.offsets:
+            self._offsets.of(fact.group, partition).outside = True
         if flight is not None:
             flight.accepted = True
-            if flight.sent.kind == DUAL:
-                return  # Kafka has accepted these offsets before
-        self._accept(event, fact)
+        if flight is None or flight.sent.kind != DUAL:  # else Kafka has accepted them before
+            self._accept(event, fact)
 
     def _accept(self, event: ev.Event, fact: ev.CommitAccepted | ev.OffsetsStored) -> None:
         def own_progress(partition: TopicPartition, committed: Committed) -> bool:

@@ -36,7 +36,10 @@ def dump(scenario: Scenario) -> Document:
 
 
 def _spelled_group(table: Document) -> Document:
-    return {("member" if key == "members" else key): value for key, value in table.items()}
+    spelled = {("member" if key == "members" else key): value for key, value in table.items()}
+    if spelled.get("handler") == {}:  # a batch listener without keys of its own
+        spelled["handler"] = "batch"
+    return spelled
 
 
 def _spelled_fault(verb: str, table: Document) -> Document:

@@ -177,7 +177,7 @@ def on_prepared(
         step = _commit_at_revocation(state, consumer, frozenset(gone), now)
         if isinstance(step.state.prepare, PrepareCommitting):
             return replace(step, state=replace(step.state, app=Outside()))
-    return _leave_assignment(state, consumer, gone, now)
+    return _send_join(_without(state, gone), consumer, now)
 
 
 def _leave_assignment(
