@@ -26,7 +26,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure: its words, its unit, and the difference that says nothing."""
+    """One figure: its words, its unit, and the difference that runs with one cause may have."""
 
     words: str
     unit: str

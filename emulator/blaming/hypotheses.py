@@ -17,6 +17,11 @@ _JOIN_US = 2_500_000
 """From the start of a process to its first record, in the runs that are tried."""
 
 
+LONGEST_INTERVAL_MS = 600_000
+"""Longer times between commits are not taken for an interval."""
+
+KAFKAS_INTERVAL_MS = 5_000
+
 _BEYOND_THE_END_US = 600 * SECOND
 """A consumer that never resumes is not to resume in the runs either."""
 
@@ -63,7 +68,7 @@ NOTHING = Happening("nothing", "nothing happened to a member or a broker", "noth
 
 def policies(evidence: Evidence) -> list[Policy]:
     """Return the policies that are tried; intervals are those seen between commits."""
-    every_ms = _interval_ms(evidence)
+    every_ms = interval_ms(evidence)
     at_interval: Table = {"call": "sync", "when": "every", "every": f"{every_ms}ms"}
     return [
         Policy(
@@ -82,17 +87,13 @@ def policies(evidence: Evidence) -> list[Policy]:
     ]
 
 
-def _interval_ms(evidence: Evidence) -> int:
+def interval_ms(evidence: Evidence) -> int:
     """Return the usual time between two commits of one partition, to two digits."""
     usual_ms = usual_interval_s(evidence.commits) * 1_000
     if usual_ms > LONGEST_INTERVAL_MS:
         return KAFKAS_INTERVAL_MS
     digits: int = 10 ** max(0, len(str(int(usual_ms))) - 2)
     return max(10, int(usual_ms / digits) * digits)
-
-
-LONGEST_INTERVAL_MS = 600_000
-KAFKAS_INTERVAL_MS = 5_000
 
 
 # -- what happened ---------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def happenings(symptoms: Symptoms, group: str) -> list[Happening]:
     """Return what may have happened, with the times that were seen."""
     found = [NOTHING, *_of_brokers(group)]
     if symptoms.stops:
-        returned = all(stop.resumed_us is not None for stop in symptoms.stops)
+        returned = any(stop.resumed_us is not None for stop in symptoms.stops)
         found += _with_return(symptoms) if returned else _without_return(symptoms)
         found += _alive(symptoms)
     if symptoms.added:
@@ -119,11 +120,14 @@ _KILLED = "the exit of the process, without a LeaveGroup request in its log"
 def _with_return(symptoms: Symptoms) -> Iterator[Happening]:
     names = _names(symptoms)
 
+    def back(stop: Stop, away: str) -> Table:
+        return {} if stop.resumed_us is None else {"restart_after": away}
+
     def crash(stop: Stop, away: str) -> Table:
-        return {"crash": stop.consumer, "restart_after": away}
+        return {"crash": stop.consumer} | back(stop, away)
 
     def close(stop: Stop, away: str) -> Table:
-        return {"close": stop.consumer, "restart_after": away}
+        return {"close": stop.consumer} | back(stop, away)
 
     def close_in_batch(stop: Stop, away: str) -> Table:
         return close(stop, away) | {"mid_batch": True}

@@ -10,7 +10,15 @@ from statistics import median
 from assignors.values import dataclass
 from emulator.blaming.evidence import Evidence, evidence_of
 from emulator.blaming.figures import AFTER, BEFORE, Figure, Figures, after, before
-from emulator.blaming.hypotheses import NOTHING, Happening, Policy, completed, happenings, policies
+from emulator.blaming.hypotheses import (
+    NOTHING,
+    Happening,
+    Policy,
+    completed,
+    happenings,
+    interval_ms,
+    policies,
+)
 from emulator.blaming.setup import Setup, Table, scenario_of, warm_up_us, work_us_of
 from emulator.blaming.symptoms import Symptoms, symptoms_of
 from emulator.playing import run
@@ -23,7 +31,10 @@ _FORMED_US = 7 * SECOND
 """By then a group has formed in the runs that are tried."""
 
 _COMMITTING_US = 12 * SECOND
-"""How much longer a policy is played without a happening, to see its usual commits."""
+"""How much longer a policy is at least played without a happening, to see its usual commits."""
+
+_INTERVALS = 2.5
+"""The commit intervals for which it is played, so that each partition has two commits."""
 
 POLICIES_KEPT = 4
 """The number of commit policies that are tried with each happening."""
@@ -50,8 +61,8 @@ class Explanation:
     """Smallest, median and largest value of the runs."""
 
     distance: float
-    """The mean difference of all figures from what was seen; 1: as large as its tolerance. It
-    includes how unusual the explanation is."""
+    """The mean difference of all figures from what was seen, each divided by its tolerance, and
+    how unusual the explanation is."""
 
     @property
     def fit(self) -> float:
@@ -134,7 +145,9 @@ class _Counted:
 
 def _quiet(case: _Case, policy: Policy, runs: _Counted) -> Evidence:
     """Return what the logs show of a policy up to the incident."""
-    short = case.base | {"run_for": f"{(case.warm_us + _COMMITTING_US) / SECOND:.3f}s"}
+    interval_us = interval_ms(case.evidence) * 1_000
+    lasting_us = case.warm_us + max(_COMMITTING_US, int(_INTERVALS * interval_us))
+    short = case.base | {"run_for": f"{lasting_us / SECOND:.3f}s"}
     return runs.play(completed(short, policy, NOTHING, 0), case.setup.group, 0)
 
 
