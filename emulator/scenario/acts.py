@@ -65,10 +65,12 @@ class RollingRestart(Timed):
     """Members that are restarted at the same time."""
 
     gap: Duration = 0
-    """From a member's start to the next one's close."""
+    """From the end of a member's restart to the begin of the next one's. A restart ends when the started
+    member is ready; with ``surge``, when the old one has ended."""
 
     down_time: Duration = 0
-    """From a member's end to its start."""
+    """From a member's end to its start; with ``surge``, from the successor's readiness to the old one's
+    stop."""
 
     start_up: Distribution = always(0)
     """From the start of its process to its first call of the consumer; drawn for each member."""
@@ -80,8 +82,8 @@ class RollingRestart(Timed):
     """Start a replacement, called ``<name>+``, before the old one closes."""
 
     names: Literal["ordinal", "random"] = "ordinal"
-    """``ordinal``: a successor has the name and the instance id of its predecessor (StatefulSet);
-    ``random``: a new name, ``<name>+``, and with it a new instance id (Deployment)."""
+    """``ordinal``: a successor has the instance id of its predecessor and, except with ``surge``, its name
+    (StatefulSet); ``random``: a new name, ``<name>+``, and with it a new instance id (Deployment)."""
 
     stand_in: bool = False
     """While a static member is down, a spare process, ``<name>*``, runs with its instance id."""
@@ -100,11 +102,11 @@ class RollingRestart(Timed):
     """Give the deploy up if a member is not ready so long after its start."""
 
     canary: int = Field(0, ge=0)
-    """Restart so many members first, and the others only if these are ready after ``canary_for``."""
+    """Restart so many members first, and the others only if all of these are ready after ``canary_for``."""
 
     canary_for: Duration = 60_000_000
     roll_back: bool = False
-    """If the canaries are not ready, start them again with their earlier settings."""
+    """If a canary is not ready, start all that were restarted again with their earlier settings."""
 
     mid_batch: bool = False
     """Stop the batch after the current record."""

@@ -31,9 +31,6 @@ class Consumers:
         self._running: dict[str, Process] = {}
         self._processes: dict[str, Process] = {}
         self._owners: dict[str, Owners] = {}
-        self._before: dict[str, Blueprint] = {}
-        """Consumers as they were before the last deploy that changed their settings."""
-
         self._failed_racks: dict[str, dict[str, int | None]] = {}
         """Racks that are down; the consumers that start when a rack is back, each with its cause."""
 
@@ -115,7 +112,6 @@ class Consumers:
         if consumer in self._running or consumer in self.withdrawn:
             return None
         if deploy is not None and changes_settings(deploy):
-            self._before[consumer] = self._blueprints[consumer]
             self._blueprints[consumer] = redeployed(self._blueprints[consumer], deploy)
         waiting = self._failed_racks.get(self._blueprints[consumer].settings.client_rack)
         if waiting is not None:
@@ -173,14 +169,14 @@ class Consumers:
         index = len(self._blueprints) if known is None else known.index
         self._blueprints[name] = replace(copy, name=name, index=index)
 
-    def has_changed(self, consumer: str) -> bool:
-        """Return whether a deploy has changed the settings of a consumer."""
-        return consumer in self._before
+    def blueprint(self, consumer: str) -> Blueprint:
+        """Return what the next process of a consumer is started from."""
+        return self._blueprints[consumer]
 
-    def start_as_before(self, consumer: str, cause: int) -> None:
-        """Start a consumer with the settings that it had before its last deploy."""
-        self._blueprints[consumer] = self._before.pop(consumer)
-        self.start(consumer, cause)
+    def start_from(self, earlier: Blueprint, cause: int) -> None:
+        """Start a consumer from an earlier blueprint, which its later starts use too."""
+        self._blueprints[earlier.name] = earlier
+        self.start(earlier.name, cause)
 
     def fail_rack(self, rack: str) -> list[Process]:
         """Let no consumer of a rack start until it is back; return those that run there."""

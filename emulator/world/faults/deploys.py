@@ -1,7 +1,12 @@
 """Rolling restarts: the members of a group are replaced, a few at a time, each when the last one is ready.
 
 The words are those of Kubernetes: a readiness probe, ``maxUnavailable``, ``maxSurge`` and
-``progressDeadlineSeconds`` of a Deployment; pods of a StatefulSet keep their names.
+``progressDeadlineSeconds`` of a Deployment; pods of a StatefulSet keep their names. Two things differ:
+
+- At ``progressDeadlineSeconds`` Kubernetes only sets the condition ``Progressing`` to False, and the
+  rollout goes on if it can. Here a pipeline waits for it, as ``kubectl rollout status`` does, which then
+  fails: the pipeline gives up, and the members that are left keep their version.
+- A pod that has exited is not started again here; the kubelet would do that.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import simpy
 
 from emulator.events import FaultBegan
 from emulator.scenario import model
+from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.draws import sampler, stream_key
 from emulator.world.faults.targets import in_order
 from emulator.world.kernel import Script, wait
@@ -44,6 +50,11 @@ class RollingRestart:
         self._replaced: list[tuple[str, str]] = []
         """Each member that was replaced, and its successor."""
 
+        self._restarted: list[Blueprint] = []
+        """Members whose restart has begun, each as it was before, in the order of their restarts."""
+
+        self._has_given_up = False
+
     def play(self) -> Script:
         """Replace the canaries, and then the others if the canaries are healthy."""
         act, withdrawn = self._act, self._consumers.withdrawn
@@ -52,14 +63,13 @@ class RollingRestart:
             first = list(islice(left, act.canary))
             yield from self._in_lanes(iter(first))
             yield from wait(self._env, act.canary_for)
-            if len(self._replaced) < len(first) or not all(map(self._is_ready, self._successors)):
+            if len(self._replaced) < len(first) or self._unready_successors():
                 yield from self._on_unhealthy()
                 return
         yield from self._in_lanes(left)
 
-    @property
-    def _successors(self) -> list[str]:
-        return [successor for _, successor in self._replaced]
+    def _unready_successors(self) -> list[str]:
+        return [successor for _, successor in self._replaced if not self._is_ready(successor)]
 
     def _in_lanes(self, left: Iterator[str]) -> Script:
         """Replace members, ``max_unavailable`` of them at the same time."""
@@ -77,6 +87,7 @@ class RollingRestart:
                 if act.stop_at_failure and self._consumers.running(successor) is None:
                     _drain(left)
                     return
+            self._restarted.append(self._consumers.blueprint(consumer))
             restart = self._begin("restart", consumer, f"{act.id}/{consumer}")
             successor = yield from self._replace(consumer, restart)
             if not successor:
@@ -149,6 +160,7 @@ class RollingRestart:
 
     def _give_up(self, consumer: str) -> None:
         """Write that the restart stops because of a member."""
+        self._has_given_up = True
         why = "has ended" if self._has_ended(consumer) else "is not ready"
         target = f"{self._act.group} stops: {consumer} {why}"
         self._begin("give_up", target, f"{self._act.id}/give up")
@@ -162,20 +174,21 @@ class RollingRestart:
     # -- canaries ------------------------------------------------------------------------------
 
     def _on_unhealthy(self) -> Script:
-        """Stop the restart; members that it has replaced go back if the act says so."""
-        act = self._act
-        if len(self._replaced) == act.canary:
-            unhealthy = next(name for name in self._successors if not self._is_ready(name))
-            self._give_up(unhealthy)
-        if not act.roll_back:
-            return
-        for consumer in list(islice(in_order(act, self._world), act.canary)):
-            if not self._consumers.has_changed(consumer):
-                continue
-            event = self._begin("roll_back", consumer, f"{act.id}/{consumer}/back")
-            yield from self._stop(consumer, event, mid_batch=act.mid_batch, grace=act.grace)
-            yield from wait(self._env, act.down_time)
-            self._consumers.start_as_before(consumer, event)
+        """Stop the restart; members that it has restarted go back if the act says so."""
+        unready = self._unready_successors()
+        if unready and not self._has_given_up:
+            self._give_up(unready[0])
+        if self._act.roll_back:
+            for earlier in self._restarted:
+                yield from self._go_back(earlier)
+
+    def _go_back(self, earlier: Blueprint) -> Script:
+        """Start a member again as it was before its restart."""
+        act, consumer = self._act, earlier.name
+        event = self._begin("roll_back", consumer, f"{act.id}/{consumer}/back")
+        yield from self._stop(consumer, event, mid_batch=act.mid_batch, grace=act.grace)
+        yield from wait(self._env, act.down_time)
+        self._consumers.start_from(earlier, event)
 
 
 def _drain(left: Iterator[str]) -> None:

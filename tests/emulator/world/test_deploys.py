@@ -12,20 +12,28 @@ SCENARIO = """
 title = "deploys"
 run_for = "3min"
 topic = [{{ name = "t", partitions = 3, rate = "1/s" }}]
-act = [{{ id = "roll", rolling_restart = "g", at = "20s", {act} }}]
+act = [{earlier}{{ id = "roll", rolling_restart = "g", at = "20s", {act} }}]
 
 [[group]]
 id = "g"
 topics = ["t"]
 members = 3
 static = {static}
+{group}
 settings = {{ "partition.assignment.strategy" = "{strategy}", "session.timeout.ms" = 20000 }}
 """
 
 
-def played(act: str, *, static: bool = False, strategy: str = "range") -> emulator.Run:
-    text = SCENARIO.format(act=act, static=str(static).lower(), strategy=strategy)
-    return emulator.run(emulator.loads(text))
+def played(
+    act: str,
+    *,
+    static: bool = False,
+    strategy: str = "range",
+    earlier: str = "",
+    group: str = "",
+) -> emulator.Run:
+    given = {"static": str(static).lower(), "strategy": strategy, "earlier": earlier}
+    return emulator.run(emulator.loads(SCENARIO.format(act=act, group=group, **given)))
 
 
 def lives(run: emulator.Run) -> list[tuple[str, str, int]]:
@@ -121,6 +129,30 @@ def test_a_canary_that_fails_goes_back_and_the_others_stay():
     ]
     assert begun(run, "roll_back") == ["g-0"]
     assert run.ledger.lost == 0
+
+
+def test_a_canary_that_was_not_reached_does_not_go_back():
+    """Also if an earlier deploy has changed its settings."""
+    run = played(
+        f'canary = 2, readiness = "assigned", deadline = "20s", roll_back = true, {LACKS_RANGE}',
+        earlier='{ rolling_restart = "g", at = "5s", settings = { "max.poll.records" = 9 } }, ',
+    )
+
+    assert {name for name, _, at_us in lives(run) if at_us >= 20} == {"g-0"}
+    assert begun(run, "give_up") == ["g stops: g-0 has ended"]
+    assert begun(run, "roll_back") == ["g-0"]
+
+
+@pytest.mark.parametrize(("canary", "back"), [(1, ["g-2"]), (4, ["g-2", "g-1", "g-0"])])
+def test_canaries_that_go_back_are_those_that_were_restarted(canary, back):
+    """The order begins with two members that wait for the autoscaler; they are left out."""
+    run = played(
+        f'order = "reversed", canary = {canary}, roll_back = true, {LACKS_RANGE}',
+        group='autoscaler = { kind = "keda", max_replicas = 5, lag_threshold = 1000000 }',
+    )
+
+    assert begun(run, "restart") == begun(run, "roll_back") == back
+    assert begun(run, "give_up") == ["g stops: g-2 has ended"]
 
 
 def test_the_others_follow_a_canary_that_is_ready():
