@@ -168,9 +168,6 @@ ARROWS: Mapping[str, set[str]] = {
 }
 """Each room, and the rooms it may import besides itself; a package includes all below it."""
 
-CYCLES_LEFT: set[str] = set()
-"""Rooms that still have a cycle of imports inside."""
-
 
 def sources() -> list[Path]:
     """Return every file of the product."""
@@ -214,13 +211,18 @@ def may_import(room: str, target: str) -> bool:
 
 
 @cache
-def imported(path: Path) -> tuple[str, ...]:
-    """Return the modules that a file imports, in any form and at any place."""
-    return tuple(_imports_of(path))
+def statements(path: Path) -> tuple[ast.AST, ...]:
+    """Return every statement of a file, at any depth; much faster than all nodes."""
+    found = list[ast.AST](ast.parse(path.read_text()).body)
+    for node in found:  # grows while it is read
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            found += getattr(node, name, ())
+    return tuple(found)
 
 
-def _imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+def imported(path: Path) -> Iterator[str]:
+    """Yield the modules that a file imports, in any form and at any place."""
+    for node in statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -265,9 +267,7 @@ def named(path: Path) -> str:
 
 def functions(path: Path) -> Iterator[ast.FunctionDef]:
     """Yield the functions of a file, at any depth."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef):
-            yield node
+    return (node for node in statements(path) if isinstance(node, ast.FunctionDef))
 
 
 def lines_below_docstring(function: ast.FunctionDef) -> int:
@@ -304,13 +304,7 @@ def test_no_import_runs_in_a_circle():
         if path.name != "__init__.py"
     }
     files = {name: targets & graph.keys() for name, targets in graph.items()}
-    circles = [circle for circle in cycles(files) if room_of_cycle(circle) not in CYCLES_LEFT]
-    assert circles == []
-
-
-def room_of_cycle(circle: list[str]) -> str:
-    """Return the package, two names long, in which a circle begins."""
-    return ".".join(circle[0].split(".")[:2])
+    assert cycles(files) == []
 
 
 @pytest.mark.parametrize(
@@ -328,7 +322,7 @@ def test_every_form_of_import_is_seen(tmp_path, text, target):
     """A package can be imported by name, from its parent, or inside a function."""
     path = tmp_path / "importing.py"
     path.write_text(text)
-    assert imported(path) == (target,)
+    assert [*imported(path)] == [target]
 
 
 def test_spark_is_imported_in_its_room_alone():

@@ -170,6 +170,8 @@ MOST_RECORDS = 60_000
 """A scenario that processes more takes too long for somebody who tries things out."""
 
 SLOW = {
+    "batch-listener-repeats",
+    "q3-joins-take-time",
     "n4-large-group-in-joins",
     "q1-restart-all-at-once",
     "catching-up-is-slower",

@@ -7,6 +7,7 @@ import pytest
 import emulator
 
 
+@pytest.mark.long
 def test_results_go_back_with_their_offsets():
     advice = emulator.advise("database-restored", seeds=1)
     (proposed,) = [each for each in advice.changes if each.id == "restore-with-results"]

@@ -15,7 +15,6 @@ from emulator.errors import HandlerError
 from emulator.events import CommitSent, NotProcessed, Processed, ProcessedOutOfOrder
 from emulator.ledger.entries import Cause
 from emulator.loading import load_named
-from emulator.playing import Run
 from emulator.scenario.problems import ScenarioError
 from emulator.world.consumer import own_script
 
@@ -82,7 +81,7 @@ def handle(self, records):
 """
 
 
-def facts(run: Run, *kinds: type) -> list:
+def facts(run: emulator.Run, *kinds: type) -> list:
     """Return the events of some kinds."""
     return [event.what for event in run.events if isinstance(event.what, kinds)]
 
@@ -290,6 +289,7 @@ def test_the_policy_of_the_group_commits_behind_the_code(write):
     assert len(facts(run, CommitSent)) > 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", ["Chunks", "Asynchronous", "Rows"])
 def test_the_examples_keep_their_bounds_record_by_record(code):
     """At most 20 records are reprocessed, nothing is lost; no period of user's code is skipped."""

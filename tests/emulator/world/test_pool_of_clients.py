@@ -94,6 +94,7 @@ def test_a_full_pool_goes_on_after_a_listener_has_waited_for_it(client, when_ful
     assert all(run.metrics.tables["processed.by_member"][name] > 600 for name in ("g-0", "g-1"))
 
 
+@pytest.mark.long
 def test_a_record_that_always_fails_is_never_processed():
     """Neither by a worker that got it in an earlier epoch."""
     everything = ", ".join(
