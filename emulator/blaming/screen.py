@@ -14,6 +14,9 @@ SHOWN = 5
 """Explanations in the list; in the table of figures, the first three of them."""
 
 _IN_TABLE = 3
+GOOD = 70
+"""An explanation that fits less, in percent, leaves much of what was seen unexplained."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -34,8 +37,28 @@ def blame_screen(blame: Blame) -> Iterator[str]:
         yield from paragraph(printable(words), f"  {place}  {each.fit:3.0f} %  ", " " * 12)
     yield ""
     yield from _table(blame.seen, shown[:_IN_TABLE])
+    if shown[0].fit < GOOD:
+        yield ""
+        yield from paragraph(_no_good_one(blame.seen, shown[0]))
     yield ""
     yield from _apart(blame.seen, shown)
+
+
+def _no_good_one(seen: Figures, best: Explanation) -> str:
+    """Return that even the best explanation does not fit, and what contradicts it most."""
+    known = {**BEFORE, **AFTER}
+    off = {name: each.difference(best.figures[name][1], seen[name]) for name, each in known.items()}
+    worst = sorted(off, key=lambda name: -off[name])[:3]
+    parts = (
+        f"{known[name].words}: {_value(known[name], seen[name])} seen, "
+        f"{_value(known[name], best.figures[name][1])} explained"
+        for name in worst
+    )
+    return (
+        f"None of them fits well. What contradicts the first one most: {'; '.join(parts)}. Something "
+        "else may have happened, or several things; the logs may be cut, or --from and --to may leave "
+        "out its begin."
+    )
 
 
 def _seen(symptoms: Symptoms, seen: Figures) -> str:

@@ -1,0 +1,45 @@
+"""What ``rebalance blame`` prints."""
+
+from __future__ import annotations
+
+from emulator.blaming.figures import after, before
+from emulator.blaming.hypotheses import NOTHING, policies
+from emulator.blaming.screen import blame_screen
+from emulator.blaming.setup import Setup
+from emulator.blaming.symptoms import symptoms_of
+from emulator.blaming.trials import Blame, Explanation
+
+from .incidents import evidence, steady
+
+SEEN = evidence(steady("a", 0, 1, 20), steady("b", 1, 1, 40), steady("b", 0, 27, 40, first=150))
+
+
+def printed(distance: float) -> str:
+    """Return the screen of an explanation without repeats, which fits so badly."""
+    symptoms = symptoms_of(SEEN)
+    seen = before(SEEN, symptoms.formed_us, symptoms.onset_us)
+    seen |= after(SEEN, symptoms.onset_us, ["a"])
+    played = {name: (value, value, value) for name, value in (seen | {"repeated": 0}).items()}
+    explanation = Explanation(policies(SEEN)[0], NOTHING, {}, played, distance)
+    setup = Setup(
+        group="billing",
+        protocol="classic",
+        assignor=None,
+        session_timeout_ms=None,
+        rebalance_timeout_ms=None,
+    )
+    return " ".join(" ".join(blame_screen(Blame(setup, symptoms, seen, (explanation,)))).split())
+
+
+def test_what_was_seen_comes_first():
+    assert printed(0.1).startswith(
+        "What was seen: from 1970-01-01 00:00:19 (UTC) on, a finished no record from 00:00:19.9 on;"
+    )
+
+
+def test_a_bad_fit_is_said_with_what_contradicts_it():
+    assert "None of them fits well" not in printed(0.1)
+    assert (
+        "None of them fits well. What contradicts the first one most: records processed again: 40 seen, 0 explained"
+        in printed(2)
+    )
