@@ -12,7 +12,14 @@ from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
 from emulator.loading import LoadedScenario
 from emulator.playing import Run
-from emulator.report.subject import SET_BY_BROKERS, Commits, FinishedRun, GroupFacts, Subject
+from emulator.report.subject import (
+    OWN_HANDLER,
+    SET_BY_BROKERS,
+    Commits,
+    FinishedRun,
+    GroupFacts,
+    Subject,
+)
 from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.loads import Load, loads_of
@@ -184,7 +191,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
-        commits=_describe_commits(policy, settings.auto_commit_interval_ms) + _where(group),
+        commits=_describe_commits(policy, settings.auto_commit_interval_ms, group) + _where(group),
         framework=_describe_framework(group),
         handler=_describe_handler(group),
         repeats_batches=_repeats_batches(group),
@@ -258,7 +265,7 @@ def _repeats_batches(group: Group) -> bool:
 
 def _describe_handler(group: Group) -> str:
     if isinstance(group.handler, OwnHandler):
-        return f"own handler {group.handler.code}"
+        return f"{OWN_HANDLER} {group.handler.code}"
     pool = group.pool
     if pool is None:
         return ""
@@ -296,12 +303,12 @@ def _commit_kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
     return found + ([Commits.IN_LISTENER] if policy.on_revoke else [])
 
 
-def _describe_commits(policy: CommitPolicy, interval_ms: int) -> str:
+def _describe_commits(policy: CommitPolicy, interval_ms: int, group: Group) -> str:
     """Return a description of how a member commits."""
     if policy.call == "auto":
         words = f"auto commit every {format_duration(interval_ms * US_PER_MS)}"
     elif policy.call == "none":
-        words = "no commits"
+        words = "commits of the handler" if isinstance(group.handler, OwnHandler) else "no commits"
     elif policy.call == "store":
         every = format_duration(interval_ms * US_PER_MS)
         words = f"offsets stored {_when(policy)}, auto commit every {every}"

@@ -373,10 +373,15 @@ def is_metric(name: str) -> bool:
     return any(name == metric.name for metric in VALUES)
 
 
+MEANT = {"duplicates": "reprocessed", "losses": "lost", "downtime": "downtime_max_s"}
+"""Words that people use for metrics, and the metrics they mean."""
+
+
 def unknown_metric(name: str) -> str:
     """Return a message about an unknown metric, with the closest matches."""
     known = [metric.name for metric in VALUES] + [f"{metric.name}[…]" for metric in TABLES]
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    meant = MEANT.get(name)
+    near = [meant] if meant else get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"there is no metric {name!r}{hint}"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from assignors.values import dataclass
 from emulator.ledger.entries import Cause
-from emulator.report.subject import Commits, GroupFacts, Subject
+from emulator.report.subject import OWN_HANDLER, Commits, GroupFacts, Subject
 
 RESTARTS = frozenset({"restart", "rolling_restart", "close"})
 SILENCES = frozenset({"pause", "cut", "pause_broker", "lose_message", "delay_message"})
@@ -94,8 +94,9 @@ def handler(case: Case) -> bool:
 
 
 def never_commits(case: Case) -> bool:
-    """Return whether no member commits."""
-    return case.commits(Commits.NONE)
+    """Return whether no member commits; handlers of the user commit by themselves."""
+    own = case.group.handler.startswith(OWN_HANDLER)
+    return case.commits(Commits.NONE) and not own
 
 
 def may_commit_ahead(case: Case) -> bool:

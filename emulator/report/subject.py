@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from emulator.metrics.checks import Expected
     from emulator.report.proposals import Proposal, Trial
 
+OWN_HANDLER = "own handler"
+"""Begins the words of a handler that is code of the user."""
+
 SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
 """Consumer settings for which the consumer protocol uses the brokers' settings instead."""
 
