@@ -9,6 +9,7 @@ from emulator.scenario.model import Group, Member, Scenario, Subscribe
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import (
     AUTO_COMMIT,
+    INSTANCE_ID,
     client_of,
     commit_policy,
     consumer_settings,
@@ -59,6 +60,13 @@ def _member_problems(path: str, group: Group, member: Member) -> Iterator[Proble
             "subscribe() and assign() are mutually exclusive (IllegalStateException); leave out one"
         )
         yield Problem(f"{path}.{key}", reason, getattr(member, key))
+    instance_id = (group.settings | member.settings).get(INSTANCE_ID)
+    if instance_id is not None:
+        reason = (
+            "a consumer with assign() joins no group, and its commits leave the instance id out "
+            "(ConsumerCoordinator.sendOffsetCommitRequest); leave it out"
+        )
+        yield Problem(f"{path}.settings[{INSTANCE_ID}]", reason, instance_id)
     if client_of(group, member) != "java":
         reason = "assign() is played for the Java client only"
         yield Problem(f"{path}.client", reason, client_of(group, member))
@@ -95,6 +103,9 @@ def _group_problems(group: Group) -> Iterator[Problem]:
         reason = 'no member subscribes to it, all have "assign"; leave it out'
         key = "topics" if group.topics else "pattern"
         yield Problem(f"{path}.{key}", reason, getattr(group, key))
+    if group.static:
+        reason = "members with assign() make no use of a group.instance.id; leave it out"
+        yield Problem(f"{path}.static", reason, given=True)
     if group.autoscaler is not None:
         reason = "members that assign partitions to themselves share no work: give them to a group"
         yield Problem(f"{path}.autoscaler", reason)

@@ -240,7 +240,7 @@ def _assigned(
 def _client_settings(group: Group, member: Member) -> ConsumerSettings:
     """Return the settings of a client; one whose offsets are elsewhere does not commit to Kafka.
 
-    ``assign()`` makes no use of an instance id.
+    ``assign()`` makes no use of the instance id that ``static = true`` gives each member.
     """
     settings = consumer_settings(group, member)
     if member.assign is not None:

@@ -7,7 +7,7 @@ the offset to commit stays before them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -43,6 +43,7 @@ from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call
+from protocols.messages import OffsetToCommit
 
 Then = Callable[[], None]
 Result = Callable[[object], None]
@@ -68,6 +69,10 @@ class OwnCode:
         """Synchronous commits that wait until another one has ended."""
 
         self._committing = False
+        self._taken: dict[TopicPartition, tuple[OffsetToCommit, int]] = {}
+        """The newest commit without offsets: what was sent, and the next offset it was made of."""
+
+        application.commits.on_async_failure = self._put_back
         self._hang_us = 0
         self._keys: dict[TopicPartition, int] = {}
         self._guard = Guard(
@@ -237,34 +242,61 @@ class OwnCode:
     # -- calls on the consumer ----------------------------------------------------------------------
 
     def _commit(self, action: Commit, go_on: Result) -> None:
-        commits = self._application.commits
-        if action.offsets is None:
-            ends = dict(commits.uncommitted)
-            commits.uncommitted.clear()
-        else:
-            ends = {partition_of(pair): offset for pair, offset in action.offsets.items()}
-        if not ends:
+        offsets = self._taken_offsets() if action.offsets is None else self._given(action.offsets)
+        if not offsets:
             go_on(None)
         elif action.sync:
-            self._commit_sync(ends, go_on)
+            self._commit_sync(offsets, go_on)
         else:
-            commits.send_async(commits.offsets_of(ends))
+            self._application.commits.send_async(offsets)
             go_on(None)
 
-    def _commit_sync(self, ends: dict[TopicPartition, int], go_on: Result) -> None:
+    def _taken_offsets(self) -> tuple[OffsetToCommit, ...]:
+        """Return the offsets of what was done since the last commit."""
+        commits = self._application.commits
+        ends = dict(commits.uncommitted)
+        commits.uncommitted.clear()
+        offsets = commits.offsets_of(ends)
+        self._taken.update({each.partition: (each, ends[each.partition]) for each in offsets})
+        return offsets
+
+    def _given(self, offsets: Mapping[Pair, int]) -> tuple[OffsetToCommit, ...]:
+        """Return the offsets that the code names, unchanged."""
+        ends = {partition_of(pair): offset for pair, offset in offsets.items()}
+        for tp in ends:
+            self._taken.pop(tp, None)
+        return self._application.commits.offsets_of(ends, exact=True)
+
+    def _put_back(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+        """Keep what a failed commit held for the next one, unless the code has committed newer offsets."""
+        for each in offsets:
+            sent, end = self._taken.get(each.partition, (None, 0))
+            epoch = self._process.progress.epoch_of(each.partition)
+            if sent == each and epoch is not None and epoch.ended is None:
+                self._application.commits.uncommitted.setdefault(each.partition, end)
+
+    def _commit_sync(self, offsets: tuple[OffsetToCommit, ...], go_on: Result) -> None:
         """Commit when no other commit of the process is in flight: its listener may run beside it."""
         if self._committing:
-            self._commits.append(lambda: self._commit_sync(ends, go_on))
+            self._commits.append(lambda: self._commit_sync(offsets, go_on))
             return
         self._committing = True
         before = self._application.doing
         if before is Doing.WORKING:
             self._application.doing = Doing.COMMITTING
         commits = self._application.commits
-        commits.send_sync(commits.offsets_of(ends), partial(self._committed, before, go_on))
+        commits.send_sync(offsets, partial(self._committed, offsets, before, go_on))
 
-    def _committed(self, before: Doing, go_on: Result, result: CommitResult) -> None:
+    def _committed(
+        self,
+        offsets: tuple[OffsetToCommit, ...],
+        before: Doing,
+        go_on: Result,
+        result: CommitResult,
+    ) -> None:
         self._committing = False
+        if result.exception is not None:
+            self._put_back(offsets)
         if self._application.doing is Doing.COMMITTING:
             self._application.doing = before
         if self._commits:
@@ -301,6 +333,7 @@ class OwnCode:
         self._drop(frozenset((tp,)))
         self._frontier.forget(tp)
         self._application.commits.forget(tp)
+        self._taken.pop(tp, None)
         cause = self._process.run.causes.disturbed.get(self._process.blueprint.name)
         seeking.seek(self._process, tp, action.offset, PositionSource.SEEK, cause)
         go_on(None)
@@ -319,6 +352,7 @@ class OwnCode:
     def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
         """End the epoch of a partition, with the last record of it that is still processed."""
         self._frontier.forget(tp)
+        self._taken.pop(tp, None)
         self._frontier.close(tp, why, event)
 
     def discard(self, partitions: frozenset[TopicPartition]) -> None:

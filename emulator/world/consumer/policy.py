@@ -26,6 +26,8 @@ from protocols.machine import Call
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 
 Then = Callable[[CommitResult], None]
+Ends = dict[TopicPartition, int]
+Offsets = tuple[OffsetToCommit, ...]
 
 REBALANCING = ExceptionName.REBALANCE_IN_PROGRESS
 
@@ -38,11 +40,12 @@ class PolicyCommits:
         self._policy = process.blueprint.commit
         self._kernel = process.run.kernel
         self._then: Then | None = None
-        self.uncommitted: dict[TopicPartition, int] = {}
-        self.kept: dict[TopicPartition, int] = {}
+        self.uncommitted: Ends = {}
+        self.on_async_failure: Callable[[Offsets], None] = lambda _: None
+        self.kept: Ends = {}
         """Offsets whose commit was refused during a rebalance, to be committed after the next poll."""
 
-        self._attempted: dict[TopicPartition, int] = {}
+        self._attempted: Ends = {}
         self._records = 0
         self._last_us = self._kernel.now
         host = process.run.stores.get(process.blueprint.group.id)
@@ -95,7 +98,7 @@ class PolicyCommits:
 
     # -- sending ---------------------------------------------------------------------------------
 
-    def commit(self, ends: dict[TopicPartition, int] | None, then: Then) -> None:
+    def commit(self, ends: Ends | None, then: Then) -> None:
         """Commit by the policy, then continue; None: without arguments, all polled offsets."""
         offsets = self.offsets_of(ends) if ends is not None and self._policy.arguments else None
         self._attempted = {} if ends is None else ends
@@ -139,28 +142,26 @@ class PolicyCommits:
         if self._process.alive:
             then()
 
-    def send_sync(self, offsets: tuple[OffsetToCommit, ...] | None, then: Then) -> None:
+    def send_sync(self, offsets: Offsets | None, then: Then) -> None:
         """Call ``commitSync``, then continue; None: without arguments."""
         if not self._write(offsets, "sync", lambda: then(CommitResult(()))):
             self._then = then
             self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
 
-    def send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
+    def send_async(self, offsets: Offsets | None) -> None:
         """Call ``commitAsync``; None: without arguments."""
         if not self._write(offsets, "async", lambda: None):
             self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
 
-    def _write(
-        self, offsets: tuple[OffsetToCommit, ...] | None, kind: str, then: Callable[[], None]
-    ) -> bool:
+    def _write(self, offsets: Offsets | None, kind: str, then: Callable[[], None]) -> bool:
         """Write offsets to the store outside Kafka; return whether it takes them."""
         if self._store is None:
             return False
         return self._store.write({e.partition: e.offset for e in offsets or ()}, kind, then)
 
-    def offsets_of(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
-        """Return next offsets as the policy commits them."""
-        back = 1 if self._policy.off_by_one else 0
+    def offsets_of(self, ends: Ends, *, exact: bool = False) -> Offsets:
+        """Return next offsets as the policy commits them; *exact*: as code of the user gave them."""
+        back = 1 if self._policy.off_by_one and not exact else 0
         return tuple(
             OffsetToCommit(tp, max(0, end - back), self._epoch(tp, end)) for tp, end in ends.items()
         )
@@ -191,14 +192,15 @@ class PolicyCommits:
             self._process.stop("failed", None, result.exception)
         return self._policy.on_refusal == "discard"
 
-    def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+    def async_failed(self, offsets: Offsets) -> None:
         """Retry a failed commit later, even after newer ones: a user error, set by ``retry_older``."""
+        self.on_async_failure(offsets)
         pause = self._policy.retry_older
         if pause is not None:
             due_us, index = self._kernel.now + pause, self._process.blueprint.index
             self._kernel.at(due_us, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
 
-    def _send_again(self, offsets: tuple[OffsetToCommit, ...]) -> None:
+    def _send_again(self, offsets: Offsets) -> None:
         if self._process.alive and not self._process.hold(lambda: self._send_again(offsets)):
             self._process.run.recorder.disturbances += 1  # no period has it again
             self.send_async(offsets)
@@ -291,13 +293,11 @@ class Listener:
     def _threw(self, call: Call, event: int) -> None:
         """End a call with an exception: only partitions that the client revokes are closed."""
         process = self._process
+        name, group = self._blueprint.name, self._blueprint.group.id
         threw = ListenerThrew(
-            consumer=self._blueprint.name,
-            group=self._blueprint.group.id,
-            call=call.listener,
-            partitions=call.partitions,
+            consumer=name, group=group, call=call.listener, partitions=call.partitions
         )
-        cause = process.run.causes.disturbed.get(self._blueprint.name)
+        cause = process.run.causes.disturbed.get(name)
         process.run.recorder.write(threw, cause)
         self._application.listened()
         step = process.client.called(call, self._kernel.now, THREW)

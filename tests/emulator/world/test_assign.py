@@ -113,6 +113,7 @@ def test_its_fetches_survive_a_broker_and_its_commits_a_move_of_the_coordinator(
         ('commit = "sync"', 'offsets = "zookeeper"', "with offsets in Kafka"),
         ('commit = "sync"', 'offsets = "none"', "subscribe() needs a group.id"),
         ("settings = {", 'settings = { "group.protocol" = "consumer"', "classic consumer only"),
+        ("settings = {", 'settings = { "group.instance.id" = "x"', "leave the instance id out"),
     ],
 )
 def test_what_it_cannot_do_is_refused_with_the_reason(old, new, said):
