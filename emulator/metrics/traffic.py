@@ -308,6 +308,8 @@ class CommitMeter:
 
     def _on_answered(self, _: ev.Event, what: ev.CommitAnswered) -> None:
         self._unanswered += what.error == _NO_ANSWER and what.commit not in self._by_admin
+        if what.error == "BadVersion":  # ZooKeeper's
+            self._refused[what.error] += 1
 
     def _on_lost(self, _: ev.Event, what: ev.MessageLost) -> None:
         self._lost += bool(what.commit) and what.commit not in self._by_admin
@@ -394,7 +396,5 @@ class CapacityMeter:
             self._first_us[what.group] = what.began_us
 
     def _on_sampled(self, _: ev.Event, what: ev.LagSampled) -> None:
-        arrivals = self._arrivals.get(what.group)
-        if arrivals is None:
-            arrivals = self._arrivals[what.group] = Arrivals(what, what)
+        arrivals = self._arrivals.setdefault(what.group, Arrivals(what, what))
         arrivals.last = what

@@ -32,14 +32,19 @@ class Commits(Protocol):
     uncommitted: dict[TopicPartition, int]
     """By partition, the next offset to commit."""
 
+    on_async_failure: Callable[[tuple[OffsetToCommit, ...]], None]
+    """What code of the user does about a failed ``commitAsync``."""
+
     def processed(self, records: int) -> None:
         """Count records processed since the last commit."""
 
     def forget(self, tp: TopicPartition) -> None:
         """Exclude a partition from later commits."""
 
-    def offsets_of(self, ends: dict[TopicPartition, int]) -> tuple[OffsetToCommit, ...]:
-        """Return these offsets as the policy commits them."""
+    def offsets_of(
+        self, ends: dict[TopicPartition, int], *, exact: bool = False
+    ) -> tuple[OffsetToCommit, ...]:
+        """Return these offsets as the policy commits them; *exact*: without its faults."""
 
     def send_sync(
         self, offsets: tuple[OffsetToCommit, ...] | None, then: Callable[[CommitResult], None]

@@ -106,7 +106,17 @@ def test_only_without_versions_does_a_former_owner_move_the_offset_back(versione
     failed = [e for e in run.events if getattr(e.what, "error", "") == "BadVersion"]
 
     assert bool(failed) is (versioned == "true")
+    assert run.metrics["commits_refused"] == len(failed)
     assert (run.metrics["rewinds"] == 0) is (versioned == "true")
+
+
+def test_with_versions_a_running_consumer_cannot_write_over_a_restored_offset():
+    restore = '[[fault]]\nrestore_store = "zookeeper"\nat = "20s"\nage = "5s"'
+    run = run_of("40s", "versioned = true", 'commit = "sync"', restore)
+    late = [event for event in stored(run) if event.at_us > 21_000_000]
+
+    assert not late
+    assert run.metrics.tables["commits_refused.by_error"]["BadVersion"] > 10
 
 
 # -- the automatic commit ----------------------------------------------------------------------
