@@ -182,11 +182,7 @@ VALUES = (
         "count",
         "appended by the coordinator, or stored by ZooKeeper or a database",
     ),
-    Metric(
-        "commits_refused",
-        "count",
-        "refused by the coordinator, by the client, or by ZooKeeper (`BadVersion`)",
-    ),
+    Metric("commits_refused", "count", "refused by the coordinator, the client or ZooKeeper"),
     Metric("commit_messages_lost", "count", "commit requests and responses that were lost"),
     Metric("commits_unanswered", "count", "without a response: disconnected or timed out"),
     Metric(

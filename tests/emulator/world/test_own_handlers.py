@@ -275,54 +275,6 @@ def test_a_refused_commit_is_what_the_action_yields(write):
     assert stopped[0].reason == "CommitFailedException"
 
 
-REPEATED = """
-def __init__(self, consumer):
-    self.consumer = consumer
-def handle(self, records):
-    for record in records:
-        yield Process(record)
-    if records and self.consumer.name == "g-0":
-        yield Wait(ms=9_000)
-        first = yield Commit({sync})
-        yield Wait(ms=100)
-        second = yield Commit()
-        yield Exit(f"{{first}}, {{second}}")
-    yield Commit()
-"""
-
-
-@pytest.mark.parametrize(
-    ("sync", "reason"),
-    [
-        ("", "CommitFailedException, CommitFailedException"),
-        ("sync=False", "None, CommitFailedException"),
-    ],
-)
-def test_a_commit_after_one_that_failed_sends_its_offsets_again(write, sync, reason):
-    settings = '"session.timeout.ms" = 6000, "max.poll.interval.ms" = 7000'
-    run = emulator.run(write(REPEATED.format(sync=sync), settings=settings))
-
-    stopped = [event.what for event in run.events if type(event.what).__name__ == "ConsumerStopped"]
-    sent = [what for what in facts(run, CommitSent) if what.consumer == "g-0"]
-    assert stopped[0].reason == reason
-    assert len({what.offsets for what in sent[-2:]}) == 1
-
-
-def test_only_commits_without_offsets_are_off_by_one(write):
-    """The policy is at fault for what the application works out, not for what the code names."""
-    body = """
-    def __init__(self, consumer):
-        pass
-    def handle(self, records):
-        for record in records:
-            yield Process(record)
-            yield Commit({(record.topic, record.partition): record.offset + 1}) if %s else Commit()
-    """
-    policy = '{ call = "sync", off_by_one = true }'
-    runs = [emulator.run(write(body % given, members=1, commit=policy)) for given in (True, False)]
-    assert [facts(run, CommitSent)[0].offsets[0][1] for run in runs] == [1, 0]
-
-
 def test_the_policy_of_the_group_commits_behind_the_code(write):
     """``commit = "sync"``: after handle() has returned, up to the first record that is not done."""
     body = """
