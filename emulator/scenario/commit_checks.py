@@ -1,10 +1,11 @@
-"""Checks of commit policies and deduplication against the handler of their group."""
+"""Checks of commit policies, deduplication and the keys of topics against the handler of a group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.scenario.model import CommitPolicy, Group
+from emulator.scenario.model import CommitPolicy, Group, Scenario
+from emulator.scenario.poison import read_by, with_keys
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import commit_policy
 from emulator.scenario.short_forms import COMMITS
@@ -18,8 +19,9 @@ def written(policy: CommitPolicy) -> str | None:
     )
 
 
-def handler_problems(group: Group) -> Iterator[Problem]:
-    """Yield commits and a deduplication that do not go with the handler."""
+def handler_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    """Yield commits, a deduplication and topics that do not go with the handler."""
+    yield from _key_problems(group, scenario)
     seen = group.deduplication
     if seen is not None and seen.mark == "before" and not group.is_serial:
         reason = (
@@ -30,6 +32,19 @@ def handler_problems(group: Group) -> Iterator[Problem]:
         own = f".member[{member.name}]" if member.commit is not None else ""
         path = f"group[{group.id}]{own}.commit"
         yield from _commit_problems(path, commit_policy(group, member), group)
+
+
+def _key_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    """Yield an order by key over a topic with keys: a hot key would be spread over all workers."""
+    if group.pool is None or group.pool.order != "key":
+        return
+    if found := with_keys(read_by(group, scenario), scenario):
+        reason = (
+            f'the keys of a pool are equally frequent, and {found} has "keys": its hot key would be '
+            'spread over all workers; set order = "partition" or "none", or give the topic "skew" '
+            'instead of "keys"'
+        )
+        yield Problem(f"group[{group.id}].handler.order", reason, group.pool.order)
 
 
 def _commit_problems(path: str, policy: CommitPolicy, group: Group) -> Iterator[Problem]:

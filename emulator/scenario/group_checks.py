@@ -55,7 +55,7 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _monitor_problems(group, scenario)
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)
-        yield from _handler_problems(group)
+        yield from _handler_problems(group, scenario)
         yield from _work_problems(group, scenario)
         yield from _subscription_problems(group, scenario)
         for member in group.members:
@@ -104,12 +104,12 @@ def _poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
         yield from poison_problems(group, scenario)
 
 
-def _handler_problems(group: Group) -> Iterator[Problem]:
+def _handler_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
     orders = {commit_policy(group, member).offsets for member in group.members}
     if group.handler is not None or orders - {"frontier"}:
         from emulator.scenario.commit_checks import handler_problems  # noqa: PLC0415  few need it
 
-        yield from handler_problems(group)
+        yield from handler_problems(group, scenario)
 
 
 def _work_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
 from emulator.scenario.handlers import KEYS
@@ -24,7 +24,7 @@ def _targets(group: Group, rule: Poison, scenario: Scenario) -> set[str]:
     return {rule.target(topic) for topic in _sources(group, rule, scenario)}
 
 
-def _read_by(group: Group, scenario: Scenario) -> set[str]:
+def read_by(group: Group, scenario: Scenario) -> set[str]:
     """Return the topics of a scenario that some member of a group reads."""
     found: set[str] = set()
     for member in group.members:
@@ -33,6 +33,11 @@ def _read_by(group: Group, scenario: Scenario) -> set[str]:
         if pattern is not None:
             found.update(topic.name for topic in scenario.topic if _matches(pattern, topic))
     return found
+
+
+def with_keys(names: Container[str], scenario: Scenario) -> str:
+    """Return the first of some topics that has ``keys``; empty if none has."""
+    return next((t.name for t in scenario.topic if t.name in names and t.keys is not None), "")
 
 
 def _matches(pattern: str, topic: Topic) -> bool:
@@ -58,6 +63,7 @@ def poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
     for number, rule in enumerate(group.poison):
         yield from _place_problems(f"{path}[{number}]", rule, scenario)
         yield from _reaction_problems(f"{path}[{number}]", rule, group)
+        yield from _key_problems(f"{path}[{number}].key", rule, group, scenario)
         yield from _target_problems(f"{path}[{number}]", rule, group, scenario)
     places = [
         (f"{path}[{number}]", f"{rule.topic}-{rule.partition}, offset {rule.offset}")
@@ -100,9 +106,21 @@ def _reaction_problems(path: str, rule: Poison, group: Group) -> Iterator[Proble
             f'{other.name} has client = "{client_of(group, other)}": use "retry"'
         )
         yield Problem(f"{path}.error", reason, rule.error)
+
+
+def _key_problems(path: str, rule: Poison, group: Group, scenario: Scenario) -> Iterator[Problem]:
+    """Yield keys that do not exist, and rules for a key of a topic that has keys of its own."""
+    if rule.key is None:
+        return
     keys = KEYS if group.pool is None else group.pool.keys
-    if rule.key is not None and rule.key >= keys:
-        yield Problem(f"{path}.key", f"no such key; allowed are 0 to {keys - 1}", rule.key)
+    if rule.key >= keys:
+        yield Problem(path, f"no such key; allowed are 0 to {keys - 1}", rule.key)
+    if found := with_keys(_sources(group, rule, scenario), scenario):
+        reason = (
+            f'{found} has "keys", which place records only: the keys of a rule are numbers, all equally '
+            'frequent; use "share" with "partition", or give the topic "skew" instead of "keys"'
+        )
+        yield Problem(path, reason, rule.key)
 
 
 def _target_problems(
@@ -153,4 +171,4 @@ def _unread(path: str, rule: Poison, scenario: Scenario) -> Iterator[Problem]:
 
 def _sources(group: Group, rule: Poison, scenario: Scenario) -> set[str]:
     """Return the topics whose records a rule concerns."""
-    return _read_by(group, scenario) if rule.topic is None else {rule.topic}
+    return read_by(group, scenario) if rule.topic is None else {rule.topic}

@@ -26,7 +26,7 @@ class Record:
     partition: int
     offset: int
     key: int
-    """Drawn by partition and offset: one of 1,000, all equally frequent."""
+    """Drawn by partition and offset: one of 1,000, all equally frequent, whatever ``keys`` of the topic says."""
 
     delivery: int = 0
     """The number of the poll of this process that returned it, from 1 on."""

@@ -90,3 +90,17 @@ def test_the_records_of_a_run_arrive_at_these_rates():
 def test_what_makes_no_sense_is_refused(keys, problem):
     with pytest.raises(ScenarioError, match=problem):
         emulator.loads(TEXT.format(keys))
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ('handler = { workers = 4, order = "key" }\ncommit = "sync"', "spread over all workers"),
+        ("poison = [{ key = 3, work = '1s' }]", "which place records only"),
+    ],
+)
+def test_a_handler_that_draws_other_keys_is_refused(more, problem):
+    with pytest.raises(ScenarioError, match=problem):
+        emulator.loads(TEXT.format("keys = { hot = { a = 0.5 } }") + more)
+
+    assert emulator.loads(TEXT.format("") + more)
