@@ -70,6 +70,7 @@ INCIDENTS = {
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize("name", INCIDENTS)
 def test_the_cause_of_an_emulated_incident_is_among_the_first_three(name):
     commit, happening, policy = INCIDENTS[name]
