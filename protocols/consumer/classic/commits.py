@@ -353,7 +353,7 @@ def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
         return prepare
     if error in RETRIED:
         return replace(prepare, commit=None)
-    return PrepareCommitted()
+    return PrepareCommitted(prepare.gone)
 
 
 def exception_for(state: ClientState, flight: InFlight, error: ErrorCode) -> ExceptionName:

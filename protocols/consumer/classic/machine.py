@@ -346,7 +346,9 @@ class Client:
         if now >= until:
             self._poll_until = None
             return (*sends, NO_RECORDS)
-        until = min(until, fetcher.next_ready_us(now) or until)
+        ready = fetcher.next_ready_us(now)
+        if ready is not None:
+            until = min(until, ready)
         self.consumer.clock.wait(now)
         until = duties.wait_until_us(self.state, self.consumer, until, is_calm=self._calm)
         return (*sends, SetTimer(POLL, until))

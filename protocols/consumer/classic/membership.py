@@ -197,6 +197,30 @@ def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Ste
     return request_metadata(rejoin_if_changed(state), consumer, now)
 
 
+def extend_subscription(
+    state: ClientState, consumer: Consumer, assignment: tuple[TopicPartition, ...]
+) -> ClientState:
+    """Subscribe to assigned topics that match the pattern but were not seen yet.
+
+    Source: ``ConsumerCoordinator.maybeUpdateJoinedSubscription``.
+    """
+    if consumer.matches is None:
+        return state
+    given = {tp.topic for tp in assignment}
+    return replace(
+        state,
+        subscribed=tuple(sorted(given.union(state.subscribed))),
+        joined_with=tuple(sorted(given.union(state.joined_with or ()))),
+    )
+
+
+def subscribes(state: ClientState, consumer: Consumer, tp: TopicPartition) -> bool:
+    """Return whether the topic of a partition is subscribed, or matches the pattern."""
+    if consumer.matches is not None:
+        return consumer.matches(tp.topic)
+    return tp.topic in state.subscribed
+
+
 def unsubscribed_partitions(state: ClientState) -> frozenset[TopicPartition]:
     """Return the assigned partitions of topics that are no longer subscribed."""
     return frozenset(tp for tp in state.assignment if tp.topic not in state.subscribed)

@@ -12,10 +12,12 @@ from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.commits import commit_automatically
 from protocols.consumer.classic.membership import (
     ask,
+    extend_subscription,
     invalid_assignor,
     rejoin_if_changed,
     request_rejoin,
     reset,
+    subscribes,
     watch_topics,
 )
 from protocols.consumer.classic.state import (
@@ -99,40 +101,40 @@ def _prepare(
     match state.prepare:
         case PrepareDone():
             return _send_join(state, consumer, now)
-        case PrepareCommitted():
-            return _on_prepare_committed(state, consumer, now, poll_until_us)
         case PrepareNeeded():
             deadline = now + consumer.settings.max_poll_interval_ms * MS
             return _commit_first(state, consumer, deadline, now, poll_until_us)
+        case PrepareCommitting() | PrepareCommitted() as prepare if _listener_first(consumer):
+            return _commit_and_leave(state, consumer, prepare.gone, now)
+        case PrepareCommitted():
+            return _before_joining(state, consumer, now, poll_until_us)
         case PrepareCommitting(deadline, commit):
             if now >= deadline:
-                return _on_prepare_committed(state, consumer, now, poll_until_us)
+                return _before_joining(state, consumer, now, poll_until_us)
             if commit is None:
                 return _commit_first(state, consumer, deadline, now, poll_until_us)
             return Step(state)
 
 
-def _on_prepare_committed(
-    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
-) -> Step[ClientState]:
-    """Continue onJoinPrepare after its commit: with the listener call, or behind it."""
-    if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
-        return _leave_assignment(state, consumer, state.assignment, now)
-    return _before_joining(state, consumer, now, poll_until_us)
+def _listener_first(consumer: Consumer) -> bool:
+    """Return whether onJoinPrepare calls the revoke listener before its automatic commit.
+
+    Java: commit, listener, join. librdkafka: listener, commit, leave the partitions, join.
+    """
+    return consumer.profile.revoke_commit is RevokeCommit.REMOVED
 
 
 def _commit_first(
     state: ClientState, consumer: Consumer, deadline: int, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    """Send the automatic commit of onJoinPrepare; continue at once if there is none.
+    """Send the automatic commit of onJoinPrepare; continue at once if none comes here.
 
     An eager client first stops returning records, so that the commit covers all returned records.
     """
     eager = consumer.protocol is RebalanceProtocol.EAGER
     if consumer.settings.enable_auto_commit and eager:
         state = replace(state, revoking=True)
-    at_revocation = consumer.profile.revoke_commit is RevokeCommit.REMOVED
-    if consumer.settings.enable_auto_commit and not at_revocation:
+    if consumer.settings.enable_auto_commit and not _listener_first(consumer):
         if automatic_offsets(consumer) and state.membership is Membership.STABLE:
             number = state.reads.next_correlation_id
             waiting = replace(state, prepare=PrepareCommitting(deadline, number))
@@ -168,28 +170,27 @@ def _before_joining(
 def on_prepared(
     state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
 ) -> Step[ClientState]:
-    """Continue after the listener call of onJoinPrepare: drop the partitions, send JoinGroup.
-
-    librdkafka first commits what is stored of them, unless they are lost (``unassign()``).
-    """
-    removed = consumer.profile.revoke_commit is RevokeCommit.REMOVED
-    if removed and gone and not state.generation.lost and state.membership is Membership.STABLE:
-        step = _commit_at_revocation(state, consumer, frozenset(gone), now)
-        if isinstance(step.state.prepare, PrepareCommitting):
-            return replace(step, state=replace(step.state, app=Outside()))
-    return _send_join(_without(state, gone), consumer, now)
+    """Continue after the listener call of onJoinPrepare: drop the partitions, send JoinGroup."""
+    if _listener_first(consumer):
+        return _commit_and_leave(replace(state, app=Outside()), consumer, frozenset(gone), now)
+    return _send_join(_without(state, frozenset(gone)), consumer, now)
 
 
-def _leave_assignment(
-    state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
+def _commit_and_leave(
+    state: ClientState, consumer: Consumer, gone: frozenset[TopicPartition], now: int
 ) -> Step[ClientState]:
-    """Drop partitions and send JoinGroup."""
-    return _send_join(replace(_without(state, gone), prepare=PrepareDone()), consumer, now)
+    """Commit after the listener call; when that has ended, drop the partitions, send JoinGroup."""
+    step = _commit_at_revocation(state, consumer, gone, now)
+    if isinstance(step.state.prepare, PrepareCommitting):
+        return step
+    left = _without(step.state, gone)
+    if isinstance(left.prepare, PrepareCommitted):
+        left = replace(left, prepare=PrepareDone())
+    return step.then(lambda _: _send_join(left, consumer, now))
 
 
-def _without(state: ClientState, gone: tuple[TopicPartition, ...]) -> ClientState:
-    dropped = frozenset(gone)
-    kept = tuple(tp for tp in state.assignment if tp not in dropped)
+def _without(state: ClientState, gone: frozenset[TopicPartition]) -> ClientState:
+    kept = tuple(tp for tp in state.assignment if tp not in gone)
     return replace(state, app=Outside(), assignment=kept, revoking=False)
 
 
@@ -250,16 +251,16 @@ def _on_join_complete(
         return step.then(lambda s: advance(s, consumer, now, poll_until_us))
     if consumer.assignor(synced.protocol) is None:
         return Step(state, (Return(invalid_assignor(consumer, synced.protocol)),))
-    if any(not _subscribes(state, consumer, tp) for tp in synced.assignment):
+    if any(not subscribes(state, consumer, tp) for tp in synced.assignment):
         reason = "received assignments that do not match the current subscription"
         again = replace(state, future=None, prepare=PrepareNeeded())
         return advance(request_rejoin(again, reason), consumer, now, poll_until_us)
     gone = frozenset(state.assignment).difference(synced.assignment)
     if consumer.protocol is not RebalanceProtocol.COOPERATIVE or not gone:
         return _take(state, consumer, synced, now, poll_until_us)
-    if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
-        if isinstance(state.prepare, PrepareCommitting | PrepareCommitted):  # behind the listener
-            return _take_behind_commit(state, consumer, synced, now, poll_until_us)
+    if _listener_first(consumer):
+        if isinstance(state.prepare, PrepareCommitting | PrepareCommitted):  # it has returned
+            return _commit_and_take(state, consumer, synced, now, poll_until_us)
     elif consumer.profile.revoke_commit is RevokeCommit.TWICE:
         step = _commit_at_revocation(state, consumer, gone, now)
         if isinstance(step.state.prepare, PrepareCommitting):
@@ -274,29 +275,48 @@ def _commit_at_revocation(
 ) -> Step[ClientState]:
     """Commit before partitions are given away, and wait for the response; return no records.
 
-    Source: librdkafka ``rd_kafka_assignment_serve_removals``, behind the listener, whose
-    ``incremental_unassign()`` begins it; franz-go ``defaultRevoke``, before it.
+    Source: librdkafka ``rd_kafka_assignment_serve_removals``, after the listener call, whose
+    ``unassign()`` begins it; franz-go ``defaultRevoke``, before the call.
     """
-    prepare = state.prepare
-    if isinstance(prepare, PrepareCommitted) or not consumer.settings.enable_auto_commit:
-        return Step(state)
-    if isinstance(prepare, PrepareCommitting):
-        if prepare.commit is not None and now < prepare.deadline_us:
+    match state.prepare:
+        case PrepareCommitted():
             return Step(state)
-        return Step(replace(state, prepare=PrepareCommitted()))
-    only = gone if consumer.profile.revoke_commit is RevokeCommit.REMOVED else None
-    if not automatic_offsets(consumer, only):
-        return Step(state)
-    deadline = now + consumer.settings.session_timeout_ms * MS
-    waiting = PrepareCommitting(deadline, state.reads.next_correlation_id)
-    state = replace(state, prepare=waiting, revoking=True)
+        case PrepareCommitting() as waiting:
+            return _await_commit(state, consumer, waiting, now)
+        case _:
+            deadline = now + consumer.settings.session_timeout_ms * MS
+            return _send_commit(state, consumer, PrepareCommitting(deadline, None, gone), now)
+
+
+def _send_commit(
+    state: ClientState, consumer: Consumer, waiting: PrepareCommitting, now: int
+) -> Step[ClientState]:
+    """Send the commit of a revocation, or wait for the coordinator; a lost member has none."""
+    only = waiting.gone if _listener_first(consumer) else None
+    committing = consumer.settings.enable_auto_commit and state.membership is Membership.STABLE
+    if not committing or not automatic_offsets(consumer, only):
+        ended = isinstance(state.prepare, PrepareCommitting)
+        return Step(replace(state, prepare=PrepareCommitted(waiting.gone)) if ended else state)
+    number = state.reads.next_correlation_id if isinstance(state.coordinator, Known) else None
+    state = replace(state, prepare=replace(waiting, commit=number), revoking=True)
     return commit_automatically(state, consumer, CommitKind.PREPARE, now, only)
 
 
-def _subscribes(state: ClientState, consumer: Consumer, tp: TopicPartition) -> bool:
-    if consumer.matches is not None:
-        return consumer.matches(tp.topic)
-    return tp.topic in state.subscribed
+def _await_commit(
+    state: ClientState, consumer: Consumer, waiting: PrepareCommitting, now: int
+) -> Step[ClientState]:
+    """Wait for the response; librdkafka repeats it (``rd_kafka_cgrp_defer_offset_commit``)."""
+    if now < waiting.deadline_us and waiting.commit is not None:
+        return Step(state)
+    if now >= waiting.deadline_us or not _listener_first(consumer):
+        return Step(replace(state, prepare=PrepareCommitted(waiting.gone)))
+    retry = waiting.retry_us
+    if retry is None:
+        retry = now + consumer.settings.retry_backoff_ms * MS
+        state = replace(state, prepare=replace(waiting, retry_us=retry))
+    if now >= retry:
+        return _send_commit(state, consumer, replace(waiting, retry_us=None), now)
+    return Step(state, (SetTimer(RETRY, retry),))
 
 
 def on_revoked(
@@ -307,13 +327,13 @@ def on_revoked(
     assert synced is not None
     assert poll_until_us is not None
     state = replace(state, app=Outside(), revoking=False)
-    if consumer.profile.revoke_commit is RevokeCommit.REMOVED and calling.thrown is None:
-        return _take_behind_commit(state, consumer, synced, now, poll_until_us)
+    if _listener_first(consumer) and calling.thrown is None:
+        return _commit_and_take(state, consumer, synced, now, poll_until_us)
     state = request_rejoin(state, "need to revoke partitions and re-join")
     return _take(state, consumer, synced, now, poll_until_us, calling.thrown)
 
 
-def _take_behind_commit(
+def _commit_and_take(
     state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
 ) -> Step[ClientState]:
     """Commit what is stored of the partitions that were revoked, then apply the assignment."""
@@ -340,7 +360,7 @@ def on_listener_threw(
     assert isinstance(calling, Calling), f"no listener call is running: {call}"
     match calling.resume:
         case Resume.JOIN:
-            return Step(_without(state, call.partitions), (Return(failed),))
+            return Step(_without(state, frozenset(call.partitions)), (Return(failed),))
         case Resume.REVOKED:
             return on_revoked(state, consumer, replace(calling, thrown=failed), now)
         case _:
@@ -359,7 +379,7 @@ def _take(
     """Apply the new assignment and call the listener with the added partitions."""
     owned = frozenset(state.assignment)
     assignment = tuple(sorted(synced.assignment))
-    state = _extended(state, consumer, assignment)
+    state = extend_subscription(state, consumer, assignment)
     assignor = consumer.assignor(synced.protocol)
     if assignor is not None:
         assignor.on_assignment(synced.assignment, synced.generation)
@@ -376,20 +396,3 @@ def _take(
         app=Calling(Resume.ASSIGNED, poll_until_us, synced, thrown=thrown),
     )
     return Step(rejoin_if_changed(after), (Call("assigned", added),))
-
-
-def _extended(
-    state: ClientState, consumer: Consumer, assignment: tuple[TopicPartition, ...]
-) -> ClientState:
-    """Subscribe to assigned topics that match the pattern but were not seen yet.
-
-    Source: ``ConsumerCoordinator.maybeUpdateJoinedSubscription``.
-    """
-    if consumer.matches is None:
-        return state
-    given = {tp.topic for tp in assignment}
-    return replace(
-        state,
-        subscribed=tuple(sorted(given.union(state.subscribed))),
-        joined_with=tuple(sorted(given.union(state.joined_with or ()))),
-    )

@@ -50,10 +50,21 @@ class PrepareCommitting:
     commit: int | None
     """Correlation id; None: failed with a retriable error, to be sent again."""
 
+    gone: frozenset[TopicPartition] = frozenset()
+    """The partitions of the listener call that came before, to be dropped after the commit."""
+
+    retry_us: int | None = None
+    """When a commit that failed after the listener call is sent again; None: not known yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class PrepareCommitted:
-    """The automatic commit has ended, successfully or not; the listener calls are next."""
+    """The automatic commit has ended, successfully or not.
+
+    The listener calls are next, or they came before: then the partitions are dropped.
+    """
+
+    gone: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
