@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 import emulator
@@ -11,10 +9,7 @@ import emulator.scenario.schema
 from emulator.events import (
     CommitAccepted,
     CommitRefused,
-    CommitSent,
-    Event,
     JoinPhaseEnded,
-    ListenerCalled,
     RebalanceStarted,
 )
 from emulator.metrics.laws import Severity
@@ -269,55 +264,6 @@ def test_offsets_that_a_listener_stores_are_committed_behind_it(strategy):
 
     assert [] == [f for f in run.findings if f.severity is Severity.ERROR]
     assert (run.metrics["reprocessed"], run.metrics["lost"]) == (0, 0)
-
-
-REVOKING = """
-title = "librdkafka takes partitions away"
-run_for = "45s"
-cluster.brokers = 3
-topic = [{{ name = "orders", partitions = 4, rate = "5/s" }}, {{ name = "clicks", partitions = 2, rate = "5/s" }}]
-
-[[group]]
-id = "g"
-topics = ["orders", "clicks"]
-members = ["g-0", {{ name = "g-1", start = "{start}" }}]
-client = "librdkafka"
-work = "5ms"
-
-[group.settings]
-"partition.assignment.strategy" = "{strategy}"
-"auto.offset.reset" = "earliest"
-"session.timeout.ms" = "20s"
-
-{act}
-"""
-
-
-def revoking(start: str, strategy: str, act: str) -> list[Event]:
-    text = REVOKING.format(start=start, strategy=strategy, act=act)
-    return list(emulator.run(loads(text, "a test"), seed=0).events)
-
-
-def test_a_commit_after_the_listener_is_sent_again_without_another_call():
-    """The coordinator crashes while it is under way; the back-off lies between two commits."""
-    crash = '[[fault]]\ncrash_broker = "coordinator of g"\nwhen = "g-0 revoked"'
-    events = [e for e in revoking("15s", "range", crash) if getattr(e.what, "generation", 0) == 1]
-    calls = [e.what for e in events if isinstance(e.what, ListenerCalled)]
-    commits = [e for e in events if isinstance(e.what, CommitSent) and e.what.kind == "prepare"]
-    sent = [e.at_us for e in commits if e.what.consumer == "g-0"]
-
-    assert 1 == sum(call.call == "revoked" and call.consumer == "g-0" for call in calls)
-    assert len(sent) > 1
-    assert all(later - earlier >= 100_000 for earlier, later in itertools.pairwise(sent))
-
-
-def test_a_cooperative_member_that_drops_a_topic_keeps_the_others():
-    """What it keeps is not assigned again (``rd_kafka_cgrp_rebalance``, incremental)."""
-    act = '[[act]]\nsubscribe = "g"\ntopics = ["orders"]\nat = "20s"'
-    events = [e for e in revoking("0s", "cooperative-sticky", act) if e.at_us > 20_000_000]
-    calls = [e.what for e in events if isinstance(e.what, ListenerCalled)]
-
-    assert {"clicks"} == {tp.topic for call in calls for tp in call.partitions}
 
 
 NEXT = """

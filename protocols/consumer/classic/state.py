@@ -51,18 +51,14 @@ class PrepareCommitting:
     """Correlation id; None: failed with a retriable error, to be sent again."""
 
     gone: frozenset[TopicPartition] = frozenset()
-    """The partitions of the listener call that came before, to be dropped after the commit."""
+    """What the listener call before the commit was about."""
 
-    retry_us: int | None = None
-    """When a commit that failed after the listener call is sent again; None: not known yet."""
+    retry_us: int | None = None  # when to send it again after that call
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareCommitted:
-    """The automatic commit has ended, successfully or not.
-
-    The listener calls are next, or they came before: then the partitions are dropped.
-    """
+    """The automatic commit has ended, successfully or not; the listener calls are next, or past."""
 
     gone: frozenset[TopicPartition] = frozenset()
 
