@@ -50,9 +50,7 @@ class PrepareCommitting:
     commit: int | None
     """Correlation id; None: failed with a retriable error, to be sent again."""
 
-    gone: frozenset[TopicPartition] = frozenset()
-    """What the listener call before the commit was about."""
-
+    gone: frozenset[TopicPartition] = frozenset()  # of the listener call before the commit
     retry_us: int | None = None  # when to send it again after that call
 
 
