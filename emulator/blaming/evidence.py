@@ -7,8 +7,9 @@ explanations are compared with what was seen by one set of figures.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -47,6 +48,18 @@ class Evidence:
 
     joins_us: tuple[int, ...] = ()
     """The times at which member ids are first seen."""
+
+
+One = TypeVar("One")
+Key = TypeVar("Key", bound=Hashable)
+
+
+def grouped(each: Iterable[One], key: Callable[[One], Key]) -> dict[Key, list[One]]:
+    """Return what has the same key together, in its order."""
+    found: dict[Key, list[One]] = {}
+    for one in each:
+        found.setdefault(key(one), []).append(one)
+    return found
 
 
 def evidence_of(events: Iterable[ev.Event], group: str, work_us: int) -> Evidence:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from statistics import median
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.blaming.evidence import Committed, Evidence, Work
+from emulator.blaming.evidence import Committed, Evidence, Work, grouped
 
 SECOND = 1_000_000
 
@@ -62,6 +62,16 @@ AFTER: Mapping[str, Figure] = {
 }
 """Of the incident itself."""
 
+FIGURES: Mapping[str, Figure] = {**BEFORE, **AFTER}
+
+_PARTITION = attrgetter("partition")
+
+
+def differences(found: Figures, seen: Figures) -> Figures:
+    """Return the difference of every figure in units of its tolerance, the largest first."""
+    off = {name: each.difference(found[name], seen[name]) for name, each in FIGURES.items()}
+    return dict(sorted(off.items(), key=lambda each: -each[1]))
+
 
 def before(evidence: Evidence, formed_us: int, onset_us: int) -> Figures:
     """Return the figures of the quiet time between two instants."""
@@ -76,20 +86,17 @@ def before(evidence: Evidence, formed_us: int, onset_us: int) -> Figures:
 
 def usual_interval_s(commits: Sequence[Committed]) -> float:
     """Return the median time between two commits of one partition; an hour if none has two."""
-    last: dict[TopicPartition, int] = {}
-    times = []
-    for commit in commits:
-        if commit.partition in last:
-            times.append((commit.at_us - last[commit.partition]) / SECOND)
-        last[commit.partition] = commit.at_us
+    times = [
+        (two.at_us - one.at_us) / SECOND
+        for each in grouped(commits, _PARTITION).values()
+        for one, two in pairwise(each)
+    ]
     return median(times) if times else 3_600
 
 
 def _behind(work: Sequence[Work], commits: Sequence[Committed]) -> list[int]:
     """Return for each commit how many processed records it does not cover; negative: is ahead."""
-    ends: dict[TopicPartition, list[Work]] = defaultdict(list)
-    for done in work:
-        ends[done.partition].append(done)
+    ends = grouped(work, _PARTITION)
     times = {partition: [done.ended_us for done in each] for partition, each in ends.items()}
     found = []
     for commit in commits:
@@ -144,11 +151,12 @@ class Repeat:
 
 def repeats_of(work: Sequence[Work]) -> list[Repeat]:
     """Return what was processed again, in order of time."""
-    done: dict[TopicPartition, list[Work]] = defaultdict(list)
+    done: dict[TopicPartition, list[Work]] = {}
     reached: dict[TopicPartition, int] = {}
     found = []
     for each in work:
-        earlier, end = done[each.partition], reached.get(each.partition, each.first)
+        earlier = done.setdefault(each.partition, [])
+        end = reached.get(each.partition, each.first)
         if end > each.first:
             found.append(_repeat(each, earlier, min(end, each.next_offset) - each.first))
         earlier.append(each)
@@ -169,40 +177,34 @@ def _percent(part: int, whole: int) -> float:
 
 def _skipped(work: Sequence[Work]) -> int:
     """Return how many records between those processed were not."""
-    spans: dict[TopicPartition, list[tuple[int, int]]] = defaultdict(list)
-    for done in work:
-        spans[done.partition].append((done.first, done.next_offset))
     missing = 0
-    for each in spans.values():
-        each.sort()
-        reached = each[0][0]
-        for first, next_offset in each:
-            missing += max(0, first - reached)
-            reached = max(reached, next_offset)
+    for each in grouped(work, _PARTITION).values():
+        each.sort(key=lambda done: done.first)
+        reached = each[0].first
+        for done in each:
+            missing += max(0, done.first - reached)
+            reached = max(reached, done.next_offset)
     return missing
 
 
 def _stalls(work: Sequence[Work], onset_us: int) -> dict[TopicPartition, float]:
     """Return the longest time without a finished record of each partition, in seconds."""
-    times: dict[TopicPartition, list[int]] = defaultdict(list)
-    for done in work:
-        times[done.partition].append(done.ended_us)
     found = {}
-    for partition, each in times.items():
-        place = max(0, bisect_right(each, onset_us) - 1)
-        pauses = [two - one for one, two in pairwise([*each[place:], work[-1].ended_us])]
+    for partition, each in grouped(work, _PARTITION).items():
+        times = [done.ended_us for done in each]
+        place = max(0, bisect_right(times, onset_us) - 1)
+        pauses = [two - one for one, two in pairwise([*times[place:], work[-1].ended_us])]
         found[partition] = max(pauses, default=0) / SECOND
     return found
 
 
 def _silent_commits(evidence: Evidence, onset_us: int) -> float:
-    times: dict[TopicPartition, list[int]] = defaultdict(list)
-    for commit in evidence.commits:
-        if commit.at_us >= onset_us:
-            times[commit.partition].append(commit.at_us)
+    late = [commit for commit in evidence.commits if commit.at_us >= onset_us]
     end_us = evidence.work[-1].ended_us
     pauses = [
-        two - one for each in times.values() for one, two in pairwise([onset_us, *each, end_us])
+        two - one
+        for each in grouped(late, _PARTITION).values()
+        for one, two in pairwise([onset_us, *(commit.at_us for commit in each), end_us])
     ]
     return max(pauses, default=end_us - onset_us) / SECOND
 

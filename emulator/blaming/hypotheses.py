@@ -209,8 +209,7 @@ def _each(
     """Return a fault or act for each stop, which lasts as long; *away*: less the time of a join."""
     tables = []
     for stop in symptoms.stops:
-        end_us = symptoms.ended_us if stop.resumed_us is None else stop.resumed_us
-        lasting_us = end_us - stop.stopped_us - (_JOIN_US if away else 0)
+        lasting_us = stop.lasted_us(symptoms.ended_us) - (_JOIN_US if away else 0)
         lasting_us += 0 if stop.resumed_us else _BEYOND_THE_END_US
         table = make(stop, _seconds(max(SECOND // 10, lasting_us)))
         tables.append(table | {"at": stop.stopped_us - symptoms.onset_us})

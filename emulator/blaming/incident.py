@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.blaming.figures import AFTER, BEFORE
+from emulator.blaming.figures import FIGURES
 from emulator.blaming.reading import Logs, read_logs
 from emulator.blaming.screen import blame_screen
 from emulator.blaming.trials import SEEDS, Blame, Explanation, OnProgress, blame_for
@@ -56,7 +56,7 @@ class Explained:
             "explanations": [_as_dict(each) for each in self.blame.explanations],
             "figures": {
                 name: {"meaning": figure.words, "unit": figure.unit, "tolerance": figure.tolerance}
-                for name, figure in {**BEFORE, **AFTER}.items()
+                for name, figure in FIGURES.items()
             },
         }
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.blaming.evidence import Committed, Evidence, Work
+from emulator.blaming.screen import moment
 from emulator.blaming.setup import Setup
 from emulator.errors import RefusedError
 from emulator.logs.audit.reading import Source, find_files, open_source, parts_of, read_rows
@@ -228,6 +229,4 @@ def _between(logs: Logs, evidence: Evidence) -> Evidence:
 
 
 def _span(work: Sequence[Work]) -> str:
-    from emulator.blaming.screen import moment  # noqa: PLC0415  only for this message
-
     return f"{moment(work[0].ended_us)} to {moment(work[-1].ended_us)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from emulator.blaming.figures import AFTER, BEFORE, NEVER_S, Figure, Figures
+from emulator.blaming.figures import FIGURES, NEVER_S, Figures, differences
 from emulator.blaming.symptoms import Symptoms
 from emulator.blaming.trials import Blame, Explanation, told_apart_by
 from emulator.report.wording import counted, paragraph, printable
@@ -46,13 +46,10 @@ def blame_screen(blame: Blame) -> Iterator[str]:
 
 def _no_good_one(seen: Figures, best: Explanation) -> str:
     """Return that even the best explanation does not fit, and what contradicts it most."""
-    known = {**BEFORE, **AFTER}
-    off = {name: each.difference(best.figures[name][1], seen[name]) for name, each in known.items()}
-    worst = sorted(off, key=lambda name: -off[name])[:3]
+    middle = best.middle
     parts = (
-        f"{known[name].words}: {_value(known[name], seen[name])} seen, "
-        f"{_value(known[name], best.figures[name][1])} explained"
-        for name in worst
+        f"{FIGURES[name].words}: {_value(name, seen)} seen, {_value(name, middle)} explained"
+        for name in list(differences(middle, seen))[:3]
     )
     return (
         f"None of them fits well. What contradicts the first one most: {'; '.join(parts)}. Something "
@@ -84,23 +81,23 @@ def _table(seen: Figures, shown: Sequence[Explanation]) -> Iterator[str]:
     """Yield the figures: as seen, and the median of the runs of each explanation."""
     columns = [str(place) for place in range(1, len(shown) + 1)]
     yield f"{'':50}{'seen':>9}" + "".join(f"{column:>9}" for column in columns)
-    for name, figure in {**BEFORE, **AFTER}.items():
+    rows = [seen, *(each.middle for each in shown)]
+    for name, figure in FIGURES.items():
         unit = f" ({figure.unit})" if figure.unit else ""
-        values = [seen[name], *(each.figures[name][1] for each in shown)]
-        cells = "".join(f"{_value(figure, value):>9}" for value in values)
+        cells = "".join(f"{_value(name, row):>9}" for row in rows)
         yield f"{figure.words + unit:50}{cells}".rstrip()
 
 
-def _value(figure: Figure, value: float) -> str:
-    if figure.unit == "s" and (value == NEVER_S or value >= 3_600):
-        return "-"
-    return f"{value:,.1f}" if figure.unit == "s" else f"{value:,.0f}"
+def _value(name: str, figures: Figures) -> str:
+    value = figures[name]
+    if FIGURES[name].unit != "s":
+        return f"{value:,.0f}"
+    return "-" if value == NEVER_S or value >= 3_600 else f"{value:,.1f}"
 
 
 def _apart(seen: Figures, shown: Sequence[Explanation]) -> Iterator[str]:
     """Yield what tells the best explanation from each other one, and what the logs lack."""
     best = shown[0]
-    known = {**BEFORE, **AFTER}
     for place, other in enumerate(shown[1:], 2):
         apart = told_apart_by(best, other)[:2]
         if not apart:
@@ -110,9 +107,8 @@ def _apart(seen: Figures, shown: Sequence[Explanation]) -> Iterator[str]:
             words = f"these logs do not tell them apart; {place} would have left: {looked}"
         else:
             words = "; ".join(
-                f"{known[name].words}: {_value(known[name], best.figures[name][1])} or "
-                f"{_value(known[name], other.figures[name][1])}, seen "
-                f"{_value(known[name], seen[name])}"
+                f"{FIGURES[name].words}: {_value(name, best.middle)} or "
+                f"{_value(name, other.middle)}, seen {_value(name, seen)}"
                 for name in apart
             )
         yield from paragraph(printable(f"1 or {place}: {words}."), "", "  ")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.blaming.evidence import Evidence, Work
+from emulator.blaming.evidence import Evidence, Work, grouped
 
 QUIET_US = 4_000_000
 """A group has formed when it makes no new generation for this time."""
@@ -27,6 +27,10 @@ class Stop:
     consumer: str
     stopped_us: int
     resumed_us: int | None
+
+    def lasted_us(self, ended_us: int) -> int:
+        """Return how long it lasted in a log that ends at *ended_us*."""
+        return (ended_us if self.resumed_us is None else self.resumed_us) - self.stopped_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,8 @@ class Symptoms:
 def symptoms_of(evidence: Evidence) -> Symptoms:
     """Return the course of the incident; *evidence* has at least one piece of work."""
     ended_us = evidence.work[-1].ended_us
-    formed_us = _formed_us(evidence)
-    by_consumer = _by_consumer(evidence)
+    by_consumer = grouped(evidence.work, attrgetter("consumer"))
+    formed_us = _formed_us(evidence, by_consumer)
     present = {name: done for name, done in by_consumer.items() if done[0].began_us <= formed_us}
     stops = _outstanding(
         [
@@ -78,23 +82,16 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
     return Symptoms(formed_us, onset_us, ended_us, next_us, stops, added, joined)
 
 
-def _formed_us(evidence: Evidence) -> int:
+def _formed_us(evidence: Evidence, by_consumer: Mapping[str, Sequence[Work]]) -> int:
     """Return when each consumer of the first quiet generation had processed a record."""
     begun_us = evidence.work[0].began_us
     ends = [*evidence.generations_us, evidence.work[-1].ended_us]
     for at_us, next_us in pairwise(ends):
         if next_us - max(at_us, begun_us) >= QUIET_US:
             early = max(at_us, begun_us) + QUIET_US // 2
-            firsts = [done[0].began_us for done in _by_consumer(evidence).values()]
+            firsts = [done[0].began_us for done in by_consumer.values()]
             return max(first for first in firsts if first <= early)
     return begun_us
-
-
-def _by_consumer(evidence: Evidence) -> Mapping[str, list[Work]]:
-    found: dict[str, list[Work]] = defaultdict(list)
-    for done in evidence.work:
-        found[done.consumer].append(done)
-    return found
 
 
 def _stops(name: str, done: Sequence[Work], formed_us: int, ended_us: int) -> Iterator[Stop]:
@@ -129,28 +126,22 @@ def _added(evidence: Evidence, formed_us: int) -> Iterator[tuple[TopicPartition,
 
 def _of_partitions(evidence: Evidence, formed_us: int, ended_us: int) -> Iterator[Stop]:
     """Yield the stops of partitions."""
-    found: dict[str, list[Work]] = defaultdict(list)
-    for done in evidence.work:
-        found[str(done.partition)].append(done)
-    for name, each in found.items():
-        yield from _stops(name, each, formed_us, ended_us)
+    for partition, done in grouped(evidence.work, attrgetter("partition")).items():
+        yield from _stops(str(partition), done, formed_us, ended_us)
 
 
 def _outstanding(stops: Sequence[Stop], ended_us: int) -> tuple[Stop, ...]:
     """Return the stops that last longer than those of others at the same time."""
 
-    def lasted(stop: Stop) -> int:
-        return (ended_us if stop.resumed_us is None else stop.resumed_us) - stop.stopped_us
-
     def is_outstanding(stop: Stop) -> bool:
-        end_us = stop.stopped_us + lasted(stop)
+        lasted_us = stop.lasted_us(ended_us)
         beside = [
-            lasted(other)
+            other.lasted_us(ended_us)
             for other in stops
             if other.consumer != stop.consumer
-            and other.stopped_us < end_us
-            and other.stopped_us + lasted(other) > stop.stopped_us
+            and other.stopped_us < stop.stopped_us + lasted_us
+            and other.stopped_us + other.lasted_us(ended_us) > stop.stopped_us
         ]
-        return lasted(stop) >= 1.3 * max(beside, default=0) + SHORTEST_STOP_US / 2
+        return lasted_us >= 1.3 * max(beside, default=0) + SHORTEST_STOP_US / 2
 
     return tuple(sorted(filter(is_outstanding, stops), key=lambda stop: stop.stopped_us))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
 from math import exp
 from statistics import median
 
 from assignors.values import dataclass
 from emulator.blaming.evidence import Evidence, evidence_of
-from emulator.blaming.figures import AFTER, BEFORE, Figure, Figures, after, before
+from emulator.blaming.figures import AFTER, BEFORE, Figure, Figures, after, before, differences
 from emulator.blaming.hypotheses import (
     NOTHING,
     Happening,
@@ -65,6 +64,11 @@ class Explanation:
     how unusual the explanation is."""
 
     @property
+    def middle(self) -> Figures:
+        """The median of each figure."""
+        return {name: each[1] for name, each in self.figures.items()}
+
+    @property
     def fit(self) -> float:
         """The fit in percent: 100 if all figures are as seen."""
         return 100 * exp(-self.distance)
@@ -89,8 +93,14 @@ class _Case:
     symptoms: Symptoms
     base: Table
     stopped: tuple[str, ...]
+    seen: Figures
     warm_us: int
     """When the incident begins in the runs."""
+
+    quiet_us: int
+    """How long a policy is played without a happening."""
+
+    seeds: int
 
 
 def blame_for(
@@ -102,30 +112,40 @@ def blame_for(
     before the incident are then played with each happening, under *seeds* seeds. *evidence* has
     at least one piece of work.
     """
-    symptoms = symptoms_of(evidence)
-    case = _Case(
-        evidence,
-        setup,
-        symptoms,
-        scenario_of(setup, evidence, symptoms),
-        tuple(stop.consumer for stop in symptoms.stops),
-        warm_up_us(evidence, symptoms),
-    )
-    seen_before = before(evidence, symptoms.formed_us, symptoms.onset_us)
-    seen = seen_before | after(evidence, symptoms.onset_us, case.stopped)
-    tried, happened = policies(evidence), happenings(symptoms, setup.group)
+    case = _case_of(evidence, setup, seeds)
+    tried, happened = policies(evidence), happenings(case.symptoms, setup.group)
     runs = _Counted(len(tried) + POLICIES_KEPT * len(happened) * seeds, progress)
     quiet = {policy.name: _quiet(case, policy, runs) for policy in tried}
     distances = {
-        name: distance(before(each, _FORMED_US, case.warm_us), seen_before, BEFORE)
+        name: distance(before(each, _FORMED_US, case.warm_us), case.seen, BEFORE)
         for name, each in quiet.items()
     }
     likely = sorted(tried, key=lambda policy: distances[policy.name])[:POLICIES_KEPT]
-    found = [
-        _explained(case, policy, happening, quiet[policy.name], seen, seeds, runs)
-        for policy, happening in product(likely, happened)
-    ]
-    return Blame(setup, symptoms, seen, tuple(sorted(found, key=lambda each: each.distance)))
+    found = []
+    for policy in likely:
+        onset_us = max(_FORMED_US, case.warm_us + _later_us(case, quiet[policy.name]))
+        found += [_explained(case, policy, each, onset_us, runs) for each in happened]
+    found.sort(key=lambda each: each.distance)
+    return Blame(setup, case.symptoms, case.seen, tuple(found))
+
+
+def _case_of(evidence: Evidence, setup: Setup, seeds: int) -> _Case:
+    symptoms = symptoms_of(evidence)
+    stopped = tuple(stop.consumer for stop in symptoms.stops)
+    warm_us = warm_up_us(evidence, symptoms)
+    committing_us = int(_INTERVALS * interval_ms(evidence) * 1_000)
+    return _Case(
+        evidence=evidence,
+        setup=setup,
+        symptoms=symptoms,
+        base=scenario_of(setup, evidence, symptoms),
+        stopped=stopped,
+        seen=before(evidence, symptoms.formed_us, symptoms.onset_us)
+        | after(evidence, symptoms.onset_us, stopped),
+        warm_us=warm_us,
+        quiet_us=warm_us + max(_COMMITTING_US, committing_us),
+        seeds=seeds,
+    )
 
 
 class _Counted:
@@ -145,26 +165,17 @@ class _Counted:
 
 def _quiet(case: _Case, policy: Policy, runs: _Counted) -> Evidence:
     """Return what the logs show of a policy up to the incident."""
-    interval_us = interval_ms(case.evidence) * 1_000
-    lasting_us = case.warm_us + max(_COMMITTING_US, int(_INTERVALS * interval_us))
-    short = case.base | {"run_for": f"{lasting_us / SECOND:.3f}s"}
+    short = case.base | {"run_for": f"{case.quiet_us / SECOND:.3f}s"}
     return runs.play(completed(short, policy, NOTHING, 0), case.setup.group, 0)
 
 
 def _explained(
-    case: _Case,
-    policy: Policy,
-    happening: Happening,
-    quiet: Evidence,
-    seen: Figures,
-    seeds: int,
-    runs: _Counted,
+    case: _Case, policy: Policy, happening: Happening, onset_us: int, runs: _Counted
 ) -> Explanation:
     """Play a policy with a happening; return how well it explains what was seen."""
-    onset_us = max(_FORMED_US, case.warm_us + _later_us(case, quiet))
     scenario = completed(case.base, policy, happening, onset_us)
     plays = []
-    for seed in range(seeds):
+    for seed in range(case.seeds):
         played = runs.play(scenario, case.setup.group, seed)
         plays.append(before(played, _FORMED_US, onset_us) | after(played, onset_us, case.stopped))
     figures = {
@@ -172,7 +183,7 @@ def _explained(
         for name, each in ((name, [play[name] for play in plays]) for name in plays[0])
     }
     middle = {name: each[1] for name, each in figures.items()}
-    off = (distance(middle, seen, AFTER) + distance(middle, seen, BEFORE)) / 2
+    off = (distance(middle, case.seen, AFTER) + distance(middle, case.seen, BEFORE)) / 2
     off += policy.unusual + happening.unusual
     return Explanation(policy, happening, scenario, figures, off)
 
@@ -208,10 +219,4 @@ def _since_commit_us(evidence: Evidence, stopped: Iterable[str], at_us: int) -> 
 
 def told_apart_by(one: Explanation, other: Explanation) -> Sequence[str]:
     """Return the figures in which two explanations differ by more than their tolerance."""
-    known = {**BEFORE, **AFTER}
-    differences = {
-        name: figure.difference(one.figures[name][1], other.figures[name][1])
-        for name, figure in known.items()
-    }
-    apart = [name for name, each in differences.items() if each > 1]
-    return sorted(apart, key=lambda name: -differences[name])
+    return [name for name, each in differences(one.middle, other.middle).items() if each > 1]

@@ -86,6 +86,7 @@ def blame(
     from emulator.blaming.incident import blame as explain_incident
     from emulator.logs.audit.request import column_names
     from emulator.logs.imports.request import time_ms
+    from emulator.output_files import put
 
     if len(processing) < 2:
         raise RefusedError("OFFSETS_LOG is missing: name the processing log, then the offsets log")
@@ -103,14 +104,8 @@ def blame(
             progress=progress.show,
         )
     if output is not None:
-        _write(output, explained.scenario())
+        put(output, explained.scenario().encode())
     if as_json:
         say_json(explained.as_dict())
     else:
         say_report(explained.screen())
-
-
-def _write(path: Path, text: str) -> None:
-    from emulator.output_files import put
-
-    put(path, text.encode())
