@@ -27,10 +27,15 @@ def more_members(situation: Situation) -> Draft | None:
         f"{load.arrival:,.0f} records arrive per second, and {load.members} members process "
         f"{load.capacity:,.0f}."
     )
-    group = situation.group.id
     if situation.group.autoscaler is not None:
-        path = f"group[{group}].autoscaler.max_replicas={value}"
+        path = f"group[{situation.group.id}].autoscaler.max_replicas={value}"
         return Draft(why, (f"max_replicas of the autoscaler: {value}",), (path,))
+    return _members(situation, value, why)
+
+
+def _members(situation: Situation, value: int, why: str) -> Draft:
+    """Return the change of a group to a number of members."""
+    group = situation.group.id
     return Draft(why, (f"members of {group}: {value}",), (f"group[{group}].members={value}",))
 
 
@@ -49,16 +54,15 @@ def larger_transactions(situation: Situation) -> Draft | None:
 
 def fewer_members(situation: Situation) -> Draft | None:
     """The number of members that process most, where they slow one another down."""
-    load, group = situation.load, situation.group.id
+    load = situation.load
     if load is None or not load.best_members:
         return None
     value = load.best_members
-    return Draft(
+    why = (
         f"{value} members process {load.best:,.0f} records per second, {load.members} of them "
-        f"{load.capacity:,.0f}.",
-        (f"members of {group}: {value}",),
-        (f"group[{group}].members={value}",),
+        f"{load.capacity:,.0f}."
     )
+    return _members(situation, value, why)
 
 
 def split_hot_key(situation: Situation) -> Draft | None:
@@ -78,32 +82,30 @@ def split_hot_key(situation: Situation) -> Draft | None:
 
 def members_to_catch_up(situation: Situation) -> Draft | None:
     """Members that can process what arrives also while they lag, as far as there are partitions."""
-    load, group = situation.load, situation.group.id
+    load = situation.load
     if load is None or not load.late_capacity:
         return None
     needed = round(load.arrival * MARGIN / (load.late_capacity / load.members) + 0.5)
     value = min(needed, load.partitions)
     if value <= load.members:
         return None
-    return Draft(
+    why = (
         f"{load.members} members that lag process {load.late_capacity:,.0f} records per second, and "
-        f"{load.arrival:,.0f} arrive.",
-        (f"members of {group}: {value}",),
-        (f"group[{group}].members={value}",),
+        f"{load.arrival:,.0f} arrive."
     )
+    return _members(situation, value, why)
 
 
 def even_members(situation: Situation) -> Draft | None:
     """The next number of members of which each has as many partitions."""
-    load, group = situation.load, situation.group.id
+    load = situation.load
     if load is None or not load.even_members:
         return None
     value = load.even_members
-    return Draft(
-        f"{load.partitions} partitions are {load.partitions // value} for each of {value} members.",
-        (f"members of {group}: {value}",),
-        (f"group[{group}].members={value}",),
+    why = (
+        f"{load.partitions} partitions are {load.partitions // value} for each of {value} members."
     )
+    return _members(situation, value, why)
 
 
 def balance_over_topics(situation: Situation) -> Draft | None:

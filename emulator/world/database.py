@@ -23,8 +23,8 @@ from emulator.world.consumer.seeking import seek
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
-from protocols.consumer.offset_table import NO_ROW, OffsetTable
-from protocols.consumer.store_history import Key
+from protocols.consumer.offset_table import OffsetTable
+from protocols.consumer.store_history import NOTHING_STORED, Key
 from protocols.messages import OffsetFetchRequest, OffsetToCommit
 
 Then = Callable[[], None]
@@ -72,7 +72,7 @@ class DatabaseHost:
     def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the stored offsets of a group, for readers outside the cluster."""
         found = {tp: self.table.read((group, tp)) for tp in partitions}
-        return {tp: offset for tp, offset in found.items() if offset != NO_ROW}
+        return {tp: offset for tp, offset in found.items() if offset != NOTHING_STORED}
 
     def fetch(
         self, process: ConsumerProcess, correlation_id: int, request: OffsetFetchRequest
@@ -272,7 +272,7 @@ class Transactions:
         self.note_read(offsets)
         for tp, offset in offsets:
             if tp in positions.readings and process.progress.done(tp) is not None:
-                found = offset != NO_ROW
+                found = offset != NOTHING_STORED
                 source = PositionSource.COMMITTED if found else PositionSource.EARLIEST
                 seek(process, tp, max(offset, 0), source, None)
         then()

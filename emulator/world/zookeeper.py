@@ -14,8 +14,8 @@ from emulator.world.dual_commits import CommitTimer, KafkaCommits, storage_of
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
-from protocols.consumer.store_history import Key
-from protocols.consumer.zookeeper import NO_VERSION, NO_ZNODE, Ensemble, znode_of
+from protocols.consumer.store_history import NOTHING_STORED, Key
+from protocols.consumer.zookeeper import NO_VERSION, Ensemble, znode_of
 from protocols.messages import OffsetFetchRequest, OffsetToCommit
 
 Then = Callable[[], None]
@@ -91,13 +91,13 @@ class EnsembleHost:
     def committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the stored offsets of a group, for readers outside the cluster."""
         found = dict(self._read(group, partitions, dual=group in self._migrating))
-        return {tp: offset for tp, offset in found.items() if offset != NO_ZNODE}
+        return {tp: offset for tp, offset in found.items() if offset != NOTHING_STORED}
 
     def _read(self, group: str, partitions: Iterable[TopicPartition], *, dual: bool) -> Offsets:
         """Return stored offsets; with *dual*, the larger of those in ZooKeeper and in Kafka."""
         others = self._in_kafka(group) if dual else {}
         return tuple(
-            (tp, max(self.ensemble.read(znode_of(group, tp)), others.get(tp, NO_ZNODE)))
+            (tp, max(self.ensemble.read(znode_of(group, tp)), others.get(tp, NOTHING_STORED)))
             for tp in partitions
         )
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from protocols.consumer.store_history import Key
+from protocols.consumer.store_history import NOTHING_STORED, Key
 from protocols.consumer.write_queue import WriteQueue
-
-NO_ROW = -1
 
 
 class OffsetTable:
@@ -46,5 +44,5 @@ class OffsetTable:
         self._rows = dict(rows)
 
     def read(self, key: Key) -> int:
-        """Return a stored offset, ``NO_ROW`` if there is none."""
-        return self._rows.get(key, NO_ROW)
+        """Return a stored offset, ``NOTHING_STORED`` if there is none."""
+        return self._rows.get(key, NOTHING_STORED)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assignors.types import TopicPartition
+from protocols.consumer.store_history import NOTHING_STORED
 from protocols.consumer.write_queue import WriteQueue
 
-NO_ZNODE = -1
 NO_VERSION = -1
 
 
@@ -68,5 +68,5 @@ class Ensemble:
         self.znodes = dict(znodes)
 
     def read(self, path: str) -> int:
-        """Return the offset in a znode, ``NO_ZNODE`` if there is none."""
-        return self.znodes.get(path, NO_ZNODE)
+        """Return the offset in a znode, ``NOTHING_STORED`` if there is none."""
+        return self.znodes.get(path, NOTHING_STORED)

@@ -15,7 +15,8 @@ from emulator.events import CommitAccepted, OffsetsStored, Processed, ResultsRol
 from emulator.ledger.entries import Cause
 from emulator.report.hints import HINTS
 from emulator.scenario.problems import ScenarioError
-from protocols.consumer.offset_table import NO_ROW, OffsetTable
+from protocols.consumer.offset_table import OffsetTable
+from protocols.consumer.store_history import NOTHING_STORED
 
 from ..test_brute_force import hold_against_count, hold_laws, play
 from ..worlds import DISTURBED
@@ -59,7 +60,7 @@ def run_of(database="", group="", more="", seed=0):
 def test_a_fenced_transaction_writes_all_rows_or_none():
     table = OffsetTable(None)
 
-    assert table.commit({KEY: 5, OTHER: 2}, {KEY: NO_ROW, OTHER: NO_ROW})
+    assert table.commit({KEY: 5, OTHER: 2}, {KEY: NOTHING_STORED, OTHER: NOTHING_STORED})
     assert not table.commit({KEY: 9, OTHER: 4}, {KEY: 5, OTHER: 1})
     assert (table.read(KEY), table.read(OTHER)) == (5, 2)
     assert table.commit({KEY: 1}, None)

@@ -14,7 +14,8 @@ from assignors.types import TopicPartition
 from emulator.events import CommitAccepted, CommitSent, OffsetsRead, OffsetsStored
 from emulator.ledger.entries import Cause
 from emulator.scenario.problems import ScenarioError
-from protocols.consumer.zookeeper import NO_VERSION, NO_ZNODE, Ensemble, znode_of
+from protocols.consumer.store_history import NOTHING_STORED
+from protocols.consumer.zookeeper import NO_VERSION, Ensemble, znode_of
 
 from ..test_brute_force import hold_against_count, hold_laws, play
 from ..worlds import DISTURBED
@@ -84,7 +85,7 @@ def test_a_write_replaces_the_offset_without_a_condition():
     ensemble.write(path, 7)
     ensemble.write(path, 5)
 
-    assert before == NO_ZNODE
+    assert before == NOTHING_STORED
     assert ensemble.znodes[path] == 5
 
 
