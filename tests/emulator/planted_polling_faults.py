@@ -9,9 +9,13 @@ ITS = f"{EXCHANGES}:Exchanges"
 CLIENT = "protocols.consumer.classic.machine:Client"
 
 PLANTED = (
-    Planted(f"{ITS}.awaits_timer", "loop.next_arrival_us <= now", "False", 13),
-    Planted(f"{ITS}.awaits_timer", "self._process.timers.set(POLL, calm.wait_us)", "pass", 1),
-    Planted(f"{ITS}.awaits_timer", "return self._beats(now)", "return True", 7),
+    Planted(f"{ITS}.goes_on", "loop.next_arrival_us <= now", "False", 13),
+    Planted(f"{ITS}.goes_on", "self._process.timers.set(POLL, calm.wait_us)", "pass", 1),
+    Planted(f"{ITS}.goes_on", "self._beats(now) and ", "", 5),
+    Planted(f"{ITS}._polls", "self._loop.play(now, WORK)", "pass", 4),
+    Planted(f"{ITS}._polls", "self._loop.leave_batch()", "pass", 4),
+    Planted(f"{ITS}.enter", "loop.calm.enter(now, process.blueprint.poll_timeout_us)", "pass", 1),
+    Planted(f"{CLIENT}.enter", "not fetcher.returns_records", "True", 4),
     Planted(f"{ITS}._beats", "self._process.timers.deadline(HEARTBEAT) == now and ", "", 5),
     Planted(f"{ITS}.receive", "self._loop.play(now, EVENTS)", "pass", 13),
     Planted(f"{ITS}.receive", "self._loop.play(now, EVENTS)", "self._loop.play(now, ARRIVAL)", 22),
@@ -22,7 +26,7 @@ PLANTED = (
     Planted(f"{ITS}.played", "max(clock.polled_us, self._ran_us)", "self._ran_us", 1),
     Planted(f"{EXCHANGES}:_is_poll", " and effect.name == POLL", "", 1),
     Planted(f"{CLIENT}.lent", "self._poll_until = None", "pass", 3),
-    Planted(f"{CLIENT}.lent", "not self._calm or ", "", 11),
+    Planted(f"{CLIENT}.lent", "not self._settled or ", "", 11),
     Planted(
         "emulator.world.periods.upkeep:Upkeep._find_requests",
         " or habit.meets(handled_us)",
