@@ -24,7 +24,6 @@ FLOOR = {
     "assignors",
     "protocols.facts",
     "protocols.java_maps",
-    "protocols.leader_epochs",
     "protocols.machine",
     "protocols.messages",
     "protocols.settings",
@@ -56,7 +55,6 @@ WRITTEN = {"emulator.run_files", "emulator.run_pages", "emulator.tracing"}
 ARROWS: Mapping[str, set[str]] = {
     "assignors": set(),
     "protocols.java_maps": {"assignors"},
-    "protocols.leader_epochs": {"protocols.messages"},
     "protocols.messages": {"assignors", "protocols.values"},
     "protocols.settings": {"assignors"},
     "protocols.values": {"assignors"},

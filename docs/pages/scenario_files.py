@@ -82,7 +82,20 @@ Short forms: {commits}. All other policies are a table, such as
 `commit = {{ call = "sync", when = "every", records = 100 }}`.
 """
 
-TABLES = ("Topic", "Poisson", "Bursts", "BurstShape", "Group", "Member", "CommitPolicy", "Poison")
+CHANGING = ("Steps", "RateAt", "Ramp", "RampShape", "Curve", "CurveShape")
+"""Rates that change."""
+
+TABLES = (
+    "Topic",
+    "Poisson",
+    "Bursts",
+    "BurstShape",
+    *CHANGING,
+    "Group",
+    "Member",
+    "CommitPolicy",
+    "Poison",
+)
 CLUSTER = ("Cluster", "Network", "Link", "Variant")
 AIMS = ("Step", "After", "MessageMatch")
 SETTINGS = ("Bounds", "BrokerSettings", "ConsumerSettings")
@@ -131,9 +144,9 @@ def _listed(steps: Iterable[str]) -> str:
 def _faults(tables: Document) -> dict[str, Document]:
     """Return the tables of faults and acts by their verb."""
     verbs = {}
-    for table in tables.values():
+    for name, table in tables.items():
         keys = table.get("properties", {}).keys()
-        if {"at", "between"} <= keys:
+        if name not in TABLES and {"at", "between"} <= keys:
             (verb,) = keys & TARGETS.keys()
             verbs[verb] = table
     return verbs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from emulator.scenario import short_forms
 from emulator.scenario.distributions import (
@@ -22,6 +22,7 @@ from emulator.scenario.distributions import (
 from emulator.scenario.kafka_settings import BrokerTable
 from emulator.scenario.part import Part
 from emulator.scenario.problems import refuse
+from emulator.scenario.rates import Arrivals
 
 MOST_PARTITIONS: Final = 1_000_000
 """Maximum number of partitions of a topic."""
@@ -89,52 +90,6 @@ class Network(Part):
     link: tuple[Link, ...] = ()
 
 
-class Poisson(Part):
-    """Records that arrive independently of each other (a Poisson process)."""
-
-    poisson: Rate
-
-
-class BurstShape(Part):
-    """Periodic bursts."""
-
-    rate: Rate
-    """The rate inside the bursts."""
-
-    lasting: PositiveDuration = Field(alias="for")
-    every: PositiveDuration
-    between: Rate = 0.0
-    """The rate outside the bursts."""
-
-    @model_validator(mode="after")
-    def _bursts_end(self) -> Self:
-        if self.lasting > self.every:
-            raise ValueError('a burst ("for") is longer than its period ("every")')
-        return self
-
-
-class Bursts(Part):
-    """Periodic bursts."""
-
-    bursts: BurstShape
-
-
-def _pattern_of_arrivals(value: object) -> str:
-    if isinstance(value, Poisson) or "poisson" in short_forms.keys(value):
-        return "=poisson"
-    if isinstance(value, Bursts) or "bursts" in short_forms.keys(value):
-        return "=bursts"
-    return "=steady"
-
-
-Arrivals = Annotated[
-    Annotated[Rate, Tag("=steady")]
-    | Annotated[Poisson, Tag("=poisson")]
-    | Annotated[Bursts, Tag("=bursts")],
-    Discriminator(_pattern_of_arrivals),
-]
-
-
 Acks = Annotated[
     Literal["all", "1"],
     BeforeValidator(short_forms.acks, json_schema_input_type=Literal["all", "1", 1]),
@@ -147,7 +102,8 @@ class Topic(Part):
     name: str = Field(pattern=short_forms.LEGAL_NAME)
     partitions: int = Field(1, ge=1, le=MOST_PARTITIONS)
     rate: Arrivals = 0.0
-    """Records per second in each partition; with a plain rate at equal intervals."""
+    """Records per second in each partition; with a plain rate at equal intervals. Rates that change:
+    docs/how-to/topics.md."""
 
     skew: tuple[Annotated[float, Field(ge=0, le=1e6)], ...] = ()
     """Factors on the rate, for partition 0, 1, …; missing ones are 1."""

@@ -30,10 +30,9 @@ from emulator.scenario.model import (
     Group,
     Member,
     Scenario,
-    Topic,
     mean_us,
 )
-from emulator.scenario.periods import period_of
+from emulator.scenario.periods import changes_of_rates, period_of
 from emulator.scenario.resolution import (
     broker_settings,
     client_of,
@@ -42,9 +41,10 @@ from emulator.scenario.resolution import (
     consumer_settings,
     mean_work_of,
     poll_timeout_us,
-    rates_of,
+    records_of,
     topics_of,
     work_of,
+    writing_of,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S
 from protocols.consumer.clients import profile_of
@@ -217,7 +217,7 @@ def _played_share(scenario: Scenario, changes: int) -> float:
         return 1.0
     if any(group.deduplication for group in scenario.group):
         return 1.0
-    stretches = changes + len(scenario.fault)
+    stretches = changes + len(scenario.fault) + len(changes_of_rates(scenario))
     refreshes = 0.0 if all(map(_refreshes_regularly, scenario.group)) else scenario.run_for
     refreshes /= METADATA_MAX_AGE_US
     played_us = stretches * (SETTLING_US + SEARCHED * period_us) + refreshes * period_us
@@ -253,7 +253,7 @@ def _of_members(
     """Yield what the members of a group do, as if its records were distributed evenly."""
     topics, blocked = topics_of(group, scenario), blocked_us(scenario, group)
     backlog = sum(topic.backlog * topic.partitions for topic in topics)
-    produced = sum(_produced(topic, scenario.run_for) for topic in topics)
+    produced = sum(records_of(topic, scenario.run_for) for topic in topics)
     total_us = sum(living[member.name].living_us for member in group.members)
     yield Source.STARTS, sum(living[member.name].starts for member in group.members)
     for alike in _alike(group):
@@ -357,7 +357,7 @@ def _polls(reader: _Reader) -> _Polls:
 
 def _writing_us(group: Group, scenario: Scenario) -> int:
     """Return how long records are written to what a group reads; at least a second."""
-    times = [_writing_of(topic, scenario.run_for) for topic in topics_of(group, scenario)]
+    times = [writing_of(topic, scenario.run_for) for topic in topics_of(group, scenario)]
     return max(US_PER_S, *times)
 
 
@@ -388,12 +388,3 @@ def _spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float
 
 
 # -- records -----------------------------------------------------------------------------------
-
-
-def _writing_of(topic: Topic, run_for: int) -> int:
-    until = run_for if topic.produce_until is None else min(topic.produce_until, run_for)
-    return max(until - topic.produce_from, 0)
-
-
-def _produced(topic: Topic, run_for: int) -> float:
-    return sum(rates_of(topic)) * _writing_of(topic, run_for) / US_PER_S

@@ -53,7 +53,7 @@ _NAMES: Mapping[Family, str] = {
     Family.PROCESSING: """
         a3-drain-beyond-interval batch-discarded batch-listener-repeats c1-slow-record-loop c4-retries-block-the-poll-loop
         c5-hard-messages c6-drain-before-revocation dead-letter-topic kip848-poll-timer kip848-poll-without-event
-        n1-one-member-stalls-all published-slowest-poll record-skipped retry-topic a9-seen-set spring-kept-commits catching-up-is-slower hot-key
+        n1-one-member-stalls-all published-slowest-poll record-skipped retry-topic a9-seen-set spring-kept-commits catching-up-is-slower crash-at-the-peak hot-key
     """,
     Family.COMMITS: """
         commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d3-older-commit-wins d7-assign-beside-the-group

@@ -14,6 +14,7 @@ from typing import Any
 from assignors.values import dataclass
 from emulator.scenario.handlers import KEYS, mean_extra_us
 from emulator.scenario.model import Bursts, Group, Scenario
+from emulator.scenario.rates import segments_of
 from emulator.scenario.resolution import (
     concurrency,
     crowding,
@@ -119,7 +120,6 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
 
 def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Load:
     of_member, of_partition = concurrency(group)
-    bursts = [t.rate for t in topics_of(group, scenario) if isinstance(t.rate, Bursts)]
     work = {each.name: max(mean_work_of(group, each, scenario), 1.0) for each in group.members}
     keys = KEYS if group.pool is None else group.pool.keys
     extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
@@ -144,13 +144,25 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         disjoint=_disjoint(group),
         topics=len({name.rpartition("-")[0] for name in rates}),
         speeds={name: speed * of_member for name, speed in alone.items()},
-        period_s=max((rate.bursts.every for rate in bursts), default=0) / US_PER_S,
+        period_s=_longest_period_us(group, scenario) / US_PER_S,
         failing=max((extra[name] / (work[name] + extra[name]) for name in work), default=0),
         different_work=bool(group.work_by and group.work_by.topic),
         times=times_by_topic(group, scenario),
         **_late(group, sum(speeds) * of_member),
         **_best(group, min(speeds) * slower * of_member, len(rates)),
     )
+
+
+def _longest_period_us(group: Group, scenario: Scenario) -> int:
+    """Return the longest period of the rates of a group's topics; 0: none repeats."""
+    longest = 0
+    for topic in topics_of(group, scenario):
+        segments = segments_of(topic.rate)
+        if segments is not None:
+            longest = max(longest, segments.every_us or 0)
+        elif isinstance(topic.rate, Bursts):
+            longest = max(longest, topic.rate.bursts.every or 0)
+    return longest
 
 
 def _hot_key(partition: str, scenario: Scenario) -> dict[str, Any]:

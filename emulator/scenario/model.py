@@ -40,15 +40,11 @@ from emulator.scenario.acts import (
     Subscribe,
 )
 from emulator.scenario.cluster import (
-    Arrivals,
     Autoscaler,
-    Bursts,
-    BurstShape,
     Cluster,
     Link,
     Monitor,
     Network,
-    Poisson,
     ScalingPolicy,
     ScalingRules,
     Topic,
@@ -96,6 +92,18 @@ from emulator.scenario.groups import (
 )
 from emulator.scenario.handlers import BatchListener, Deduplication, OwnHandler, Poison, Pool
 from emulator.scenario.part import NotEmpty, Part
+from emulator.scenario.rates import (
+    Arrivals,
+    Bursts,
+    BurstShape,
+    Curve,
+    CurveShape,
+    Poisson,
+    Ramp,
+    RampShape,
+    RateAt,
+    Steps,
+)
 from emulator.scenario.units import format_number
 
 __all__ = [
@@ -114,6 +122,8 @@ __all__ = [
     "Crash",
     "CrashBroker",
     "CreateTopic",
+    "Curve",
+    "CurveShape",
     "Cut",
     "Database",
     "Deduplication",
@@ -148,6 +158,9 @@ __all__ = [
     "Poison",
     "Poisson",
     "Pool",
+    "Ramp",
+    "RampShape",
+    "RateAt",
     "ResetOffsets",
     "RestoreStore",
     "RollingBrokerRestart",
@@ -160,6 +173,7 @@ __all__ = [
     "SlowStore",
     "Start",
     "Step",
+    "Steps",
     "StopBroker",
     "StopStore",
     "Subscribe",

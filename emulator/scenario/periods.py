@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from emulator.scenario.model import Constant, Group, Scenario, Topic
+from emulator.scenario.rates import changes_of, segments_of
 from emulator.scenario.resolution import broker_settings, commit_policy, consumer_settings
 from emulator.scenario.units import US_PER_S
 
@@ -77,11 +78,31 @@ def _intervals(group: Group, beats_us: int) -> list[int]:
 
 
 def period_of_records_us(topic: Topic) -> int | None:
-    """Return after which time the arrivals of all partitions repeat to the microsecond; None: never."""
-    if not isinstance(topic.rate, float) or topic.keys is not None:
+    """Return after which time the arrivals of all partitions repeat to the microsecond; None: never.
+
+    Of a rate that changes: while it is constant.
+    """
+    if topic.keys is not None:
         return None
-    rates = [per_microsecond(topic.rate * factor) for factor in {1.0, *topic.skew}]
-    return math.lcm(*[rate.denominator for rate in rates if rate])
+    constant = _constant_rates(topic)
+    rates = [per_microsecond(rate * factor) for factor in {1.0, *topic.skew} for rate in constant]
+    return math.lcm(*[rate.denominator for rate in rates if rate]) if constant else None
+
+
+def _constant_rates(topic: Topic) -> list[float]:
+    """Return the rates that a partition of a topic has for a while; none: it has no constant rate."""
+    if isinstance(topic.rate, float):
+        return [topic.rate]
+    segments = segments_of(topic.rate)
+    if segments is None:
+        return []
+    return sorted({part.first for part in segments.parts if part.is_constant})
+
+
+def changes_of_rates(scenario: Scenario) -> list[int]:
+    """Return when the rate of a topic changes, for each change in the run (us)."""
+    found = [segments_of(topic.rate) for topic in scenario.topic]
+    return [at for each in found if each is not None for at in changes_of(each, scenario.run_for)]
 
 
 def per_microsecond(rate_per_second: float) -> Fraction:

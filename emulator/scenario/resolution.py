@@ -24,6 +24,8 @@ from emulator.scenario.model import (
     Start,
     Topic,
 )
+from emulator.scenario.rates import long_run_rate, mean_rate, segments_of
+from emulator.scenario.units import US_PER_S
 from protocols.consumer.clients import Amount, profile_of
 from protocols.settings import (
     INT_MAX,
@@ -289,15 +291,35 @@ def topics_of(group: Group, scenario: Scenario) -> list[Topic]:
 
 
 def rate_of(topic: Topic) -> float:
-    """Return the mean rate of a partition, in records per second."""
+    """Return the mean rate of a partition, in records per second.
+
+    Of a rate that changes: that of the whole period, or the one in the end if it does not repeat.
+    """
     match topic.rate:
+        case float() as rate:
+            return rate
         case Poisson(poisson=rate):
             return rate
-        case Bursts(bursts=shape):
+        case Bursts(bursts=shape) if shape.every is not None:
             share = shape.lasting / shape.every
             return shape.rate * share + shape.between * (1 - share)
-        case rate:
-            return rate
+    segments = segments_of(topic.rate)
+    assert segments is not None, "all other rates change"
+    return long_run_rate(segments)
+
+
+def writing_of(topic: Topic, run_for: int) -> int:
+    """Return for how long the producer of a topic writes in a run (us)."""
+    until = run_for if topic.produce_until is None else min(topic.produce_until, run_for)
+    return max(until - topic.produce_from, 0)
+
+
+def records_of(topic: Topic, run_for: int) -> float:
+    """Return about how many records are produced in a run, in all partitions."""
+    segments = segments_of(topic.rate)
+    mean = rate_of(topic) if segments is None else mean_rate(segments, run_for)
+    factors = sum(factor_of(topic, number) for number in range(topic.partitions))
+    return mean * factors * writing_of(topic, run_for) / US_PER_S
 
 
 def factor_of(topic: Topic, partition: int) -> float:

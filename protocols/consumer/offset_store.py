@@ -14,8 +14,8 @@ from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.consumer.fetching import Handed
 from protocols.consumer.positions import Positions
-from protocols.leader_epochs import epoch_at
 from protocols.messages import OffsetToCommit
+from protocols.messages.records import epoch_at
 
 
 @dataclass(frozen=True, slots=True)

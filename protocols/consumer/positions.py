@@ -20,8 +20,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
-from protocols.leader_epochs import epoch_at
 from protocols.messages import NO_LEADER, UNKNOWN_EPOCH, EpochStart, LeaderAndEpoch
+from protocols.messages.records import epoch_at
 
 UNSET = -1
 """A position that is not known yet."""

@@ -14,6 +14,7 @@ SHOWS = {
     "r1-heavy-topic": set(),
     "g3-shared-database": set(),
     "catching-up-is-slower": {Cause.CRASHED},
+    "crash-at-the-peak": {Cause.CRASHED},
     "hot-key": set(),
     "q3-joins-take-time": {Cause.REFUSED, Cause.CRASHED},
     "q4-slow-assignor": set(),

@@ -77,6 +77,35 @@ LATE_TIMERS = {
         ),
         "network": {"latency": "0s"},
     },
+    "a rate in steps": world(
+        "60s",
+        {
+            "partitions": 2,
+            "rate": {
+                "steps": [
+                    {"at": "2s", "rate": "10/s"},
+                    {"at": "21s", "rate": "20/s"},
+                    {"at": "41s", "rate": "10/s"},
+                ]
+            },
+        },
+        {**OFTEN, "heartbeat.interval.ms": "1s"},
+        work="1ms",
+    ),
+    "a rate that rises and falls": world(
+        "20s",
+        {
+            "partitions": 2,
+            "rate": {
+                "curve": {
+                    "every": "7s",
+                    "points": [{"at": "1s", "rate": "2/s"}, {"at": "3s", "rate": "40/s"}],
+                }
+            },
+        },
+        OFTEN,
+        lateness=LATE,
+    ),
     "work that ends beside a sample": {
         **world(
             "8s",

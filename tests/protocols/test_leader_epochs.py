@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.leader_epochs import end_of_epoch, epoch_at, refusal_by_epoch
 from protocols.messages import EpochStart
 from protocols.messages.errors import ErrorCode
+from protocols.messages.records import end_of_epoch, epoch_at, refusal_by_epoch
 
 
 @st.composite

@@ -23,10 +23,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
-from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
+from emulator.scenario.model import BurstShape
 from emulator.scenario.periods import per_microsecond
-from emulator.scenario.resolution import factor_of
-from emulator.world.draws import draw, stream_key
+from emulator.world.draws import draw
 
 SECOND_US = 1_000_000
 NEVER = 1 << 62
@@ -127,6 +126,7 @@ class Alternating:
     __slots__ = ("_begin", "_end", "_fast", "_inside", "_per_cycle", "_slow", "_whole")
 
     def __init__(self, shape: BurstShape, factor: float, begin_us: int, end_us: int) -> None:
+        assert shape.every is not None, "bursts at given times are segments"
         self._fast = per_microsecond(shape.rate * factor)
         self._slow = per_microsecond(shape.between * factor)
         self._inside = shape.lasting
@@ -243,29 +243,6 @@ class Independent:
     def phase(self, index: int) -> None:
         """Return None: the intervals are drawn."""
         del index
-
-
-def arrivals_of(
-    topic: Topic, partition: int, partitions: int, seed: int, created_us: int
-) -> Arrivals:
-    """Return the arrivals in one partition of a topic that exists since ``created_us``.
-
-    Steady streams of the partitions are staggered, so that their records do not arrive at once.
-    """
-    factor = factor_of(topic, partition)
-    begin = max(topic.produce_from, topic.backlog_at, created_us)
-    end = NEVER if topic.produce_until is None else topic.produce_until
-    match topic.rate:
-        case Poisson(poisson=rate) if rate * factor > 0:
-            key = stream_key(seed, "arrivals", f"{topic.name}-{partition}")
-            return Independent(rate * factor, key, begin, end)
-        case Bursts(bursts=shape) if shape.rate * factor > 0:
-            return Alternating(shape, factor, begin, end)
-        case float() as rate if per_microsecond(rate * factor):
-            period = 1 / per_microsecond(rate * factor)
-            return Steady(period, begin + int(period * partition / partitions), end)
-        case _:
-            return Silent()
 
 
 _KEPT = 32

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from assignors.types import TopicPartition
-from protocols.leader_epochs import refusal_by_epoch
 from protocols.messages import EpochStart
 from protocols.messages.errors import ErrorCode
+from protocols.messages.records import refusal_by_epoch
 
 NO_BROKER = -1
 """The leader of a partition that has none."""

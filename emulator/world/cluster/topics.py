@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 
 from assignors.types import TopicPartition
-from emulator.scenario.model import Topic
-from emulator.world.cluster.arrivals import arrivals_of
+from emulator.scenario.model import Bursts, Poisson, Topic
+from emulator.scenario.periods import per_microsecond
+from emulator.scenario.rates import segments_of
+from emulator.scenario.resolution import factor_of
+from emulator.world.cluster.arrivals import (
+    NEVER,
+    Alternating,
+    Arrivals,
+    Independent,
+    Silent,
+    Steady,
+)
 from emulator.world.cluster.partition_log import PartitionLog, ShownLog, StaleLog
 from emulator.world.cluster.replicas import NO_BROKER, Belief, ReplicaSet
 from emulator.world.draws import base64_id, stream_key
-from protocols.leader_epochs import end_of_epoch
 from protocols.messages import (
     EpochEndOffset,
     EpochToCheck,
@@ -19,6 +29,7 @@ from protocols.messages import (
     TopicDescription,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.messages.records import end_of_epoch
 
 
 class TopicLog:
@@ -143,6 +154,41 @@ class Topics:
             for name, log in sorted(self.logs.items())
             for number, partition in enumerate(log.partitions)
         ]
+
+
+def arrivals_of(
+    topic: Topic, partition: int, partitions: int, seed: int, created_us: int
+) -> Arrivals:
+    """Return the arrivals in one partition of a topic that exists since ``created_us``.
+
+    Streams of the partitions are staggered, so that their records do not arrive at once; not those of
+    periodic bursts.
+    """
+    factor = factor_of(topic, partition)
+    begin = max(topic.produce_from, topic.backlog_at, created_us)
+    end = NEVER if topic.produce_until is None else topic.produce_until
+    match topic.rate:
+        case Poisson(poisson=rate) if rate * factor > 0:
+            key = stream_key(seed, "arrivals", f"{topic.name}-{partition}")
+            return Independent(rate * factor, key, begin, end)
+        case Bursts(bursts=shape) if shape.every is not None and shape.rate * factor > 0:
+            return Alternating(shape, factor, begin, end)
+        case float() as rate if per_microsecond(rate * factor):
+            period = 1 / per_microsecond(rate * factor)
+            return Steady(period, begin + int(period * partition / partitions), end)
+    return _varying(topic, factor, (begin, end), Fraction(partition, partitions))
+
+
+def _varying(
+    topic: Topic, factor: float, window_us: tuple[int, int], stagger: Fraction
+) -> Arrivals:
+    """Return the arrivals at a rate that changes; none at a rate of 0."""
+    segments = segments_of(topic.rate)
+    if segments is None or not factor:
+        return Silent()
+    from emulator.world.cluster.varying import Varying  # noqa: PLC0415  few topics need it
+
+    return Varying(segments, factor, *window_us, stagger)
 
 
 def end_offsets(

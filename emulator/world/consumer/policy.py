@@ -21,9 +21,9 @@ from emulator.world.consumer.interfaces import (
 )
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
-from protocols.leader_epochs import epoch_at
 from protocols.machine import Call
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
+from protocols.messages.records import epoch_at
 
 Then = Callable[[CommitResult], None]
 Ends = dict[TopicPartition, int]

@@ -19,7 +19,11 @@ from typing import Any
 
 from assignors.values import dataclass
 from emulator.events import CommitSent, Event
-from emulator.scenario.periods import LONGEST_PERIOD_US, longest_interval_of
+from emulator.scenario.periods import (
+    LONGEST_PERIOD_US,
+    changes_of_rates,
+    longest_interval_of,
+)
 from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Rank
@@ -107,7 +111,10 @@ class Periods:
         """The number of periods skipped so far."""
 
     def begin(self) -> None:
-        """Look for periods from now on."""
+        """Look for periods from now on; none reaches beyond a change of a topic's rate."""
+        scenario = self._world.run.scenario
+        for at_us in changes_of_rates(scenario):
+            self._kernel.at(at_us, Rank.SAMPLE, 1, _do_nothing)
         self._look_after(self._wait_us)
 
     def _look_after(self, wait_us: int) -> None:
@@ -277,6 +284,10 @@ class Periods:
             if first is not None:
                 process.timers.watch(HEARTBEAT)
                 client.consumer.clock.watch(self._kernel.now)
+
+
+def _do_nothing(_: Any) -> None:
+    """Handle an event that changes nothing itself."""
 
 
 def _is_full(process: Process) -> bool:

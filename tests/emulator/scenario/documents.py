@@ -42,6 +42,14 @@ arrivals = st.one_of(
     st.builds(
         lambda rate, time: {"bursts": {"rate": rate, "for": time, "every": "1h"}}, rates, durations
     ),
+    st.builds(
+        lambda rate, time: {"bursts": {"rate": rate, "for": time, "at": ["5s"]}}, rates, durations
+    ),
+    st.builds(lambda rate, time: {"steps": [{"at": time, "rate": rate}]}, rates, durations),
+    st.builds(
+        lambda a, b, time: {"ramp": {"from": a, "to": b, "for": time}}, rates, rates, durations
+    ),
+    st.builds(lambda rate: {"curve": {"points": [{"at": "0s", "rate": rate}]}}, rates),
 )
 commits = st.one_of(
     st.sampled_from(sorted(name for name in COMMITS if "store" not in name)),

@@ -17,6 +17,8 @@ from emulator.scenario.model import (
     CommitPolicy,
     Constant,
     Crash,
+    Curve,
+    CurveShape,
     Cut,
     Lognormal,
     LognormalShape,
@@ -24,8 +26,12 @@ from emulator.scenario.model import (
     Member,
     MessageMatch,
     Poisson,
+    Ramp,
+    RampShape,
+    RateAt,
     Start,
     Step,
+    Steps,
     Topic,
     Trace,
 )
@@ -186,11 +192,50 @@ def test_a_commit_policy_is_a_word_or_a_table(written, policy):
             '{ bursts = { rate = "100/s", for = "1s", every = "10s" } }',
             Bursts(bursts=BurstShape(rate=100.0, lasting=1_000_000, every=10_000_000)),
         ),
+        (
+            '{ bursts = { rate = "9/s", for = "1s", at = ["5s", "6s"] } }',
+            Bursts(bursts=BurstShape(rate=9.0, lasting=1_000_000, at=(5_000_000, 6_000_000))),
+        ),
+        (
+            '{ steps = [{ at = "1s", rate = "9/s" }] }',
+            Steps(steps=(RateAt(at=1_000_000, rate=9.0),)),
+        ),
+        (
+            '{ ramp = { from = "1/s", to = "9/s", for = "1s" } }',
+            Ramp(ramp=RampShape(first=1.0, to=9.0, lasting=1_000_000)),
+        ),
+        (
+            '{ curve = { points = [{ at = "0s", rate = "9/s" }], every = "24h" } }',
+            Curve(curve=CurveShape(points=(RateAt(at=0, rate=9.0),), every=86_400_000_000)),
+        ),
     ],
 )
 def test_producers_are_steady_random_or_in_bursts(written, rate):
     """A plain rate comes at equal distances; tables name the other patterns."""
     assert rate == read(('rate = "20/s" ', f"rate = {written} ")).topic[0].rate
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ('{ step = [{ at = "1s", rate = "9/s" }] }', 'did you mean "steps"'),
+        ('{ steps = [{ at = "2s", rate = "9/s" }, { at = "1s", rate = "9/s" }] }', "in order"),
+        ("{ steps = [] }", "at least one is needed"),
+        ('{ bursts = { rate = "9/s", for = "1s" } }', 'exactly one of "every" and "at"'),
+        (
+            '{ bursts = { rate = "9/s", for = "2s", at = ["1s", "2s"] } }',
+            "before the one before it",
+        ),
+        ('{ curve = { points = [{ at = "9s", rate = "1/s" }], every = "9s" } }', "in the period"),
+        ('{ curve = { points = [{ at = "9s", rates = "1/s" }] } }', 'did you mean "rate"'),
+    ],
+)
+def test_a_rate_that_makes_no_sense_is_refused(written, reason):
+    """With what is allowed, and the nearest name."""
+    with pytest.raises(ScenarioError) as refused:
+        read(('rate = "20/s" ', f"rate = {written} "))
+
+    assert reason in str(refused.value)
 
 
 @pytest.mark.parametrize("written", ['"1"', "1"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.scenario.model import Topic
+from emulator.scenario.model import Curve, CurveShape, Ramp, RampShape, RateAt, Steps, Topic
 from emulator.scenario.periods import period_of_records_us
 
 
@@ -15,6 +15,9 @@ from emulator.scenario.periods import period_of_records_us
         (3.0, (), 1_000_000),
         (10.0, (0.75,), 400_000),
         (1.0, (3e-155,), 1_000_000),
+        (Steps(steps=(RateAt(at=0, rate=10.0), RateAt(at=5, rate=3.0))), (), 1_000_000),
+        (Ramp(ramp=RampShape(first=1.0, to=10.0, lasting=5)), (), 100_000),
+        (Curve(curve=CurveShape(points=(RateAt(at=0, rate=1.0),), every=9)), (), 1_000_000),
     ],
 )
 def test_the_arrivals_of_all_partitions_repeat(rate, skew, period_us):

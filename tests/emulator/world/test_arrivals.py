@@ -9,8 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
-from emulator.world.cluster.arrivals import NEVER, SECOND_US, arrivals_of
+from emulator.scenario.model import (
+    Bursts,
+    BurstShape,
+    Curve,
+    CurveShape,
+    Poisson,
+    Ramp,
+    RampShape,
+    RateAt,
+    Steps,
+    Topic,
+)
+from emulator.world.cluster.arrivals import NEVER, SECOND_US
+from emulator.world.cluster.topics import arrivals_of
 
 rates = st.one_of(
     st.sampled_from([0.001, 0.5, 1.0, 3.0, 7.0, 10.0, 1_000 / 3, 12_345.678, 1_000_000.0]),
@@ -32,6 +44,39 @@ BURSTS = st.builds(
     st.sampled_from([0.0, 0.0, 0.1, 3.0, 50.0]),
 )
 
+RATE = st.sampled_from([0.0, 0.0, 0.3, 7.0, 40.0, 999.9])
+POINTS = st.lists(
+    st.tuples(st.sampled_from([0, 1, 800_000, 2_000_003, 5_000_000, 9_999_999]), RATE),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda point: point[0],
+).map(lambda points: [RateAt(at=at, rate=rate) for at, rate in sorted(points)])
+
+
+VARYING = st.one_of(
+    st.builds(lambda points: Steps(steps=points), POINTS),
+    st.builds(
+        lambda first, to, at: Ramp(ramp=RampShape(first=first, to=to, at=at, lasting=3_000_001)),
+        RATE,
+        RATE,
+        st.sampled_from([0, 1_000_000]),
+    ),
+    st.builds(
+        lambda points, every: Curve(curve=CurveShape(points=points, every=every)),
+        POINTS,
+        st.sampled_from([None, 10_000_000, 11_000_001]),
+    ),
+    st.builds(
+        lambda rate, between: Bursts(
+            bursts=BurstShape(
+                rate=rate, lasting=500_000, at=[700_000, 1_200_000, 4_000_001], between=between
+            )
+        ),
+        RATE,
+        RATE,
+    ),
+)
+
 topics = st.builds(
     lambda rate, begin, lasting, skew: Topic(
         name="t",
@@ -41,7 +86,7 @@ topics = st.builds(
         produce_from=begin,
         produce_until=None if lasting is None else begin + lasting,
     ),
-    st.one_of(STEADY, POISSON, BURSTS),
+    st.one_of(STEADY, POISSON, BURSTS, VARYING),
     st.sampled_from([0, 1, 2_500_000]),
     st.sampled_from([None, None, 0, 1, 5_000_000]),
     st.sampled_from([(), (1.0, 0.25, 4.0), (0.0, 2.0)]),
@@ -170,6 +215,44 @@ def test_bursts_follow_their_pattern():
     assert 109 == arrivals.count(10 * SECOND_US)
     assert 209 == arrivals.count(11 * SECOND_US)
     assert [10_000, SECOND_US, 2 * SECOND_US] == [arrivals.time(k) for k in (0, 99, 100)]
+
+
+def test_steps_hold_until_the_next_one():
+    """Nothing before the first; a record that was begun in one step is completed in the next."""
+    steps = Steps(steps=[RateAt(at=2_000_000, rate=1.0), RateAt(at=4_500_000, rate=5.0)])
+    arrivals = of(Topic(name="t", rate=steps))
+
+    assert [3_000_000, 4_000_000, 4_600_000, 4_800_000] == [arrivals.time(k) for k in range(4)]
+    assert 2 + 28 == arrivals.count(10 * SECOND_US)
+
+
+def test_a_ramp_rises_evenly():
+    """From 0 to 20 a second in 10 s come 100 records, the first quarter of them in the first half."""
+    ramp = Ramp(ramp=RampShape(first=0.0, to=20.0, lasting=10 * SECOND_US, at=SECOND_US))
+    arrivals = of(Topic(name="t", rate=ramp))
+
+    assert [0, 25, 100] == [arrivals.count(second * SECOND_US) for second in (1, 6, 11)]
+    assert [2_000_000, 11_000_000, 11_050_000] == [arrivals.time(k) for k in (0, 99, 100)]
+
+
+def test_a_curve_begins_again_behind_a_line_from_its_last_point_to_its_first():
+    """A day of 10 s, 4 a second at noon and none at midnight, has 20 records."""
+    points = [RateAt(at=0, rate=0.0), RateAt(at=5 * SECOND_US, rate=4.0)]
+    curve = Curve(curve=CurveShape(points=points, every=10 * SECOND_US))
+    arrivals = of(Topic(name="t", rate=curve, skew=(1.0,)))
+
+    assert [10, 20, 30, 40] == [arrivals.count(second * SECOND_US) for second in (5, 10, 15, 20)]
+
+
+def test_bursts_come_at_given_times():
+    """Each has its records; between them none."""
+    shape = BurstShape(
+        rate=10.0, lasting=SECOND_US, at=[2 * SECOND_US, 3 * SECOND_US, 60 * SECOND_US]
+    )
+    arrivals = of(Topic(name="t", rate=Bursts(bursts=shape)))
+
+    assert [0, 10, 20, 20, 30] == [arrivals.count(s * SECOND_US) for s in (2, 3, 4, 60, 99)]
+    assert [2_100_000, 60_100_000, NEVER] == [arrivals.time(k) for k in (0, 20, 30)]
 
 
 def test_between_silent_bursts_nothing_comes():
