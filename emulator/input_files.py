@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -20,6 +21,9 @@ MOST_TOML_BYTES: Final = 4 * 2**20
 
 MOST_CAPTURED_BYTES: Final = 64 * 2**20
 """Of a file of a captured run, unpacked."""
+
+MOST_LINE_BYTES: Final = 64 * 2**20
+"""Of a line with a question of ``rebalance assign``."""
 
 _GZIP_WINDOW: Final = 31
 _PIECE_BYTES: Final = 2**16
@@ -72,6 +76,15 @@ def read_stream(opened: BinaryIO, name: str, most_bytes: int = MOST_TOML_BYTES) 
     if len(content) > most:
         raise _too_large(name, most, "")
     return content
+
+
+def lines_of(opened: BinaryIO, name: str, most_bytes: int = MOST_LINE_BYTES) -> Iterator[bytes]:
+    """Yield the lines of an open file with their ends; raise FileTooLargeError for a longer one."""
+    most = most_bytes if _given is None else _given
+    while line := opened.readline(most + 1):
+        if len(line) > most:
+            raise _too_large(f"a line of {name}", most, "")
+        yield line
 
 
 def unpacked(packed: bytes, name: str, most_bytes: int) -> bytes:

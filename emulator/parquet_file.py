@@ -1,19 +1,57 @@
-"""Write Parquet files that are complete or absent: with one compression, and metadata as text."""
+"""Parquet files: written complete or not at all, and opened only if their row groups fit in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from emulator.limits import BeyondLimitError, beyond, most
 from emulator.output_files import beside
 
 COMPRESSION: Final = "zstd"
+
+
+def opened_parquet(
+    path: Path | str, columns: Collection[str] | None = None, **options: Any
+) -> pq.ParquetFile:
+    """Open a Parquet file to read some columns, None: all; *options*: of ``pq.ParquetFile``.
+
+    Raises BeyondLimitError for a row group that is too large, and OSError and pa.ArrowException
+    for a file that cannot be read.
+    """
+    file = pq.ParquetFile(path, **options)
+    try:
+        refuse_large_groups(file, str(path), columns)
+    except BeyondLimitError:
+        file.close()
+        raise
+    return file
+
+
+def refuse_large_groups(
+    file: pq.ParquetFile, name: str, columns: Collection[str] | None = None
+) -> None:
+    """Raise BeyondLimitError if the columns of a row group, decompressed, exceed the limit."""
+    metadata, largest = file.metadata, most("columns")
+    paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    read = [
+        number
+        for number, path in enumerate(paths)
+        if columns is None or path in columns or path.partition(".")[0] in columns
+    ]
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        size = sum(group.column(column).total_uncompressed_size for column in read)
+        if size > largest:
+            raise BeyondLimitError(
+                f"{name}: row group {number} has {size:,} bytes, decompressed; {beyond('columns')}"
+            )
 
 
 class ParquetOutput:

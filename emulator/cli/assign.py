@@ -19,6 +19,7 @@ from emulator.assignment import as_json
 from emulator.cli.options import Examples, with_examples
 from emulator.cli.output import BAD_INPUT, say
 from emulator.errors import RefusedError, reason_of
+from emulator.input_files import lines_of
 
 
 def assign(
@@ -81,7 +82,8 @@ EXAMPLES: Examples = (
 def _read_lines(file: str) -> Iterator[bytes]:
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as opened:
-            yield opened.readline().removeprefix(BOM_UTF8)
-            yield from opened
+            lines = lines_of(opened, "standard input" if file == "-" else file)
+            yield next(lines, b"").removeprefix(BOM_UTF8)
+            yield from lines
     except (OSError, ValueError) as error:
         raise RefusedError(f"{file or repr(file)}: cannot be read: {reason_of(error)}") from None

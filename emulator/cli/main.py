@@ -25,7 +25,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emulator import __version__
-from emulator.cli.options import Examples, input_options, with_examples
+from emulator.cli.options import Examples, input_options, limit_options, with_examples
 from emulator.cli.output import BAD_INPUT, DISK_FULL, flush, message_of, open_streams, say
 from emulator.errors import RefusedError
 
@@ -63,6 +63,9 @@ READING_SCENARIOS: Final = (
 )
 """The commands that read scenarios, captures or questions, and may run code of the user."""
 
+READING_LOGS: Final = ("import", "audit", "blame", "log", "verify")
+"""The commands that read logs, tables and captures, which have limits of their own."""
+
 SIGNAL_STATUS = 128
 """Added to the number of the signal that ends the process, as shells do."""
 
@@ -96,6 +99,8 @@ class Commands(TyperGroup):
         command = typer.main.get_group(one).commands[cmd_name]
         if cmd_name in READING_SCENARIOS:
             command.params.extend(input_options())
+        if cmd_name in READING_LOGS:
+            command.params.extend(limit_options())
         return command
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:

@@ -103,6 +103,16 @@ def _limit_files(size: str | None) -> None:
         raise typer.BadParameter(f"{size!r}: {error}") from None
 
 
+def _limit_input(pairs: list[str] | None) -> None:
+    from emulator.limits import limit_input, parsed_limit
+
+    for pair in pairs or ():
+        try:
+            limit_input(**dict([parsed_limit(pair)]))
+        except ValueError as error:
+            raise typer.BadParameter(f"{pair!r}: {error}") from None
+
+
 def _allow_files(folders: list[Path] | None) -> None:
     if folders:
         from emulator.input_files import allow_files
@@ -151,9 +161,35 @@ def _declare(
 
 def input_options() -> list[Any]:
     """Return the options of commands that read scenarios: what may be run, and read."""
+    return _options_of(_declare)
+
+
+def _options_of(declaration: Callable[..., None]) -> list[Any]:
     declaring = typer.Typer(add_completion=False)
-    declaring.command()(_declare)
+    declaring.command()(declaration)
     return typer.main.get_command(declaring).params
+
+
+def _declare_limits(
+    limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit",
+            metavar="NAME=VALUE",
+            callback=_limit_input,
+            expose_value=False,
+            help="Read input up to another limit: batch, unpacked, records (of segments), row, nesting "
+            "(of JSON), columns (of Parquet), as row=256MiB; repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Declare the option of the commands that read logs."""
+    del limits
+
+
+def limit_options() -> list[Any]:
+    """Return the option that raises limits of logs."""
+    return _options_of(_declare_limits)
 
 
 VERBATIM = "\b"

@@ -37,6 +37,7 @@ OPTIONS = {
     "folder": "-o",
     "format": "--format",
     "group": "--group",
+    "limit": "--limit",
     "max_file_size": "--max-file-size",
     "jobs": "--jobs",
     "master": "--master",

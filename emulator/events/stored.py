@@ -20,6 +20,7 @@ from assignors.types import TopicPartition
 from emulator.errors import RefusedError
 from emulator.events import Event, PartlyProcessed, What
 from emulator.events.parquet import COLUMNS, ROWS
+from emulator.parquet_file import opened_parquet
 from protocols.values import recorded_fields
 
 Decoder = Callable[[Any], Any]
@@ -57,7 +58,7 @@ def is_event_file(names: Iterator[str] | list[str]) -> bool:
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        file = pq.ParquetFile(path)
+        file = opened_parquet(path, NEEDED)
     except (OSError, pa.ArrowException) as error:
         reason = getattr(error, "strerror", None) or "it is not a Parquet file"
         raise RefusedError(f"{path}: cannot be read: {reason}") from None

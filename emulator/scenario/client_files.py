@@ -112,6 +112,10 @@ def _stops(fault: Document, group: object) -> bool:
 # -- reading ---------------------------------------------------------------------------------
 
 
+MOST_NAMES = 10_000
+"""Settings of one file; each that has no part here is compared with those that have one."""
+
+
 def _read(name: object, source: ScenarioSource) -> ClientFile:
     """Return what a file says; raise ScenarioError if it cannot be read or has a wrong value."""
     if not isinstance(name, str) or source.folder is None:
@@ -120,7 +124,7 @@ def _read(name: object, source: ScenarioSource) -> ClientFile:
     path = source.folder / name
     try:
         file_in(source.folder, name)
-        pairs = dict(_pairs(path, read_bytes(path).decode("utf-8-sig")))
+        pairs = _few(dict(_pairs(path, read_bytes(path).decode("utf-8-sig"))))
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise ScenarioError(str(path), [Problem("", reason)]) from None
@@ -134,6 +138,13 @@ def _read(name: object, source: ScenarioSource) -> ClientFile:
     if problems:
         raise ScenarioError(str(path), problems)
     return found
+
+
+def _few(pairs: dict[str, object]) -> dict[str, object]:
+    """Return the settings of a file; raise ValueError for very many."""
+    if len(pairs) > MOST_NAMES:
+        raise ValueError(f"{len(pairs):,} settings; at most {MOST_NAMES:,} are read")
+    return pairs
 
 
 def _take(found: ClientFile, pairs: Mapping[str, object]) -> Iterator[Problem]:
@@ -169,6 +180,9 @@ def _pairs(path: Path, text: str) -> Iterator[tuple[str, object]]:
 
         yield from yaml_pairs(text)
     elif path.suffix == ".json":
+        from emulator.limits import refuse_deep  # noqa: PLC0415  as above
+
+        refuse_deep(text)
         document = json.loads(text)
         if not isinstance(document, dict):
             raise ValueError("a JSON object is needed")

@@ -18,6 +18,12 @@ from emulator.scenario.problems import Problem
 Place = tuple[str | int, ...]
 """Keys and indexes from the file as a whole down to a value."""
 
+MOST_LOCATED = 2**20
+"""Characters of a file in which lines are looked for, which takes longer than to load it."""
+
+LONGEST_LINE = 80
+"""The maximum number of characters of a line in a message."""
+
 LONGEST_STATEMENT = 200
 """The maximum number of lines of a statement; lines after a longer one are not known."""
 
@@ -172,3 +178,15 @@ def _places(node: Any, place: Place = ()) -> Iterator[Place]:
             yield here
         if isinstance(below, dict | list):
             yield from _places(below, here)
+
+
+def line_in(text: str, reason: str) -> tuple[int | None, str]:
+    """Return the number of the line that a parser's message names, and the line, to be appended."""
+    found = re.search(r"at line (\d{1,9})", reason)
+    lines = text.splitlines()
+    if found is None or not 0 < int(found[1]) <= len(lines):
+        return None, ""
+    number = int(found[1])
+    line = lines[number - 1].strip()
+    shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+    return number, f": {shown}" if shown.isprintable() and shown else ""

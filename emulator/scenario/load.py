@@ -26,11 +26,9 @@ from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError
 from emulator.scenario.resolution import client_of, commit_policy, members_of, read_with
 
-LONGEST_LINE = 80
-"""The maximum number of characters of a line in a message."""
-
 DEEPEST = 12
 """The maximum depth of nested tables; no key of a scenario is deeper."""
+_DEEP_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){64}")  # takes tomllib square time
 
 CLIENT_FILE = "settings_from"
 """The key of a group that names the file of a real client."""
@@ -86,6 +84,8 @@ def with_lines(
         return problems
     from emulator.scenario import lines  # noqa: PLC0415  most files are right
 
+    if len(text) > lines.MOST_LOCATED:
+        return problems
     places = _fault_places(text)
     located = [_with_table(each, places) for each in lines.with_lines(problems, text, places)]
     pairs = zip(problems, located, in_file, strict=True)
@@ -282,31 +282,29 @@ def decoded(content: bytes, name: str) -> str:
 def read_toml(text: str, name: str) -> Document:
     """Return the tables of a TOML text; raise ScenarioError if it is invalid or empty."""
     try:
-        document = tomllib.loads(text)
+        document = _parsed(text)
     except ValueError as error:
         last = f"at line {len(text.splitlines())}, the last one"
         reason = str(error).replace("at end of document", last)
-        number, line = _line_in(text, reason)
+        from emulator.scenario.lines import line_in  # noqa: PLC0415  most files are right
+
+        number, line = line_in(text, reason)
         raise ScenarioError(name, [Problem("", f"not TOML: {reason}{line}", line=number)]) from None
     except RecursionError:
         raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
     if not document:
         raise ScenarioError(name, [Problem("", f"empty; {_ESSENTIALS}")])
-    if _depth(document) > DEEPEST:
-        raise ScenarioError(name, [Problem("", "nested too deeply")])
     return document
 
 
-def _line_in(text: str, reason: str) -> tuple[int | None, str]:
-    """Return the number of the line that a parser's message names, and the line, to be appended."""
-    found = re.search(r"at line (\d{1,9})", reason)
-    lines = text.splitlines()
-    if found is None or not 0 < int(found[1]) <= len(lines):
-        return None, ""
-    number = int(found[1])
-    line = lines[number - 1].strip()
-    shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
-    return number, f": {shown}" if shown.isprintable() and shown else ""
+def _parsed(text: str) -> Document:
+    """Return the tables of a TOML text; raise RecursionError if it is nested too deeply."""
+    if _DEEP_KEY.search(text):
+        raise RecursionError
+    document = tomllib.loads(text)
+    if _depth(document) > DEEPEST:
+        raise RecursionError
+    return document
 
 
 def _depth(document: Document) -> int:

@@ -21,6 +21,9 @@ class Missing(enum.Enum):
 
 NOT_GIVEN = Missing.NOT_GIVEN
 
+MOST_PROBLEMS = 50
+"""Problems of one file that are looked for and shown."""
+
 _LONGEST_SHOWN = 80
 _FEW = 5
 
@@ -47,7 +50,7 @@ class Problem:
 
 
 class ScenarioError(EmulatorError):
-    """An invalid scenario; the message lists all of its problems."""
+    """An invalid scenario; the message lists its problems, of very many the first ones."""
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
         super().__init__(name, tuple(problems))
@@ -55,7 +58,11 @@ class ScenarioError(EmulatorError):
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
-        return "\n".join(f"{self._position(problem)}: {problem}" for problem in self.problems)
+        shown = self.problems[:MOST_PROBLEMS]
+        lines = [f"{self._position(problem)}: {problem}" for problem in shown]
+        if len(self.problems) >= MOST_PROBLEMS:
+            lines.append(f"{self.name}: the first {MOST_PROBLEMS} problems; there may be more")
+        return "\n".join(lines)
 
     def _position(self, problem: Problem) -> str:
         return self.name if problem.line is None else f"{self.name}:{problem.line}"

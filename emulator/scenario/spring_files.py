@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from emulator.scenario.client_keys import ClientFile
 from emulator.scenario.problems import Problem, ScenarioError, listed
@@ -138,6 +138,12 @@ def _relaxed(key: str) -> str:
     return f"{head}{dots}{words}"
 
 
+MOST_YAML: Final = 2**19
+"""Characters of a YAML file; reading so many takes some seconds."""
+
+MOST_VALUES: Final = 100_000
+
+
 def yaml_pairs(text: str) -> Iterator[tuple[str, object]]:
     """Yield the names and values of a YAML file; profiles other than the default are left out.
 
@@ -145,14 +151,35 @@ def yaml_pairs(text: str) -> Iterator[tuple[str, object]]:
     """
     import yaml  # noqa: PLC0415  only Spring's files need it
 
+    if len(text) > MOST_YAML:
+        raise ValueError(f"{len(text):,} characters; of YAML at most {MOST_YAML:,} are read")
     try:
         documents = list(yaml.safe_load_all(text))
+        sizes = [_values_in(document, {}) for document in documents]
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if sum(sizes) > MOST_VALUES:
+        raise ValueError(f"more than {MOST_VALUES:,} values, those of aliases included")
     for document in documents:
         pairs = dict(_flat(document, ""))
         if not any(".on-profile" in key or key == "spring.profiles" for key in pairs):
             yield from pairs.items()
+
+
+def _values_in(node: Any, known: dict[int, int]) -> int:
+    """Return the number of values of a YAML document in which every alias is written out.
+
+    A few lines of aliases of aliases may stand for billions. *known*: by the identity of each node.
+    Raise RecursionError if a node contains itself.
+    """
+    if not isinstance(node, dict | list):
+        return 1
+    if id(node) not in known:
+        below = node.values() if isinstance(node, dict) else node
+        known[id(node)] = 1 + sum(_values_in(each, known) for each in below)
+    return known[id(node)]
 
 
 def _flat(node: Any, prefix: str) -> Iterator[tuple[str, object]]:

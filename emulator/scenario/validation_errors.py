@@ -12,7 +12,7 @@ from emulator.scenario.kafka_settings import BROKER, CONSUMER, flattened
 from emulator.scenario.meant_words import unknown_key, unknown_value
 from emulator.scenario.part import wrong_value
 from emulator.scenario.paths import file_keys, render, table_at
-from emulator.scenario.problems import NOT_GIVEN, Problem, shown
+from emulator.scenario.problems import MOST_PROBLEMS, NOT_GIVEN, Problem, shown
 
 _PLAIN = {
     "missing": "is missing",
@@ -28,14 +28,13 @@ _PATTERNS = {
 
 
 def problems_in(error: ValidationError, document: Any) -> list[Problem]:
-    """Return the problems of a validation error, in the order of the file's keys."""
-    found = {
-        (problem.path, problem.reason): problem
-        for problem in (
-            _problem(details, document)
-            for details in error.errors(include_url=False, include_input=False)
-        )
-    }
+    """Return the problems of a validation error, in the order of the file's keys; not very many."""
+    found = dict[tuple[str, str], Problem]()
+    for details in error.errors(include_url=False, include_input=False):
+        problem = _problem(details, document)
+        found[problem.path, problem.reason] = problem
+        if len(found) == MOST_PROBLEMS:
+            break
     return list(found.values())
 
 

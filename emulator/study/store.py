@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import assignors
 import emulator
@@ -32,7 +31,7 @@ import protocols
 from emulator.errors import EmulatorError
 from emulator.metrics.catalogue import VALUES
 from emulator.output_files import LOCK, delete_temporary, is_temporary, only_writer, put
-from emulator.parquet_file import ParquetOutput
+from emulator.parquet_file import ParquetOutput, opened_parquet
 from emulator.scenario.resolution import consumer_settings, members_of
 from emulator.scenario.writing import dump, manifest
 from emulator.study.attempts import attempts_at, interrupted_seed
@@ -161,7 +160,7 @@ def read(
     for number in range(cells):
         files = sorted((folder / table / f"cell={number}").glob("seeds-*.parquet"))
         if files:
-            parts = [pq.ParquetFile(path).read(columns=columns) for path in files]
+            parts = [opened_parquet(path, columns).read(columns=columns) for path in files]
             yield number, pa.concat_tables(parts)
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from assignors.values import dataclass
-from emulator.conformance.captured.reading import Fields, Place, named_file, read_lines, read_text
+from emulator.conformance.captured.reading import (
+    Fields,
+    Place,
+    named_file,
+    read_json,
+    read_lines,
+    read_text,
+)
 from emulator.conformance.offsets_log import (
     CURRENT,
     MEMBER,
@@ -81,7 +87,7 @@ def dump_of(run: Path, group: str) -> Path | None:
     if not index.exists():
         return None
     try:
-        listed = json.loads(read_text(index))
+        listed = read_json(read_text(index))
     except (ValueError, RecursionError) as error:
         raise Place(index).error(f"not JSON ({error})") from None
     known = Fields({"groups": listed}, Place(index)).tables("groups")
@@ -148,7 +154,7 @@ def _owned(value: Fields) -> Iterator[tuple[str, int]]:
 
 def _part(text: str, name: str, place: Place) -> Fields:
     try:
-        value = json.loads(text)
+        value = read_json(text)
     except (ValueError, RecursionError) as error:
         raise place.error(f"the {name} is not JSON ({error})") from None
     return Fields({name: value}, place).table(name)

@@ -11,6 +11,7 @@ from typing import Any
 from assignors.values import dataclass
 from emulator.errors import EmulatorError
 from emulator.input_files import MOST_CAPTURED_BYTES, read_bytes, unpacked
+from emulator.limits import refuse_deep
 
 
 class CaptureError(EmulatorError):
@@ -168,11 +169,17 @@ def read_lines(path: Path) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
+def read_json(text: str) -> Any:
+    """Return a JSON value; raise ValueError if it is invalid, RecursionError if the limit was raised."""
+    refuse_deep(text)
+    return json.loads(text)
+
+
 def read_object(path: Path) -> Fields:
     """Return the single JSON object of a file."""
     place = Place(path)
     try:
-        return as_object(json.loads(read_text(path)), place)
+        return as_object(read_json(read_text(path)), place)
     except (ValueError, RecursionError) as error:
         raise place.error(f"not JSON ({error})") from None
 
@@ -182,7 +189,7 @@ def read_objects(path: Path) -> Iterator[Fields]:
     for number, line in enumerate(read_lines(path), start=1):
         place = Place(path, number)
         try:
-            value = json.loads(line)
+            value = read_json(line)
         except (ValueError, RecursionError) as error:
             raise place.error(f"not JSON ({error})") from None
         yield as_object(value, place)

@@ -16,9 +16,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from assignors.values import dataclass
+from emulator.limits import segment_limits
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.commits import GONE, Committed, Generation, KeptCommits
 from emulator.logs.audit.ranges import PartitionName
@@ -27,6 +27,7 @@ from emulator.logs.imports.tables import COUNTING
 from emulator.logs.offsets_log.columns import CommitColumns
 from emulator.logs.offsets_log.finding import LogFileError, SegmentBytes, buffered, logs_of, opened
 from emulator.logs.offsets_log.recognising import read_segment
+from emulator.parquet_file import opened_parquet
 from emulator.scenario.problems import few_listed, hint
 from protocols.offsets_topic.records import MalformedRecordError, decode, group_of
 from protocols.offsets_topic.segments.reader import BatchRecords
@@ -122,7 +123,7 @@ class _Tables:
 
 def _batches(file: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     try:
-        opened_ = pq.ParquetFile(file, pre_buffer=False)
+        opened_ = opened_parquet(file, (*columns, *OPTIONAL), pre_buffer=False)
         there = opened_.schema_arrow.names
         missing = [name for name in columns if name not in there and name not in OPTIONAL]
         if missing:
@@ -205,7 +206,8 @@ class _Segments:
         with _refused():
             for path in self._paths():
                 with opened(path) as file:
-                    for batch in CommitColumns(buffered(SegmentBytes(file))):
+                    source = buffered(SegmentBytes(file))
+                    for batch in CommitColumns(source, limits=segment_limits()):
                         _add_commits(batch, found)
 
     def read_generations(self, found: _Found) -> None:

@@ -25,6 +25,7 @@ from emulator.logs.audit.text import (
 from emulator.logs.errors import AuditError
 from emulator.logs.offsets_log.finding import LogFileError
 from emulator.logs.remote_files import file_system, files_at
+from emulator.parquet_file import refuse_large_groups
 
 CHUNK_ROWS = 1 << 20
 """Rows held in memory at once."""
@@ -194,6 +195,7 @@ def _of_parquet(part: Part, mapped: Mapped | None) -> Batches:
     file, read = _parquet(part.file.place, mapped.texts if mapped else ()), 0
     there = file.schema_arrow.names
     columns = None if mapped is None else [name for name in mapped.columns if name in there]
+    refuse_large_groups(file, str(part.file.place), columns)
     groups = None if part.groups is None else list(part.groups)
     for batch in file.iter_batches(CHUNK_ROWS, row_groups=groups, columns=columns):
         yield batch, partial(_rows_named, part, read, len(batch))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assignors.values import dataclass
+from emulator.limits import refuse_deep
 from emulator.logs.audit.columns import time_us
 from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.ledger import Expectation, read_expectation
@@ -144,6 +145,7 @@ def read_offsets(path: Path, argument: str) -> Offsets:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise AuditError(f"`{argument}={path}`: cannot be read: {reason}") from None
     try:
+        refuse_deep(text)
         pairs = list(_of_json(json.loads(text)) if text.lstrip()[:1] == "{" else _of_lines(text))
     except (ValueError, RecursionError) as error:
         raise AuditError(f"`{argument}={path}`: {error}; {_WANTED}") from None

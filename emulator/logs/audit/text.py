@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from assignors.values import dataclass
+from emulator.limits import beyond, most
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.csv_text import (
     CSV_ROW_IN_ERROR,
@@ -37,9 +38,6 @@ from emulator.logs.remote_files import open_stream
 
 CHUNK_BYTES: Final = 1 << 24
 """Bytes of text read at once."""
-
-LONGEST_RECORD: Final = 1 << 26
-"""Maximum size of a row in bytes."""
 
 
 class TextError(Exception):
@@ -97,8 +95,8 @@ def blocks_of(pieces: Iterable[bytes], records: Records) -> Iterator[Block]:
             yield Block(text[:end], line)
             line += text.count(b"\n", 0, end)
         rest = text[end:]
-        if len(rest) > LONGEST_RECORD:
-            raise TextError(line, f"a row does not end within {LONGEST_RECORD >> 20} MB")
+        if len(rest) > most("row"):
+            raise TextError(line, f"a row does not end; {beyond('row')}")
     if (at := records.unclosed(rest)) is not None:
         line += rest.count(b"\n", 0, at)
         raise TextError(line, "a quoted value is not closed")
@@ -281,23 +279,24 @@ class JsonLines:
 
 JSON_LINES: Final = JsonLines()
 
-MOST_NESTED: Final = 500
-"""Maximum depth of arrays and objects in a row; pyarrow's reader crashes on very deep ones."""
-
 _BRACKETS: Final = np.zeros(256, np.int8)
 _BRACKETS[list(b"[{")], _BRACKETS[list(b"]}")] = 1, -1
-_STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')
 
 
 def _refuse_deep(text: bytes) -> None:
-    """Raise pa.ArrowInvalid, with the row, for lines of JSON that are nested too deeply."""
-    depth = _depths(text)
-    if int(depth.max()) - int(depth.min()) <= MOST_NESTED:  # the usual case: no line can be deeper
+    """Raise pa.ArrowInvalid, with the row, for lines of JSON that are nested too deeply.
+
+    pyarrow's reader crashes on very deep ones.
+    """
+    depth, deepest = _depths(text), most("nesting")
+    if int(depth.max()) - int(depth.min()) <= deepest:  # the usual case: no line can be deeper
         return
     for row, line in enumerate(line for line in text.split(b"\n") if line.strip()):
-        if _depths(_STRINGS.sub(b"", line)).max() > MOST_NESTED:
+        if _depths(_STRINGS.sub(b"", line)).max() > deepest:
             raise pa.ArrowInvalid(
-                f"JSON parse error: more than {MOST_NESTED} nested arrays or objects in row {row}"
+                f"JSON parse error: too many arrays and objects in each other in row {row}; "
+                f"{beyond('nesting')}"
             )
 
 

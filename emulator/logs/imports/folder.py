@@ -38,6 +38,7 @@ from emulator.logs.imports.generations import Row
 from emulator.logs.imports.progress import Progress
 from emulator.logs.imports.tables import TABLES
 from emulator.logs.imports.values import WEEK_MS, Assumptions, GroupFindings
+from emulator.parquet_file import opened_parquet
 
 MOST_PASSES: Final = 4
 """Number of batches up to which each reads the whole tables."""
@@ -183,6 +184,8 @@ def rows_in(folder: Path, table: str) -> ds.Dataset:
     files = sorted(str(path) for path in (folder / table).glob("*.parquet"))
     if not files:
         return ds.dataset(TABLES[table].empty_table())
+    for path in files:
+        opened_parquet(path).close()
     return ds.dataset(files, schema=TABLES[table], format="parquet")
 
 

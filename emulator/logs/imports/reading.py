@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from assignors.values import dataclass
+from emulator.limits import segment_limits
 from emulator.logs.imports import store
 from emulator.logs.imports.pieces import LogRange, Piece, Selection, open_segment
 from emulator.logs.imports.rows import Events, Origin
@@ -52,7 +53,7 @@ def rows_of(task: Task, events: Events) -> Iterator[Rows]:
 
 
 def _rows_of_file(source: SegmentBytes, events: Events) -> Iterator[Rows]:
-    yield from events.of_bytes(buffered(source))
+    yield from events.of_bytes(buffered(source), segment_limits())
     if source.fault is not None:
         events.collected.gap_at(source.given, 0, source.fault)
         yield from events.collected.taken()

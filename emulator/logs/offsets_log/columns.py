@@ -131,7 +131,7 @@ def runs_of(source: bytes | BinaryIO, limits: Limits, left_out: Beside, most: in
             yield from _cut(fields, np.repeat(producer_ids, counts), most)
             fields, producer_ids, counts, size, before = _no_records(), [], [], 0, 0
         try:
-            size += batch.add_to(fields, limits.inflated_bytes)
+            size += batch.add_to(fields, limits.inflated_bytes, limits.records)
         except BadBatch as error:
             left_out.gap(gap_of(batch, error))
         else:

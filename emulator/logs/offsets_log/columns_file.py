@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Self
 
 import pyarrow as pa
 
+from emulator.limits import segment_limits
 from emulator.logs.offsets_log.columns import SCHEMA, CommitColumns
 from emulator.logs.offsets_log.columns_left_out import LeftOut
 from emulator.logs.offsets_log.finding import OnRead, SegmentBytes, buffered, opened
@@ -47,7 +48,7 @@ class ColumnsFile:
         rows = 0
         with opened(segment) as file:
             source = SegmentBytes(file, on_read)
-            commits = CommitColumns(buffered(source))
+            commits = CommitColumns(buffered(source), limits=segment_limits())
             for batch in commits:
                 self._output.write(_with_log(batch, log_name))
                 rows += batch.num_rows

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
+from emulator.limits import segment_limits
 from emulator.logs.offsets_log.finding import (
     WANTED,
     LogFileError,
@@ -63,7 +64,7 @@ def read_opened(file: BinaryIO, name: str, on_read: OnRead = lambda _: None) -> 
 
 def _parts(source: SegmentBytes) -> Iterator[Part]:
     end = 0
-    for part in read_log(buffered(source)):
+    for part in read_log(buffered(source), segment_limits()):
         yield part
         end = _end_of(part)
     if source.fault is not None:

@@ -39,6 +39,7 @@ from protocols.offsets_topic.segments.header import (
     Producer,
 )
 from protocols.offsets_topic.segments.record import (
+    MOST_RECORDS,
     LogRecord,
     RecordFields,
     add_records,
@@ -77,20 +78,27 @@ class Batch(NamedTuple):
             raise BadBatch(wrong_checksum(header, data))
         return cls(position, header, data)
 
-    def records(self, most_bytes: int = MOST_INFLATED_BYTES) -> list[LogRecord]:
-        """Return the records, decompressed to at most *most_bytes*.
+    def records(
+        self, most_bytes: int = MOST_INFLATED_BYTES, most: int = MOST_RECORDS
+    ) -> list[LogRecord]:
+        """Return the records, at most *most*, decompressed to at most *most_bytes*.
 
         Raises :class:`BadBatch` if the bytes do not match the record count of the header.
         """
         header = self.header
         data, at = self._plain(most_bytes)
         base_offset, base_timestamp = header.base_offset, header.base_timestamp
-        records = decode_records(data, at, header.record_count, base_offset, base_timestamp)
+        records = decode_records(data, at, header.record_count, base_offset, base_timestamp, most)
         if header.attributes & LOG_APPEND_TIME:
             return [record._replace(timestamp=header.max_timestamp) for record in records]
         return records
 
-    def add_to(self, fields: RecordFields, most_bytes: int = MOST_INFLATED_BYTES) -> int:
+    def add_to(
+        self,
+        fields: RecordFields,
+        most_bytes: int = MOST_INFLATED_BYTES,
+        most: int = MOST_RECORDS,
+    ) -> int:
         """Add the records to others, field by field; raise like :meth:`records`, then adding none.
 
         Return their uncompressed size in bytes.
@@ -98,7 +106,7 @@ class Batch(NamedTuple):
         header, start = self.header, len(fields.offsets)
         data, at = self._plain(most_bytes)
         base_offset, base_timestamp = header.base_offset, header.base_timestamp
-        add_records(fields, data, at, header.record_count, base_offset, base_timestamp)
+        add_records(fields, data, at, header.record_count, base_offset, base_timestamp, most)
         if header.attributes & LOG_APPEND_TIME:
             fields.timestamps[start:] = [header.max_timestamp] * header.record_count
         return len(data) - at

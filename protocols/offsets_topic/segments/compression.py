@@ -66,7 +66,9 @@ def _unchanged(data: bytes, most_bytes: int) -> bytes:
 
 
 def _too_far(codec: str, most_bytes: int) -> bytes:
-    raise InflatesTooFar(f"{codec}: the records are longer than the {most_bytes} bytes allowed")
+    raise InflatesTooFar(
+        f"{codec}: the records are longer than the limit `unpacked`, {most_bytes} bytes"
+    )
 
 
 def _gzip(data: bytes) -> bytes:

@@ -79,13 +79,13 @@ def read_log(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batc
 
     A batch whose records cannot be read is a gap too.
     """
-    new, most = tuple.__new__, limits.inflated_bytes
+    new, most, records = tuple.__new__, limits.inflated_bytes, limits.records
     for found in read_batches(source, limits):
         if isinstance(found, Gap):
             yield found
             continue
         try:
-            yield new(BatchRecords, (found, found.records(most)))
+            yield new(BatchRecords, (found, found.records(most, records)))
         except BadBatch as error:
             yield gap_of(found, error)
 

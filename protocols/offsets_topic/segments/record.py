@@ -127,13 +127,18 @@ class RecordFields(NamedTuple):
 
 
 def decode_records(
-    data: bytes, at: int, count: int, base_offset: int, base_timestamp: int
+    data: bytes,
+    at: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    most: int = MOST_RECORDS,
 ) -> list[LogRecord]:
     """Return the *count* records that fill *data* from byte *at* to its end.
 
     Raises :class:`BadBatch` with the number of the record that cannot be read.
     """
-    _refuse_too_many(count)
+    _refuse_too_many(count, most)
     records: list[LogRecord] = []
     try:
         end = _read_into(records, data, at, count, base_offset, base_timestamp)
@@ -145,10 +150,16 @@ def decode_records(
 
 
 def add_records(
-    fields: RecordFields, data: bytes, at: int, count: int, base_offset: int, base_timestamp: int
+    fields: RecordFields,
+    data: bytes,
+    at: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    most: int = MOST_RECORDS,
 ) -> None:
     """Add the records of :func:`decode_records`; if it would raise, raise and add none."""
-    _refuse_too_many(count)
+    _refuse_too_many(count, most)
     start = len(fields.offsets)
     try:
         end = _add(fields, data, at, count, base_offset, base_timestamp)
@@ -161,9 +172,9 @@ def add_records(
         raise BadBatch(f"{len(data) - end} bytes are left over after {count} records")
 
 
-def _refuse_too_many(count: int) -> None:
-    if count > MOST_RECORDS:
-        raise BadBatch(f"{count:,} records in one batch; at most {MOST_RECORDS:,} are read")
+def _refuse_too_many(count: int, most: int) -> None:
+    if count > most:
+        raise BadBatch(f"{count:,} records in one batch; the limit `records` is {most:,}")
 
 
 def _bad_record(number: int, count: int, error: Exception) -> BadBatch:

@@ -27,6 +27,7 @@ from protocols.offsets_topic.segments.header import (
     SUMMED_FROM,
     BatchHeader,
 )
+from protocols.offsets_topic.segments.record import MOST_RECORDS
 
 FRONT_BYTES: Final = 17
 """Base offset, length, leader epoch and format: the fields common to all of Kafka's formats."""
@@ -87,6 +88,9 @@ class Limits:
     inflated_bytes: int = 64 * 2**20
     """Maximum decompressed size of the records of a batch."""
 
+    records: int = MOST_RECORDS
+    """Maximum number of records of a batch; each takes much more memory than its bytes."""
+
 
 LIMITS: Final = Limits()
 
@@ -107,7 +111,7 @@ def fault_at(window: Window, position: int, limits: Limits) -> Fault | None:
         sound = smallest <= length <= limits.batch_bytes
         return Fault(kind, other_format(magic), LENGTH_END + length if sound else None)
     if not smallest <= length <= limits.batch_bytes:
-        reason = f"a batch length of {length}; {smallest} to {limits.batch_bytes} are possible"
+        reason = f"a batch length of {length}; {smallest} to the limit `batch`, {limits.batch_bytes}, are possible"
         return Fault(GapKind.BAD_LENGTH, reason)
     data = window.bytes_at(position, LENGTH_END + length)
     header = BatchHeader.read(data) if len(data) >= HEADER_BYTES else None

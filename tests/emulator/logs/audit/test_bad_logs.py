@@ -210,7 +210,7 @@ def test_deeply_nested_json_is_refused_with_its_line(tmp_path):
     path.write_bytes(nested(1) + b"\n" + nested(200_000))
 
     assert "log.json, line 3: cannot be read as JSON lines" in refusal(path)
-    assert "more than 500 nested arrays or objects" in refusal(path)
+    assert "in each other; the limit is 500; `limit=nesting=…` raises it" in refusal(path)
 
 
 def test_brackets_in_text_are_not_nesting(tmp_path):

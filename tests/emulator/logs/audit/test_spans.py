@@ -182,10 +182,10 @@ def test_a_line_that_is_no_json_is_named():
 
 def test_a_row_without_end_is_refused(monkeypatch):
     """Rather than to hold a whole file in memory."""
-    monkeypatch.setattr("emulator.logs.audit.text.LONGEST_RECORD", 10)
+    monkeypatch.setenv("REBALANCE_LIMITS", "row=10")
     pieces = [b'{"a": 1}\n', b'{"a": "', b"x" * 20]
 
-    with pytest.raises(AuditError, match="log, line 2: a row does not end within"):
+    with pytest.raises(AuditError, match=r"log, line 2: a row does not end; the limit is 10 bytes; `limit=row=…` raises it"):
         list(json_batches("log", pieces, lambda: 0))
 
 

@@ -1,0 +1,230 @@
+"""What is read in pieces has limits, each with a name that is in the refusal."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from emulator.cli.assign import _read_lines
+from emulator.conformance.captured.reading import CaptureError, read_object, read_objects
+from emulator.events.stored import read_events
+from emulator.input_files import (
+    MOST_CAPTURED_BYTES,
+    MOST_TOML_BYTES,
+    FileTooLargeError,
+    limit_files,
+)
+from emulator.limits import (
+    LIMITS,
+    MIB,
+    BeyondLimitError,
+    limit_input,
+    most,
+    parsed_limit,
+    refuse_deep,
+    segment_limits,
+)
+from emulator.logs.imports.folder import rows_in
+from emulator.logs.imports.tables import COMMITS
+from emulator.parquet_file import opened_parquet
+from emulator.scenario.load import loads
+from emulator.scenario.problems import MOST_PROBLEMS, ScenarioError
+from emulator.scenario.spring_files import MOST_YAML, yaml_pairs
+from protocols.offsets_topic.segments.resync import Limits
+
+from .cli.commands import rebalance
+
+RELIABILITY = Path(__file__).parents[2] / "docs" / "explanation" / "reliability.md"
+
+
+@pytest.fixture(autouse=True)
+def own_limits(monkeypatch):
+    """Let a test set limits for itself."""
+    monkeypatch.setenv("REBALANCE_LIMITS", "")
+
+
+def test_the_table_in_the_docs_has_every_limit():
+    """With its default and its name; and the two of whole files."""
+    rows = [
+        [cell.strip() for cell in line.strip("|\n").split("|")]
+        for line in RELIABILITY.read_text().splitlines()
+        if line.startswith("| ")
+    ]
+    shown = {row[2]: row[1] for row in rows if len(row) == 3}
+
+    for name, limit in LIMITS.items():
+        assert limit.shown(limit.default) == shown[f"`--limit {name}=…`"]
+    assert f"{MOST_TOML_BYTES // MIB} MiB" == shown["`--max-file-size`"]
+    assert f"{MOST_CAPTURED_BYTES // MIB} MiB" == shown["`--max-file-size` too"]
+    assert any(f"{MOST_YAML // 1024} Ki" in row[1] for row in rows if len(row) == 3)
+
+
+def test_the_defaults_of_segments_are_those_of_the_reader():
+    """There is one number for each."""
+    assert Limits() == segment_limits()
+    limit_input(records=5, unpacked="1KiB")
+    assert Limits(records=5, inflated_bytes=1024) == segment_limits()
+
+
+def test_a_limit_is_replaced_and_given_back():
+    """In words or as a number; for this process and the workers it starts."""
+    limit_input(row="256MiB", nesting=900)
+    assert (256 * MIB, 900) == (most("row"), most("nesting"))
+    limit_input(row=None)
+    assert (64 * MIB, 900) == (most("row"), most("nesting"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("row", "expected NAME=VALUE, such as row=256MiB"),
+        ("rwo=5", "no limit 'rwo'; the limits are batch, .* Did you mean 'row'"),
+        ("nesting=many", "'many' is not a whole number"),
+        ("nesting=0", "0 is out of range; allowed is 5,000 at most"),
+        ("row=2000GiB", "2000GiB is out of range; allowed is 1,024 MiB at most"),
+        ("row=-1", "."),
+    ],
+)
+def test_a_wrong_limit_is_refused(given, said):
+    """With what is possible."""
+    with pytest.raises(ValueError, match=said):
+        parsed_limit(given)
+
+
+@pytest.mark.parametrize("text", ["[" * 501, '{"a":' * 501, '["\\"[", ' * 501])
+def test_deep_json_is_refused_with_the_limit(tmp_path, text):
+    """In captures as in logs: Python's own reader would end with an error of recursion."""
+    path = tmp_path / "meta.json"
+    path.write_text(text)
+
+    with pytest.raises(CaptureError, match=r"the limit is 500; `limit=nesting=…` raises it"):
+        read_object(path)
+    with pytest.raises(CaptureError, match=r"line 1: .*the limit is 500"):
+        list(read_objects(path))
+
+
+def test_brackets_in_strings_are_not_nested():
+    """Nor are those of many lists beside each other."""
+    refuse_deep(json.dumps({"a": "[" * 2_000, "b": [[]] * 2_000}))
+    refuse_deep('"' + '\\"' * 200_000)  # in linear time
+
+
+def test_a_large_row_group_is_refused_with_the_limit(tmp_path):
+    """By what its footer states, before a page of it is read."""
+    path = tmp_path / "commits" / "large.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table({"a": list(range(1_000)), "b": ["x"] * 1_000}), path)
+    limit_input(columns=2_000)
+
+    with pytest.raises(BeyondLimitError, match=r"large\.parquet: row group 0 has .*limit=columns"):
+        opened_parquet(path)
+    opened_parquet(path, ["b"]).close()
+    with pytest.raises(BeyondLimitError):
+        rows_in(tmp_path, "commits")
+    limit_input(columns=None)
+    opened_parquet(path).close()
+
+
+@pytest.mark.parametrize("command", ["audit", "audit --commits"])
+def test_the_command_line_raises_a_limit(tmp_path, command):
+    """The refusal names the option."""
+    log, commits = tmp_path / "log.parquet", tmp_path / "commits.parquet"
+    row = {"topic": "t", "partition": 0, "consumer": "c", "offset": 0, "end": 1_700_000_000_000}
+    pq.write_table(pa.Table.from_pylist([row] * 5), log)
+    fields = {field.name: None for field in COMMITS} | {"group": "g", "topic": "t", "offset": 1}
+    fields |= {"partition": 0, "timestamp": 1_700_000_000_000, "is_tombstone": False}
+    fields |= {"log_offset": 0}
+    pq.write_table(pa.Table.from_pylist([fields], COMMITS), commits)
+    words = ["audit", log, "-o", tmp_path / "out"]
+    words += ["--commits", commits, "--group", "g"] if "--commits" in command else []
+
+    status, _, err = rebalance(*words, "--limit", "columns=10")
+    assert 2 == status
+    assert re.search(r"row group 0 has [\d,]+ bytes, .* is 10 bytes; --limit columns=… raises", err)
+    limit_input(columns=None)
+    assert rebalance(*words, "--limit", "columns=1MiB")[0] in (0, 1)
+    assert 2 == rebalance(*words, "--limit", "colums=1MiB")[0]
+
+
+def test_a_file_of_events_has_the_limit(tmp_path):
+    """As every other table."""
+    limit_input(columns=1)
+    path = tmp_path / "events.parquet"
+    pq.write_table(pa.table({"id": [1]}), path)
+
+    with pytest.raises(BeyondLimitError):
+        read_events(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: &a [1, 2]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(3)), None),
+        (
+            "b0: &b0 [1, 2]\n"
+            + "".join(f"b{n}: &b{n} [{', '.join([f'*b{n - 1}'] * 9)}]\n" for n in range(1, 30)),
+            "more than 100,000 values, those of aliases included",
+        ),
+        ("a: &a [*a]\n", "nested too deeply"),
+        ("[" * 5_000, "nested too deeply"),
+        ("#" * (MOST_YAML + 1), "524,289 characters; of YAML at most 524,288 are read"),
+    ],
+    ids=["aliases", "bomb", "of itself", "deep", "long"],
+)
+def test_yaml_of_a_client_does_not_explode(text, said):
+    """Aliases are read as Spring does; those of aliases of aliases would fill the memory."""
+    if said is None:
+        assert 4 == len(list(yaml_pairs(text)))
+        return
+    with pytest.raises(ValueError, match=said):
+        list(yaml_pairs(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"key{number} = 1\n" for number in range(2_000)),
+        "".join(f'[[topic]]\nname = "{number}"\nwrong = 1\n' for number in range(2_000)),
+    ],
+)
+def test_of_very_many_problems_the_first_are_shown(text):
+    """Each is compared with all keys that are possible, which takes time."""
+    with pytest.raises(ScenarioError) as refused:
+        loads('title = "x"\n' + text)
+
+    assert MOST_PROBLEMS == len(refused.value.problems)
+    assert str(refused.value).endswith("the first 50 problems; there may be more")
+
+
+def test_a_key_of_very_many_parts_is_refused():
+    """Python's parser takes square time for it."""
+    for key in ("a." * 50_000 + "a = 1", "[" + "a . " * 50_000 + "a]"):
+        with pytest.raises(ScenarioError, match="nested too deeply"):
+            loads(key)
+
+
+def test_very_many_settings_of_a_client_are_refused(tmp_path):
+    """Each that has no part here is compared with all that have."""
+    (tmp_path / "c.properties").write_text("".join(f"a{n} = 1\n" for n in range(10_001)))
+    text = 'title = "x"\nrun_for = "5s"\n[[topic]]\nname = "t"\n[[group]]\nid = "g"\n'
+    text += 'topics = ["t"]\nsettings_from = "c.properties"\n'
+
+    with pytest.raises(ScenarioError, match="10,001 settings; at most 10,000 are read"):
+        loads(text, folder=tmp_path)
+
+
+def test_a_question_without_end_is_refused(tmp_path):
+    """Questions are read line by line; a line has a limit."""
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(b"{}\n" + b"x" * 100)
+    limit_files(50)
+    try:
+        with pytest.raises(FileTooLargeError, match=r"a line of .*: larger than 50 bytes"):
+            list(_read_lines(str(path)))
+    finally:
+        limit_files(None)
