@@ -12,17 +12,16 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assignors.errors import did_you_mean
 from assignors.values import dataclass
 from emulator.errors import EmulatorError
 
-if TYPE_CHECKING:
-    from protocols.offsets_topic.segments.resync import Limits
-
 MIB: Final = 2**20
 VARIABLE: Final = "REBALANCE_LIMITS"
+_UNITS: Final = {None: 1, "KiB": 2**10, "MiB": MIB, "GiB": 2**30}
+_VALUE: Final = re.compile(r"(\d{1,18})(KiB|MiB|GiB)?", re.ASCII)
 
 
 class BeyondLimitError(EmulatorError):
@@ -86,13 +85,6 @@ def beyond(name: str) -> str:
     return f"the limit is {LIMITS[name].shown(most(name))}; `limit={name}=…` raises it"
 
 
-def segment_limits() -> Limits:
-    """Return the limits of reading a segment."""
-    from protocols.offsets_topic.segments.resync import Limits  # noqa: PLC0415  reads codecs
-
-    return Limits(most("batch"), most("unpacked"), most("records"))
-
-
 def parsed_limit(text: str) -> tuple[str, str]:
     """Return the name and the value of ``NAME=VALUE``; raise ValueError if it is not a limit."""
     name, equals, value = text.partition("=")
@@ -112,17 +104,13 @@ def _value(name: str, value: str | int) -> int:
     if name not in LIMITS:
         near = did_you_mean(name, LIMITS)
         raise ValueError(f"no limit {name!r}; the limits are {', '.join(LIMITS)}.{near}")
-    limit, text = LIMITS[name], str(value)
-    if text.isascii() and text.isdecimal() and len(text) < 20:
-        number = int(text)
-    elif limit.is_size:
-        from emulator.scenario.units import parse_size  # noqa: PLC0415  many modules
-
-        number = parse_size(text)
-    else:
-        raise ValueError(f"{text!r} is not a whole number")
+    limit, found = LIMITS[name], _VALUE.fullmatch(str(value))
+    if found is None or (found[2] and not limit.is_size):
+        allowed = "a size such as 256MiB" if limit.is_size else "a whole number"
+        raise ValueError(f"{value!r} is not {allowed}")
+    number = int(found[1]) * _UNITS[found[2]]
     if not 1 <= number <= limit.most:
-        raise ValueError(f"{text} is out of range; allowed is {limit.shown(limit.most)} at most")
+        raise ValueError(f"{value} is out of range; allowed is {limit.shown(limit.most)} at most")
     return number
 
 

@@ -46,7 +46,7 @@ PLAYED |= {"emulator.input_files"}
 LIBRARY = {f"emulator.{x}" for x in ("advice", "advising", "comparison", "explanation")}
 LIBRARY |= {"emulator.loading", "emulator.modes", "emulator.sweeps"}
 ADVICE = PLAYED | {f"emulator.{x}" for x in ("loading", "processes", "report", "sweeps")}
-FILES = {"emulator.output_files", "emulator.parquet_file", "emulator.versions"}
+FILES = {"emulator.limits", "emulator.output_files", "emulator.parquet_file", "emulator.versions"}
 LOGS = FILES | {f"emulator.{x}" for x in ("metrics", "tables", "engines", "logs", "spark")}
 LOGS |= {"assignors", "emulator.processes", "emulator.report"}
 WRITTEN = {"emulator.run_files", "emulator.run_pages", "emulator.tracing"}
@@ -93,7 +93,8 @@ ARROWS: Mapping[str, set[str]] = {
     **{f"emulator.{x}": {"assignors"} for x in ("assignment", "errors", "processes")},
     **{f"emulator.{x}": {"assignors"} for x in ("input_files", "output_files")},
     **{f"emulator.{x}": set() for x in ("versions", "tables")},
-    "emulator.parquet_file": {"emulator.output_files"},
+    "emulator.limits": {"assignors"},
+    "emulator.parquet_file": {"emulator.limits", "emulator.output_files"},
     "emulator.events": {"assignors", "protocols.facts", "protocols.values"}
     | {"emulator.parquet_file"},
     "emulator.scenario": FILES | {"assignors", "protocols", "emulator.input_files"},
@@ -121,7 +122,8 @@ ARROWS: Mapping[str, set[str]] = {
     | FILES,
     "emulator.tracing": PLAYED | {"emulator.report", "emulator.run_files"},
     "emulator.blaming": PLAYED | LOGS | {"emulator.logs.importing"},
-    "emulator.conformance": PLAYED | {"emulator.processes", "emulator.report", "emulator.tables"},
+    "emulator.conformance": PLAYED
+    | {"emulator.limits", "emulator.processes", "emulator.report", "emulator.tables"},
     "emulator.capturing": PLAYED | {"emulator.versions"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.study.planning": PLAYED

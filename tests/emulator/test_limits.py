@@ -27,10 +27,10 @@ from emulator.limits import (
     most,
     parsed_limit,
     refuse_deep,
-    segment_limits,
 )
 from emulator.logs.imports.folder import rows_in
 from emulator.logs.imports.tables import COMMITS
+from emulator.logs.offsets_log.finding import segment_limits
 from emulator.parquet_file import opened_parquet
 from emulator.scenario.load import loads
 from emulator.scenario.problems import MOST_PROBLEMS, ScenarioError

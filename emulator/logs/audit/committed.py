@@ -18,14 +18,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignors.values import dataclass
-from emulator.limits import segment_limits
 from emulator.logs.audit.columns import Array
 from emulator.logs.audit.commits import GONE, Committed, Generation, KeptCommits
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.errors import AuditError
 from emulator.logs.imports.tables import COUNTING
 from emulator.logs.offsets_log.columns import CommitColumns
-from emulator.logs.offsets_log.finding import LogFileError, SegmentBytes, buffered, logs_of, opened
+from emulator.logs.offsets_log.finding import (
+    LogFileError,
+    SegmentBytes,
+    buffered,
+    logs_of,
+    opened,
+    segment_limits,
+)
 from emulator.logs.offsets_log.recognising import read_segment
 from emulator.parquet_file import opened_parquet
 from emulator.scenario.problems import few_listed, hint

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from assignors.values import dataclass
-from emulator.limits import segment_limits
 from emulator.logs.imports import store
 from emulator.logs.imports.pieces import LogRange, Piece, Selection, open_segment
 from emulator.logs.imports.rows import Events, Origin
 from emulator.logs.imports.tables import Rows
-from emulator.logs.offsets_log.finding import SegmentBytes, buffered
+from emulator.logs.offsets_log.finding import SegmentBytes, buffered, segment_limits
 
 
 @dataclass(frozen=True, slots=True)

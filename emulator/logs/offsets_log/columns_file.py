@@ -8,10 +8,9 @@ from typing import Final, NamedTuple, Self
 
 import pyarrow as pa
 
-from emulator.limits import segment_limits
 from emulator.logs.offsets_log.columns import SCHEMA, CommitColumns
 from emulator.logs.offsets_log.columns_left_out import LeftOut
-from emulator.logs.offsets_log.finding import OnRead, SegmentBytes, buffered, opened
+from emulator.logs.offsets_log.finding import OnRead, SegmentBytes, buffered, opened, segment_limits
 from emulator.parquet_file import ParquetOutput
 
 LOG: Final = pa.field("log", pa.dictionary(pa.int32(), pa.string()))

@@ -19,6 +19,8 @@ from typing import Any, BinaryIO, Final
 
 from assignors.values import dataclass
 from emulator.errors import EmulatorError
+from emulator.limits import most
+from protocols.offsets_topic.segments.resync import Limits
 from protocols.offsets_topic.segments.segment import base_offset_of
 
 STANDARD_INPUT: Final = Path("-")
@@ -56,6 +58,11 @@ class Log:
 
     name: str
     segments: tuple[Segment, ...]
+
+
+def segment_limits() -> Limits:
+    """Return the limits of reading a segment in this process."""
+    return Limits(most("batch"), most("unpacked"), most("records"))
 
 
 def logs_of(paths: Iterable[Path]) -> list[Log]:

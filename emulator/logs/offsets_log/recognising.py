@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from emulator.limits import segment_limits
 from emulator.logs.offsets_log.finding import (
     WANTED,
     LogFileError,
@@ -14,6 +13,7 @@ from emulator.logs.offsets_log.finding import (
     SegmentBytes,
     buffered,
     opened,
+    segment_limits,
 )
 from protocols.offsets_topic.records import MalformedRecordError, UnknownKey, decode_key
 from protocols.offsets_topic.segments.header import MAGIC

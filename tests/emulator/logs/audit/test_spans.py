@@ -185,7 +185,10 @@ def test_a_row_without_end_is_refused(monkeypatch):
     monkeypatch.setenv("REBALANCE_LIMITS", "row=10")
     pieces = [b'{"a": 1}\n', b'{"a": "', b"x" * 20]
 
-    with pytest.raises(AuditError, match=r"log, line 2: a row does not end; the limit is 10 bytes; `limit=row=…` raises it"):
+    with pytest.raises(
+        AuditError,
+        match=r"log, line 2: a row does not end; the limit is 10 bytes; `limit=row=…` raises it",
+    ):
         list(json_batches("log", pieces, lambda: 0))
 
 

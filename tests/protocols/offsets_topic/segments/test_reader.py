@@ -55,7 +55,10 @@ def test_records_that_cannot_be_read_are_a_gap_of_their_batch():
     (gap,) = [each for each in found if isinstance(each, Gap)]
 
     assert (GapKind.BAD_RECORDS, len(BYTES), len(bomb)) == (gap.kind, gap.position, gap.size)
-    assert "offset 9: zstd: the records are longer than the limit `unpacked`, 40000 bytes" == gap.reason
+    assert (
+        "offset 9: zstd: the records are longer than the limit `unpacked`, 40000 bytes"
+        == gap.reason
+    )
     assert 10 == offsets(found)[-1]
 
 
