@@ -20,6 +20,7 @@ from emulator.scenario.model import Scenario
 from emulator.scenario.problems import ScenarioError, hint
 from emulator.sweeps import SHOWN, SeedRun, Task, play_all, row_of, seeds_from
 from emulator.tables import arrow_table, html_table, pandas_frame
+from emulator.verdicts.disqualifying import Disqualified, disqualified, mark, reasons_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +59,11 @@ class VariantRuns:
             if found.law is Law.FAULT_MISSED
         ]
 
+    @property
+    def disqualified(self) -> tuple[Disqualified, ...]:
+        """Why the variant must not be called best; empty: it may be."""
+        return disqualified(run.verdicts for run in self.runs)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison:
@@ -75,11 +81,15 @@ class Comparison:
     def _repr_html_(self) -> str:
         """Return the mean of the main metrics as an HTML table, one row for each variant."""
         rows = [
-            (each.name, *(summarise(_values(each, name)).mean.value for name in SHOWN))
+            (
+                each.name,
+                *(summarise(_values(each, name)).mean.value for name in SHOWN),
+                mark(each.disqualified, len(each.runs)),
+            )
             for each in self.variants
         ]
         title = f"{self.variants[0].loaded.scenario.title}: means of {len(self.seeds)} seeds"
-        return html_table(title, ("variant", *SHOWN), rows)
+        return html_table(title, ("variant", *SHOWN, "disqualified"), rows)
 
     def difference(self, variant: str, metric: str) -> Difference:
         """Return the difference of a metric between a variant and the first one, paired by seed.
@@ -93,9 +103,20 @@ class Comparison:
         return differences(*pairs_of(metric, first, other))
 
     def to_arrow(self) -> pa.Table:
-        """Return one row for each variant and seed: variant, seed, digest and every metric."""
+        """Return one row for each variant and seed: variant, seed, digest, metrics, disqualified.
+
+        The last one says in a few words why a run must not be called best; empty: it may be.
+        """
         return arrow_table(
-            [{"variant": each.name, **row_of(run)} for each in self.variants for run in each.runs]
+            [
+                {
+                    "variant": each.name,
+                    **row_of(run),
+                    "disqualified": ", ".join(reasons_of(run.verdicts)),
+                }
+                for each in self.variants
+                for run in each.runs
+            ]
         )
 
     def to_pandas(self) -> pd.DataFrame:

@@ -141,6 +141,7 @@ def columns_of(compared: Comparison) -> list[Column]:
             causes=[run.by_cause for run in variant.runs],
             overrides=variant.loaded.overrides,
             missed=variant.missed,
+            disqualified=variant.disqualified,
         )
         for variant in compared.variants
     ]

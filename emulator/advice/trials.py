@@ -13,6 +13,7 @@ from emulator.playing import Run
 from emulator.processes import OnProgress, cores
 from emulator.report.proposals import Proposal, Trial
 from emulator.sweeps import SeedRun, Task, play_all
+from emulator.verdicts.disqualifying import disqualified
 
 Played = Run | SeedRun
 
@@ -57,10 +58,8 @@ def _trial(proposal: Proposal, before: Sequence[Played], after: Sequence[Played]
         after=tuple(run.metrics for run in after),
         problems=_new_problems(before, after),
         solved=_new_problems(after, before),
-        inconclusive=sum(
-            _is_inconclusive(second) and not _is_inconclusive(first)
-            for first, second in zip(before, after, strict=True)
-        ),
+        disqualified=disqualified(run.verdicts for run in after),
+        without_it=disqualified(run.verdicts for run in before),
         missed=_missed(after),
     )
 
@@ -74,10 +73,6 @@ def _new_problems(before: Sequence[Played], after: Sequence[Played]) -> tuple[st
             if verdict.problem and verdict.id not in old:
                 found.setdefault(verdict.id, verdict.sentence)
     return tuple(found.values())
-
-
-def _is_inconclusive(run: Played) -> bool:
-    return any(verdict.inconclusive for verdict in run.verdicts)
 
 
 def _missed(runs: Sequence[Played]) -> int:

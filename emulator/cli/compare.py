@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -29,8 +30,9 @@ from emulator.metrics.distribution import compare as difference
 from emulator.metrics.distribution import summarise
 from emulator.metrics.metrics import pairs_of, values_of
 from emulator.playing import bounds_of
-from emulator.report.comparison import comparison_screen, rows_screen
+from emulator.report.comparison import Column, comparison_screen, rows_screen
 from emulator.report.comparison_markdown import comparison_markdown
+from emulator.report.ranking import ranked
 from emulator.scenario.writing import manifest
 from emulator.subjects import columns_of
 from emulator.sweeps import seeds_from
@@ -121,9 +123,14 @@ def compare(
     --html writes one page that opens without a network: the differences, and for the first seed the
     timeline of each variant on one time axis.
 
-    --json prints one line, one JSON object: seeds, and variants, a list. Each has its name, set,
-    settings; values, seed by seed; summary, with quantiles; differences; by_cause; expectations;
-    missed, the faults that did not fire.
+    A variant is disqualified, that is, marked with the reason and never called best, if in some run
+    the evidence is inconclusive, a deploy stopped, members died, a partition had no owner for a
+    minute, or records stayed unprocessed.
+
+    --json prints one line, one JSON object: seeds; ranked, the variants that are not disqualified,
+    the best first; and variants, a list. Each has its name, set, settings; values, seed by seed;
+    summary, with quantiles; differences; by_cause; expectations; missed, the faults that did not
+    fire; disqualified, each reason with a sentence and the number of runs.
 
     Exit status: 0 success; 2 bad input. Failed expectations do not change it, because they were
     written for one setting.
@@ -147,7 +154,7 @@ def compare(
         write_compare_page(html, compared)
     columns = columns_of(compared)
     if as_json:
-        say_json(_document(compared))
+        say_json(_document(compared, columns))
     elif markdown:
         say_all(comparison_markdown(compared.seeds, columns, transposed=rows))
     elif rows:
@@ -156,13 +163,14 @@ def compare(
         say_report(comparison_screen(compared.seeds, columns))
 
 
-def _document(compared: Comparison) -> dict[str, Any]:
+def _document(compared: Comparison, columns: Sequence[Column]) -> dict[str, Any]:
     first = compared.variants[0]
     return {
         "schema_version": SCHEMA_VERSION,
         "kafka": KAFKA,
         "scenario": first.loaded.scenario.title,
         "seeds": list(compared.seeds),
+        "ranked": [column.name for column in ranked(columns)],
         "variants": [
             {
                 "name": variant.name,
@@ -171,6 +179,7 @@ def _document(compared: Comparison) -> dict[str, Any]:
                 **_figures(first, variant),
                 "expectations": _expectations(variant),
                 "missed": variant.missed,
+                "disqualified": [asdict(each) for each in variant.disqualified],
             }
             for variant in compared.variants
         ],

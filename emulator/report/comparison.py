@@ -16,11 +16,13 @@ from emulator.metrics.metrics import Metrics, pairs_of, values_of
 from emulator.report.figures import NO_VALUE, as_lines, cells, note_if_alike, shown, why
 from emulator.report.subject import Subject, heading, in_force, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
-
-"""Shown if a metric has no value in any run, such as a takeover without one."""
+from emulator.verdicts.disqualifying import Disqualified, mark
 
 _DECIMALS = 9
 """Decimals kept: an interval narrower than that is a rounding error of floating point."""
+
+DISQUALIFIED = "disqualified"
+"""The title of the reasons for which a setting must not be called best."""
 
 Rows = Sequence[tuple[str, str]]
 """Metrics, each with its label."""
@@ -39,6 +41,19 @@ class Column:
 
     missed: Sequence[str] = ()
     """The faults that did not fire, seed after seed."""
+
+    disqualified: Sequence[Disqualified] = ()
+    """Why it must not be called best."""
+
+    @property
+    def mark(self) -> str:
+        """Why it must not be called best, in the words of a cell; empty: it may be."""
+        return mark(self.disqualified, len(self.metrics))
+
+
+def any_disqualified(columns: Sequence[Column]) -> bool:
+    """Return whether some setting must not be called best."""
+    return any(column.disqualified for column in columns)
 
 
 def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
@@ -65,8 +80,17 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
         )
         yield from note_if_alike(*(column.metrics for column in columns))
     yield from missed(columns)
+    yield from _ranking(columns)
     yield from _causes(columns)
     yield from _commands(seeds[0], columns)
+
+
+def _ranking(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield which settings are disqualified and why, and the order of the others."""
+    if any_disqualified(columns):
+        from emulator.report.ranking import ranking_lines  # noqa: PLC0415  most comparisons have none
+
+        yield from ("", *ranking_lines(columns))
 
 
 def _commands(seed: int, columns: Sequence[Column]) -> Iterator[str]:
@@ -125,6 +149,9 @@ def _table(columns: Sequence[Column], rows: Rows) -> list[str]:
         table.add_column(Text(column.name), justify="right")
         if at:
             table.add_column("difference", justify="right")
+    if any_disqualified(columns):
+        marks = [[column.mark, ""] for column in columns]
+        table.add_row(*cells(DISQUALIFIED, *[each for pair in marks for each in pair][:-1]))
     for name, label in rows:
         table.add_row(*cells(label, *_row(name, columns)))
     return list(as_lines(table))
@@ -221,6 +248,7 @@ def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str
     if several:
         yield from note_if_alike(*(column.metrics for column in columns))
     yield from missed(columns)
+    yield from _ranking(columns)
     for column in columns:
         if causes := list(why(column.causes)):
             yield from ("", f"Causes, in records, {column.name}", *causes)
@@ -258,10 +286,14 @@ def _mean(name: str, column: Column) -> float:
 def _rows_table(columns: Sequence[Column], shown: Mapping[str, str]) -> list[str]:
     table = Table(box=box.MARKDOWN)
     table.add_column("")
+    if with_marks := any_disqualified(columns):
+        table.add_column(DISQUALIFIED)
     for label in shown.values():
         table.add_column(Text(label), justify="right")
     for column in columns:
-        table.add_row(*cells(column.name, *(figure(_mean(name, column)) for name in shown)))
+        marks = [column.mark] if with_marks else []
+        figures = (figure(_mean(name, column)) for name in shown)
+        table.add_row(*cells(column.name, *marks, *figures))
     return list(as_lines(table))
 
 

@@ -8,8 +8,17 @@ from collections.abc import Iterator, Sequence
 
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Comparison, compare, summarise
-from emulator.report.comparison import Column, Rows, missed, other_changes, paired
+from emulator.report.comparison import (
+    DISQUALIFIED,
+    Column,
+    Rows,
+    any_disqualified,
+    missed,
+    other_changes,
+    paired,
+)
 from emulator.report.figures import ALL_SEEDS_ALIKE, ALWAYS, IF_ANY, all_alike
+from emulator.report.ranking import order_text, reasons
 from emulator.report.subject import in_force
 from emulator.report.wording import figure, visible
 
@@ -42,6 +51,9 @@ def comparison_markdown(
         yield f"Equal in all runs: {equal}."
     if any(column.missed for column in columns):
         yield from ("", " ".join(_plain(line.strip()) for line in missed(columns)))
+    if any_disqualified(columns):
+        yield from ("", *(f"- {_plain(reason)}" for reason in reasons(columns)))
+        yield from ("", _plain(order_text(columns)))
     yield from _causes(columns)
 
 
@@ -85,17 +97,21 @@ def _rows(columns: Sequence[Column]) -> tuple[Rows, list[str]]:
 def _by_metric(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
     yield _line("", *(_plain(column.name) for column in columns))
     yield f"|---{'|---:' * len(columns)}|"
+    if any_disqualified(columns):
+        yield _line(DISQUALIFIED, *(_plain(column.mark) for column in columns))
     for name, label in rows:
         yield _line(label, *(_cell(name, column, columns[0]) for column in columns))
 
 
 def _by_setting(columns: Sequence[Column], metrics: Rows) -> Iterator[str]:
     rows = [(name, label) for name, label in metrics if name in _LABELS]
-    yield _line("", *(label for _, label in rows))
-    yield f"|---{'|---:' * len(rows)}|"
+    marked = [DISQUALIFIED] if any_disqualified(columns) else []
+    yield _line("", *marked, *(label for _, label in rows))
+    yield f"|---{'|---' * len(marked)}{'|---:' * len(rows)}|"
     for column in columns:
+        marks = [_plain(column.mark)] if marked else []
         cells = (_cell(name, column, columns[0]) for name, _ in rows)
-        yield _line(_plain(column.name), *cells)
+        yield _line(_plain(column.name), *marks, *cells)
 
 
 def _line(*cells: str) -> str:

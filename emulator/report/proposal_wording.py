@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from math import ceil
 from shlex import quote
 from typing import Any, Final
@@ -72,8 +73,16 @@ def verdict_of(trial: Trial) -> str:
     price = "at the price of " if more and trial.effect is Effect.BETTER else ""
     parts += [f"{price}higher {joined(more)}"] if more else []
     end = "." if parts or trial.solved else " in these runs."
-    text = f"{trial.effect}{': ' if parts else ''}{'; '.join(parts)}{end}"
+    effect = f"{trial.effect}{_but(trial)}"
+    text = f"{effect}{': ' if parts else ''}{'; '.join(parts)}{end}"
     return " ".join([text, *_unclear(trial), *_remarks(trial)])
+
+
+def _but(trial: Trial) -> str:
+    """Return that a change must not be called best, with the reason; empty: it may be."""
+    if trial.effect is Effect.DISQUALIFIED:
+        return f" ({trial.mark})"
+    return f", but disqualified ({trial.mark})" if trial.disqualified else ""
 
 
 def _unclear(trial: Trial) -> Iterator[str]:
@@ -91,8 +100,11 @@ def _remarks(trial: Trial) -> Iterator[str]:
         yield f"Removes a problem: {problem}."
     for problem in trial.problems:
         yield f"New problem: {problem}."
-    if trial.inconclusive:
-        yield f"{counted(trial.inconclusive, 'run')} with it ended too early to be conclusive."
+    new = {each.reason for each in trial.new_reasons}
+    for each in trial.disqualified:
+        if each.sentence not in trial.problems:
+            before = "" if each.reason in new else ", as without it"
+            yield f"{each.reason.capitalize()}{before}: {each.sentence}."
     if trial.missed:
         yield f"A fault did not fire in {counted(trial.missed, 'run')} with it."
 
@@ -145,6 +157,6 @@ def _trial_document(trial: Trial) -> dict[str, Any]:
         "after": {name: mean_of(name, trial.after) for name in HEADLINE},
         "problems": list(trial.problems),
         "solved": list(trial.solved),
-        "inconclusive": trial.inconclusive,
+        "disqualified": [asdict(each) for each in trial.disqualified],
         "missed": trial.missed,
     }

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from assignors.values import dataclass
 from emulator.metrics.distribution import Comparison, compare
 from emulator.metrics.metrics import Metrics, pairs_of
+
+if TYPE_CHECKING:
+    from emulator.verdicts.disqualifying import Disqualified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,9 @@ class Effect(enum.StrEnum):
     """Some figures fall in some seeds and rise in others; none changes in one direction."""
 
     NONE = "no effect"
+    DISQUALIFIED = "disqualified"
+    """Its runs must not be called better, for a reason that those without it do not have."""
+
     WORSE = "worse"
 
 
@@ -80,8 +86,11 @@ class Trial:
     solved: tuple[str, ...] = ()
     """Sentences of problems that no run with the change had."""
 
-    inconclusive: int = 0
-    """Runs with the change that were too short, though their pairs were not."""
+    disqualified: tuple[Disqualified, ...] = ()
+    """Why the runs with the change must not be called best."""
+
+    without_it: tuple[Disqualified, ...] = ()
+    """The same of the runs without it."""
 
     missed: int = 0
     """Runs with the change in which a fault did not fire."""
@@ -89,6 +98,8 @@ class Trial:
     @property
     def effect(self) -> Effect:
         """What the change does, all main figures together."""
+        if self.new_reasons:
+            return Effect.DISQUALIFIED
         differences = self.differences().values()
         better = any(value < 0 for value in differences) or bool(self.solved)
         worse = any(value > 0 for value in differences) or bool(self.problems)
@@ -99,23 +110,40 @@ class Trial:
         return Effect.UNCLEAR if self.unclear() else Effect.NONE
 
     @property
+    def new_reasons(self) -> tuple[Disqualified, ...]:
+        """The reasons against the change that fewer runs, or none, have without it."""
+        runs = {each.reason: each.runs for each in self.without_it}
+        return tuple(each for each in self.disqualified if each.runs > runs.get(each.reason, 0))
+
+    @property
+    def mark(self) -> str:
+        """Why the change must not be called best, in the words of a cell; empty: it may be."""
+        from emulator.verdicts.disqualifying import mark  # noqa: PLC0415  most runs try no change
+
+        return mark(self.disqualified, len(self.after))
+
+    @property
     def removes_all(self) -> bool:
         """Whether no records are reprocessed, lost or truncated any more, at whatever price in time.
 
-        False if there were none before, or with a problem that only runs with the change have.
+        False if there were none before, with a problem that only runs with the change have, and if
+        its runs must not be called best.
         """
         before, after = (
             sum(mean_of(name, runs) or 0.0 for name in RECORDS)
             for runs in (self.before, self.after)
         )
-        return before > 0 and after == 0 and not self.problems
+        return before > 0 and after == 0 and not self.problems and not self.disqualified
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """The place among other trials: by effect, then by losses, duplicates and downtime."""
+        """The place among other trials: by effect, then by losses, duplicates and downtime.
+
+        A change whose runs are disqualified comes behind all others.
+        """
         found = self.differences()
         places = [found.get(name, 0.0) for name in ("lost", "reprocessed", "downtime_total_s")]
-        return [*Effect].index(self.effect), *places
+        return bool(self.disqualified), [*Effect].index(self.effect), *places
 
     def differences(self) -> dict[str, float]:
         """Return the mean paired difference of each main figure that the change moves."""

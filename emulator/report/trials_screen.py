@@ -8,6 +8,7 @@ from shlex import quote
 from rich import box
 from rich.table import Table
 
+from emulator.report.comparison import DISQUALIFIED
 from emulator.report.figures import as_lines, cells
 from emulator.report.proposal_wording import cell, columns_of, paste_lines, seeds_text, verdict_of
 from emulator.report.proposals import Trial
@@ -51,10 +52,13 @@ def _table(trials: Sequence[Trial]) -> list[str]:
 
 def _columns(trials: Sequence[Trial], shown: Mapping[str, str]) -> Table:
     table = Table(box=box.MARKDOWN)
-    for title in ("change", *shown.values()):
-        table.add_column(title, justify="left" if title == "change" else "right")
+    marked = [DISQUALIFIED] if any(trial.disqualified for trial in trials) else []
+    texts = ["change", *marked]
+    for title in (*texts, *shown.values()):
+        table.add_column(title, justify="left" if title in texts else "right")
     for trial in trials:
-        table.add_row(*cells(trial.proposal.id, *(cell(trial, name) for name in shown)))
+        marks = [trial.mark] if marked else []
+        table.add_row(*cells(trial.proposal.id, *marks, *(cell(trial, name) for name in shown)))
     return table
 
 

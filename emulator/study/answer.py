@@ -2,10 +2,11 @@
 
 Cells are compared separately for each value of the given axes (a work time, a batch size: inputs
 that the operator cannot choose) and for each protocol. The best cell is the feasible one, that is,
-one that meets every constraint, with the smallest mean of the first objective; further objectives
-decide between equal means. Cells that do not differ significantly from the best one are reported
-with it, and among all of these the one with the fewest worse neighbours is called the best: the seeds
-cannot tell them apart, but a value next to a worse one is at risk.
+one that meets every constraint and of which no run is disqualified, with the smallest mean of the
+first objective; further objectives decide between equal means. Cells that do not differ significantly
+from the best one are reported with it, and among all of these the one with the fewest worse neighbours
+is called the best, then the one with the fewest sides on which nothing was tried: the seeds cannot
+tell them apart, but a value next to a worse one, or to nothing, is at risk.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Answer:
     """All cells that were compared, by number."""
 
     feasible: tuple[int, ...]
-    """Cells without a failed run in which every constraint holds."""
+    """Cells without a failed or disqualified run in which every constraint holds."""
 
     ties: tuple[int, ...]
     """The best cell, then those that do not differ significantly from it in any objective."""
@@ -94,7 +95,7 @@ def _given(settings: Settings) -> Labels:
 
 
 def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol: str) -> Answer:
-    feasible = [each for each in results if not each.failed and violations(each, goal) == 0]
+    feasible = [each for each in results if _may_be_best(each) and violations(each, goal) == 0]
     axes = ranks_of(results)
     numbers = {each.cell.number for each in feasible}
     margins = margins_among(results, numbers, goal)
@@ -109,6 +110,11 @@ def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol:
         worst=None if goal.least[0] in axes else _worst(results, goal.least[0]),
         margins=margins(ties[0]) if ties else (),
     )
+
+
+def _may_be_best(each: CellResults) -> bool:
+    """Return whether no run of a cell failed, or is disqualified."""
+    return not each.failed and not each.disqualified
 
 
 # -- constraints -------------------------------------------------------------------------------
@@ -177,10 +183,11 @@ def _best_and_ties(
     least = min(feasible, key=lambda each: (*_cost(each, goal, axes), each.cell.number))
     tied = [each for each in feasible if each is least or _is_tied(least, each, goal, axes)]
 
-    def edges(each: CellResults) -> int:
-        return sum(margin.edges for margin in margins(each))
+    def risk(each: CellResults) -> tuple[int, int]:
+        found = margins(each)
+        return sum(margin.edges for margin in found), sum(margin.open_sides for margin in found)
 
-    best = min(tied, key=lambda each: (edges(each), *_cost(each, goal, axes), each.cell.number))
+    best = min(tied, key=lambda each: (*risk(each), *_cost(each, goal, axes), each.cell.number))
     return [best, *(each for each in tied if each is not best)]
 
 

@@ -14,7 +14,9 @@ from emulator.study.answer import Answer, guaranteed_share, measured_value, rank
 from emulator.study.findings import Findings
 from emulator.study.margin_text import margin_sentence, neighbours_text, not_tried
 from emulator.study.margins import Neighbour
-from emulator.study.model import Goal, Study
+from emulator.study.model import Goal
+from emulator.study.summary import CellResults
+from emulator.verdicts.disqualifying import mark
 
 MOST_GIVEN = 6
 """Given values for which the sentences name the best cell; the table has all."""
@@ -24,15 +26,15 @@ MOST_NAMED = 3
 
 
 def sentences(findings: Findings) -> Iterator[str]:
-    """Yield the answer of a study as sentences; none if the study has no goal."""
+    """Yield the answer of a study as sentences, the best cell first; none if it has no goal."""
     goal, best = findings.plan.study.goal, findings.best
     if goal is None or not findings.answers:
         return
+    first, *others = [_best_of_each(findings)] if best is None else _best(findings, goal, best)
+    yield first
     yield _objective(findings, goal)
-    if best is not None:
-        yield from _best(findings, goal, best)
-    else:
-        yield _best_of_each(findings)
+    yield from others
+    yield from _disqualified(findings)
     yield not_tried(findings.plan)
     yield from _certainty(findings, goal)
 
@@ -67,7 +69,7 @@ def _relation(bound: Bound) -> str:
 def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
     number = len(best.tried)
     if best.best is None:
-        yield f"No feasible cell: none of {counted(number, 'cell')} tried meets the constraints."
+        yield f"No feasible cell: none of {counted(number, 'cell')} tried {_missing(findings, goal)}."
         return
     figures = [
         f"{_plain(metric)} {text}"
@@ -89,6 +91,36 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
     if best.worst is not None:
         mean = plus_minus(findings.mean_of(best.worst, goal.least[0]))
         yield f"Worst: {_name(findings, best.worst)}: {_plain(goal.least[0])} {mean}."
+
+
+def _missing(findings: Findings, goal: Goal) -> str:
+    """Return what no cell has: it meets the constraints, and its runs are no failure."""
+    parts = ["meets the constraints"] if goal.expect else []
+    if any(each.disqualified for each in findings.results):
+        parts.append("has only runs that are not disqualified")
+    return joined(parts) or "has only runs that did not fail"
+
+
+def _disqualified(findings: Findings) -> Iterator[str]:
+    """Yield which cells are disqualified, and why."""
+    found = [each for each in findings.results if each.disqualified]
+    if not found:
+        return
+    named = [
+        f"{_name(findings, each.cell.number)}: {mark(each.disqualified, len(each.seeds))}"
+        for each in found
+    ]
+    more = len(found) - MOST_NAMED
+    cells = counted(len(found), "cell is", "cells are")
+    yield (
+        f"{cells} disqualified, and never the best: {'; '.join(named[:MOST_NAMED])}"
+        f"{f'; {more} more' if more > 0 else ''}. For example {_example(findings, found[0])}."
+    )
+
+
+def _example(findings: Findings, each: CellResults) -> str:
+    first = each.disqualified[0]
+    return f"{_name(findings, each.cell.number)}: {first.sentence}"
 
 
 def _best_of_each(findings: Findings) -> str:
@@ -124,6 +156,10 @@ def figures_of_best(findings: Findings) -> list[tuple[str, str]]:
 def _worse(findings: Findings, other: Neighbour) -> str:
     """Return how a neighbour of the best cell is worse."""
     if not other.worse_in:
+        each = findings.result_of(other.cell)
+        reasons = mark(each.disqualified, len(each.seeds))
+        if reasons:
+            return f"{other.label} is disqualified ({reasons})"
         return f"{other.label} does not meet the constraints"
     mean = plus_minus(findings.mean_of(other.cell, other.worse_in))
     return f"at {other.label}, {_plain(other.worse_in)} is {mean}"
@@ -178,12 +214,19 @@ def answer_table(findings: Findings) -> list[tuple[str, ...]]:
     protocol = ["protocol"] if len(study.protocols) > 1 else []
     chosen = [axis.name for axis in study.vary if not axis.given]
     rows = [(*_group_cells(findings, each), *_row(findings, each)) for each in findings.answers]
-    return [(*given, *protocol, *chosen, *map(label_of, _columns(findings)), *_last(study)), *rows]
+    return [(*given, *protocol, *chosen, *map(label_of, _columns(findings)), *_last(findings)), *rows]
 
 
-def _last(study: Study) -> Iterator[str]:
+def _counts_feasible(findings: Findings) -> bool:
+    """Return whether some cell may be infeasible: by a constraint, or as disqualified."""
+    goal = findings.plan.study.goal
+    return bool(goal and goal.expect) or any(each.disqualified for each in findings.results)
+
+
+def _last(findings: Findings) -> Iterator[str]:
     """Yield the titles of the last columns, which depend on the goal."""
-    if study.goal and study.goal.expect:
+    study = findings.plan.study
+    if study.goal and _counts_feasible(findings):
         yield "feasible cells"
     if study.goal:
         yield "next values tried"
@@ -204,7 +247,7 @@ def _row(findings: Findings, answer: Answer) -> Iterator[str]:
     else:
         yield from _chosen(findings, answer.best)
         yield from _figures(findings, answer.best).values()
-    if goal and goal.expect:
+    if goal and _counts_feasible(findings):
         yield f"{len(answer.feasible)} of {len(answer.tried)}"
     if goal:
         yield neighbours_text(answer.margins)

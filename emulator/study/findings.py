@@ -28,6 +28,7 @@ from emulator.study.summary import (
     summaries,
     summary_row,
 )
+from emulator.verdicts.disqualifying import mark
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
 TABLES = ("cells", "answer", "summary", "differences", "sensitivity", "pareto")
@@ -132,6 +133,7 @@ def _cell_row(each: CellResults) -> dict[str, Any]:
         "runs": len(each.seeds),
         "failed": each.failed,
         "error": each.error or None,
+        "disqualified": mark(each.disqualified, len(each.seeds)) or None,
         "scenario_hash": each.cell.scenario_hash,
     }
     for choice in settings.point:

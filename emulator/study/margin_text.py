@@ -33,7 +33,11 @@ def margin_sentence(margin: Margin, worse: Figure) -> str:
         return " ".join([both, *_edges(margin, worse)])
     end, other = ("smallest", above) if above else ("largest", below)
     assert other is not None, "a margin has a neighbour"
-    text = f"{value} is the {end} value tried, and {other.label} is as good."
+    beyond = "smaller" if above else "larger"
+    text = (
+        f"{value} is the {end} value tried, and {other.label} is as good: a {beyond} one may be better "
+        "or worse, and was not tried."
+    )
     return " ".join([text, *_edges(margin, worse)])
 
 

@@ -57,6 +57,11 @@ class Margin:
         """The number of sides on which the next value is worse."""
         return sum(each is not None and each.is_worse for each in (self.below, self.above))
 
+    @property
+    def open_sides(self) -> int:
+        """The number of sides on which no value was tried."""
+        return (self.below, self.above).count(None)
+
 
 Margins = Callable[[CellResults], tuple[Margin, ...]]
 """Returns the margins of a cell, in order of the axes."""

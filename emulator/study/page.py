@@ -71,12 +71,9 @@ def study_page(findings: Findings) -> str:
 
 def _answer(findings: Findings) -> list[str]:
     """Return the sentences of the answer: the best cell first, then the objective and the rest."""
-    found = list(sentences(findings))
-    if not found:
-        cells = counted(len(findings.results), "cell")
-        return [f"The study has no objective; its {cells} are compared below."]
-    objective, best, *others = found
-    return [best, objective, *others]
+    cells = counted(len(findings.results), "cell")
+    without = f"The study has no objective; its {cells} are compared below."
+    return list(sentences(findings)) or [without]
 
 
 def _numbers(findings: Findings) -> list[Number]:

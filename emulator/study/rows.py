@@ -1,6 +1,6 @@
 """Run a chunk and return its rows, and the schemas of the tables that hold them.
 
-``runs`` has one row per run: seed, digest, findings, every metric of the catalogue, the entries of
+``runs`` has one row per run: seed, digest, findings, why it is disqualified, every metric of the catalogue, the entries of
 table metrics that the study names, and the error of a failed run (then nothing else). A metric
 without a value, such as the takeover of a run in which nothing was taken over, is null. ``entries``
 has one row per ledger entry, ``events`` one per event. The cell is not a column but part of the
@@ -22,6 +22,10 @@ from emulator.metrics.catalogue import VALUES
 from emulator.playing import Run, run
 from emulator.scenario.model import Scenario
 from emulator.study.plan import Chunk
+from emulator.verdicts.disqualifying import reasons_of
+
+DISQUALIFIED = "disqualified"
+"""The column with the reasons for which a run must not be called best, a line each."""
 
 EVENT_ROWS = 65_536
 """Rows of events that are buffered before they are written."""
@@ -108,6 +112,7 @@ def _row(finished: Run, metrics: Iterable[str]) -> dict[str, Any]:
         "seed": finished.seed,
         "digest": finished.digest,
         "findings": "; ".join(_findings(finished)) or None,
+        DISQUALIFIED: _disqualified(finished),
     }
     row.update((name, values[name]) for name in _VALUES)
     row.update((name, finished.metrics[name]) for name in metrics if name not in values)
@@ -118,6 +123,11 @@ def _findings(finished: Run) -> Iterator[str]:
     """Yield each violated law and each warning once, in order."""
     seen = (f"{each.severity.value}: {each.law.value}" for each in finished.findings)
     yield from dict.fromkeys(seen)
+
+
+def _disqualified(finished: Run) -> str | None:
+    """Return a line for each reason for which a run must not be called best."""
+    return "\n".join(map(": ".join, reasons_of(finished.verdicts).items())) or None
 
 
 def _entry(seed: int, entry: Entry) -> dict[str, Any]:
@@ -204,6 +214,7 @@ def runs_schema(metrics: Iterable[str]) -> pa.Schema:
             ("error", pa.string()),
             ("digest", pa.string()),
             ("findings", pa.string()),
+            (DISQUALIFIED, pa.string()),
             *values.items(),
             *asked.items(),
         ]

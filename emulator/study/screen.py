@@ -17,6 +17,7 @@ from emulator.study.findings import Findings
 from emulator.study.plan import Cell
 from emulator.study.sensitivity import Influence
 from emulator.study.summary import CellResults, Front
+from emulator.verdicts.disqualifying import mark
 from emulator.versions import KAFKA
 
 MOST_ROWS = 40
@@ -74,10 +75,14 @@ def _table(findings: Findings, metric: str) -> Table:
     head = findings.plan.study.protocols[0] if against == "protocol" else "the first cell"
     for title in ("median", "p95", "maximum", "mean", f"difference to {head}"):
         table.add_column(title, justify="right")
-    for cell in [each.cell for each in findings.results if each.seeds][:MOST_ROWS]:
+    if marked := any(each.disqualified for each in findings.results):
+        table.add_column("disqualified")
+    for each in [each for each in findings.results if each.seeds][:MOST_ROWS]:
+        cell, reasons = each.cell, mark(each.disqualified, len(each.seeds))
         figures = _figures(findings.summary_of(cell.number, metric))
         difference = paired(compared[cell.number]) if cell.number in compared else ""
-        table.add_row(*cells(*_named(_values(cell), findings, cell), *figures, difference))
+        marks = [reasons] if marked else []
+        table.add_row(*cells(*_named(_values(cell), findings, cell), *figures, difference, *marks))
     return table
 
 

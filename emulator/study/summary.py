@@ -16,7 +16,9 @@ from assignors.values import dataclass
 from emulator.metrics.distribution import Comparison, Estimate, Summary, compare, summarise
 from emulator.study.model import Until
 from emulator.study.plan import Cell, Plan, metrics_of
+from emulator.study.rows import DISQUALIFIED
 from emulator.study.store import RUNS, read
+from emulator.verdicts.disqualifying import Disqualified, summed
 
 Against = Literal["protocol", "settings"]
 Row = dict[str, object]
@@ -41,6 +43,9 @@ class CellResults:
     first_failed: int | None
     """The seed of the first failed run."""
 
+    disqualified: tuple[Disqualified, ...] = ()
+    """Why the cell must not be called best; empty: it may be."""
+
     def by_seed(self, metric: str) -> dict[int, float]:
         """Return a metric's value by seed; seeds in which it has none are left out."""
         pairs = zip(self.seeds, self.values[metric], strict=True)
@@ -54,7 +59,7 @@ class CellResults:
 def read_results(folder: Path, plan: Plan) -> list[CellResults]:
     """Return the results of all cells that have runs, in order of their numbers."""
     metrics = metrics_of(plan)
-    columns = ["seed", "error", *metrics]
+    columns = ["seed", "error", DISQUALIFIED, *metrics]
     tables = read(folder, RUNS, columns, len(plan.cells))
     return [_results(plan.cells[number], table.to_pydict(), metrics) for number, table in tables]
 
@@ -70,7 +75,14 @@ def _results(cell: Cell, columns: dict[str, list[object]], metrics: Sequence[str
         failed=len(failed),
         error=str(errors[failed[0]]) if failed else "",
         first_failed=int(str(seeds[failed[0]])) if failed else None,
+        disqualified=summed(_reasons(columns[DISQUALIFIED][place]) for place in fine),
     )
+
+
+def _reasons(stored: object) -> dict[str, str]:
+    """Return the reasons of a run that its row holds."""
+    found = (line.partition(": ") for line in str(stored or "").splitlines())
+    return {reason: sentence for reason, _, sentence in found}
 
 
 def _number(value: object) -> float | None:

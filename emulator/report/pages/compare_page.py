@@ -9,7 +9,13 @@ from assignors.values import dataclass
 from emulator.ledger.entries import Entry
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
-from emulator.report.comparison import Column, comparison_screen, paired
+from emulator.report.comparison import (
+    DISQUALIFIED,
+    Column,
+    any_disqualified,
+    comparison_screen,
+    paired,
+)
 from emulator.report.figures import NO_VALUE, shown
 from emulator.report.merging import merged_entries
 from emulator.report.pages.differences import Difference, draw_differences
@@ -19,6 +25,7 @@ from emulator.report.pages.page import Figure, Number, Page, Part, Table, render
 from emulator.report.pages.run_page import CAPTION, WHAT, close_up, entry_details, table_of_entries
 from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
+from emulator.report.ranking import reasons
 from emulator.report.subject import in_force
 from emulator.report.wording import counted, figure, file_width, joined
 
@@ -62,13 +69,18 @@ def _mean(column: Column, metric: str) -> float:
 
 
 def _answer(columns: Sequence[Column]) -> Iterator[str]:
-    """Yield the order of the variants by reprocessed and by lost records."""
+    """Yield the order of the variants by reprocessed and by lost records; disqualified ones have none."""
+    counted_columns = [column for column in columns if not column.disqualified]
+    if len(counted_columns) < len(columns):
+        yield from (f"Not ranked: {reason}." for reason in reasons(columns))
     for metric, words in (("reprocessed", "Reprocessed"), ("lost", "Lost")):
-        means = [(_mean(column, metric), column.name) for column in columns]
-        if not any(mean for mean, _ in means):
-            yield f"{words}: no records, with any of them."
+        means = [(_mean(column, metric), column.name) for column in counted_columns]
+        if not means:
             continue
-        if len({figure(mean) for mean, _ in means}) == 1:
+        if not any(mean for mean, _ in means):
+            yield f"{words}: no records, with {'any of them' if len(means) > 1 else means[0][1]}."
+            continue
+        if len(means) > 1 and len({figure(mean) for mean, _ in means}) == 1:
             yield f"{words}: {figure(means[0][0])} records with each of them."
             continue
         ranked = [f"{figure(mean)} with {name}" for mean, name in sorted(means)]
@@ -77,7 +89,7 @@ def _answer(columns: Sequence[Column]) -> Iterator[str]:
 
 def _numbers(columns: Sequence[Column]) -> list[Number]:
     """Return five figures: the reprocessed records of each variant, then what all variants span."""
-    values = [(_mean(column, "reprocessed"), column.name) for column in columns]
+    values = [(_mean(column, "reprocessed"), _named(column)) for column in columns]
     numbers = [Number(figure(mean), f"reprocessed, {name}", mean > 0) for mean, name in values]
     spanned = (
         ("lost", "records lost"),
@@ -85,6 +97,10 @@ def _numbers(columns: Sequence[Column]) -> list[Number]:
         ("rebalances", "rebalances"),
     )
     return [*numbers, *(_span(columns, *each) for each in spanned)][:MOST_NUMBERS]
+
+
+def _named(column: Column) -> str:
+    return f"{column.name} ({column.mark})" if column.disqualified else column.name
 
 
 def _span(columns: Sequence[Column], metric: str, label: str) -> Number:
@@ -97,6 +113,8 @@ def _span(columns: Sequence[Column], metric: str, label: str) -> Number:
 def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
     first = columns[0]
     rows: list[list[str]] = [["metric", *_titles(columns)]]
+    if any_disqualified(columns):
+        rows.append([DISQUALIFIED, *[each for column in columns for each in (column.mark, "")][:-1]])
     charted: list[Difference] = []
     for name, label in shown([run for column in columns for run in column.metrics]):
         cells = [label]
@@ -146,7 +164,7 @@ def _timelines(
         more = f" The {len(entries)} largest of {len(every):,} entries." if left_out else ""
         facts = "; ".join(in_force(group) for group in column.subject.groups[:3])
         yield Part(
-            title=column.name,
+            title=_named(column),
             anchor=f"variant-{place}",
             facts=f"Seed {seeds[0]}. {facts}.{more}",
             figures=list(_figures(column, run, window, prefix, 1 / len(runs))),

@@ -13,6 +13,7 @@ from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
 from emulator.report.proposal_wording import verdict_of
 from emulator.report.proposals import Effect, Proposal, Trial
+from emulator.verdicts.disqualifying import Disqualified
 
 SHORT = """
 title = "a deploy kills"
@@ -144,6 +145,22 @@ def test_a_change_that_removes_a_problem_is_better():
     assert "Removes a problem: lag grows." in verdict_of(solved)
     assert "at the price of higher summed downtime" in verdict_of(clean)
     assert Effect.MIXED == replace(clean, problems=("a loop",)).effect
+
+
+def test_a_change_whose_runs_are_no_success_is_not_preferred():
+    """Its figures are low because the deploy stopped; a reason that it shares is named, too."""
+    before, after = runs(reprocessed=[9]), runs(reprocessed=[0])
+    stopped = (Disqualified("deploy stopped", "it stopped", 1),)
+    fine = Trial(proposal=PROPOSAL, seeds=(0,), before=before, after=runs(reprocessed=[8]))
+    broken = replace(fine, after=after, disqualified=stopped)
+    still = replace(broken, without_it=stopped)
+
+    assert Effect.DISQUALIFIED == broken.effect
+    assert verdict_of(broken).startswith("disqualified (deploy stopped): lower reprocessed")
+    assert "Deploy stopped: it stopped." in verdict_of(broken)
+    assert verdict_of(still).startswith("better, but disqualified (deploy stopped)")
+    assert "Deploy stopped, as without it: it stopped." in verdict_of(still)
+    assert [fine, still, broken] == sorted([broken, still, fine], key=lambda trial: trial.rank)
 
 
 @pytest.mark.parametrize(("run_for", "seeds"), [("4min", 5), ("2h", 3), ("2000h", 1)])

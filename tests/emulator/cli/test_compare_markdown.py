@@ -106,4 +106,5 @@ def test_a_fault_that_does_not_fire_in_a_column_is_reported(form, tmp_path):
 
     assert "warning: kip848: did not fire: crash-1" in out
     assert "in 1 of 1 runs" in out
-    assert "warning: eager" not in out
+    assert "warning: eager: did not fire" not in out
+    assert "eager: fault did not fire" not in out

@@ -9,9 +9,13 @@ import pytest
 from emulator.scenario.problems import ScenarioError
 from emulator.study.answer import answers, best_of_all, guaranteed_share
 from emulator.study.answer_text import answer_table, sentences
+from emulator.study.planning import plan_study
+from emulator.study.running import run_study
+from emulator.study.screen import study_screen
 from emulator.study.summary import differences
+from emulator.verdicts.disqualifying import Disqualified
 
-from .samples import SEEDS, findings_with, plan_of, results_of, study_of
+from .samples import SEEDS, findings_with, plan_of, results_of, study_of, written
 
 MEMBERS = """
 [[vary]]
@@ -173,3 +177,35 @@ def test_differences_are_to_the_first_choice_under_the_same_circumstances():
     assert [(2, 0, 3.0), (3, 1, 6.0)] == [
         (each.cell, each.reference, each.comparison.mean.value) for each in found
     ]
+
+
+def test_a_cell_whose_deploy_stopped_is_never_the_best():
+    """It repeats nothing; the answer says which cells are disqualified, and why."""
+    stopped = Disqualified("deploy stopped", "a rolling restart stopped", 1)
+    found = findings_with('{ least = "reprocessed" }', [0, 0], [5, 5])
+    results = [replace(found.results[0], disqualified=(stopped,)), found.results[1]]
+    goal = found.plan.study.goal
+    told = replace(
+        found, results=results, answers=answers(results, goal), best=best_of_all(results, goal)
+    )
+    first, *others = sentences(told)
+
+    assert (1, (1,)) == (told.best.best, told.best.feasible)
+    assert first.startswith("Best of 2 cells: commit interval=5s")
+    assert "500ms is disqualified (deploy stopped (1 of 2))" in " ".join(others)
+    assert (
+        "1 cell is disqualified, and never the best: commit interval=500ms: deploy stopped (1 of 2). "
+        "For example commit interval=500ms: a rolling restart stopped." in others
+    )
+    assert "| deploy stopped (1 of 2) |" in "\n".join(study_screen(told))
+
+
+def test_the_reasons_are_kept_with_the_runs(tmp_path):
+    """A run that ends before the dead member is removed proves nothing."""
+    short = (SEEDS, f'{SEEDS}\nset = ["run_for=11s"]\ngoal = {{ least = "reprocessed" }}')
+    planned = plan_study(written(tmp_path, short, ("seeds = 6", "seeds = 2")))
+
+    result = run_study(planned, tmp_path / "out", jobs=1)
+
+    assert result.answer[0].startswith("No feasible cell: none of 2 cells tried has only runs")
+    assert all("inconclusive" in row["disqualified"] for row in result.as_json()["cells"])

@@ -39,7 +39,8 @@ BAD, GOOD = [5, 7, 6, 9], [0, 0, 0, 0]
         ),
         (
             (GOOD, GOOD, GOOD, BAD, BAD),
-            "commit interval=1s is the smallest value tried, and 2s is as good.",
+            "commit interval=1s is the smallest value tried, and 2s is as good: a smaller one may be "
+            "better or worse, and was not tried.",
         ),
     ],
 )
@@ -69,6 +70,18 @@ def test_of_values_that_seeds_cannot_tell_apart_the_one_away_from_the_edge_is_be
     )
     assert (
         "8s is the largest value tried that is as good, which leaves 4 s of margin: at 16s" in text
+    )
+
+
+def test_of_equal_values_none_at_an_end_of_the_range_is_best():
+    """What lies beyond an end is unknown; at an end of which the other side is worse, it is said."""
+    inside = findings_of('{ least = "reprocessed" }', *[GOOD] * 5)
+    at_end = findings_of('{ least = "reprocessed" }', BAD, BAD, BAD, GOOD, GOOD)
+
+    assert 1 == inside.best.best
+    assert 4 == at_end.best.best
+    assert "commit interval=16s is the largest value tried, and 8s is as good" in " ".join(
+        sentences(at_end)
     )
 
 

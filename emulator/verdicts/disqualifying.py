@@ -1,0 +1,90 @@
+"""Which runs are disqualified: no comparison, trial or study may call them best, or prefer them.
+
+The figures of such a run are low because the run is no success: a deploy that stopped repeats nothing,
+and a dead group neither. This is the one rule for ``compare``, ``run --advise`` and studies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from assignors.values import dataclass
+from emulator.verdicts.verdict import Verdict, VerdictId
+
+INCONCLUSIVE: Final = "inconclusive"
+
+REASONS: Final[Mapping[VerdictId, str]] = {
+    VerdictId.NOTHING_PROCESSED: "nothing processed",
+    VerdictId.GROUP_DEAD: "group dead",
+    VerdictId.MEMBERS_DIED: "members died",
+    VerdictId.DEPLOY_STOPPED: "deploy stopped",
+    VerdictId.FAULT_MISSED: "fault did not fire",
+    VerdictId.WITHOUT_OWNER: "partition without owner",
+    VerdictId.LONG_DOWNTIME: "no owner for a minute",
+    VerdictId.PARTITION_STUCK: "partition stuck",
+    VerdictId.PARTITION_STALLED: "partition stuck",
+    VerdictId.OVERLOAD: "overload",
+    VerdictId.LAG_GROWS: "lag grows",
+    VerdictId.IN_FLIGHT: "records unprocessed",
+}
+"""The verdicts that disqualify a run, in the few words of a table; so does any other verdict that is
+inconclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disqualified:
+    """One reason for which some runs of a setting are disqualified."""
+
+    reason: str
+    """A few words, as in a column of a table."""
+
+    sentence: str
+    """What happened in the first of these runs."""
+
+    runs: int
+
+
+def reasons_of(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return why a run is disqualified: each reason with its first sentence; empty: it is not."""
+    found: dict[str, str] = {}
+    for verdict in verdicts:
+        reason = REASONS.get(verdict.id, INCONCLUSIVE if verdict.inconclusive else "")
+        if reason:
+            found.setdefault(reason, verdict.sentence)
+    return found
+
+
+def disqualified(runs: Iterable[Sequence[Verdict]]) -> tuple[Disqualified, ...]:
+    """Return why the runs of a setting are disqualified, the reason of most runs first."""
+    return summed(map(reasons_of, runs))
+
+
+def summed(runs: Iterable[Mapping[str, str]]) -> tuple[Disqualified, ...]:
+    """Count the reasons of several runs, as :func:`reasons_of` returns them."""
+    times, sentences = Counter[str](), dict[str, str]()
+    for reasons in runs:
+        times.update(reasons.keys())
+        for reason, sentence in reasons.items():
+            sentences.setdefault(reason, sentence)
+    return tuple(Disqualified(each, sentences[each], n) for each, n in times.most_common())
+
+
+def mark(found: Sequence[Disqualified], runs: int) -> str:
+    """Return the reasons for a cell of a table, with the number of runs unless all have one.
+
+    >>> mark([Disqualified("deploy stopped", "…", 2), Disqualified("overload", "…", 5)], 5)
+    'deploy stopped (2 of 5), overload'
+    """
+    return ", ".join(
+        each.reason if each.runs == runs else f"{each.reason} ({each.runs} of {runs})"
+        for each in found
+    )
+
+
+def sentences(found: Sequence[Disqualified], runs: int) -> Iterator[str]:
+    """Yield what happened, a sentence a reason, with the number of runs if there are several."""
+    for each in found:
+        where = f" ({each.runs} of {runs} runs)" if runs > 1 else ""
+        yield f"{each.reason}: {each.sentence}{where}"
