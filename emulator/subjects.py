@@ -167,10 +167,12 @@ def _lacked(group: Group, member: Member) -> frozenset[str]:
 
 
 def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
-    """Note whether a deploy gives the static members of a group new names, and what all joins take."""
+    """Note whether deploys give the members of a group new names, and what all joins take."""
     facts = replace(facts, joins_s=facts.most_running * scenario.cluster.join_time / US_PER_S)
-    acts = (act for act in scenario.fault if isinstance(act, RollingRestart))
-    renamed = any(act.group == facts.id and act.names == "random" for act in acts)
+    deploys = (act for act in scenario.fault if isinstance(act, RollingRestart))
+    acts = [act for act in deploys if act.group == facts.id]
+    renamed = any(act.names == "random" for act in acts)
+    facts = replace(facts, names_change=renamed or any(act.surge for act in acts))
     return replace(facts, new_ids=True) if renamed and facts.static else facts
 
 

@@ -111,6 +111,8 @@ def batch_within_commits(situation: Situation) -> Draft | None:
     if not situation.facts.settings["enable.auto.commit"]:
         return None
     within_s = situation.seconds("auto.commit.interval.ms")
+    if situation.batch_s <= within_s:
+        return None
     return _batches_within(situation, within_s, "auto.commit.interval.ms")
 
 
@@ -118,11 +120,12 @@ def _batches_within(situation: Situation, within_s: float, name: str) -> Draft |
     if not situation.group.is_serial:
         return None
     records = round_down(within_s / MARGIN / max(situation.work_s, 1e-9))
-    if not 0 < records <= situation.records / 2:
+    if not 0 < records < situation.records or situation.batch_s * MARGIN <= within_s:
         return None
+    taken_s = records * situation.work_s
     why = (
         f"{capital(situation.batch_text)}, {name} is {duration(within_s)}; {records} records "
-        f"take {duration(records * situation.work_s)}."
+        f"take {duration(taken_s)}, {taken_s / within_s:.0%} of it."
     )
     return consumer(situation, RECORDS, records, why)
 
@@ -264,7 +267,7 @@ def more_heartbeats(situation: Situation) -> Draft | None:
 def static_membership(situation: Situation) -> Draft | None:
     """An instance id for each member; where restarts take longer, a session that outlasts them."""
     down_s, group = situation.down_s, situation.group
-    if situation.facts.static or down_s is None:
+    if situation.facts.static or situation.facts.names_change or down_s is None:
         return None
     session_s = situation.seconds(SESSION)
     why = f"Members are back {duration(down_s)} after they end, and a session lasts {duration(session_s)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil, inf
 from typing import Final
 
 from emulator.advice.drafts import Draft, Make, capital, commit, consumer
@@ -45,14 +46,33 @@ def _automatic(situation: Situation) -> Draft | None:
 
 
 def _uncommitted(situation: Situation) -> str:
-    """Return how many records of a member are uncommitted at most between two commits."""
+    """Return how many records of a member are uncommitted between two commits, also with a backlog.
+
+    poll() makes the automatic commit (``maybeAutoCommitOffsetsAsync``): it comes with the first poll
+    after the interval, and a backlog makes every batch a full one.
+    """
     interval_s, load = situation.seconds(AUTO_INTERVAL), situation.load
     if load is None:
         return f"Up to {duration(interval_s)} of work is uncommitted."
     rate = min(load.arrival, load.capacity) / load.members
     return (
         f"Between two commits a member processes about {duration(interval_s)} × {rate:.3g} records/s "  # noqa: RUF001
-        f"= {counted(round(interval_s * rate), 'record')}; a batch that lasts longer delays the commit."
+        f"= {counted(round(interval_s * rate), 'record')}{_with_backlog(situation, interval_s)}."
+    )
+
+
+def _with_backlog(situation: Situation, interval_s: float) -> str:
+    """Return how many records full batches leave uncommitted; empty: the client commits beside them."""
+    batch_s = situation.batch_s
+    in_poll = Commits.AUTO in situation.facts.commit_kinds and not situation.facts.by_coordinator
+    if not in_poll or situation.group.pool is not None or not 0 < batch_s < inf:
+        return ""
+    batches = max(1, ceil(interval_s / batch_s))
+    before = "that is" if batches == 1 else f"{batches} of them are"
+    return (
+        f"; with a backlog batches are full ({situation.records} records, {duration(batch_s)}) and "
+        f"poll() commits after the first that ends behind the interval: {before} "
+        f"{counted(batches * situation.records, 'record')}"
     )
 
 

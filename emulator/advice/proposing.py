@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice, zip_longest
+from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 from emulator.advice.changes import CHANGES
@@ -15,6 +16,9 @@ from emulator.report.subject import FinishedRun
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import ScenarioError
 
+LATER: Final = 1.5
+"""How many hints further back the next change of a hint is proposed."""
+
 MOST: Final = 3
 """Changes that a report shows and tries."""
 
@@ -24,13 +28,18 @@ def propose(
 ) -> tuple[Proposal, ...]:
     """Return the first changes that the hints of a run recommend and that the scenario allows.
 
-    The first change of each hint comes before the second ones; *most*: their number.
+    The second change of a hint comes behind the first one of the next hint, the third behind that of
+    the second next; *most*: their number.
     """
     by_hint = [list(_of_hint(loaded.scenario, run, hint)) for hint in hints]
+    places = [
+        (at + LATER * number, proposal)
+        for at, proposals in enumerate(filter(None, by_hint))
+        for number, proposal in enumerate(proposals)
+    ]
     found = dict[str, Proposal]()
-    for proposals in zip_longest(*by_hint):
-        for proposal in filter(None, proposals):
-            found.setdefault(proposal.id, proposal)
+    for _, proposal in sorted(places, key=itemgetter(0)):
+        found.setdefault(proposal.id, proposal)
     return tuple(islice((each for each in found.values() if _allowed(loaded, each)), most))
 
 

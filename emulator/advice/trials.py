@@ -14,8 +14,12 @@ from emulator.processes import OnProgress, cores
 from emulator.report.proposals import Proposal, Trial
 from emulator.sweeps import SeedRun, Task, play_all
 from emulator.verdicts.disqualifying import disqualified
+from emulator.verdicts.verdict import VerdictId
 
 Played = Run | SeedRun
+
+OF_LAG: Final = (VerdictId.OVERLOAD, VerdictId.LAG_GROWS, VerdictId.PARTITION_STALLED)
+"""Verdicts of which lag is the problem."""
 
 WORTH_A_PROCESS_S: Final = 5.0
 """Work of fewer CPU seconds is done sooner in one process than in several."""
@@ -60,6 +64,7 @@ def _trial(proposal: Proposal, before: Sequence[Played], after: Sequence[Played]
         solved=_new_problems(after, before),
         disqualified=disqualified(run.verdicts for run in after),
         without_it=disqualified(run.verdicts for run in before),
+        of_lag=any(each.id in OF_LAG for run in (*before, *after) for each in run.verdicts),
         missed=_missed(after),
     )
 

@@ -161,7 +161,7 @@ def _for_restarts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
     if not {"member left", "member added"} <= metrics.tables["rebalances.by_reason"].keys():
         return
     for group in subject.groups[:1]:
-        if not group.static and not group.autoscaler:
+        if not (group.static or group.autoscaler or group.names_change):
             yield _given(KEPT_BY_ID, subject, group)
         if not group.cooperative and not group.shared:
             yield _given(ONLY_MOVED_STOP, subject, group)

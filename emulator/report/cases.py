@@ -246,7 +246,11 @@ STATIC = Hint(
     "static-membership",
     "Set a group.instance.id for each member (static membership): a member that is back within "
     "{session.timeout.ms} keeps its partitions without a rebalance.",
-    lambda case: not case.group.static and not case.verbs.isdisjoint(RESTARTS),
+    lambda case: (
+        not case.group.static
+        and not case.group.names_change
+        and not case.verbs.isdisjoint(RESTARTS)
+    ),
 )
 RESET_EARLIEST = Hint(
     "reset-to-earliest",

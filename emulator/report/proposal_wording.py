@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from emulator.metrics.metrics import Metrics
 from emulator.report.given_hints import hints_of
-from emulator.report.proposals import HEADLINE, RECORDS, Effect, Proposal, Trial, mean_of
+from emulator.report.proposals import JUDGED, LAG, RECORDS, Effect, Proposal, Trial, mean_of
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, difference, figure, joined, paragraph
 
@@ -22,6 +22,7 @@ COLUMNS: Final = {
     "downtime_max_s": "downtime",
     "downtime_total_s": "summed",
     "rebalances": "rebalances",
+    **LAG,
 }
 """The titles of the columns; those without a change are left out, but never the first two.
 
@@ -37,8 +38,13 @@ def columns_of(trials: Sequence[Trial]) -> dict[str, str]:
     return {
         name: title
         for name, title in COLUMNS.items()
-        if name in ALWAYS or any(ARROW in cell(trial, name) for trial in trials)
+        if name in ALWAYS or any(_is_shown(trial, name) for trial in trials)
     }
+
+
+def _is_shown(trial: Trial, name: str) -> bool:
+    """Return whether a change moves a metric; lag counts where it is the problem."""
+    return ARROW in cell(trial, name) and (name not in LAG or trial.of_lag)
 
 
 def cell(trial: Trial, name: str) -> str:
@@ -67,8 +73,8 @@ def paste_lines(proposal: Proposal) -> list[str]:
 def verdict_of(trial: Trial) -> str:
     """Return what a change does, in words: also if it does nothing, or makes something worse."""
     differences = trial.differences()
-    less = [HEADLINE[name] for name, value in differences.items() if value < 0]
-    more = [HEADLINE[name] for name, value in differences.items() if value > 0]
+    less = [JUDGED[name] for name, value in differences.items() if value < 0]
+    more = [JUDGED[name] for name, value in differences.items() if value > 0]
     parts = [f"lower {joined(less)}"] if less else []
     price = "at the price of " if more and trial.effect is Effect.BETTER else ""
     parts += [f"{price}higher {joined(more)}"] if more else []
@@ -90,7 +96,7 @@ def _unclear(trial: Trial) -> Iterator[str]:
         if name not in RECORDS and trial.effect is not Effect.UNCLEAR:
             continue
         yield (
-            f"Seeds disagree on {HEADLINE[name]}: lower in {compared.less}, higher in {compared.more} "
+            f"Seeds disagree on {JUDGED[name]}: lower in {compared.less}, higher in {compared.more} "
             f"of {compared.runs}, {difference(compared.mean.value)} on average."
         )
 
@@ -111,9 +117,9 @@ def _remarks(trial: Trial) -> Iterator[str]:
 
 def not_tried(run: FinishedRun, cost_s: float) -> Iterator[str]:
     """Yield a line that names the changes that were not tried, and the command that tries them."""
-    names = joined([proposal.id for proposal in run.proposals])
+    names = joined([f"{each.id} ({each.settings[0]})" for each in run.proposals])
     rest = f"{run.subject.options} --seed {run.seed} --advise"
-    text = f"To try {names} (about {ceil(cost_s):,} s): rebalance run {run.subject.name}{rest}"
+    text = f"To try {names}, about {ceil(cost_s):,} s: rebalance run {run.subject.name}{rest}"
     yield from paragraph(text)
 
 
@@ -153,8 +159,8 @@ def _trial_document(trial: Trial) -> dict[str, Any]:
         "seeds": list(trial.seeds),
         "effect": trial.effect.value,
         "sentence": verdict_of(trial),
-        "before": {name: mean_of(name, trial.before) for name in HEADLINE},
-        "after": {name: mean_of(name, trial.after) for name in HEADLINE},
+        "before": {name: mean_of(name, trial.before) for name in JUDGED},
+        "after": {name: mean_of(name, trial.after) for name in JUDGED},
         "problems": list(trial.problems),
         "solved": list(trial.solved),
         "disqualified": [asdict(each) for each in trial.disqualified],

@@ -47,8 +47,35 @@ HEADLINE: Final = {
 }
 """The metrics by which a trial is judged; less is better."""
 
+LAG: Final = {"lag_processed_peak": "peak lag"}
+"""The metric by which a trial is judged too, where lag is the problem."""
+
+JUDGED: Final = {**HEADLINE, **LAG}
+
 RECORDS: Final = ("reprocessed", "lost", "truncated")
 """The main figures in records; the others are times and counts."""
+
+RANKED_BY: Final = ("lost", "reprocessed", "downtime_total_s", *LAG)
+"""The metrics that order changes of the same effect, the most important first."""
+
+PRICES: Final = dict.fromkeys(
+    (
+        "commit-more-often",
+        "longer-grace",
+        "longer-poll-interval",
+        "longer-session",
+        "shorter-poll-interval",
+        "shorter-session",
+        "smaller-batches",
+        "larger-batches",
+        "heartbeats-per-session",
+        "smaller-metadata-age",
+        "reset-to-earliest",
+    ),
+    0,
+) | dict.fromkeys(("cooperative", "consumer-protocol", "own-group-id", "assignor-in-two-steps"), 2)
+"""What a change costs: 0 a value of a setting, 2 a migration of a running group in two restarts; any
+other costs 1: code, names, members."""
 
 ONLY_FEWER: Final = ("rebalances",)
 """Main figures of which more is no harm by itself: what it costs is in the others."""
@@ -92,6 +119,9 @@ class Trial:
     without_it: tuple[Disqualified, ...] = ()
     """The same of the runs without it."""
 
+    of_lag: bool = False
+    """Whether lag is a problem of the runs without it, or of those with it."""
+
     missed: int = 0
     """Runs with the change in which a fault did not fire."""
 
@@ -104,7 +134,7 @@ class Trial:
         better = any(value < 0 for value in differences) or bool(self.solved)
         worse = any(value > 0 for value in differences) or bool(self.problems)
         if better and worse:
-            return Effect.BETTER if self.removes_all else Effect.MIXED
+            return Effect.BETTER if self.removes_all or self.cures else Effect.MIXED
         if better or worse:
             return Effect.BETTER if better else Effect.WORSE
         return Effect.UNCLEAR if self.unclear() else Effect.NONE
@@ -136,14 +166,27 @@ class Trial:
         return before > 0 and after == 0 and not self.problems and not self.disqualified
 
     @property
-    def rank(self) -> tuple[Any, ...]:
-        """The place among other trials: by effect, then by losses, duplicates and downtime.
+    def cures(self) -> bool:
+        """Whether runs are disqualified without the change and not with it, and repeat or lose no more."""
+        found = self.differences()
+        more = any(found.get(name, 0.0) > 0 for name in RECORDS)
+        return bool(self.without_it) and not (self.disqualified or self.problems or more)
 
-        A change whose runs are disqualified comes behind all others.
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The place among other trials: by effect, by losses, duplicates, downtime and lag, by price.
+
+        Figures that differ by less than a tenth of the value before count as equal, so that the
+        cheaper change comes first. One whose runs are disqualified comes behind all others.
         """
         found = self.differences()
-        places = [found.get(name, 0.0) for name in ("lost", "reprocessed", "downtime_total_s")]
-        return bool(self.disqualified), [*Effect].index(self.effect), *places
+        places = [found.get(name, 0.0) for name in RANKED_BY]
+        tenths = [round(10 * found.get(name, 0.0) / self._before(name)) for name in RANKED_BY]
+        price = PRICES.get(self.proposal.id, 1)
+        return bool(self.disqualified), [*Effect].index(self.effect), tenths, price, places
+
+    def _before(self, name: str) -> float:
+        return mean_of(name, self.before) or 1.0
 
     def differences(self) -> dict[str, float]:
         """Return the mean paired difference of each main figure that the change moves."""
@@ -154,7 +197,7 @@ class Trial:
         return {name: each for name, each in self._large() if not _has_one_sign(each)}
 
     def _large(self) -> Iterator[tuple[str, Comparison]]:
-        for name in HEADLINE:
+        for name in JUDGED if self.of_lag else HEADLINE:
             compared = self._compared(name)
             if compared is None or not _is_large(compared, mean_of(name, self.before)):
                 continue

@@ -104,6 +104,9 @@ class GroupFacts:
     new_ids: bool = False
     """Whether a deploy gives its static members new names, and with them new instance ids."""
 
+    names_change: bool = False
+    """Whether a deploy gives members new names, or starts a new one before the old one ends."""
+
     has_id: bool = True
     """Whether its members have a ``group.id``; without one they commit nothing."""
 

@@ -173,7 +173,7 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
     rebalance_s = verdict.numbers.get("rebalance_s", 0)
     if rebalance_s < verdict.numbers["longest_s"] / 2:
         return
-    if group.joins_s > rebalance_s / 2 and not group.static:
+    if group.joins_s > rebalance_s / 2 and not (group.static or group.names_change):
         yield Given(
             "static-membership",
             f"Each rebalance takes {duration(group.joins_s)}, as the coordinator handles the JoinGroup "

@@ -51,6 +51,11 @@ BILLING = "group[billing].settings"
 WORK = "group[billing].work=40ms"
 
 
+NEW_NAMES, SURGE = (
+    f"act[rolling_restart-1].{key}" for key in ("names=random", "surge=true")
+)
+
+
 @pytest.mark.parametrize(
     ("hint", "name", "changes", "expected"),
     [
@@ -67,6 +72,16 @@ WORK = "group[billing].work=40ms"
             (WORK, "act[rolling_restart-1].grace=60s"),
             (),
         ),
+        # A batch of 2.5 s may outlast a grace period of 3 s: 400 records are 2 s
+        (
+            "longer-grace",
+            "deploy-kills-in-mid-batch",
+            ("group[billing].work=5ms", "act[rolling_restart-1].grace=3s"),
+            ("act[rolling_restart-1].grace=5s", f"{BILLING}[max.poll.records]=400"),
+        ),
+        # Static membership needs names that stay: not those of a Deployment, or of a surge
+        ("static-membership", "rolling-restart-eager", (NEW_NAMES,), ()),
+        ("static-membership", "rolling-restart-eager", (SURGE,), ()),
         # Four heartbeats of 3 s; and a quarter more than a pause of 25 s
         ("shorter-session", "member-crashes", (), (f"{BILLING}[session.timeout.ms]=12000",)),
         (
@@ -187,3 +202,21 @@ def test_a_change_of_the_file_is_the_change_of_the_loaded_scenario(name):
                     id="", hint="", group="", why="", settings=(), overrides=draft.overrides
                 )
                 assert emulator.load(name, draft.overrides) == changed(loaded, proposal)
+
+
+def why(name: str, *changes: str) -> str:
+    """Return the reason of the change that commits more often."""
+    ((_, make), *_) = CHANGES["commit-more-often"]
+    draft = make(situation(load_named(name, changes)))
+    assert draft is not None
+    return draft.why
+
+
+def test_a_backlog_makes_batches_that_outlast_the_commit_interval():
+    """500 records of 40 ms are 20 s: the interval of 5 s does not bound what is uncommitted."""
+    long, short = why("deploy-kills-in-mid-batch", WORK), why("member-crashes")
+
+    assert "poll() commits after the first that ends behind the interval: that is 500 rec" in long
+    assert "500 records, 20 s" in long
+    assert "2 of them are 1,000 records" in why("member-crashes", "group[billing].work=6ms")
+    assert "with a backlog" in short

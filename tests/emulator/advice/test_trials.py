@@ -11,7 +11,7 @@ from emulator.advice.cost import seeds_within
 from emulator.loading import load_named
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
-from emulator.report.proposal_wording import verdict_of
+from emulator.report.proposal_wording import columns_of, verdict_of
 from emulator.report.proposals import Effect, Proposal, Trial
 from emulator.verdicts.disqualifying import Disqualified
 
@@ -161,6 +161,38 @@ def test_a_change_whose_runs_are_no_success_is_not_preferred():
     assert verdict_of(still).startswith("better, but disqualified (deploy stopped)")
     assert "Deploy stopped, as without it: it stopped." in verdict_of(still)
     assert [fine, still, broken] == sorted([broken, still, fine], key=lambda trial: trial.rank)
+
+
+def test_a_change_that_makes_a_dead_group_process_is_better_at_a_price():
+    """Downtime that a group without progress did not have is no argument against it."""
+    grows = (Disqualified("lag grows", "it grows", 1),)
+    before, after = (
+        runs(downtime_total_s=[down], lag_processed_peak=[peak]) for down, peak in ((0, 90), (3, 9))
+    )
+    cured = Trial(
+        proposal=PROPOSAL, seeds=(0,), before=before, after=after, without_it=grows, of_lag=True
+    )
+
+    assert Effect.BETTER == cured.effect
+    assert verdict_of(cured).startswith("better: lower peak lag; at the price of higher summed")
+    assert "lag_processed_peak" in columns_of([cured])
+    assert "lag_processed_peak" not in columns_of([replace(cured, of_lag=False)])
+
+
+def test_of_changes_with_about_the_same_effect_the_cheaper_one_is_first():
+    """A migration of the group is not worth a record in a hundred."""
+    before = runs(reprocessed=[100])
+    dear, cheap, best = (
+        Trial(
+            proposal=replace(PROPOSAL, id=name),
+            seeds=(0,),
+            before=before,
+            after=runs(reprocessed=[left]),
+        )
+        for name, left in (("cooperative", 40), ("smaller-batches", 41), ("commit-on-revoke", 0))
+    )
+
+    assert [best, cheap, dear] == sorted([dear, cheap, best], key=lambda trial: trial.rank)
 
 
 @pytest.mark.parametrize(("run_for", "seeds"), [("4min", 5), ("2h", 3), ("2000h", 1)])

@@ -1,0 +1,19 @@
+"""Static membership is recommended only where members keep their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.advising import reported
+from emulator.loading import load_named
+from emulator.report.given_hints import hints_of
+
+
+@pytest.mark.parametrize(
+    ("key", "given"), [("gap=10s", True), ("names=random", False), ("surge=true", False)]
+)
+def test_pods_with_new_names_get_no_hint_on_instance_ids(key, given):
+    """An id of a pod that does not come back keeps its partitions until the session is over."""
+    _, report = reported(load_named("rolling-restart-eager", [f"act[rolling_restart-1].{key}"]), 0)
+
+    assert given == ("static-membership" in {hint.id for hint in hints_of(report)})
