@@ -214,7 +214,10 @@ def answer_table(findings: Findings) -> list[tuple[str, ...]]:
     protocol = ["protocol"] if len(study.protocols) > 1 else []
     chosen = [axis.name for axis in study.vary if not axis.given]
     rows = [(*_group_cells(findings, each), *_row(findings, each)) for each in findings.answers]
-    return [(*given, *protocol, *chosen, *map(label_of, _columns(findings)), *_last(findings)), *rows]
+    return [
+        (*given, *protocol, *chosen, *map(label_of, _columns(findings)), *_last(findings)),
+        *rows,
+    ]
 
 
 def _counts_feasible(findings: Findings) -> bool:

@@ -114,7 +114,9 @@ def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
     first = columns[0]
     rows: list[list[str]] = [["metric", *_titles(columns)]]
     if any_disqualified(columns):
-        rows.append([DISQUALIFIED, *[each for column in columns for each in (column.mark, "")][:-1]])
+        rows.append(
+            [DISQUALIFIED, *[each for column in columns for each in (column.mark, "")][:-1]]
+        )
     charted: list[Difference] = []
     for name, label in shown([run for column in columns for run in column.metrics]):
         cells = [label]

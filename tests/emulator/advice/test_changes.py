@@ -51,9 +51,7 @@ BILLING = "group[billing].settings"
 WORK = "group[billing].work=40ms"
 
 
-NEW_NAMES, SURGE = (
-    f"act[rolling_restart-1].{key}" for key in ("names=random", "surge=true")
-)
+NEW_NAMES, SURGE = (f"act[rolling_restart-1].{key}" for key in ("names=random", "surge=true"))
 
 
 @pytest.mark.parametrize(
