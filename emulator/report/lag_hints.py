@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from emulator.report.hints_of_verdicts import VERDICT_HINTS
 from emulator.report.subject import Commits, GroupFacts
-from emulator.report.wording import duration
+from emulator.report.wording import counted, duration
 from emulator.verdicts.verdict import Verdict
 
 
@@ -70,9 +70,12 @@ def lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> It
     yield from _failing(numbers)
     if "late_per_s" in numbers:
         yield from _late(numbers, group)
+    elif numbers["busiest"] < BUSY and numbers["failing"] >= NOTABLE:
+        return
+    elif numbers["busiest"] < BUSY and numbers["failed"]:
+        yield _few_that_fail(int(numbers["failed"]))
     elif numbers["busiest"] < BUSY:
-        if numbers["failing"] < NOTABLE:
-            yield _time_beside_work(group)
+        yield _time_beside_work(group)
     elif numbers["idlest"] > BUSY * numbers["busiest"]:
         yield Given(
             "more-members",
@@ -116,6 +119,16 @@ def _failing(numbers: Mapping[str, float]) -> Iterator[Given]:
             f"their back-offs, and the records behind them wait: send them to a retry topic or a dead "
             f"letter topic, or try again less often and after shorter waits.",
         )
+
+
+def _few_that_fail(number: int) -> Given:
+    """Return the hint for single records that take long or fail: members wait for their back-offs."""
+    return Given(
+        "forward-failing",
+        f"{counted(number, 'record')} took long or failed, and the records behind waited for the work and "
+        "the back-offs: members were busy with these, not with commits and fetches. Send such records to "
+        "a retry topic or a dead letter topic, or try again less often and after shorter waits.",
+    )
 
 
 def _time_beside_work(group: GroupFacts) -> Given:

@@ -169,6 +169,9 @@ class Timeline:
         self.left_out = 0
         self._entries: dict[str, TimelineEntry] = {}
         self._restarted: set[str] = set()
+        self._down: set[str] = set()
+        """Consumers that a restart has stopped and not started yet."""
+
         self._suspended: set[str] = set()
         """Consumers whose process is paused, or whose handler hangs."""
 
@@ -185,7 +188,7 @@ class Timeline:
             ev.ConsumerStopped: self._stopped,
             ev.ClientDropped: _dropped,
             ev.ListenerThrew: lambda w: f"{CALLS[w.call]} throws in {w.consumer}",
-            ev.MemberRemoved: _removed,
+            ev.MemberRemoved: self._removed,
             ev.GroupConverted: _converted,
             ev.ActRefused: lambda w: f"{w.fault} is refused: {w.why or w.error}",
             ev.OffsetsDropped: lambda w: f"committed offsets of {w.group} are removed: {w.why}",
@@ -216,7 +219,7 @@ class Timeline:
         if known is not None:
             known.times, known.last_us = known.times + 1, event.at_us
         elif len(self._entries) < DISTINCT:
-            is_consequence = isinstance(event.what, CONSEQUENCES)
+            is_consequence = isinstance(event.what, CONSEQUENCES) and not _is_back(event.what)
             self._entries[text] = TimelineEntry(
                 text, event.at_us, event.at_us, is_consequence=is_consequence
             )
@@ -235,6 +238,7 @@ class Timeline:
             self._started_by_act.add(what.target)
         if what.verb == "restart":
             self._restarted.add(what.target)
+            self._down.add(what.target)
         elif what.verb in _SUSPENDING:
             self._suspended.add(what.target)
         return VERBS.get(what.verb, f"{what.verb} {{}}").format(_named(what.target))
@@ -253,12 +257,21 @@ class Timeline:
 
     def _started(self, what: ev.ConsumerStarted) -> str:
         """Return the line for a start, unless a restart or a step of an autoscaler shows it already."""
+        self._down.discard(what.consumer)
         if what.consumer in self._added:
             self._added.discard(what.consumer)
             return ""
         if what.incarnation == 1 or what.consumer in self._restarted:
             return ""
         return f"{what.consumer} starts again"
+
+    def _removed(self, what: ev.MemberRemoved) -> str:
+        """Return the line for a removal, with the restart that took too long for the session."""
+        if what.why == ev.Departure.LEFT:
+            return ""
+        text = f"{what.group} removes {what.consumer}: {what.why}"
+        late = what.why == ev.Departure.EXPIRED and what.consumer in self._down
+        return f"{text} before its restart is over" if late else text
 
 
 def group_start(what: ev.ConsumerStarted) -> str:
@@ -305,7 +318,6 @@ def _converted(what: ev.GroupConverted) -> str:
     return f"{what.group} is converted to the {what.protocol} protocol{others}"
 
 
-def _removed(what: ev.MemberRemoved) -> str:
-    return (
-        "" if what.why == ev.Departure.LEFT else f"{what.group} removes {what.consumer}: {what.why}"
-    )
+def _is_back(what: ev.What) -> bool:
+    """Return whether a member is removed because its own restart joined under its instance id."""
+    return isinstance(what, ev.MemberRemoved) and what.why == ev.Departure.REPLACED

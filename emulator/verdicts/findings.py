@@ -256,7 +256,7 @@ def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
     yield Verdict(
         id=VerdictId.LONG_DOWNTIME,
         sentence=(
-            f"{partitions} had no owner that processes for a minute or more, one for "
+            f"{partitions} had no owner that processes for a minute or more, {worst} for "
             f"{duration(longest_s)}{wait_text(evidence.facts, worst, longest_s)}"
         ),
         numbers={

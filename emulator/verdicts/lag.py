@@ -185,6 +185,7 @@ def _growth_verdict(evidence: Evidence, group: GroupEnd, load: Load, growth: Gro
             "topics": load.topics,
             "even_members": load.even_members,
             "failing": load.failing,
+            "failed": len(evidence.facts.slow_records),
             **_of_work(load),
         },
         group=load.group,

@@ -79,3 +79,25 @@ def test_a_group_that_starts_later_than_the_others_has_a_line():
     assert ["group green starts, with green-0", "red-0 is started"] == texts_of(
         *starts, act, started("red-0", "red")
     )
+
+
+@pytest.mark.parametrize(
+    ("why", "text"),
+    [
+        (
+            ev.Departure.EXPIRED,
+            "billing removes billing-1: session expired before its restart is over",
+        ),
+        (ev.Departure.REPLACED, "billing removes billing-1: replaced by the same instance"),
+    ],
+)
+def test_a_removal_during_a_restart_names_the_restart(why, text):
+    """A restart under the same instance id is no consequence: later restarts need not hide behind it."""
+    timeline = Timeline()
+    began = ev.FaultBegan(fault="r", verb="restart", target="billing-1")
+    removed = ev.MemberRemoved(group="billing", member_id="m", consumer="billing-1", why=why)
+    for at, what in enumerate((began, removed)):
+        timeline.feed(ev.Event(at, at, None, what, at))
+    _, last = timeline.entries
+
+    assert (text, why == ev.Departure.EXPIRED) == (last.text, last.is_consequence)

@@ -1,0 +1,91 @@
+"""The advice for lag that grows although members have time: what it changes when applied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import emulator
+from emulator.loading import load_named
+from emulator.report.lag_hints import lag_grows
+from emulator.subjects import subject_of
+from emulator.verdicts.verdict import Verdict, VerdictId
+
+SMALL_BATCHES = """
+title = "five records a poll"
+run_for = "100s"
+network.latency = "100ms"
+topic = [{ name = "orders", partitions = 1, rate = "40/s" }]
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 1
+work = "1ms"
+commit = "sync"
+settings = { "auto.offset.reset" = "earliest", "max.poll.records" = 5 }
+"""
+EVERY_FAILING = """
+[[group.poison]]
+topic = "orders"
+partition = 0
+every = 150
+error = "retry"
+attempts = 3
+backoff = "3s"
+"""
+
+
+def problems(run: emulator.Run) -> set[VerdictId]:
+    """Return the problems of a run."""
+    return {verdict.id for verdict in run.verdicts if verdict.problem}
+
+
+def changed_by(advice: emulator.Advice, name: str) -> emulator.Run:
+    """Play the scenario of some advice with one of its changes."""
+    change = next(each for each in advice.changes if each.id == name)
+    return emulator.run(emulator.load(advice.run.scenario, change.overrides), keep_events=False)
+
+
+def test_larger_batches_end_the_waits_for_commits():
+    """less-waiting: a commit takes 200 ms, five records 5 ms."""
+    advice = emulator.advise(emulator.loads(SMALL_BATCHES), 1, jobs=1)
+    after = changed_by(advice, "larger-batches")
+
+    assert "less-waiting" in {hint.id for hint in advice.hints}
+    assert VerdictId.LAG_GROWS in problems(advice.run)
+    assert VerdictId.LAG_GROWS not in problems(after)
+    assert after.metrics["backlog"] < 200 < advice.run.metrics["backlog"]
+    assert "peak lag" in str(advice)
+
+
+def test_members_that_wait_for_back_offs_do_not_wait_for_commits():
+    """Larger batches would change nothing."""
+    text = SMALL_BATCHES.replace('"max.poll.records" = 5', '"max.poll.records" = 500')
+    advice = emulator.advise(emulator.loads(text + EVERY_FAILING), 1, jobs=1)
+    hints = {hint.id for hint in advice.hints}
+
+    assert problems(advice.run) & {VerdictId.LAG_GROWS, VerdictId.OVERLOAD}
+    assert "forward-failing" in hints
+    assert "less-waiting" not in hints
+
+
+def test_single_records_that_fail_are_named():
+    """Rules for single offsets take no share of the rate, but members wait for them, too."""
+    numbers = {"busiest": 0.4, "idlest": 0.4, "failing": 0.0, "failed": 3}
+    grows = Verdict(id=VerdictId.LAG_GROWS, sentence="", numbers=numbers)
+    group = subject_of(load_named("member-crashes")).groups[0]
+    waits = replace(grows, numbers={**numbers, "failed": 0})
+
+    (hint,) = lag_grows(grows, group, ())
+    assert ("forward-failing", "3 records took") == (hint.id, hint.text[:14])
+    assert ["less-waiting"] == [each.id for each in lag_grows(waits, group, ())]
+
+
+def test_a_number_of_members_that_divides_the_partitions_ends_the_lag():
+    """even-partitions: members with three of twelve partitions have no time left."""
+    advice = emulator.advise("g4-replicas-and-partitions", 1, overrides=["run_for=100s"], jobs=1)
+    after = changed_by(advice, "more-members")
+
+    assert "even-partitions" in {hint.id for hint in advice.hints}
+    assert VerdictId.LAG_GROWS in problems(advice.run)
+    assert not problems(after)
+    assert after.metrics["backlog"] < 300 < advice.run.metrics["backlog"]
