@@ -50,7 +50,7 @@ from protocols.settings import BrokerSettings, ConsumerSettings
 
 if TYPE_CHECKING:
     from emulator.comparison import Comparison
-    from emulator.report.comparison import Column
+    from emulator.report.columns import Column
     from emulator.report.group_state import DescribedGroup
     from emulator.report.proposals import Proposal
     from emulator.report.timeline import Timeline
@@ -131,7 +131,7 @@ def _length(scenario: Scenario) -> str:
 
 def columns_of(compared: Comparison) -> list[Column]:
     """Return the variants of a comparison as its report shows them."""
-    from emulator.report.comparison import Column  # noqa: PLC0415  a single run compares nothing
+    from emulator.report.columns import Column  # noqa: PLC0415  a single run compares nothing
 
     return [
         Column(

@@ -30,7 +30,8 @@ from emulator.metrics.distribution import compare as difference
 from emulator.metrics.distribution import summarise
 from emulator.metrics.metrics import pairs_of, values_of
 from emulator.playing import bounds_of
-from emulator.report.comparison import Column, comparison_screen, rows_screen
+from emulator.report.columns import Column
+from emulator.report.comparison import comparison_screen, rows_screen
 from emulator.report.comparison_markdown import comparison_markdown
 from emulator.report.ranking import ranked
 from emulator.scenario.writing import manifest

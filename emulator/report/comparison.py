@@ -10,50 +10,19 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from assignors.values import dataclass
 from emulator.metrics.distribution import Comparison, compare, summarise
-from emulator.metrics.metrics import Metrics, pairs_of, values_of
+from emulator.metrics.metrics import pairs_of, values_of
+from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
 from emulator.report.figures import NO_VALUE, as_lines, cells, note_if_alike, shown, why
-from emulator.report.subject import Subject, heading, in_force, title_lines
+from emulator.report.ranking import ranking_lines
+from emulator.report.subject import heading, in_force, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
-from emulator.verdicts.disqualifying import Disqualified, mark
 
 _DECIMALS = 9
 """Decimals kept: an interval narrower than that is a rounding error of floating point."""
 
-DISQUALIFIED = "disqualified"
-"""The title of the reasons for which a setting must not be called best."""
-
 Rows = Sequence[tuple[str, str]]
 """Metrics, each with its label."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """One setting and its results, seed by seed."""
-
-    name: str
-    subject: Subject
-    metrics: Sequence[Metrics]
-    causes: Sequence[Mapping[str, int]]
-    overrides: Sequence[str] = ()
-    """The changes of the scenario, as ``path=value``."""
-
-    missed: Sequence[str] = ()
-    """The faults that did not fire, seed after seed."""
-
-    disqualified: Sequence[Disqualified] = ()
-    """Why it must not be called best."""
-
-    @property
-    def mark(self) -> str:
-        """Why it must not be called best, in the words of a cell; empty: it may be."""
-        return mark(self.disqualified, len(self.metrics))
-
-
-def any_disqualified(columns: Sequence[Column]) -> bool:
-    """Return whether some setting must not be called best."""
-    return any(column.disqualified for column in columns)
 
 
 def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
@@ -88,8 +57,6 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
 def _ranking(columns: Sequence[Column]) -> Iterator[str]:
     """Yield which settings are disqualified and why, and the order of the others."""
     if any_disqualified(columns):
-        from emulator.report.ranking import ranking_lines  # noqa: PLC0415  most comparisons have none
-
         yield from ("", *ranking_lines(columns))
 
 

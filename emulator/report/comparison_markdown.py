@@ -8,15 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Comparison, compare, summarise
-from emulator.report.comparison import (
-    DISQUALIFIED,
-    Column,
-    Rows,
-    any_disqualified,
-    missed,
-    other_changes,
-    paired,
-)
+from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
+from emulator.report.comparison import Rows, missed, other_changes, paired
 from emulator.report.figures import ALL_SEEDS_ALIKE, ALWAYS, IF_ANY, all_alike
 from emulator.report.ranking import order_text, reasons
 from emulator.report.subject import in_force

@@ -70,12 +70,8 @@ def lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> It
     yield from _failing(numbers)
     if "late_per_s" in numbers:
         yield from _late(numbers, group)
-    elif numbers["busiest"] < BUSY and numbers["failing"] >= NOTABLE:
-        return
-    elif numbers["busiest"] < BUSY and numbers["failed"]:
-        yield _few_that_fail(int(numbers["failed"]))
     elif numbers["busiest"] < BUSY:
-        yield _time_beside_work(group)
+        yield from _with_time_left(numbers, group)
     elif numbers["idlest"] > BUSY * numbers["busiest"]:
         yield Given(
             "more-members",
@@ -119,6 +115,16 @@ def _failing(numbers: Mapping[str, float]) -> Iterator[Given]:
             f"their back-offs, and the records behind them wait: send them to a retry topic or a dead "
             f"letter topic, or try again less often and after shorter waits.",
         )
+
+
+def _with_time_left(numbers: Mapping[str, float], group: GroupFacts) -> Iterator[Given]:
+    """Yield the hint for members that do not work all of the time: what they wait for."""
+    if numbers["failing"] >= NOTABLE:
+        return
+    if numbers["failed"]:
+        yield _few_that_fail(int(numbers["failed"]))
+    else:
+        yield _time_beside_work(group)
 
 
 def _few_that_fail(number: int) -> Given:

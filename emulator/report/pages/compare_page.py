@@ -9,13 +9,8 @@ from assignors.values import dataclass
 from emulator.ledger.entries import Entry
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
-from emulator.report.comparison import (
-    DISQUALIFIED,
-    Column,
-    any_disqualified,
-    comparison_screen,
-    paired,
-)
+from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
+from emulator.report.comparison import comparison_screen, paired
 from emulator.report.figures import NO_VALUE, shown
 from emulator.report.merging import merged_entries
 from emulator.report.pages.differences import Difference, draw_differences
