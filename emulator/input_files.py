@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -30,6 +30,11 @@ _PIECE_BYTES: Final = 2**16
 
 _given: int | None = None
 _folders: list[Path] = []
+
+
+def each_path(given: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
+    """Return the paths, or URIs, of an argument that takes one or several."""
+    return tuple(map(str, [given] if isinstance(given, str | Path) else given))
 
 
 class FileTooLargeError(EmulatorError):

@@ -31,19 +31,19 @@ class Departure(enum.StrEnum):
 
 
 class CommitKind(enum.StrEnum):
-    """Which of a client's commits it is."""
+    """Which commit it is.
+
+    ``PREPARE`` and ``CLOSE``: by auto-commit, before a rebalance or a revocation, and in ``close()``.
+    ``DUAL``: to ZooKeeper, of offsets that Kafka has accepted. ``ADMIN``: an administrator's reset.
+    """
 
     AUTO = "auto"
-    """By ``auto.commit.interval.ms``."""
-
     PREPARE = "prepare"
-    """By auto-commit, before a rebalance or a revocation."""
-
     CLOSE = "close"
-    """By auto-commit, in ``close()``."""
-
     SYNC = "sync"
     ASYNC = "async"
+    DUAL = "dual"
+    ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +222,7 @@ class CommitSent:
     generation: int
     commit: str = ""
     kind: str
-    """A :class:`CommitKind`; in events its text, or ``admin`` for an administrator's reset."""
+    """A :class:`CommitKind`; in events its text."""
 
     offsets: Offsets
     processed: tuple[int, ...] = ()

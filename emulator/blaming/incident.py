@@ -11,6 +11,7 @@ from emulator.blaming.figures import FIGURES
 from emulator.blaming.reading import Logs, read_logs
 from emulator.blaming.screen import blame_screen
 from emulator.blaming.trials import SEEDS, Blame, Explanation, OnProgress, blame_for
+from emulator.input_files import each_path
 from emulator.scenario.load import scenario_of, tidy
 from emulator.scenario.part import ScenarioSource
 from emulator.scenario.toml import to_toml
@@ -93,8 +94,8 @@ def blame(  # noqa: PLR0913  one keyword an option
     Raises ``RefusedError`` if a log cannot be read or used; its message says what to do.
     """
     logs = Logs(
-        processing=tuple(map(Path, _listed(processing))),
-        offsets=tuple(map(str, _listed(offsets))),
+        processing=tuple(map(Path, each_path(processing))),
+        offsets=each_path(offsets),
         group=group,
         begin_us=begin_us,
         end_us=end_us,
@@ -103,7 +104,3 @@ def blame(  # noqa: PLR0913  one keyword an option
     )
     evidence, setup = read_logs(logs)
     return Explained(blame=blame_for(evidence, setup, seeds=seeds, progress=progress))
-
-
-def _listed(places: Place | Sequence[Place]) -> Sequence[Place]:
-    return [places] if isinstance(places, str | Path) else places

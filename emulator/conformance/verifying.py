@@ -39,6 +39,7 @@ from emulator.conformance.offsets_log import Appended, outline
 from emulator.conformance.prediction.rebuild import rebuild
 from emulator.conformance.screen import one_run, overview
 from emulator.events import Event
+from emulator.input_files import each_path
 from emulator.processes import cores, parallel_map
 from emulator.scenario.cost_text import refuse_large
 from emulator.scenario.load import check
@@ -148,7 +149,7 @@ def verify(
 
     Raises ``CaptureError`` if a capture is invalid; with several runs, before any is played.
     """
-    paths = [captures] if isinstance(captures, str | Path) else captures
+    paths = each_path(captures)
     runs = [run for path in paths for run in find_runs(_with_parents(Path(path)))]
     if len(runs) > 1:
         for run in runs:

@@ -3,8 +3,7 @@
 An :class:`Event` is a time, the event that caused it, and what happened. A real Kafka's history
 written in these words gives a real ledger by the same code. Times are microseconds since the run
 began; offsets are record offsets of the topic; ranges are half open.
-
-There are two kinds. *Control events* are numbered and part of the digest of a run. *Data events*
+*Control events* are numbered and part of the digest of a run. *Data events*
 show the ordinary work of consumers: polls, processing, and commits that succeed. They have no
 number, are not part of the digest and never cause another event.
 
@@ -25,9 +24,8 @@ Appends to a partition of the offsets log precede its next control event (with i
 *On time* and one by one are written: the processing of a partition with two owners, or by a pool of
 workers; a commit of a consumer that is not the only owner of all its partitions, that is refused, lost
 or not answered, or whose consumer is named by a control event between request and answer; an append
-with other records than commits, the first one of a group, and one of a replaced leader.
-
-*Sums* end before whatever the events in them have to precede.
+with other records than commits, the first one of a group, and one of a replaced leader. *Sums* end
+before the events that have to follow them.
 
 - :class:`ProgressCounted` has the end and the time of each :class:`Processed` that would be written
   otherwise: one for each partition and commit that made progress, at the time of the request.
@@ -121,6 +119,7 @@ from protocols.facts import (
     ClientDropped,
     CommitAccepted,
     CommitAnswered,
+    CommitKind,
     CommitRefused,
     CommitSent,
     Departure,
@@ -155,6 +154,7 @@ __all__ = [
     "ClientDropped",
     "CommitAccepted",
     "CommitAnswered",
+    "CommitKind",
     "CommitRefused",
     "CommitSent",
     "CommitsCounted",

@@ -22,12 +22,6 @@ MAX_IN_FLIGHT = 256
 
 NONE_COMMITTED = -1
 
-BY_ADMIN = "admin"
-"""The kind of a commit by which an administrator resets offsets."""
-
-DUAL = "dual"
-"""The kind of a commit to ZooKeeper whose offsets Kafka has accepted."""
-
 BY_AN_ADMINISTRATOR, BY_A_BACKUP = "by an administrator", "by a restored backup"
 
 ACCEPTED = "accepted the commit"
@@ -203,7 +197,7 @@ class CommittedOffsets:
         for index, (partition, offset) in enumerate(fact.offsets):
             committed = self.of(fact.group, partition)
             lower = offset < committed.offset
-            if flight is not None and flight.sent.kind == BY_ADMIN:
+            if flight is not None and flight.sent.kind == ev.CommitKind.ADMIN:
                 committed.reset(offset, BY_AN_ADMINISTRATOR)
             else:
                 answered = self.flight(committed.consumer, committed.commit) is None
@@ -220,7 +214,7 @@ class CommittedOffsets:
 
     def leave_unacknowledged(self, flight: InFlight) -> None:
         """Note that the sender of an accepted commit will not get an answer."""
-        if flight.sent.kind == BY_ADMIN:
+        if flight.sent.kind == ev.CommitKind.ADMIN:
             return
         for partition, _ in flight.sent.offsets:
             committed = self.of(flight.sent.group, partition)
@@ -292,7 +286,9 @@ class CommitOutcomes:
             self._offsets.of(fact.group, partition).outside = True
         if flight is not None:
             flight.accepted = True
-        if flight is None or flight.sent.kind != DUAL:  # else Kafka has accepted them before
+        if (
+            flight is None or flight.sent.kind != ev.CommitKind.DUAL
+        ):  # else Kafka has accepted them before
             self._accept(event, fact)
 
     def _accept(self, event: ev.Event, fact: ev.CommitAccepted | ev.OffsetsStored) -> None:

@@ -25,6 +25,7 @@ from emulator.engines import (
     spark_words,
 )
 from emulator.errors import RefusedError, reason_of
+from emulator.input_files import each_path
 from emulator.logs.audit import passes
 from emulator.logs.audit.ledger import (
     AuditLedger,
@@ -194,14 +195,14 @@ def audit(  # noqa: PLR0913  one keyword an option
     Raises ``RefusedError`` or ``AuditError`` for input that cannot be used.
     """
     request = Request(
-        logs=_texts(logs),
+        logs=each_path(logs),
         columns=tuple(map("=".join, (columns or {}).items())),
         time_unit=time_unit,
         format=format,
         ends=None if ends is None else Path(ends),
         begins=None if begins is None else Path(begins),
         cut=t_end.isoformat() if isinstance(t_end, datetime) else t_end,
-        commits=tuple(map(Path, _texts(commits))),
+        commits=tuple(map(Path, each_path(commits))),
         group=group,
         expect=(expect,) if isinstance(expect, str) else tuple(expect),
         output=None if output is None else Path(output),
@@ -209,10 +210,6 @@ def audit(  # noqa: PLR0913  one keyword an option
         master=master,
     )
     return run_audit(request, progress=progress)
-
-
-def _texts(paths: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
-    return tuple(map(str, [paths] if isinstance(paths, str | Path) else paths))
 
 
 def run_audit(request: Request, *, progress: OnProgress | None = None) -> Audit:

@@ -28,6 +28,7 @@ from emulator.engines import (
     spark_words,
 )
 from emulator.errors import RefusedError, reason_of
+from emulator.input_files import each_path
 from emulator.logs.errors import BrokerError, OtherFolderError
 from emulator.logs.imports import store
 from emulator.logs.imports.findings_tables import FindingsFiles
@@ -180,7 +181,7 @@ def import_log(  # noqa: PLR0913  one keyword an option
         settings if not isinstance(settings, Mapping) else tuple(map("=".join, settings.items()))
     )
     request = Request(
-        sources=tuple(map(str, [sources] if isinstance(sources, str | Path) else sources)),
+        sources=each_path(sources),
         output=None if output is None else Path(output),
         bootstrap=bootstrap,
         config=None if config is None else Path(config),

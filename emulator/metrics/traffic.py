@@ -13,7 +13,6 @@ from typing import Final
 
 from assignors.values import dataclass
 from emulator import events as ev
-from emulator.ledger.commits import BY_ADMIN, DUAL
 from emulator.metrics.readings import Handler, Key, Reading, Row, longest, seconds
 
 EVICTIONS = (
@@ -268,11 +267,11 @@ class CommitMeter:
         )
 
     def _on_sent(self, _: ev.Event, what: ev.CommitSent) -> None:
-        if what.kind == DUAL:
+        if what.kind == ev.CommitKind.DUAL:
             self._dual.add(what.commit)
-        if what.kind == BY_ADMIN:
+        if what.kind == ev.CommitKind.ADMIN:
             self._by_admin.add(what.commit)
-        self._sent += what.kind != BY_ADMIN
+        self._sent += what.kind != ev.CommitKind.ADMIN
 
     def _on_commits_counted(self, _: ev.Event, what: ev.CommitsCounted) -> None:
         self._sent += what.commits

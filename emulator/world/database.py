@@ -20,14 +20,12 @@ from emulator.events import (
 from emulator.scenario.model import Database
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.seeking import seek
-from emulator.world.kernel import Kernel, Rank
+from emulator.world.kernel import Kernel, Rank, Then
 from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
 from protocols.consumer.offset_table import OffsetTable
 from protocols.consumer.store_history import NOTHING_STORED, Key
 from protocols.messages import OffsetFetchRequest, OffsetToCommit
-
-Then = Callable[[], None]
 
 FENCED, STOPPED, UNAVAILABLE = "fenced", "stopped", "unavailable"
 

@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from assignors.types import TopicPartition
 from emulator.world.consumer.handler import Ending
 from emulator.world.consumer.interfaces import ConsumerProcess
-from emulator.world.kernel import Rank
+from emulator.world.kernel import Rank, Then
+from protocols.facts import CommitKind
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 from protocols.settings import OldConsumerSettings, fields_by_name
 
 if TYPE_CHECKING:
     from emulator.world.store_reads import Offsets
 
-Then = Callable[[], None]
 Ends = dict[TopicPartition, int]
-
-DUAL = "dual"
-"""The kind of a commit to ZooKeeper whose offset Kafka has accepted."""
 
 
 class Storage(NamedTuple):
@@ -124,11 +121,11 @@ class KafkaCommits:
         """Write offsets to ZooKeeper that Kafka has accepted, with dual commit."""
         if self._mirror is not None:
             ends = {entry.partition: entry.offset for entry in offsets}
-            self._mirror.write(ends, DUAL, lambda: None)
+            self._mirror.write(ends, CommitKind.DUAL.value, lambda: None)
 
     def finish(self, then: Then) -> None:
         """Continue when ZooKeeper has everything that Kafka has accepted."""
         if self._mirror is None:
             then()
         else:
-            self._mirror.write({}, DUAL, then)
+            self._mirror.write({}, CommitKind.DUAL.value, then)

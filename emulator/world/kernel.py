@@ -298,6 +298,9 @@ class Deadlines:
         return found
 
 
+Then = Callable[[], None]
+"""What goes on when something has ended: a write, a drain, a call of the listener."""
+
 Script = Generator[simpy.Event, Any, None]
 
 

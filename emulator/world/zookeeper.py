@@ -11,14 +11,13 @@ from emulator.events import CommitAnswered, CommitSent, OffsetsStored
 from emulator.scenario.model import ZooKeeper
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.dual_commits import CommitTimer, KafkaCommits, storage_of
-from emulator.world.kernel import Kernel, Rank
+from emulator.world.kernel import Kernel, Rank, Then
 from emulator.world.store_reads import Offsets, answer, write_read
 from emulator.world.store_service import StoreService
 from protocols.consumer.store_history import NOTHING_STORED, Key
 from protocols.consumer.zookeeper import NO_VERSION, Ensemble, znode_of
 from protocols.messages import OffsetFetchRequest, OffsetToCommit
 
-Then = Callable[[], None]
 BAD_VERSION = "BadVersion"
 InKafka = Callable[[str], Mapping[TopicPartition, int]]
 

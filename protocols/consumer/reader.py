@@ -1,21 +1,21 @@
-"""State and configuration that clients of both protocols share, their back-off and fetch sessions.
+"""State and configuration that clients of both protocols share, and their back-off.
 
-Source: ``Metadata``, ``OffsetFetcher``, ``ExponentialBackoff`` (KIP-580), ``FetchSession`` (KIP-227).
+Source: ``Metadata``, ``OffsetFetcher``, ``ExponentialBackoff`` (KIP-580).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.consumer.calls import Failed
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import FetchPosition, Positions
-from protocols.messages import FetchPartition, TopicDescription
+from protocols.messages import TopicDescription
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
@@ -259,39 +259,3 @@ class PollClock:
             every = range(begin_us, begin_us + times * period_us, period_us)
             self.waits.extend([at + since for at in every for since in notes.waits])
             self.partial.extend([at + since for at in every for since in notes.partial])
-
-
-T = TypeVar("T")
-
-
-class FetchSession(Generic[T]):
-    """A consumer's fetch session at a broker (KIP-227): its partitions in cache order.
-
-    A full fetch sets the order, an incremental one keeps it, and a partition that returned data
-    moves to the end. The host keeps a value for each partition.
-    """
-
-    __slots__ = ("cached",)
-
-    def __init__(self) -> None:
-        self.cached: dict[TopicPartition, T] = {}
-
-    def renew(
-        self, wanted: Iterable[FetchPartition], keep: Callable[[T | None, FetchPartition], T]
-    ) -> None:
-        """Apply a fetch: append new partitions, and remove those no longer requested.
-
-        *keep* returns the host's value of a partition, given its earlier value, if there was one.
-        """
-        before = self.cached
-        parts = {part.partition: part for part in wanted}
-        if parts.keys() == before.keys():
-            self.cached = {tp: keep(value, parts[tp]) for tp, value in before.items()}
-            return
-        order = [tp for tp in before if tp in parts] + [tp for tp in parts if tp not in before]
-        self.cached = {tp: keep(before.get(tp), parts[tp]) for tp in order}
-
-    def answered(self, partition: TopicPartition) -> None:
-        """Move a partition that returned data to the end."""
-        if len(self.cached) > 1:
-            self.cached[partition] = self.cached.pop(partition)

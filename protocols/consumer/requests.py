@@ -1,9 +1,9 @@
-"""Requests of a client: correlation ids, sending, timeouts, coordinator lookup, commits' offsets.
+"""Requests of a client: correlation ids, sending, timeouts, coordinator lookup, commits' offsets, fetch sessions.
 
 Requests to the coordinator are kept until their response; one timer is set for the earliest
 deadline. Requests to other brokers are kept in the client's ``reads``. Source:
 ``InFlightRequests``, ``NetworkClient``, ``CoordinatorRequestManager``,
-``AbstractCoordinator.ensureCoordinatorReady``.
+``AbstractCoordinator.ensureCoordinatorReady``, ``FetchSessionHandler``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from assignors.java import (
     DEFAULT_LENGTH,
@@ -27,6 +27,7 @@ from protocols.consumer.reader import MS, Reader, Reads, backoff_us, reconnect_b
 from protocols.machine import Effect, Send, SetTimer, Step
 from protocols.messages import (
     UNKNOWN_EPOCH,
+    FetchPartition,
     FindCoordinatorRequest,
     Message,
     OffsetCommitResponse,
@@ -343,3 +344,39 @@ def first_error(response: OffsetCommitResponse) -> ErrorCode:
     """Return the first error in a response, which decides how the commit ends."""
     errors = (error for _, error in response.errors if error is not ErrorCode.NONE)
     return next(errors, ErrorCode.NONE)
+
+
+T = TypeVar("T")
+
+
+class FetchSession(Generic[T]):
+    """A consumer's fetch session at a broker (KIP-227): its partitions in cache order.
+
+    A full fetch sets the order, an incremental one keeps it, and a partition that returned data
+    moves to the end. The host keeps a value for each partition.
+    """
+
+    __slots__ = ("cached",)
+
+    def __init__(self) -> None:
+        self.cached: dict[TopicPartition, T] = {}
+
+    def renew(
+        self, wanted: Iterable[FetchPartition], keep: Callable[[T | None, FetchPartition], T]
+    ) -> None:
+        """Apply a fetch: append new partitions, and remove those no longer requested.
+
+        *keep* returns the host's value of a partition, given its earlier value, if there was one.
+        """
+        before = self.cached
+        parts = {part.partition: part for part in wanted}
+        if parts.keys() == before.keys():
+            self.cached = {tp: keep(value, parts[tp]) for tp, value in before.items()}
+            return
+        order = [tp for tp in before if tp in parts] + [tp for tp in parts if tp not in before]
+        self.cached = {tp: keep(before.get(tp), parts[tp]) for tp in order}
+
+    def answered(self, partition: TopicPartition) -> None:
+        """Move a partition that returned data to the end."""
+        if len(self.cached) > 1:
+            self.cached[partition] = self.cached.pop(partition)

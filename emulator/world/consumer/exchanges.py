@@ -48,6 +48,9 @@ class Polls(Protocol):
     awaits_poll: bool
     """Whether the client has a duty then, in the poll that follows the batch in progress."""
 
+    halted: bool
+    """Whether nothing is played until it goes on."""
+
     @property
     def next_arrival_us(self) -> int:
         """When the next response to a fetch arrives."""
@@ -57,9 +60,6 @@ class Polls(Protocol):
 
     def hand_over(self) -> None:
         """Count what was finished as processed, and what poll returned as handed out."""
-
-    halted: bool
-    """Whether nothing is played until it goes on."""
 
     def go_on(self, due_us: int) -> None:
         """Poll on until then, and at least until the batch in progress is done."""

@@ -9,7 +9,7 @@ from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.network import Party, Way
-from protocols.consumer.reader import FetchSession
+from protocols.consumer.requests import FetchSession
 from protocols.messages import UNKNOWN_EPOCH, Envelope, FetchedRecords, FetchResponse
 from protocols.messages.errors import ErrorCode
 

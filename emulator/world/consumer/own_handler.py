@@ -39,13 +39,12 @@ from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProc
 from emulator.world.consumer.own_consumer import Consumer
 from emulator.world.consumer.own_script import Guard, Script
 from emulator.world.draws import draw, stream_key
-from emulator.world.kernel import Rank
+from emulator.world.kernel import Rank, Then
 from protocols.consumer.calls import CommitResult
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call
 from protocols.messages import OffsetToCommit
 
-Then = Callable[[], None]
 Result = Callable[[object], None]
 
 

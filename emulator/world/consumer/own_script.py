@@ -15,11 +15,11 @@ from assignors.errors import EmulatorError, did_you_mean
 from emulator.errors import HandlerError
 from emulator.scenario.units import format_moment
 from emulator.world.consumer.actions import ACTIONS
+from emulator.world.kernel import Then
 
 MOST_AT_AN_INSTANT = 100_000
 """Actions that a script may take without that time passes."""
 
-Then = Callable[[], None]
 Result = Callable[[object], None]
 Perform = Callable[["Script", object, Result], None]
 

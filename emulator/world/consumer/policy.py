@@ -25,7 +25,7 @@ from protocols.machine import Call
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 from protocols.messages.records import epoch_at
 
-Then = Callable[[CommitResult], None]
+OnResult = Callable[[CommitResult], None]
 Ends = dict[TopicPartition, int]
 Offsets = tuple[OffsetToCommit, ...]
 
@@ -39,7 +39,7 @@ class PolicyCommits:
         self._process = process
         self._policy = process.blueprint.commit
         self._kernel = process.run.kernel
-        self._then: Then | None = None
+        self._then: OnResult | None = None
         self.uncommitted: Ends = {}
         self.on_async_failure: Callable[[Offsets], None] = lambda _: None
         self.kept: Ends = {}
@@ -98,7 +98,7 @@ class PolicyCommits:
 
     # -- sending ---------------------------------------------------------------------------------
 
-    def commit(self, ends: Ends | None, then: Then) -> None:
+    def commit(self, ends: Ends | None, then: OnResult) -> None:
         """Commit by the policy, then continue; None: without arguments, all polled offsets."""
         offsets = self.offsets_of(ends) if ends is not None and self._policy.arguments else None
         self._attempted = {} if ends is None else ends
@@ -142,7 +142,7 @@ class PolicyCommits:
         if self._process.alive:
             then()
 
-    def send_sync(self, offsets: Offsets | None, then: Then) -> None:
+    def send_sync(self, offsets: Offsets | None, then: OnResult) -> None:
         """Call ``commitSync``, then continue; None: without arguments."""
         if not self._write(offsets, "sync", lambda: then(CommitResult(()))):
             self._then = then

@@ -178,7 +178,7 @@ class PollLoop:
         if self._exchanges is not None and self._exchanges.beat(timer):
             return False
         self.play(self._kernel.now, EVENTS)
-        first_left = EVENTS + (timer > calm.thread_timer) + (timer > (calm.waits_for or POLL))
+        first_left = _first_left(timer, calm)
         if self._exchanges is not None and self._exchanges.on_timer(timer, first_left):
             return False
         self._unfold(first_left)
@@ -363,6 +363,13 @@ class PollLoop:
     def write(self) -> None:
         """Count what was finished since the last time as processed."""
         self._finished.write()
+
+
+def _first_left(timer: str, calm: ClassicPoll | AsyncPoll) -> int:
+    """Return the first kind of event of this instant that follows a timer: timers fire by name."""
+    if timer > (calm.waits_for or POLL):
+        return WORK
+    return WAIT if timer > calm.thread_timer else EVENTS
 
 
 def _why_not_plain(blueprint: Blueprint) -> Live:

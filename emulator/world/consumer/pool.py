@@ -16,11 +16,9 @@ from emulator.world.consumer.failures import Failures, Reaction
 from emulator.world.consumer.frontier import Frontier, Job
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess, RecordHandler
 from emulator.world.draws import draw, stream_key
-from emulator.world.kernel import Rank
+from emulator.world.kernel import Rank, Then
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call
-
-Then = Callable[[], None]
 
 
 class Lanes:

@@ -18,6 +18,7 @@ from emulator.world.faults.targets import target_of
 from emulator.world.kernel import Script
 from emulator.world.world import World
 from protocols.consumer.administration import clamp_offset, errors_of, may_reset
+from protocols.facts import CommitKind
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -199,7 +200,7 @@ class OffsetScripts:
                 group=act.group,
                 generation=request.generation_id,
                 commit=commit,
-                kind=ADMIN,
+                kind=CommitKind.ADMIN.value,
                 offsets=offsets,
                 processed=tuple(goals[partition] for partition, _ in offsets),
             )

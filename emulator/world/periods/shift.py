@@ -21,6 +21,7 @@ from emulator.events import (
     is_data_event,
 )
 from emulator.world.cluster.stored_log import StoredBatch
+from protocols.facts import CommitKind
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record
 from protocols.values import replace
 
@@ -84,7 +85,7 @@ LogEnd = Callable[[TopicPartition, int], int]
 def can_move(what: What) -> bool:
     """Return whether an event with this content may be part of a period."""
     if type(what) is CommitSent:
-        return what.kind != "admin"
+        return what.kind != CommitKind.ADMIN
     if type(what) in (LagSampled, RequestsCounted):
         return True
     return type(what) in _MOVED and is_data_event(what)
