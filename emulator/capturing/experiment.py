@@ -307,7 +307,7 @@ def _fault_problems(fault: model.Fault) -> Iterator[Problem]:
 
 NOT_CAPTURED = {
     *("surge", "stop_at_failure", "max_unavailable", "start_up", "pre_stop", "names", "stand_in"),
-    *("readiness", "ready_after", "canary", "roll_back"),
+    *("readiness", "ready_after", "canary", "canary_lag", "canary_errors", "roll_back"),
 }
 """Keys of a rolling restart that an experiment may not set."""
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from emulator.scenario.distributions import (
     Distribution,
@@ -17,11 +25,28 @@ from emulator.scenario.faults import Timed
 from emulator.scenario.kafka_settings import ConsumerTable
 from emulator.scenario.part import NotEmpty, word_or_other
 from emulator.scenario.problems import listed
+from emulator.scenario.units import PERCENT, parse_replicas
 
 Order = Annotated[
     Annotated[Literal["listed", "reversed", "random"], Tag("=word")]
     | Annotated[tuple[str, ...], Tag("=other")],
     Discriminator(word_or_other),
+]
+
+
+_SCHEMAS: tuple[dict[str, object], ...] = (
+    {"type": "integer", "minimum": 0},
+    {"type": "string", "pattern": PERCENT, "examples": ["25%"]},
+)
+Replicas = Annotated[
+    int | str, PlainValidator(parse_replicas), WithJsonSchema({"anyOf": [*_SCHEMAS]})
+]
+"""A number of members, or ``"25%"`` of them."""
+
+Surge = Annotated[
+    bool | int | str,
+    PlainValidator(lambda given: given if isinstance(given, bool) else parse_replicas(given)),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, *_SCHEMAS]}),
 ]
 
 
@@ -61,8 +86,9 @@ class RollingRestart(Timed):
     order: Order = "listed"
     """As listed, reversed, random (by the seed), or by name."""
 
-    max_unavailable: int = Field(1, ge=1)
-    """Members that are restarted at the same time."""
+    max_unavailable: Replicas | None = None
+    """Members that are restarted at the same time, the old process first. Left out: 1, and 0 beside a
+    number of ``surge``."""
 
     gap: Duration = 0
     """From the end of a member's restart to the begin of the next one's. A restart ends when the started
@@ -78,8 +104,9 @@ class RollingRestart(Timed):
     pre_stop: Duration = 0
     """From the decision to stop a member to its SIGTERM; it works on, and ``grace`` includes this time."""
 
-    surge: bool = False
-    """Start a replacement, called ``<name>+``, before the old one closes."""
+    surge: Surge = False
+    """Members that are replaced at the same time by one called ``<name>+``, which starts before the old one
+    closes; ``true``: as many as ``max_unavailable`` says, and none the other way."""
 
     names: Literal["ordinal", "random"] = "ordinal"
     """``ordinal``: a successor has the instance id of its predecessor and, except with ``surge``, its name
@@ -96,17 +123,25 @@ class RollingRestart(Timed):
     """From the start of its consumer to the first readiness probe."""
 
     probe_every: PositiveDuration = 10_000_000
-    """From a probe that fails to the next one."""
+    """From a probe that fails to the next one; of canaries, from each to the next."""
 
     deadline: PositiveDuration = 600_000_000
     """Give the deploy up if a member is not ready so long after its start."""
 
     canary: int = Field(0, ge=0)
-    """Restart so many members first, and the others only if all of these are ready after ``canary_for``."""
+    """Restart so many members first, and the others only if all of these are ready after ``canary_for``, and
+    none has ended before that."""
 
     canary_for: Duration = 60_000_000
+    canary_lag: int | None = Field(None, ge=0)
+    """Records: a canary fails if a probe finds more of them unprocessed in one of its partitions."""
+
+    canary_errors: int | None = Field(None, ge=0)
+    """The canaries fail with more errors than this: records whose processing fails, refused commits,
+    exceptions of their listeners, and clients that drop out of the group."""
+
     roll_back: bool = False
-    """If a canary is not ready, start all that were restarted again with their earlier settings."""
+    """If a canary fails, start all that were restarted again with their earlier settings."""
 
     mid_batch: bool = False
     """Stop the batch after the current record."""
@@ -123,29 +158,6 @@ class RollingRestart(Timed):
 
     unset: tuple[str, ...] = ()
     """Names of settings of the file to remove."""
-
-
-class DrainNode(Timed):
-    """Stop the members of one machine at the same time: a node is drained, or a spot instance reclaimed.
-
-    They may start again, on another machine.
-    """
-
-    verb: Literal["drain_node"] = "drain_node"
-    members: NotEmpty[str]
-    """Those that run on the machine."""
-
-    grace: Duration | None = 30_000_000
-    """Kill a member that has not exited after this time: the notice of a spot instance, 30s to 2min."""
-
-    mid_batch: bool = False
-    """Stop the batch after the current record."""
-
-    restart_after: Duration | None = None
-    """Counted from the exit of each process; left out: it does not come back."""
-
-    start_up: Distribution = always(0)
-    """From the start of its process to its first call of the consumer; drawn for each member."""
 
 
 class Subscribe(Timed):

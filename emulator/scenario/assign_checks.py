@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from emulator.scenario.cluster_checks import unknown
-from emulator.scenario.model import Group, Member, Scenario, Subscribe
+from emulator.scenario.model import Group, Member, RollingRestart, Scenario, Start, Subscribe
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import (
     AUTO_COMMIT,
@@ -13,6 +13,12 @@ from emulator.scenario.resolution import (
     client_of,
     commit_policy,
     consumer_settings,
+    started_by,
+)
+
+INSTANCE_REASON = (
+    "a consumer with assign() joins no group, and its commits leave the instance id out "
+    "(ConsumerCoordinator.sendOffsetCommitRequest); leave it out"
 )
 
 
@@ -62,11 +68,7 @@ def _member_problems(path: str, group: Group, member: Member) -> Iterator[Proble
         yield Problem(f"{path}.{key}", reason, getattr(member, key))
     instance_id = (group.settings | member.settings).get(INSTANCE_ID)
     if instance_id is not None:
-        reason = (
-            "a consumer with assign() joins no group, and its commits leave the instance id out "
-            "(ConsumerCoordinator.sendOffsetCommitRequest); leave it out"
-        )
-        yield Problem(f"{path}.settings[{INSTANCE_ID}]", reason, instance_id)
+        yield Problem(f"{path}.settings[{INSTANCE_ID}]", INSTANCE_REASON, instance_id)
     if client_of(group, member) != "java":
         reason = "assign() is played for the Java client only"
         yield Problem(f"{path}.client", reason, client_of(group, member))
@@ -116,6 +118,11 @@ def _group_problems(group: Group) -> Iterator[Problem]:
 def _act_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
     by_hand = {member.name for member in group.members if member.assign is not None}
     for act in scenario.fault:
+        if isinstance(act, RollingRestart | Start) and INSTANCE_ID in (act.settings or {}):
+            started = {member.name for other, member in started_by(act, scenario) if other is group}
+            if started & by_hand:
+                path = f"fault[{act.id}].settings[{INSTANCE_ID}]"
+                yield Problem(path, INSTANCE_REASON, (act.settings or {})[INSTANCE_ID])
         if not isinstance(act, Subscribe) or act.group != group.id or not by_hand:
             continue
         named = by_hand if isinstance(act.order, str) else by_hand.intersection(act.order)

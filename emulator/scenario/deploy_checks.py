@@ -9,15 +9,27 @@ from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import consumer_settings
 from emulator.scenario.units import format_duration
 
+CANARY_KEYS = ("canary_for", "canary_lag", "canary_errors", "roll_back")
+
 
 def deploy_key_problems(
     path: str, act: RollingRestart, group: Group, taken: Container[str]
 ) -> Iterator[Problem]:
     """Yield keys of a rolling restart that have no meaning together; *taken*: names of members."""
+    yield from _number_problems(path, act)
     yield from _name_problems(path, act, group, taken)
     yield from _stand_in_problems(path, act, group)
     yield from _readiness_problems(path, act)
     yield from _canary_problems(path, act, group)
+
+
+def _number_problems(path: str, act: RollingRestart) -> Iterator[Problem]:
+    if act.max_unavailable == 0 and not act.surge:
+        reason = 'Kubernetes refuses it: "may not be 0 when `maxSurge` is 0"; set "surge"'
+        yield Problem(f"{path}.max_unavailable", reason, given=0)
+    if isinstance(act.max_unavailable, str) and int(act.max_unavailable[:-1]) > 100:
+        reason = "Kubernetes refuses it: must not be greater than 100%"
+        yield Problem(f"{path}.max_unavailable", reason, act.max_unavailable)
 
 
 def _name_problems(
@@ -47,8 +59,8 @@ def _readiness_problems(path: str, act: RollingRestart) -> Iterator[Problem]:
     if act.ready_after >= act.deadline:
         reason = f'not below "deadline", which is {format_duration(act.deadline)}'
         yield Problem(f"{path}.ready_after", reason, format_duration(act.ready_after))
-    if "probe_every" in act.model_fields_set and act.readiness == "started":
-        reason = 'a running process needs one probe; set readiness = "assigned", or leave it out'
+    if "probe_every" in act.model_fields_set and act.readiness == "started" and not act.canary:
+        reason = 'a running process needs one probe; set readiness = "assigned" or "canary", or leave it out'
         yield Problem(f"{path}.probe_every", reason, format_duration(act.probe_every))
 
 
@@ -57,8 +69,8 @@ def _canary_problems(path: str, act: RollingRestart, group: Group) -> Iterator[P
     if act.canary >= number:
         reason = f"not below the {number} members that are restarted: none would be left"
         yield Problem(f"{path}.canary", reason, act.canary)
-    for key in ("canary_for", "roll_back") if not act.canary else ():
-        if key in act.model_fields_set and getattr(act, key):
+    for key in CANARY_KEYS if not act.canary else ():
+        if key in act.model_fields_set and getattr(act, key) not in (False, None):
             yield Problem(f"{path}.{key}", 'needs "canary", the number of members to begin with')
     if act.roll_back and (act.surge or act.names == "random"):
         reason = (

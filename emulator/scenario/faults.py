@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from emulator.scenario import short_forms
-from emulator.scenario.distributions import Duration, PositiveDuration
-from emulator.scenario.part import Part
+from emulator.scenario.distributions import Distribution, Duration, PositiveDuration, always
+from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.problems import listed
 
 
@@ -200,6 +200,29 @@ class PauseBroker(Timed):
     """``broker-N`` or ``coordinator of GROUP``."""
 
     lasting: PositiveDuration = Field(alias="for")
+
+
+class DrainNode(Timed):
+    """Stop the members of one machine at the same time: a node is drained, or a spot instance reclaimed.
+
+    They may start again, on another machine.
+    """
+
+    verb: Literal["drain_node"] = "drain_node"
+    members: NotEmpty[str]
+    """Those that run on the machine."""
+
+    grace: Duration | None = 30_000_000
+    """Kill a member that has not exited after this time: the notice of a spot instance, 30s to 2min."""
+
+    mid_batch: bool = False
+    """Stop the batch after the current record."""
+
+    restart_after: Duration | None = None
+    """Counted from the exit of each process; left out: it does not come back."""
+
+    start_up: Distribution = always(0)
+    """From the start of its process to its first call of the consumer; drawn for each member."""
 
 
 class ZoneOutage(Timed):

@@ -14,7 +14,6 @@ from emulator.scenario.acts import (
     AddPartitions,
     Close,
     CreateTopic,
-    DrainNode,
     MoveCoordinator,
     RollingBrokerRestart,
     RollingRestart,
@@ -29,6 +28,7 @@ from emulator.scenario.faults import (
     Crash,
     CrashBroker,
     Cut,
+    DrainNode,
     Hang,
     Pause,
     Step,
@@ -42,6 +42,7 @@ from emulator.scenario.resolution import (
     broker_settings,
     consumer_settings,
     members_of,
+    replaced_together,
     started_by,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S
@@ -237,8 +238,10 @@ def _effects(scenario: Scenario, fault: Timed, at_us: int) -> Iterator[tuple[str
     elif isinstance(fault, Start):
         yield fault.member, at_us, True
     elif isinstance(fault, RollingRestart):
-        for number, (_, member) in enumerate(started_by(fault, scenario)):
-            begin_us = at_us + number // fault.max_unavailable * _restart_us(fault)
+        restarted = started_by(fault, scenario)
+        together = sum(replaced_together(fault, len(restarted)))
+        for number, (_, member) in enumerate(restarted):
+            begin_us = at_us + number // together * _restart_us(fault)
             yield member.name, begin_us + fault.pre_stop, False
             yield member.name, begin_us + _restart_us(fault) - fault.gap, True
 
@@ -287,7 +290,8 @@ def begin_us(scenario: Scenario, fault: Timed) -> int:
 def _length_us(scenario: Scenario, fault: Timed) -> int:
     """Return the time from the begin of a fault to its end."""
     if isinstance(fault, RollingRestart):
-        rounds = -(-len(started_by(fault, scenario)) // fault.max_unavailable)
+        members = len(started_by(fault, scenario))
+        rounds = -(-members // sum(replaced_together(fault, members)))
         return rounds * _restart_us(fault)
     return getattr(fault, "lasting", None) or getattr(fault, "restart_after", None) or 0
 

@@ -194,6 +194,29 @@ def deploys_of(scenario: Scenario) -> list[Deploy]:
     return [act for act in acts if changes_settings(act)]
 
 
+def replaced_together(act: RollingRestart, members: int) -> tuple[int, int]:
+    """Return how many members of a group are replaced at the same time: old one first, new one first.
+
+    Of *members*, the replicas of the group, a percentage of ``surge`` is rounded up, one of
+    ``max_unavailable`` down; if both give none, one is unavailable. Source: ``ResolveFenceposts`` of
+    Kubernetes' Deployment controller.
+    """
+    if act.surge is True:
+        return 0, _part(act.max_unavailable or 1, members, up=False) or 1
+    surge = _part(act.surge, members, up=True)
+    default = 0 if surge else 1
+    unavailable = default if act.max_unavailable is None else act.max_unavailable
+    found = _part(unavailable, members, up=False)
+    return (found, surge) if found or surge else (1, 0)
+
+
+def _part(number: int | str, members: int, *, up: bool) -> int:
+    if not isinstance(number, str):
+        return int(number)
+    whole, rest = divmod(int(number[:-1]) * members, 100)
+    return whole + (up and rest > 0)
+
+
 def changes_settings(act: Deploy) -> bool:
     """Return whether an act changes the settings with which its members start."""
     return act.settings is not None or bool(act.unset)

@@ -64,6 +64,7 @@ LARGEST = 2**63 - 1
 """Bytes."""
 
 _QUANTITY = re.compile(r"(-?)([0-9]{1,20})(?:\.([0-9]{1,40}))?\s*([^0-9]*)")
+PERCENT = "^[0-9]{1,4}%$"
 TIME_ALLOWED = 'a time with a unit (us, ms, s, min, h, d) such as "45s"'
 RATE_ALLOWED = 'a rate with a unit such as "20/s" or "3/min"'
 BYTE_RATE_ALLOWED = 'a size in a time with units such as "100MiB/s"'
@@ -142,6 +143,19 @@ def parse_byte_rate(text: str) -> int:
     if rest or not rate:
         raise ValueError("allowed is a whole number of bytes a second, at least 1B/s")
     return rate
+
+
+def parse_replicas(given: object) -> int | str:
+    """Return a number of members, or a percentage of them, as it is given; raise ValueError for others.
+
+    >>> parse_replicas(2), parse_replicas("25%"), parse_replicas("0%")
+    (2, '25%', 0)
+    """
+    if isinstance(given, str) and re.fullmatch(PERCENT, given):
+        return given if int(given[:-1]) else 0
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return given
+    raise ValueError('allowed is a number of members, 0 or more, or a percentage such as "25%"')
 
 
 def _scaled(text: str, units: dict[str, int], allowed: str) -> int:

@@ -100,6 +100,10 @@ class Recorder:
         """Add every event from now on to each of these lists."""
         self._taken = taken
 
+    def add_sink(self, sink: Sink) -> None:
+        """Pass every event from now on to *sink*, too."""
+        self._sinks = (*self._sinks, sink)
+
     @property
     def digest(self) -> str:
         """The digest of all control events so far, 32 hex digits."""

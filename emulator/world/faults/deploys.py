@@ -17,13 +17,25 @@ from typing import Any, Protocol
 
 import simpy
 
-from emulator.events import FaultBegan
+from emulator.events import (
+    ClientDropped,
+    CommitRefused,
+    ConsumerStarted,
+    Event,
+    FaultBegan,
+    ListenerThrew,
+    ProcessingFailed,
+)
 from emulator.scenario import model
+from emulator.scenario.resolution import replaced_together
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.draws import sampler, stream_key
-from emulator.world.faults.targets import in_order
+from emulator.world.faults.targets import in_order, members_of
 from emulator.world.kernel import Script, wait
 from emulator.world.world import World
+
+ERRORS = (ClientDropped, CommitRefused, ListenerThrew, ProcessingFailed)
+"""The events that canaries are judged by."""
 
 
 class StopMember(Protocol):
@@ -61,24 +73,24 @@ class RollingRestart:
         left = (name for name in in_order(act, self._world) if name not in withdrawn)
         if act.canary:
             first = list(islice(left, act.canary))
+            errors = self._watch(first)
             yield from self._in_lanes(iter(first))
-            yield from wait(self._env, act.canary_for)
-            if len(self._replaced) < len(first) or self._unready_successors():
-                yield from self._on_unhealthy()
+            if len(self._replaced) < len(first) or not (yield from self._is_healthy(errors)):
+                yield from self._on_unhealthy(errors)
                 return
         yield from self._in_lanes(left)
 
-    def _unready_successors(self) -> list[str]:
-        return [successor for _, successor in self._replaced if not self._is_ready(successor)]
-
     def _in_lanes(self, left: Iterator[str]) -> Script:
-        """Replace members, ``max_unavailable`` of them at the same time."""
-        lanes = [self._one_by_one(left) for _ in range(self._act.max_unavailable)]
+        """Replace members, ``max_unavailable`` and ``surge`` of them at the same time."""
+        replicas = set(members_of(self._act.group, self._world)) - self._consumers.withdrawn
+        unavailable, surge = replaced_together(self._act, len(replicas))
+        lanes = [self._one_by_one(left, surge=False) for _ in range(unavailable)]
+        lanes += [self._one_by_one(left, surge=True) for _ in range(surge)]
         beside = [self._env.process(lane) for lane in lanes[1:]]
         yield from lanes[0]
         yield from beside
 
-    def _one_by_one(self, left: Iterator[str]) -> Script:
+    def _one_by_one(self, left: Iterator[str], *, surge: bool) -> Script:
         """Replace one member after the other of those that are left; each restart is an act."""
         act, successor = self._act, ""
         for consumer in left:
@@ -89,7 +101,7 @@ class RollingRestart:
                     return
             self._restarted.append(self._consumers.blueprint(consumer))
             restart = self._begin("restart", consumer, f"{act.id}/{consumer}")
-            successor = yield from self._replace(consumer, restart)
+            successor = yield from self._replace(consumer, restart, surge=surge)
             if not successor:
                 _drain(left)
                 return
@@ -102,30 +114,40 @@ class RollingRestart:
 
     # -- one member ----------------------------------------------------------------------------
 
-    def _replace(self, consumer: str, restart: int) -> Generator[simpy.Event, Any, str]:
+    def _replace(
+        self, consumer: str, restart: int, *, surge: bool
+    ) -> Generator[simpy.Event, Any, str]:
         """Stop a member and start its successor, or the other way around.
 
         Return the successor; empty if it is not ready in time.
         """
         act, consumers = self._act, self._consumers
-        start_up = sampler(act.start_up, stream_key(self._run.seed, act.id, consumer))(0)
+        start_up = self._start_up_us(consumer)
         successor = consumer
-        if act.surge or act.names == "random":
+        if surge or act.names == "random":
             successor = consumers.add_copy(consumer, own_id=act.names == "random")
-        if act.surge:
+        if surge:
             yield from wait(self._env, start_up)
             consumers.start(successor, restart, act)
             if not (yield from self._await_ready(successor)):
                 return ""
             yield from wait(self._env, act.down_time)
-        yield from wait(self._env, act.pre_stop)
-        grace = None if act.grace is None else max(0, act.grace - act.pre_stop)
-        yield from self._stop(consumer, restart, mid_batch=act.mid_batch, grace=grace)
-        if act.surge:
+        yield from self._end(consumer, restart)
+        if surge:
             return successor
         yield from self._while_down(consumer, restart, act.down_time + start_up)
         consumers.start(successor, restart, act)
         return successor if (yield from self._await_ready(successor)) else ""
+
+    def _start_up_us(self, consumer: str, nth: int = 0) -> int:
+        return sampler(self._act.start_up, stream_key(self._run.seed, self._act.id, consumer))(nth)
+
+    def _end(self, consumer: str, cause: int) -> Script:
+        """Stop a member as the orchestrator does."""
+        act = self._act
+        yield from wait(self._env, act.pre_stop)
+        grace = None if act.grace is None else max(0, act.grace - act.pre_stop)
+        yield from self._stop(consumer, cause, mid_batch=act.mid_batch, grace=grace)
 
     def _while_down(self, consumer: str, restart: int, down_us: int) -> Script:
         """Wait until a stopped member can start; meanwhile a stand-in may run with its instance id."""
@@ -158,10 +180,10 @@ class RollingRestart:
         consumers = self._consumers
         return consumers.running(consumer) is None and not consumers.waits_for_rack(consumer)
 
-    def _give_up(self, consumer: str) -> None:
+    def _give_up(self, consumer: str, why: str = "is not ready") -> None:
         """Write that the restart stops because of a member."""
         self._has_given_up = True
-        why = "has ended" if self._has_ended(consumer) else "is not ready"
+        why = "has ended" if self._has_ended(consumer) else why
         target = f"{self._act.group} stops: {consumer} {why}"
         self._begin("give_up", target, f"{self._act.id}/give up")
 
@@ -173,11 +195,54 @@ class RollingRestart:
 
     # -- canaries ------------------------------------------------------------------------------
 
-    def _on_unhealthy(self) -> Script:
+    def _watch(self, canaries: list[str]) -> Errors:
+        """Return the errors that the processes of these members will have."""
+        errors = Errors(frozenset(name + end for name in canaries for end in ("", "+")))
+        if self._act.canary_errors is not None:
+            self._run.recorder.add_sink(errors)
+        return errors
+
+    def _is_healthy(self, errors: Errors) -> Generator[simpy.Event, Any, bool]:
+        """Probe the canaries until ``canary_for`` is over; return False as soon as one fails."""
+        act, kernel = self._act, self._run.kernel
+        last_us = kernel.now + act.canary_for
+        while True:
+            failed = self._failed_canary(errors, is_last=kernel.now >= last_us)
+            if failed:
+                self._give_up(*failed)
+                return False
+            if kernel.now >= last_us:
+                return True
+            yield from wait(self._env, min(act.probe_every, last_us - kernel.now))
+
+    def _failed_canary(self, errors: Errors, *, is_last: bool) -> tuple[str, str] | None:
+        """Return a canary that fails a probe, and why; the last probe asks whether it is ready."""
+        limit = self._act.canary_errors
+        for _, successor in self._replaced:
+            if self._has_ended(successor) or (is_last and not self._is_ready(successor)):
+                return successor, "is not ready"
+            if self._act.canary_lag is not None and self._lag(successor) > self._act.canary_lag:
+                return successor, f"has a lag of more than {self._act.canary_lag:,} records"
+            if limit is not None and errors.count > limit and successor in errors.of:
+                return successor, f"has had more than {limit:,} errors"
+        return None
+
+    def _lag(self, consumer: str) -> int:
+        """Return the most records that a member has not processed in one of its partitions."""
+        process = self._consumers.running(consumer)
+        if process is None:
+            return 0
+        process.settle()
+        progress, now = process.progress, self._run.kernel.now
+        ends = ((tp, self._world.topics.find(tp)) for tp in progress.owned)
+        lags = (log.end(now) - (progress.done(tp) or 0) for tp, log in ends if log is not None)
+        return max(lags, default=0)
+
+    def _on_unhealthy(self, errors: Errors) -> Script:
         """Stop the restart; members that it has restarted go back if the act says so."""
-        unready = self._unready_successors()
-        if unready and not self._has_given_up:
-            self._give_up(unready[0])
+        failed = self._failed_canary(errors, is_last=True)
+        if failed and not self._has_given_up:
+            self._give_up(*failed)
         if self._act.roll_back:
             for earlier in self._restarted:
                 yield from self._go_back(earlier)
@@ -186,9 +251,29 @@ class RollingRestart:
         """Start a member again as it was before its restart."""
         act, consumer = self._act, earlier.name
         event = self._begin("roll_back", consumer, f"{act.id}/{consumer}/back")
-        yield from self._stop(consumer, event, mid_batch=act.mid_batch, grace=act.grace)
-        yield from wait(self._env, act.down_time)
+        yield from self._end(consumer, event)
+        yield from wait(self._env, act.down_time + self._start_up_us(consumer, nth=1))
         self._consumers.start_from(earlier, event)
+
+
+class Errors:
+    """The errors of some members since they were restarted, counted from the events of the run."""
+
+    def __init__(self, members: frozenset[str]) -> None:
+        self._members = members
+        self._started: set[str] = set()
+        self.count = 0
+        self.of: set[str] = set()
+        """The members that have had one."""
+
+    def __call__(self, event: Event) -> None:
+        """Count an event that is an error of one of the members."""
+        what = event.what
+        if isinstance(what, ConsumerStarted) and what.consumer in self._members:
+            self._started.add(what.consumer)
+        elif isinstance(what, ERRORS) and what.consumer in self._started:
+            self.count += what.failures if isinstance(what, ProcessingFailed) else 1
+            self.of.add(what.consumer)
 
 
 def _drain(left: Iterator[str]) -> None:

@@ -71,14 +71,19 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
     """Return the members of an act in the order in which it affects them."""
     if not isinstance(act.order, str):
         return list(act.order)
-    known = world.consumers.of_group(act.group)
-    spare = world.consumers.stand_ins
-    listed = [name for name in known if f"{name}+" not in known and name not in spare]
+    listed = members_of(act.group, world)
     if act.order == "random":
         key = stream_key(world.run.seed, "order", act.id)
         numbers = sorted(range(len(listed)), key=lambda number: draw(key, number))
         return [listed[number] for number in numbers]
     return listed if act.order == "listed" else listed[::-1]
+
+
+def members_of(group: str, world: World) -> list[str]:
+    """Return the members of a group: of those that were replaced the last successor, no stand-ins."""
+    known = world.consumers.of_group(group)
+    spare = world.consumers.stand_ins
+    return [name for name in known if f"{name}+" not in known and name not in spare]
 
 
 def offsets_of(

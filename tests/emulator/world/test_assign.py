@@ -127,6 +127,13 @@ def test_subscribe_is_refused_for_it():
         emulator.loads(text(act=act))
 
 
+@pytest.mark.parametrize("act", ['start = "job"', 'rolling_restart = "g", order = ["job"]'])
+def test_an_act_may_not_start_it_with_an_instance_id(act):
+    settings = '{ "group.instance.id" = "x" }'
+    with pytest.raises(ScenarioError, match="leave the instance id out"):
+        emulator.loads(text(act=f'{{ id = "late", {act}, at = "5s", settings = {settings} }}'))
+
+
 def test_commits_are_refused_without_a_group_id():
     with pytest.raises(ScenarioError, match="InvalidGroupIdException"):
         emulator.loads(ALONE.format(policy="latest").replace('"none"', '"none"\ncommit = "sync"'))

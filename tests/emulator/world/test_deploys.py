@@ -7,6 +7,7 @@ import pytest
 import emulator
 from emulator import events as ev
 from emulator.scenario.problems import ScenarioError
+from emulator.scenario.resolution import replaced_together
 
 SCENARIO = """
 title = "deploys"
@@ -125,10 +126,80 @@ def test_a_canary_that_fails_goes_back_and_the_others_stay():
         ("g-0", "closed", 20),
         ("g-0", "start", 20),
         ("g-0", "failed", 20),
-        ("g-0", "start", 50),
+        ("g-0", "start", 30),
     ]
     assert begun(run, "roll_back") == ["g-0"]
     assert run.ledger.lost == 0
+
+
+def test_a_canary_goes_back_as_the_deploy_replaces_members():
+    """The delay before SIGTERM, the time down, and the start-up."""
+    run = played(
+        f'canary = 1, roll_back = true, pre_stop = "2s", down_time = "3s", start_up = "4s", {LACKS_RANGE}'
+    )
+
+    assert lives(run) == [
+        ("g-0", "closed", 22),
+        ("g-0", "start", 29),
+        ("g-0", "failed", 29),
+        ("g-0", "start", 48),
+    ]
+
+
+RARE_FETCHES = 'settings = { "fetch.min.bytes" = 1000000, "fetch.max.wait.ms" = 25000 }'
+SHORT_POLLS = 'settings = { "max.poll.interval.ms" = 500 }'
+
+
+@pytest.mark.parametrize(
+    ("version", "limit", "said"),
+    [
+        (RARE_FETCHES, "canary_lag = 10", "has a lag of more than 10 records"),
+        (RARE_FETCHES, "canary_lag = 100", ""),
+        (SHORT_POLLS, "canary_errors = 1", "has had more than 1 errors"),
+        (SHORT_POLLS, "canary_errors = 1000", ""),
+    ],
+)
+def test_a_canary_beyond_a_limit_goes_back_at_the_next_probe(version, limit, said):
+    """It reads once in 25 s, or its polls outlast their interval; it has a partition either way."""
+    run = played(
+        f'{limit}, roll_back = true, canary = 1, canary_for = "60s", probe_every = "5s", {version}',
+        group='work = "700ms"',
+    )
+    back = [at_us for name, how, at_us in lives(run) if (name, how) == ("g-0", "start")]
+
+    assert begun(run, "give_up") == ([f"g stops: g-0 {said}"] if said else [])
+    assert begun(run, "roll_back") == (["g-0"] if said else [])
+    assert not said or 20 < back[1] < 60
+
+
+@pytest.mark.parametrize(
+    ("act", "first"),
+    [
+        ('max_unavailable = "99%"', ["g-0", "g-1"]),
+        ('surge = "1%"', ["g-0+"]),
+        ('surge = "34%"', ["g-0+", "g-1+"]),
+        ('surge = "40%", max_unavailable = 1', ["g-0", "g-1+", "g-2+"]),
+        ("surge = 2", ["g-0+", "g-1+"]),
+        ("surge = true, max_unavailable = 2", ["g-0+", "g-1+"]),
+    ],
+)
+def test_numbers_and_percentages_of_replicas_are_those_of_kubernetes(act, first):
+    """Of three: surge is rounded up, unavailable ones down."""
+    found = lives(played(f'{act}, ready_after = "9s"'))
+
+    assert sorted(name for name, how, at_us in found if how == "start" and at_us == 20) == first
+
+
+def test_a_percentage_that_gives_no_member_is_one():
+    """Where both give none, the controller takes one that is unavailable."""
+    act = emulator.loads(
+        SCENARIO.format(
+            act='max_unavailable = "30%"', group="", static="false", strategy="range", earlier=""
+        )
+    ).fault[0]
+
+    assert replaced_together(act, 3) == (1, 0)
+    assert replaced_together(act, 10) == (3, 0)
 
 
 def test_a_canary_that_was_not_reached_does_not_go_back():
@@ -177,6 +248,12 @@ def test_without_roll_back_the_deploy_stops_at_its_canary():
         ('ready_after = "10min"', 'not below "deadline", which is 10min'),
         ('probe_every = "1s"', 'readiness = "assigned"'),
         ("canary = 3", "none would be left"),
+        ("canary_lag = 5", 'needs "canary"'),
+        ("max_unavailable = 0", "may not be 0 when `maxSurge` is 0"),
+        ('max_unavailable = "0%", surge = "0%"', "may not be 0 when `maxSurge` is 0"),
+        ('max_unavailable = "101%", surge = 1', "not be greater than 100%"),
+        ('surge = "a third"', 'a percentage such as "25%"'),
+        ("max_unavailable = true", "a number of members, 0 or more"),
         ("roll_back = true", 'needs "canary"'),
         ("canary = 1, roll_back = true, surge = true", "members that keep their names"),
         ('names = "stable"', "ordinal"),
