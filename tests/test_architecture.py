@@ -48,7 +48,7 @@ LIBRARY |= {"emulator.loading", "emulator.modes", "emulator.sweeps"}
 ADVICE = PLAYED | {f"emulator.{x}" for x in ("loading", "processes", "report", "sweeps")}
 FILES = {"emulator.limits", "emulator.output_files", "emulator.parquet_file", "emulator.versions"}
 LOGS = FILES | {f"emulator.{x}" for x in ("metrics", "tables", "engines", "logs", "spark")}
-LOGS |= {"assignors", "emulator.processes", "emulator.report"}
+LOGS |= {"assignors", "emulator.input_files", "emulator.processes", "emulator.report"}
 WRITTEN = {"emulator.run_files", "emulator.run_pages", "emulator.tracing"}
 """What a run writes besides its report."""
 
