@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import field
 from itertools import chain
 from typing import Final
 
@@ -23,6 +24,7 @@ from assignors.errors import (
 from assignors.range import assign_range
 from assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from assignors.types import (
+    Assigned,
     Assignment,
     Assignor,
     FunctionAssignor,
@@ -64,6 +66,9 @@ class CheckedAssignment:
 
     given_twice: tuple[GivenTwice, ...]
     """By partition; empty for an assignor that declares ``exclusive = False``."""
+
+    user_data: Mapping[str, bytes] = field(default_factory=dict)
+    """The bytes for the assignors of members; those without any have no entry."""
 
 
 def run_assignor(
@@ -141,8 +146,45 @@ def check_assignment(
     for member in answer:
         if member not in subscriptions:
             raise AssignmentError(_no_member(member, subscriptions))
-    assignment = {member: _partitions(member, answer.get(member, ())) for member in subscriptions}
-    return CheckedAssignment(assignment, _given_twice(assignment) if exclusive else ())
+    data = {
+        member: _user_data(member, given.user_data)
+        for member, given in answer.items()
+        if isinstance(given, Assigned) and given.user_data is not None
+    }
+    assignment = {
+        member: _partitions(member, _without_data(answer.get(member, ())))
+        for member in subscriptions
+    }
+    return CheckedAssignment(assignment, _given_twice(assignment) if exclusive else (), data)
+
+
+def tell_assigned(
+    assignor: Assignor,
+    partitions: tuple[TopicPartition, ...],
+    generation: int,
+    user_data: bytes | None,
+) -> None:
+    """Call ``on_assignment``; with the user data only if the leader's assignor has sent some.
+
+    Raises :class:`PluginError` if the user's code fails.
+    """
+    with user_code(assignor.name, "take note of its assignment (on_assignment)"):
+        if user_data is None:
+            assignor.on_assignment(partitions, generation)
+        else:
+            assignor.on_assignment(partitions, generation, user_data)  # type: ignore[call-arg]
+
+
+def _without_data(given: object) -> object:
+    return given.partitions if isinstance(given, Assigned) else given
+
+
+def _user_data(member: str, data: object) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    raise AssignmentError(
+        f"The user data for member {member!r} must be bytes or None; got {data!r:.100}."
+    )
 
 
 def check_partitions(assignment: Assignment, topics: Topics) -> None:

@@ -80,6 +80,9 @@ class Member(_Model):
     assignor_config: dict[str, Any] | None = None
     """For an assignor of the user; not part of the golden format."""
 
+    user_data: StrictStr | None = None
+    """The bytes of its assignor for the leader, in base64; left out: what its assignor would send."""
+
     @property
     def owned(self) -> tuple[TopicPartition, ...]:
         """The partitions of the member after its last assignment."""
@@ -229,6 +232,11 @@ def _ask_coordinator(
             f"There is no assignor {spec!r}.{did_you_mean(spec, _SERVER_SIDE)} "
             f"On the coordinator there are {' and '.join(_SERVER_SIDE)}."
         )
+    if any(member.user_data is not None for member in members):
+        raise QuestionError(
+            f"userData is for the assignors of consumers; {spec} runs on the coordinator, "
+            "which gets none"
+        )
     subscriptions = {member.id: _subscription(member, None, member.owned) for member in members}
     assignment = _SERVER_SIDE[spec](topics, subscriptions)
     return subscriptions, check_assignment(assignment, subscriptions)
@@ -247,6 +255,8 @@ def _ask_leader(
 
 def _client_subscription(spec: str, leader: Assignor, member: Member) -> Subscription:
     """Return the subscription that *member* would have sent to the leader."""
+    if member.user_data is not None:
+        return _subscription(member, _bytes_of(member.user_data, member.id), member.owned)
     generation = NO_GENERATION if member.generation is None else member.generation
     if isinstance(leader, StickyAssignor):
         known = member.owned_partitions is not None or member.generation is not None
@@ -259,6 +269,16 @@ def _client_subscription(spec: str, leader: Assignor, member: Member) -> Subscri
             own.on_assignment(member.owned, generation)
         user_data = own.subscription_user_data(frozenset(member.topics))
     return _subscription(member, user_data, member.owned)
+
+
+def _bytes_of(text: str, member: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise QuestionError(
+            f"member {member!r}: userData is not base64: {text!r:.60}; encode the bytes, for example "
+            'with base64.b64encode(b"...")'
+        ) from None
 
 
 def _subscription(

@@ -6,7 +6,7 @@ Names follow ``org.apache.kafka.clients.consumer.ConsumerPartitionAssignor``.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -69,6 +69,16 @@ Assignment = dict[str, tuple[TopicPartition, ...]]
 """Member id to its partitions; every member of the group has an entry."""
 
 
+class Assigned(NamedTuple):
+    """What an assignor gives to one member, if it also sends bytes to that member's assignor.
+
+    Source: ``ConsumerPartitionAssignor.Assignment``.
+    """
+
+    partitions: Sequence[tuple[str, int]]
+    user_data: bytes | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
     """The topic metadata that an assignor sees."""
@@ -106,10 +116,16 @@ class Assignor(Protocol):
         """Return the bytes for the leader that each JoinGroup of this member carries."""
 
     def assign(self, topics: Topics, subscriptions: Subscriptions) -> Assignment:
-        """Return the partitions of each member; called on the leader, once per generation."""
+        """Return the partitions of each member; called on the leader, once per generation.
+
+        A value may be an :class:`Assigned` instead: partitions, and bytes for the member's assignor.
+        """
 
     def on_assignment(self, partitions: tuple[TopicPartition, ...], generation: int) -> None:
-        """Take note of the partitions that this member was assigned, and the generation."""
+        """Take note of the partitions that this member was assigned, and the generation.
+
+        If the leader's assignor has sent bytes for this member, they are the third argument.
+        """
 
 
 AssignFunction = Callable[[Topics, Subscriptions], Assignment]

@@ -23,6 +23,7 @@ from emulator.report.proposals import Proposal, Trial
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
 from emulator.scenario.model import Scenario
+from emulator.scenario.resolution import contested_groups
 from emulator.subjects import finished_run
 from emulator.sweeps import seeds_from
 from emulator.tables import html_table
@@ -120,7 +121,7 @@ def advise(
 
 def reported(loaded: LoadedScenario, seed: int | None, most: int = MOST) -> tuple[Run, FinishedRun]:
     """Play one seed; return the run and its report with proposals."""
-    timeline, describer = Timeline(), Describer()
+    timeline, describer = Timeline(contested_groups(loaded.scenario)), Describer()
 
     def feed(event: Event) -> None:
         timeline.feed(event)

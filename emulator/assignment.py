@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,8 @@ def assign(
     ``server-uniform``, or ``module:function`` for the user's own, if
     the module was allowed with :func:`emulator.allow_plugins`. *partitions*: their number by
     topic. *members*: the topics of each member by its id, or one mapping per member with ``id`` and
-    ``topics``, and optionally ``ownedPartitions``, ``generation``, ``rack``, ``groupInstanceId``.
+    ``topics``, and optionally ``ownedPartitions``, ``generation``, ``rack``, ``groupInstanceId``,
+    ``userData`` (in base64).
 
     Raises ``EmulatorError``.
 
@@ -47,6 +49,8 @@ def as_json(outcome: Outcome) -> str:
         result["assignment"] = outcome.answer.checked.assignment
         if twice := outcome.answer.checked.given_twice:
             result["given_twice"] = [one.partition for one in twice]
+        if data := outcome.answer.checked.user_data:
+            result["userData"] = {member: b64encode(sent).decode() for member, sent in data.items()}
     else:
         result["error"] = outcome.error
         if outcome.defect is not None:

@@ -34,14 +34,15 @@ def assign(
     """Ask an assignor which member gets which partition.
 
     A question is one line of JSON: assignor and input. input has partitionsPerTopic, and members,
-    each with id and topics, and optionally ownedPartitions, generation, rack, groupInstanceId.
+    each with id and topics, and optionally ownedPartitions, generation, rack, groupInstanceId, userData
+    (what its assignor tells the leader, in base64; left out: what that assignor would send).
     topicIds and partitionRacks are optional. The assignors are range, roundrobin, sticky,
     cooperative-sticky, server-range, server-uniform, or "module:function" for your own, with --plugin module.
 
     An answer is one line of JSON, in the order of the questions: {"assignment": …} or {"error": …}.
     A line that cannot be read is answered with an error that names it; the other lines are still
     answered. Blank lines are skipped. given_twice names partitions that two members got from an
-    assignor that did not declare exclusive = False.
+    assignor that did not declare exclusive = False; userData is what members' assignors get back.
 
     Exit status: 0 success; 2 a line cannot be read, or an assignor of your own fails. Where Kafka's
     own class would fail, the answer names the defect, and the status stays 0.

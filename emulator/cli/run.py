@@ -47,6 +47,7 @@ from emulator.playing import run as play
 from emulator.report.group_state import Describer
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
+from emulator.scenario.resolution import contested_groups
 from emulator.subjects import clock_of, finished_run, subject_of
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class Chosen(NamedTuple):
 
 def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: bool) -> bool:
     """Play one seed and print it; return whether the scenario's expectations hold."""
-    timeline, describer = Timeline(), Describer()
+    timeline, describer = Timeline(contested_groups(loaded.scenario)), Describer()
     page = files.open_page()
     sinks = (timeline.feed, describer.feed, *([page.sink] if page else []))
     finished = _play(loaded, chosen, files, sinks)

@@ -69,6 +69,9 @@ def summary(answer: Answer) -> list[str]:
         lines.append(f"moved to another member: {moved}; revoked and not yet assigned: {withheld}")
     if missing := _unassigned(answer):
         lines.append(f"unassigned: {runs(missing)}")
+    if data := answer.checked.user_data:
+        sent = ", ".join(f"{member} {len(each)} bytes" for member, each in sorted(data.items()))
+        lines.append(f"user data for the assignors of: {sent}")
     if twice := answer.checked.given_twice:
         lines.append(f"assigned twice: {runs(one.partition for one in twice)}")
     return lines

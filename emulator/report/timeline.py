@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from assignors.values import dataclass
@@ -165,8 +165,13 @@ class GroupStarts:
 class Timeline:
     """The timeline of a run, in order of first occurrence; pass every event to ``feed``."""
 
-    def __init__(self) -> None:
+    def __init__(self, contested: Collection[str] = ()) -> None:
+        """Begin; *contested*: the groups whose first election of an assignor is shown, too."""
         self.left_out = 0
+        self._contested = contested
+        self._elected: dict[str, str] = {}
+        """The assignor of each classic group, which its members have elected."""
+
         self._entries: dict[str, TimelineEntry] = {}
         self._restarted: set[str] = set()
         self._down: set[str] = set()
@@ -192,6 +197,7 @@ class Timeline:
             ev.GroupConverted: _converted,
             ev.ActRefused: lambda w: f"{w.fault} is refused: {w.why or w.error}",
             ev.OffsetsDropped: lambda w: f"committed offsets of {w.group} are removed: {w.why}",
+            ev.JoinPhaseEnded: self._elects,
             ev.AssignorFailed: lambda w: f"the assignor {w.assignor} fails in {w.consumer}",
             ev.CoordinatorMoved: _coordinator_moved,
             ev.LeaderChanged: _led_uncleanly,
@@ -250,6 +256,20 @@ class Timeline:
                 return ""
             self._suspended.discard(what.target)
         return LASTING.get(what.verb, "").format(_named(what.target))
+
+    def _elects(self, what: ev.JoinPhaseEnded) -> str:
+        """Return the line for the winner of a vote: a new one, or the first where votes differ."""
+        before = self._elected.get(what.group)
+        if not what.protocol or what.protocol == before:
+            return ""
+        self._elected[what.group] = what.protocol
+        if before is not None:
+            return f"{what.group} elects the assignor {what.protocol}, until now {before}"
+        return (
+            f"{what.group} elects the assignor {what.protocol}"
+            if what.group in self._contested
+            else ""
+        )
 
     def _stopped(self, what: ev.ConsumerStopped) -> str:
         self._suspended.discard(what.consumer)

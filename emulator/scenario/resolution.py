@@ -43,6 +43,9 @@ OLD_COMMIT_INTERVAL_MS = 60_000
 """Its default in the consumer of Kafka 0.8.2, which commits to ZooKeeper."""
 
 OFFSET_STORE = "enable.auto.offset.store"
+STRATEGY = "partition.assignment.strategy"
+"""The setting with which a classic member votes."""
+
 REBALANCE_TIMEOUT = "rebalance.timeout.ms"
 USUAL_RECORDS = 500
 """Records that ``consume`` and ``PollRecords`` ask for, unless the scenario says how many."""
@@ -308,6 +311,17 @@ def topics_of(group: Group, scenario: Scenario) -> list[Topic]:
     wanted = {topic for member in group.members for topic in subscription_of(group, member)[0]}
     everything = any(subscription_of(group, member)[1] for member in group.members)
     return [topic for topic in scenario.topic if everything or topic.name in wanted]
+
+
+def contested_groups(scenario: Scenario) -> frozenset[str]:
+    """Return the groups whose members list different assignors: their votes decide."""
+    named = {group.id for group, member in members_of(scenario) if STRATEGY in member.settings}
+    lists: dict[str, set[object]] = {name: set() for name in named}
+    for group, member in members_of(scenario):
+        if group.id in named:
+            settings = consumer_settings(group, member)
+            lists[group.id].add(settings.partition_assignment_strategy)
+    return frozenset(group for group, found in lists.items() if len(found) > 1)
 
 
 # -- rates ------------------------------------------------------------------------------------

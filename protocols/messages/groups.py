@@ -98,6 +98,9 @@ class SyncGroupRequest:
     assignments: tuple[tuple[str, tuple[TopicPartition, ...]], ...] = ()
     """Leader only: member id and its partitions."""
 
+    user_data: tuple[tuple[str, bytes], ...] = ()
+    """Leader only: member id and the bytes for its assignor; most assignors send none."""
+
     version: int = 5
 
 
@@ -107,6 +110,8 @@ class SyncGroupResponse:
     protocol_type: str | None = None
     protocol_name: str | None = None
     assignment: tuple[TopicPartition, ...] = ()
+    user_data: bytes | None = None
+    """From the leader's assignor, for that of the member."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

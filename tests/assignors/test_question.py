@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -92,6 +94,36 @@ def test_an_unreadable_question_has_its_place_and_reason(line: str, message: str
     """Unknown fields are shown with the closest name."""
     with pytest.raises(QuestionError, match=message):
         answer(read_question(line))
+
+
+def test_user_data_can_be_given(example_folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In base64, instead of what each member's assignor would send."""
+    monkeypatch.chdir(example_folder[0])
+    allow_plugins("weighted")
+    weights = {"A": 1, "B": 3}
+    members = [
+        {"id": name, "topics": ["t"], "userData": b64encode(struct.pack(">i", weight)).decode()}
+        for name, weight in weights.items()
+    ]
+
+    assert {"A": 1, "B": 3} == {
+        member: len(given)
+        for member, given in has(question("weighted:create", members=members)).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("assignor", "data", "message"),
+    [("range", "%", "member 'A': userData is not base64"), ("server-range", "AA==", "gets none")],
+)
+def test_user_data_that_cannot_be_used_is_refused(assignor, data, message) -> None:
+    """With the member, and what to write."""
+    with pytest.raises(QuestionError, match=message):
+        answer(
+            read_question(
+                question(assignor, members=[{"id": "A", "topics": ["t"], "userData": data}])
+            )
+        )
 
 
 def test_an_unknown_assignor_on_the_coordinator_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -42,7 +43,7 @@ def owners(assignment: dict) -> dict:
 
 def test_every_example_assignor_has_a_scenario():
     """One each."""
-    assert ["broadcast", "random", "weighted"] == NAMES
+    assert ["broadcast", "numbered", "random", "weighted"] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -94,6 +95,25 @@ def worked(run: Run, until: int) -> dict:
             for offset in range(what.first, what.next_offset):
                 times[what.consumer][what.partition, offset] += 1
     return times
+
+
+def test_numbered_tells_each_member_its_number(monkeypatch):
+    """As user data of its assignment: three members, then four; no number is given twice."""
+    load_with(FOLDER / "numbered.toml", ())
+    told = []
+    kind = sys.modules["numbered"].NumberedAssignor
+    hear = kind.on_assignment
+
+    def note(assignor, partitions, generation, user_data=None):
+        hear(assignor, partitions, generation, user_data)
+        told.append((generation, assignor.number))
+
+    monkeypatch.setattr(kind, "on_assignment", note)
+    emulator.run(load_with(FOLDER / "numbered.toml", ()), 0)
+    last = max(generation for generation, _ in told)
+
+    assert [0, 1, 2] == sorted(number for generation, number in told if generation == last - 1)
+    assert [0, 1, 2, 3] == sorted(number for generation, number in told if generation == last)
 
 
 def test_broadcast_lets_every_member_process_every_partition_and_calls_that_no_repeat():

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assignors.errors import AssignorDefectError, CooperativeViolationError
-from assignors.plugin import check_cooperative, is_built_in, run_assignor
+from assignors.plugin import CheckedAssignment, check_cooperative, is_built_in, run_assignor
 from assignors.types import (
     Assignment,
     Assignor,
     RebalanceProtocol,
     Subscription,
-    TopicPartition,
     Topics,
 )
 from protocols.consumer.calls import ExceptionName, exception_name
@@ -51,7 +50,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-Assignments = tuple[tuple[str, tuple[TopicPartition, ...]], ...]
+NOTHING_ASSIGNED = CheckedAssignment({}, ())
 
 _FATAL = frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED})
 _FATAL_TO_JOIN = _FATAL | {
@@ -126,7 +125,7 @@ def _joined(
     step = heartbeat.enable(state, consumer, now)
     if response.leader == response.member_id:
         return step.then(lambda s: on_leader_elected(s, consumer, response, now))
-    return step.then(lambda s: _send_sync(s, consumer, (), now))
+    return step.then(lambda s: _send_sync(s, consumer, NOTHING_ASSIGNED, now))
 
 
 # -- the leader ---------------------------------------------------------------------------------
@@ -150,7 +149,7 @@ def on_leader_elected(
     snapshot = membership.snapshot(watched, known, consumer)
     state = replace(state, future=Joining(), snapshot=snapshot, leader_snapshot=snapshot)
     if response.skip_assignment:
-        return _send_sync(state, consumer, (), now)
+        return _send_sync(state, consumer, NOTHING_ASSIGNED, now)
     return _assign(state, consumer, response, now)
 
 
@@ -184,7 +183,7 @@ def _assign(
         )
         for given in checked.given_twice
     )
-    step = _send_sync(state, consumer, tuple(checked.assignment.items()), now)
+    step = _send_sync(state, consumer, checked, now)
     return Step(step.state, (*given_twice, *step.effects))
 
 
@@ -229,7 +228,7 @@ def _topics(state: ClientState, subscriptions: Mapping[str, Subscription]) -> To
 def _send_sync(
     state: ClientState,
     consumer: Consumer,
-    assignments: Assignments,
+    checked: CheckedAssignment,
     now: int,
 ) -> Step[ClientState]:
     if not isinstance(state.coordinator, Known):
@@ -241,7 +240,8 @@ def _send_sync(
         member_id=generation.member_id,
         group_instance_id=consumer.settings.group_instance_id,
         protocol_name=generation.protocol,
-        assignments=assignments,
+        assignments=tuple(checked.assignment.items()),
+        user_data=tuple(checked.user_data.items()),
     )
     return ask(state, consumer, Asked.SYNC, request, now)
 
@@ -286,5 +286,10 @@ def _synced(state: ClientState, response: SyncGroupResponse, *, current: bool) -
         state,
         membership=Membership.STABLE,
         rejoin=None,
-        future=Synced(response.assignment, state.generation.id, state.generation.protocol),
+        future=Synced(
+            response.assignment,
+            state.generation.id,
+            state.generation.protocol,
+            response.user_data,
+        ),
     )

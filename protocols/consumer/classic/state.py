@@ -1,10 +1,9 @@
 """The state of a classic client, and its configuration.
 
 Three parties act inside one consumer. The *application thread* runs poll, commits and listener calls,
-one at a time (:data:`App`). The *heartbeat thread* exists while the client completes a rebalance or
-is stable (:class:`Beat`). The *network*: responses stay in ``inbox`` until one of the two threads
-pumps it. A rebalance is first prepared (``onJoinPrepare``); the result of its join stays in
-``future`` until the application thread takes it (``AbstractCoordinator.joinGroupIfNeeded``).
+one at a time (:data:`App`). The *heartbeat thread* exists in a completing or stable member (:class:`Beat`).
+*Responses* stay in ``inbox`` until one of the two pumps it. A rebalance is first prepared
+(``onJoinPrepare``); ``future`` has the result of its join until the application thread takes it.
 """
 
 from __future__ import annotations
@@ -90,6 +89,7 @@ class Synced:
     assignment: tuple[TopicPartition, ...]
     generation: int
     protocol: str | None
+    user_data: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,9 @@ class Group:
     assignments: Map[str, Partitions] = NOTHING
     """The last durable assignment; a member without an entry has no partitions."""
 
+    user_data: Map[str, bytes] = NOTHING
+    """What the leader's assignor has sent with it to the assignors of members."""
+
     support: Map[str, int] = NOTHING
     """Protocol name to the number of members that offer it."""
 
@@ -252,6 +255,7 @@ class AssignmentStored(NamedTuple):
     generation: int
     leader_id: str
     assignments: Map[str, Partitions]
+    user_data: Map[str, bytes]
 
 
 class InstanceStored(NamedTuple):

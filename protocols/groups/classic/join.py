@@ -216,7 +216,7 @@ def rejoin_static(
     on_stored = InstanceStored(
         group.group_id, old, new_id, group.leader_id, header, request.version
     )
-    record = group_record(turn.state, turn.state.assignments)
+    record = group_record(turn.state, turn.state.assignments, turn.state.user_data)
     return Turn(turn.state, turn.effects, (record,), (on_stored,))
 
 

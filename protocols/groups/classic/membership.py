@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from immutables import Map
 
@@ -28,6 +29,8 @@ from protocols.messages import (
     SyncGroupRequest,
 )
 from protocols.values import replace
+
+T = TypeVar("T")
 
 
 def with_member(group: Group, member: Member, protocol_type: str, header: Header) -> Group:
@@ -77,6 +80,7 @@ def without_member(group: Group, member_id: str) -> Group:
         syncing=without(group.syncing, member_id),
         newcomers=without(group.newcomers, member_id),
         assignments=without(group.assignments, member_id),
+        user_data=without(group.user_data, member_id),
         support=_recounted(group.support, member.protocols, ()),
     )
     if rest.leader_id != member_id:
@@ -113,6 +117,7 @@ def without_members(group: Group, removed: Sequence[Member]) -> Group:
         pending_syncs=left(group.pending_syncs),
         newcomers=left(group.newcomers),
         assignments=left(group.assignments),
+        user_data=left(group.user_data),
         support=support_of(rest.values()),
     )
 
@@ -151,8 +156,6 @@ def renamed(group: Group, old: Member, new_id: str, timer: str) -> Group:
     new = replace(
         old, member_id=new_id, timer=timer, spread=spread(new_id), arrived=group.insertions
     )
-    assigned = group.assignments.get(old.member_id)
-    kept = without(group.assignments, old.member_id)
     return replace(
         group,
         leader_id=new_id if group.leader_id == old.member_id else group.leader_id,
@@ -161,9 +164,16 @@ def renamed(group: Group, old: Member, new_id: str, timer: str) -> Group:
         joining=without(group.joining, old.member_id),
         syncing=without(group.syncing, old.member_id),
         newcomers=without(group.newcomers, old.member_id),
-        assignments=kept if assigned is None else kept.set(new_id, assigned),
+        assignments=_renamed(group.assignments, old.member_id, new_id),
+        user_data=_renamed(group.user_data, old.member_id, new_id),
         insertions=group.insertions + 1,
     )
+
+
+def _renamed(values: Map[str, T], old_id: str, new_id: str) -> Map[str, T]:
+    """Return the values by member id, with that of one member under a new id."""
+    value = values.get(old_id)
+    return values if value is None else values.delete(old_id).set(new_id, value)
 
 
 def support_of(members: Iterable[Member]) -> Map[str, int]:

@@ -85,7 +85,9 @@ def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]
     if group.state is not State.COMPLETING_REBALANCE:
         return Turn(group)
     answer = SyncGroupResponse(error=error)
-    return answer_syncs(replace(group, assignments=NOTHING), at, lambda _: answer)
+    return answer_syncs(
+        replace(group, assignments=NOTHING, user_data=NOTHING), at, lambda _: answer
+    )
 
 
 # -- waiting ---------------------------------------------------------------------------------

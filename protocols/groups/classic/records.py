@@ -19,7 +19,7 @@ from protocols.groups.classic.group import (
 )
 from protocols.groups.classic.membership import support_of
 from protocols.groups.classic.states import State
-from protocols.java_maps import spread
+from protocols.java_maps import NOTHING, spread
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Protocol
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
@@ -33,13 +33,19 @@ from protocols.offsets_topic.records import (
     encode_subscription,
     subscribed_topics,
 )
+from protocols.offsets_topic.records.embedded import read_assignment
 from protocols.offsets_topic.records.errors import BrokenLogError
 
 UNKNOWN_TIMESTAMP = -1
 
 
-def group_record(group: Group, assignments: Map[str, Partitions]) -> Record:
-    """Return the record of a group with the given assignments."""
+def group_record(
+    group: Group, assignments: Map[str, Partitions], user_data: Map[str, bytes] = NOTHING
+) -> Record:
+    """Return the record of a group with the given assignments.
+
+    *user_data*: from the leader's assignor, for those of members.
+    """
     return Record(
         GroupMetadataKey(group.group_id),
         GroupMetadataValue(
@@ -51,7 +57,7 @@ def group_record(group: Group, assignments: Map[str, Partitions]) -> Record:
                 UNKNOWN_TIMESTAMP if group.state_since_ms is None else group.state_since_ms
             ),
             members=tuple(
-                _member_metadata(member, group.protocol_name, assignments)
+                _member_metadata(member, group.protocol_name, assignments, user_data)
                 for member in in_order(group)
             ),
         ),
@@ -92,6 +98,11 @@ def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Gr
             for stored in value.members
             if stored.assignment
         ),
+        user_data=Map(
+            (stored.member_id, data)
+            for stored in value.members
+            if stored.assignment and (data := _user_data(stored.assignment)) is not None
+        ),
         support=support_of(members),
         table_length=hash_map_length(len(members)),
         insertions=len(members),
@@ -126,8 +137,18 @@ def _assignment(data: bytes) -> Partitions:
         return ()
 
 
+def _user_data(data: bytes) -> bytes | None:
+    try:
+        return read_assignment(data).user_data
+    except MalformedRecordError:
+        return None
+
+
 def _member_metadata(
-    member: Member, protocol_name: str | None, assignments: Map[str, Partitions]
+    member: Member,
+    protocol_name: str | None,
+    assignments: Map[str, Partitions],
+    user_data: Map[str, bytes],
 ) -> MemberMetadata:
     return MemberMetadata(
         member_id=member.member_id,
@@ -138,7 +159,7 @@ def _member_metadata(
         session_timeout=member.session_timeout_ms,
         subscription=encode_subscription(metadata_of(member, protocol_name)),
         assignment=(
-            encode_assignment(assignments[member.member_id])
+            encode_assignment(assignments[member.member_id], user_data.get(member.member_id))
             if member.member_id in assignments
             else b""
         ),

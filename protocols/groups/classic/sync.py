@@ -12,7 +12,6 @@ from protocols.groups.answers import client_error
 from protocols.groups.classic.group import (
     AssignmentStored,
     Group,
-    Partitions,
     Shard,
     SyncWaits,
     in_order,
@@ -70,9 +69,11 @@ def _stored(group: Group, header: Header, request: SyncGroupRequest) -> Turn[Gro
     """Propose the leader's assignment; members that it omits get no partitions."""
     given = dict(request.assignments)
     assignments = Map((name, given[name]) for name in group.members if name in given)
+    data = Map((name, bytes_) for name, bytes_ in request.user_data if name in assignments)
     turn = _parked(group, header, request.member_id)
-    record = group_record(group, assignments)
-    stored = AssignmentStored(group.group_id, group.generation, request.member_id, assignments)
+    record = group_record(group, assignments, data)
+    waiting = (group.group_id, group.generation, request.member_id)
+    stored = AssignmentStored(*waiting, assignments, data)
     return Turn(turn.state, turn.effects, (record,), (stored, *turn.waits))
 
 
@@ -81,7 +82,7 @@ def _given(group: Group, header: Header, member_id: str) -> Turn[Group]:
     synced = group
     if member_id in group.pending_syncs:
         synced = replace(group, pending_syncs=group.pending_syncs.delete(member_id))
-    answer = Send(header, _answer(group, group.assignments.get(member_id, ())))
+    answer = Send(header, _answer(group, member_id))
     return Turn(synced, (*_last_sync(group, synced), answer))
 
 
@@ -91,11 +92,12 @@ def _last_sync(before: Group, after: Group) -> tuple[CancelTimer, ...]:
     return ()
 
 
-def _answer(group: Group, assignment: Partitions) -> SyncGroupResponse:
+def _answer(group: Group, member_id: str) -> SyncGroupResponse:
     return SyncGroupResponse(
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,
-        assignment=assignment,
+        assignment=group.assignments.get(member_id, ()),
+        user_data=group.user_data.get(member_id),
     )
 
 
@@ -106,7 +108,11 @@ def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) ->
     """Answer parked SyncGroups with the assignment, unless another rebalance has begun since."""
     if not _awaits_assignment(group, waiting):
         return Turn(group)
-    group = replace(transition(group, State.STABLE, at.now_ms), assignments=waiting.assignments)
+    group = replace(
+        transition(group, State.STABLE, at.now_ms),
+        assignments=waiting.assignments,
+        user_data=waiting.user_data,
+    )
     facts = GroupStabilised(
         group=group.group_id,
         generation=group.generation,
@@ -116,9 +122,7 @@ def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) ->
         ),
     )
     return Turn(group, (Report(facts),)).then(
-        lambda group: answer_syncs(
-            group, at, lambda member: _answer(group, waiting.assignments.get(member.member_id, ()))
-        )
+        lambda group: answer_syncs(group, at, lambda member: _answer(group, member.member_id))
     )
 
 

@@ -7,14 +7,49 @@ import pytest
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.report.timeline import Timeline
+from emulator.scenario.model import Group, Member, Scenario, Topic
+from emulator.scenario.resolution import contested_groups
 
 
-def texts_of(*events):
+def texts_of(*events, contested=()):
     """Return the texts of the events, one second apart."""
-    timeline = Timeline()
+    timeline = Timeline(contested)
     for number, what in enumerate(events):
         timeline.feed(ev.Event(number, number * 1_000_000, None, what, number))
     return [entry.text for entry in timeline.entries]
+
+
+def joined(protocol):
+    """Return the end of a join phase in which this assignor was elected."""
+    return ev.JoinPhaseEnded(
+        group="g", generation=1, protocol=protocol, leader="a", consumers=("a",)
+    )
+
+
+def test_the_winner_of_a_vote_is_shown_where_it_changes():
+    """The first one only if members list different assignors."""
+    events = [joined(each) for each in ("range", "range", "sticky", "")]
+    change = "g elects the assignor sticky, until now range"
+
+    assert [change] == texts_of(*events)
+    assert ["g elects the assignor range", change] == texts_of(*events, contested={"g"})
+
+
+def test_votes_are_contested_if_members_list_different_assignors():
+    """In their own order."""
+    own = {"partition.assignment.strategy": ["sticky", "range"]}
+    group = {"topics": ["t"], "settings": {"partition.assignment.strategy": ["range", "sticky"]}}
+    scenario = Scenario(
+        title="two votes",
+        run_for=1,
+        topic=[Topic(name="t")],
+        group=[
+            Group(id="g", members=[Member(name="a"), Member(name="b", settings=own)], **group),
+            Group(id="h", members=[Member(name="c"), Member(name="d")], **group),
+        ],
+    )
+
+    assert {"g"} == contested_groups(scenario)
 
 
 @pytest.mark.parametrize(

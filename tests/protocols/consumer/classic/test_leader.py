@@ -8,6 +8,7 @@ import pytest
 
 from assignors.errors import AssignorDefectError, Defect
 from assignors.types import (
+    Assigned,
     Assignment,
     RebalanceProtocol,
     Subscription,
@@ -17,7 +18,12 @@ from assignors.types import (
 )
 from protocols.consumer.calls import Failed
 from protocols.facts import AssignmentWarning, AssignorFailed
-from protocols.messages import JoinGroupRequest, MetadataRequest, SyncGroupRequest
+from protocols.messages import (
+    JoinGroupRequest,
+    MetadataRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from protocols.messages.errors import ErrorCode
 
 from .driver import MEMBER, ClientDriver, parts
@@ -92,6 +98,33 @@ def test_every_member_passes_its_assignment_to_its_assignor():
     driver.join(0, generation=6)
 
     assert [[(parts(0), 6)]] == heard
+
+
+class Sending(Plugin):
+    """A plug-in that takes user data back."""
+
+    def on_assignment(self, partitions, generation, user_data=b"none"):
+        self.assigned.append((partitions, generation, user_data))
+
+
+def test_user_data_goes_to_the_members_that_the_leader_sends_it_to():
+    """In SyncGroup, beside the partitions; members without any have no entry."""
+    plugin = Sending({MEMBER: Assigned(parts(0), b"7"), OTHER: Assigned(parts(1))})
+    request = elected(plugin).one(SyncGroupRequest)
+
+    assert {MEMBER: parts(0), OTHER: parts(1)} == dict(request.assignments)
+    assert ((MEMBER, b"7"),) == request.user_data
+
+
+@pytest.mark.parametrize(("sent", "told"), [(b"7", b"7"), (None, b"none")])
+def test_on_assignment_gets_the_user_data_if_there_is_any(sent, told):
+    """Else it is called with two arguments: most plug-ins take no third one."""
+    plugin = Sending({MEMBER: Assigned(parts(0)), OTHER: Assigned(parts(1))})
+    driver = elected(plugin)
+    driver.answer(SyncGroupRequest, SyncGroupResponse(assignment=parts(0), user_data=sent))
+    driver.poll()
+
+    assert [(parts(0), 1, told)] == plugin.assigned
 
 
 def test_a_defect_of_the_assignor_is_thrown_from_poll():

@@ -7,8 +7,10 @@ rules of replay themselves.
 from __future__ import annotations
 
 import pytest
+from immutables import Map
 
 from protocols.coordinator.durability import replayed
+from protocols.groups.classic.membership import renamed, without_member
 from protocols.groups.classic.records import group_record, restored
 from protocols.groups.classic.states import State
 from protocols.groups.shard import Durable
@@ -19,6 +21,7 @@ from protocols.offsets_topic.records import (
     OffsetCommitValue,
     Record,
 )
+from protocols.values import replace
 
 from .driver import GroupDriver
 from .wire import GROUP, protocols, some
@@ -103,6 +106,21 @@ def test_a_stable_group_loads_as_it_lives():
     for field in ("state", "generation", "leader_id", "static_members", "assignments"):
         assert getattr(driver.group, field) == getattr(loaded, field)
     assert driver.group.subscribed_topics == loaded.subscribed_topics
+
+
+def test_user_data_of_an_assignment_is_stored_and_renamed_with_its_member():
+    """Members without any have none; a static member that comes back under a new id keeps its bytes."""
+    driver = GroupDriver()
+    ids = driver.static("R", "S")
+    data = ((ids["S"], b"7"),)
+    group = replace(driver.group, user_data=Map(data))
+
+    loaded = restored(GROUP, group_record(group, group.assignments, group.user_data).value, 0)
+    back = renamed(loaded, loaded.members[ids["S"]], "S-new", "timer")
+
+    assert dict(data) == dict(loaded.user_data)
+    assert {"S-new": b"7"} == dict(back.user_data)
+    assert {} == dict(without_member(loaded, ids["S"]).user_data)
 
 
 def test_a_record_holds_only_the_chosen_protocol():
