@@ -19,6 +19,7 @@ from emulator.scenario.resolution import (
     members_of,
 )
 from emulator.scenario.units import format_duration
+from protocols.settings import BrokerSettings, fields_by_name
 
 
 def cluster_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -26,6 +27,7 @@ def cluster_problems(scenario: Scenario) -> Iterator[Problem]:
     yield from _broker_problems(scenario.cluster)
     yield from _backlog_problems(scenario.cluster)
     yield from _compaction_problems(scenario.cluster)
+    yield from _start_problems(scenario.cluster)
     yield from _link_problems(scenario)
 
 
@@ -66,6 +68,21 @@ def replication_problems(path: str, copies: object, cluster: Cluster) -> Iterato
     """Yield a problem if there are more replicas than brokers."""
     if isinstance(copies, int) and copies > cluster.brokers:
         yield Problem(path, f"more copies than brokers; there are {cluster.brokers}", copies)
+
+
+LEAST_TO_START = {
+    "log.cleaner.dedupe.buffer.size": (2**20 + 1, "more than 1 MiB for the thread of the cleaner"),
+    "replica.lag.time.max.ms": (500, "at least replica.fetch.wait.max.ms, which is 500"),
+}
+"""Settings that a broker refuses at its start (``KafkaConfig.validateValues``) though ConfigDef does not."""
+
+
+def _start_problems(cluster: Cluster) -> Iterator[Problem]:
+    for name, (least, wanted) in LEAST_TO_START.items():
+        value = getattr(broker_settings(cluster), fields_by_name(BrokerSettings)[name])
+        if value < least:
+            reason = f"brokers do not start: allowed is {wanted}"
+            yield Problem(f"cluster.settings[{name}]", reason, value)
 
 
 def _link_problems(scenario: Scenario) -> Iterator[Problem]:

@@ -251,6 +251,14 @@ def test_a_contradiction_between_tables_is_refused(change, said):
             "out of range; allowed is a whole number from 1",
         ),
         (
+            "[cluster.settings]\nreplica.lag.time.max.ms = 499",
+            "brokers do not start: allowed is at least replica.fetch.wait.max.ms, which is 500",
+        ),
+        (
+            '[cluster.settings]\nlog.cleaner.dedupe.buffer.size = "1MiB"',
+            "brokers do not start: allowed is more than 1 MiB for the thread of the cleaner",
+        ),
+        (
             '[cluster]\noffsets_backlog = "1GiB"',
             "loads in no time; set load_bytes",
         ),

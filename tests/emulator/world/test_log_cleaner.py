@@ -19,8 +19,8 @@ SHORT = """
 
 
 OF_TWO_KEYS = """
-"log.cleaner.dedupe.buffer.size" = 72
-"log.cleaner.io.buffer.load.factor" = 0.7
+"log.cleaner.dedupe.buffer.size" = 1048584
+"log.cleaner.io.buffer.load.factor" = 0.00005
 """
 
 

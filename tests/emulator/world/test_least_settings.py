@@ -1,0 +1,72 @@
+"""The least value of every setting, with no latency: a run ends, or says why it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.scenario.problems import ScenarioError
+from emulator.world import kernel as kernels
+from emulator.world.stalled_clock import StalledClockError
+from protocols.settings import BrokerSettings, ConsumerSettings, Kind, settings_of
+
+LEAST = """
+title = "least"
+run_for = "1200ms"
+network = {{ latency = "0ms" }}
+topic = [{{ name = "orders", partitions = 2, rate = "5/s" }}]
+fault = [{{ crash = "billing-1", at = "1s" }}]
+[cluster]
+settings = {{ "group.initial.rebalance.delay.ms" = 0{brokers} }}
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+settings = {{ "group.protocol" = "{protocol}"{consumers} }}
+"""
+
+NUMBERS = (Kind.TIME_MS, Kind.MINUTES, Kind.BYTES, Kind.COUNT)
+OF_CONSUMERS = {
+    each.name: each.minimum
+    for each in settings_of(ConsumerSettings).values()
+    if each.kind in NUMBERS
+}
+OF_BROKERS = {
+    each.name: each.minimum
+    for each in settings_of(BrokerSettings).values()
+    if each.kind in NUMBERS and each.name != "group.initial.rebalance.delay.ms"
+}
+
+STALLED = {
+    ("classic", "fetch.max.wait.ms"),
+    ("classic", "max.message.bytes"),
+    ("consumer", "request.timeout.ms"),
+}
+"""Kafka makes such a loop at the speed of its network; without latency it never waits."""
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    monkeypatch.setattr(kernels, "CHECKED_EVERY", 256)
+    monkeypatch.setattr(kernels, "MOST_AT_AN_INSTANT", 2_048)
+    monkeypatch.setattr(kernels, "MOST_BY_A_PARTY", 20)
+    monkeypatch.setattr(kernels, "NAMED_AFTER", 100)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("name", [*OF_CONSUMERS, *OF_BROKERS])
+def test_virtual_time_advances_or_the_run_is_stopped(protocol, name):
+    """An interval, a back-off or a size of 0 or 1 is no endless run, and no traceback."""
+    consumers = f', "{name}" = {OF_CONSUMERS[name]}' if name in OF_CONSUMERS else ""
+    brokers = f', "{name}" = {OF_BROKERS[name]}' if name in OF_BROKERS else ""
+    text = LEAST.format(protocol=protocol, consumers=consumers, brokers=brokers)
+    try:
+        scenario = emulator.loads(text)
+    except ScenarioError as refused:
+        assert name.rpartition(".")[2] in str(refused)  # noqa: PT017  the setting, or one that it bounds
+        return
+    if (protocol, name) in STALLED:
+        with pytest.raises(StalledClockError):
+            emulator.run(scenario, keep_events=False)
+        return
+    emulator.run(scenario, keep_events=False)
