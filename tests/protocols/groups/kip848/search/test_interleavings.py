@@ -24,7 +24,7 @@ from .world import World
         (0, False, False, 500),
         pytest.param(1, True, True, 10_000, marks=pytest.mark.long),
         pytest.param(2, True, False, 200_000, marks=(pytest.mark.long, pytest.mark.soak)),
-        pytest.param(1, False, False, 100_000, marks=pytest.mark.long),
+        pytest.param(1, False, False, 100_000, marks=(pytest.mark.long, pytest.mark.soak)),
     ],
 )
 def test_no_order_of_events_breaks_a_law(perturbations, eager, auto, least, record_property):
