@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.events import PartlyProcessed, PositionSource
+from emulator.events import PartlyProcessed, PositionSource, Processed
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Coverage, Repeat
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
@@ -205,6 +205,19 @@ class Consumer:
     holdings: dict[TopicPartition, Holding] = field(default_factory=dict)
     trouble: Link | None = None
     """The newest sign that it may be a zombie: paused, removed from its group, or dropped out."""
+
+    ended: dict[TopicPartition, Holding] = field(default_factory=dict)
+    """What its last process held when it ended."""
+
+    def holding_of(self, fact: Processed) -> Holding | None:
+        """Return what a consumer held when it processed a range.
+
+        The work of a process that has ended is processed when a database commits its transaction.
+        """
+        present, last = self.holdings.get(fact.partition), self.ended.get(fact.partition)
+        if last is None or (last[0].generation, last[0].finished) != (fact.generation, fact.first):
+            return present
+        return last if present is None or fact.began_us < present[0].opened.at_us else present
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ class Processing:
     def on_processed(self, event: ev.Event, fact: ev.Processed) -> None:
         """Count a range whose handler returned."""
         consumer = self._ownership.consumer(fact.consumer)
-        holding = consumer.holdings.get(fact.partition)
+        holding = consumer.holding_of(fact)
         if holding is None or fact.first < holding[0].cursor:
             self._open_implied(event, fact)
             holding = consumer.holdings[fact.partition]

@@ -115,7 +115,9 @@ class Ownership:
 
     def on_consumer_stopped(self, event: ev.Event, fact: ev.ConsumerStopped) -> None:
         """Close the epochs that a process left open."""
-        self._close_all(event, self.consumer(fact.consumer), ENDS.get(fact.how, fact.how))
+        consumer = self.consumer(fact.consumer)
+        consumer.ended = dict(consumer.holdings)
+        self._close_all(event, consumer, ENDS.get(fact.how, fact.how))
 
     def _close_all(self, event: ev.Event, consumer: Consumer, why: str) -> None:
         for holding in consumer.holdings.values():

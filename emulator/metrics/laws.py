@@ -84,6 +84,7 @@ class LawChecker:
         self._disturbed = False
         self._findings: dict[tuple[Law, str], Finding] = {}
         self._generations: dict[str, int] = {}
+        self._started_us: dict[str, int] = {}
         self._instances: dict[str, str | None] = {}
         self._coordinators = Coordinators()
         self._may_restart: set[str] = set()
@@ -178,7 +179,8 @@ class LawChecker:
         """Count an action as a disturbance unless it came before the group was stable."""
         self._disturbed |= self._stable
 
-    def _on_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
+    def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
+        self._started_us[what.consumer] = event.at_us
         self._disturbed |= self._stable
         self._instances[what.consumer] = what.instance_id
 
@@ -281,8 +283,8 @@ class LawChecker:
 
     def _on_processed(self, event: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
-        if reading is None:
-            return
+        if reading is None or what.began_us < self._started_us.get(what.consumer, 0):
+            return  # a database has committed the work of an earlier process
         if reading.cursor != what.first:
             text = f"{what.consumer} was at {reading.cursor} of {what.partition}, then {what.first}"
             self._find(event, Law.NO_GAPS, Severity.ERROR, what.consumer, text)

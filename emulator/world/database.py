@@ -15,6 +15,7 @@ from emulator.events import (
     CommitSent,
     OffsetsStored,
     PositionSource,
+    Processed,
     ResultsRolledBack,
 )
 from emulator.scenario.model import Database
@@ -127,6 +128,12 @@ class Transactions:
         self._open: dict[TopicPartition, tuple[int, int, int]] = {}
         """Results that are not committed: first offset, next offset, begin of the work."""
 
+        self._in_flight = False
+        """Whether a COMMIT is on its way: the application waits for its answer."""
+
+        self._last_epochs: dict[TopicPartition, int] = {}
+        """The generations of the epochs in which an ended process did the work of that COMMIT."""
+
         self._count = 0
 
     def note_read(self, offsets: Offsets) -> None:
@@ -164,10 +171,8 @@ class Transactions:
         )
 
         def again() -> None:
-            self._answer(
-                stored,
-                UNAVAILABLE,
-                lambda: host.fail(process, lambda: self._again(ends, kind, then)),
+            self._on_unavailable(
+                stored, lambda: host.fail(process, lambda: self._again(ends, kind, then))
             )
 
         def arrived() -> None:
@@ -176,8 +181,17 @@ class Transactions:
             else:
                 self._arrived(stored, then)
 
+        self._in_flight = True
         host.service.finish(when, Rank.AT_BROKER, process.index, arrived, again)
         return True
+
+    def _on_unavailable(self, stored: OffsetsStored, then: Then) -> None:
+        """Roll back the transaction of an ended process; a running one has to try again."""
+        self._in_flight = False
+        if self._process.alive:
+            self._answer(stored, UNAVAILABLE, then)
+        else:
+            self._roll_back(STOPPED)
 
     def _again(self, ends: dict[TopicPartition, int], kind: str, then: Then) -> None:
         """Commit the same transaction once more."""
@@ -197,9 +211,8 @@ class Transactions:
         )
 
     def _arrived(self, stored: OffsetsStored, then: Then) -> None:
-        """Commit, unless the process has ended or the transaction is fenced."""
-        if not self._process.alive:
-            return
+        """Commit, unless the transaction is fenced; also if the process has ended meanwhile."""
+        self._in_flight = False
         rows = {(stored.group, tp): offset for tp, offset in stored.offsets}
         expected = None
         if self._host.settings.fenced:
@@ -212,16 +225,36 @@ class Transactions:
             self._answer(stored, FENCED, lambda: self._begin_again(stored, then))
 
     def _committed(self, stored: OffsetsStored) -> None:
-        progress = self._process.progress
         group = stored.group
         results = {(group, tp): (first, end) for tp, (first, end, _) in self._open.items()}
         self._host.service.note({(group, tp): end for tp, end in stored.offsets}, results)
-        for tp, (_, next_offset, began_us) in self._open.items():
-            progress.worked(tp, next_offset, began_us)
-        progress.write_all(self._open)
+        if self._process.alive:
+            self._count_processed()
+        else:
+            self._write_processed(stored)
         self._open.clear()
         self._expected.update(stored.offsets)
         self._process.run.recorder.write_data(stored)
+
+    def _count_processed(self) -> None:
+        progress = self._process.progress
+        for tp, (_, next_offset, began_us) in self._open.items():
+            progress.worked(tp, next_offset, began_us)
+        progress.write_all(self._open)
+
+    def _write_processed(self, stored: OffsetsStored) -> None:
+        """Write the work of a process that has ended: it has its results from now on."""
+        for tp, (first, next_offset, began_us) in self._open.items():
+            processed = Processed(
+                consumer=stored.consumer,
+                group=stored.group,
+                generation=self._last_epochs[tp],
+                partition=tp,
+                first=first,
+                next_offset=next_offset,
+                began_us=began_us,
+            )
+            self._process.run.recorder.write_data(processed)
 
     def _answer(self, stored: OffsetsStored, error: str, then: Then) -> None:
         process = self._process
@@ -239,8 +272,12 @@ class Transactions:
         then()
 
     def abandon(self) -> None:
-        """Roll back what is open: the process ends."""
-        self._roll_back(STOPPED)
+        """Roll back what is open, as the process ends, but not a transaction whose COMMIT is on its way."""
+        if not self._in_flight:
+            self._roll_back(STOPPED)
+        for tp in self._open:
+            epoch = self._process.progress.epoch_of(tp)
+            self._last_epochs[tp] = -1 if epoch is None else epoch.generation
 
     def _roll_back(self, why: str) -> None:
         process = self._process

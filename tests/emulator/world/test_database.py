@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 import emulator
 from assignors.types import TopicPartition
-from emulator.events import CommitAccepted, OffsetsStored, Processed, ResultsRolledBack
+from emulator.events import (
+    CommitAccepted,
+    ConsumerStopped,
+    OffsetsStored,
+    Processed,
+    ResultsRolledBack,
+)
 from emulator.ledger.entries import Cause
 from emulator.report.hints import HINTS
 from emulator.scenario.problems import ScenarioError
@@ -85,6 +91,52 @@ def test_a_crash_leaves_no_duplicate_in_the_results_only_work_that_is_rolled_bac
         what.next_offset - what.first for what in back
     )
     assert CommitAccepted not in kinds
+
+
+IN_THE_COMMIT = '[[fault]]\ncrash = "g-1"\nat = "20400ms"\n'
+
+
+def stored_late(run):
+    """Return the transactions of a process that were committed after its end."""
+    (end,) = [e.at_us for e in run.events if type(e.what) is ConsumerStopped]
+    found = [e for e in run.events if type(e.what) is OffsetsStored and e.what.consumer == "g-1"]
+    return [e for e in found if e.what.sent_us < end < e.at_us]
+
+
+def test_a_commit_on_its_way_takes_effect_when_its_process_crashes():
+    """The results have their offsets: the next owner begins behind them."""
+    run = run_of('latency = "300ms"', more=IN_THE_COMMIT.replace("400", "200"))
+    (late,) = stored_late(run)
+    then = (e.what for e in run.events if type(e.what) is Processed and e.at_us == late.at_us)
+    work = {(what.partition, what.next_offset) for what in then if what.consumer == "g-1"}
+
+    assert work == set(late.what.offsets)
+    assert run.ledger.by_cause() == {}
+    assert run.ledger.lost == run.metrics["rolled_back"] == 0
+
+
+@pytest.mark.parametrize(("fenced", "doubled"), [("true", 0), ("false", 132)])
+def test_a_successor_that_reads_before_the_commit_arrives_is_fenced(fenced, doubled):
+    """It has processed the same records; its own transaction then expects another offset."""
+    run = run_of(
+        f'latency = "2s"\nfenced = {fenced}',
+        "static = true",
+        IN_THE_COMMIT + 'restart_after = "50ms"',
+    )
+
+    assert stored_late(run)
+    assert run.ledger.reprocessed == doubled
+    assert run.ledger.lost == 0
+    assert not run.findings
+
+
+def test_a_commit_on_its_way_to_a_database_that_goes_down_is_rolled_back():
+    stop = '[[fault]]\nstop_store = "database"\nat = "21s"\nfor = "1s"'
+    run = run_of('latency = "2s"', more=f"{IN_THE_COMMIT}\n{stop}")
+
+    assert stored_late(run) == []
+    assert run.ledger.by_cause() == {}
+    assert {e.what.why for e in run.events if type(e.what) is ResultsRolledBack} == {"stopped"}
 
 
 def test_a_fenced_process_that_lost_its_partitions_changes_nothing():
