@@ -23,6 +23,16 @@ NEVER_S = -5.0
 Figures = dict[str, float]
 """Values by the name of their figure."""
 
+Range = tuple[float, float, float]
+"""The smallest, median and largest value of some runs."""
+
+
+TIMES = 4
+"""Counts that differ by this factor, and by as much as one that disproves none, contradict."""
+
+CONTRADICTION = 0.3
+"""What a contradicted figure adds to the distance of an explanation: it takes a quarter of its fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -31,6 +41,16 @@ class Figure:
     words: str
     unit: str
     tolerance: float
+    disproves: float | None = None
+    """From this value on, it cannot be where an explanation has none; None: it disproves nothing."""
+
+    def is_contradicted(self, lowest: float, highest: float, seen: float) -> bool:
+        """Return whether *seen* cannot be, where runs have values from *lowest* to *highest*."""
+        if self.disproves is None or lowest <= seen <= highest:
+            return False
+        near = lowest if seen < lowest else highest
+        less, more = sorted((seen, near))
+        return more - max(less, 0) >= self.disproves and more >= TIMES * less
 
     def difference(self, found: float, seen: float) -> float:
         """Return the difference of two values in units of the tolerance, wider for large values."""
@@ -40,20 +60,20 @@ class Figure:
 BEFORE: Mapping[str, Figure] = {
     "commit_every_s": Figure("time between two commits of a partition", "s", 0.05),
     "uncommitted": Figure("records processed and not committed at a commit", "", 1.5),
-    "ahead": Figure("commits of records that were not processed", "%", 4),
+    "ahead": Figure("commits of records that were not processed", "%", 4, disproves=30),
 }
 """Of the time in which nothing happens: they tell commit policies apart."""
 
 AFTER: Mapping[str, Figure] = {
-    "repeated": Figure("records processed again", "", 8),
+    "repeated": Figure("records processed again", "", 8, disproves=16),
     "repeated_by_others": Figure("of them by another consumer", "%", 15),
     "repeated_by_former": Figure("of them by a former owner", "%", 15),
     "repeated_partitions": Figure("partitions with repeats", "", 0.8),
-    "skipped": Figure("records never processed", "", 4),
-    "generations": Figure("new generations", "", 0.6),
+    "skipped": Figure("records never processed", "", 4, disproves=8),
+    "generations": Figure("new generations", "", 0.6, disproves=1),
     "first_generation_s": Figure("until the first of them", "s", 1.5),
     "last_generation_s": Figure("until the last of them", "s", 2),
-    "joins": Figure("new member ids", "", 0.4),
+    "joins": Figure("new member ids", "", 0.4, disproves=1),
     "longest_stall_s": Figure("longest stop of a partition", "s", 1.2),
     "stalled_partitions": Figure("partitions that stop", "", 1),
     "median_stall_s": Figure("median of the longest stops", "s", 1),
@@ -71,6 +91,30 @@ def differences(found: Figures, seen: Figures) -> Figures:
     """Return the difference of every figure in units of its tolerance, the largest first."""
     off = {name: each.difference(found[name], seen[name]) for name, each in FIGURES.items()}
     return dict(sorted(off.items(), key=lambda each: -each[1]))
+
+
+def contradicted(found: Mapping[str, Range], seen: Figures) -> tuple[str, ...]:
+    """Return the figures that cannot be as seen; *found*: their values in the runs."""
+    return tuple(
+        name
+        for name, each in FIGURES.items()
+        if each.is_contradicted(found[name][0], found[name][2], seen[name])
+    )
+
+
+def misfits(found: Mapping[str, Range], seen: Figures) -> list[str]:
+    """Return the figures that do not fit: the contradicted ones, then others, the worst first.
+
+    A figure does not fit if it differs from all values of the runs by more than its tolerance.
+    """
+    first = contradicted(found, seen)
+    off = {
+        name: each.difference(min(max(seen[name], found[name][0]), found[name][2]), seen[name])
+        for name, each in FIGURES.items()
+        if name not in first
+    }
+    others = sorted((name for name in off if off[name] > 1), key=lambda name: -off[name])
+    return [*first, *others]
 
 
 def before(evidence: Evidence, formed_us: int, onset_us: int) -> Figures:

@@ -68,6 +68,7 @@ def _as_dict(explanation: Explanation) -> dict[str, Any]:
         "happening": explanation.happening.name,
         "words": explanation.happening.words,
         "fit": round(explanation.fit, 1),
+        "contradicted": list(explanation.contradicted),
         "figures": {name: list(each) for name, each in explanation.figures.items()},
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from emulator.blaming.figures import FIGURES, NEVER_S, Figures, differences
+from emulator.blaming.figures import FIGURES, NEVER_S, Figures, misfits
 from emulator.blaming.symptoms import Symptoms
 from emulator.blaming.trials import Blame, Explanation, told_apart_by
 from emulator.report.wording import counted, paragraph, printable
@@ -16,6 +16,14 @@ SHOWN = 5
 _IN_TABLE = 3
 GOOD = 70
 """An explanation that fits less, in percent, leaves much of what was seen unexplained."""
+
+_NAMED = 3
+"""Figures that are named of those that do not fit."""
+
+_NO_GOOD_ONE = (
+    "None of them fits well. Something else may have happened, or several things; the logs may be "
+    "cut, or --from and --to may leave out its begin."
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -37,25 +45,27 @@ def blame_screen(blame: Blame) -> Iterator[str]:
         yield from paragraph(printable(words), f"  {place}  {each.fit:3.0f} %  ", " " * 12)
     yield ""
     yield from _table(blame.seen, shown[:_IN_TABLE])
-    if shown[0].fit < GOOD:
-        yield ""
-        yield from paragraph(_no_good_one(blame.seen, shown[0]))
+    yield ""
+    yield from _misfits(blame.seen, shown)
     yield ""
     yield from _apart(blame.seen, shown)
 
 
-def _no_good_one(seen: Figures, best: Explanation) -> str:
-    """Return that even the best explanation does not fit, and what contradicts it most."""
-    middle = best.middle
-    parts = (
-        f"{FIGURES[name].words}: {_value(name, seen)} seen, {_value(name, middle)} explained"
-        for name in list(differences(middle, seen))[:3]
-    )
-    return (
-        f"None of them fits well. What contradicts the first one most: {'; '.join(parts)}. Something "
-        "else may have happened, or several things; the logs may be cut, or --from and --to may leave "
-        "out its begin."
-    )
+def _misfits(seen: Figures, shown: Sequence[Explanation]) -> Iterator[str]:
+    """Yield for each explanation the figures that do not fit."""
+    if shown[0].fit < GOOD:
+        yield from paragraph(_NO_GOOD_ONE)
+    for place, each in enumerate(shown, 1):
+        off = misfits(each.figures, seen)
+        parts = (
+            f"{FIGURES[name].words}: {_value(name, seen)} seen, "
+            f"{_value(name, each.middle)} explained"
+            + (" (contradicts it)" if name in each.contradicted else "")
+            for name in off[:_NAMED]
+        )
+        more = f"; {len(off) - _NAMED} more" if len(off) > _NAMED else ""
+        words = f"does not fit: {'; '.join(parts)}{more}" if off else "every figure fits"
+        yield from paragraph(f"{place}: {words}.", "", "  ")
 
 
 def _seen(symptoms: Symptoms, seen: Figures) -> str:
@@ -99,16 +109,18 @@ def _apart(seen: Figures, shown: Sequence[Explanation]) -> Iterator[str]:
     """Yield what tells the best explanation from each other one, and what the logs lack."""
     best = shown[0]
     for place, other in enumerate(shown[1:], 2):
-        apart = told_apart_by(best, other)[:2]
-        if not apart:
-            looked = (
-                other.happening.trace if other.happening != best.happening else other.policy.trace
-            )
-            words = f"these logs do not tell them apart; {place} would have left: {looked}"
-        else:
-            words = "; ".join(
-                f"{FIGURES[name].words}: {_value(name, best.middle)} or "
-                f"{_value(name, other.middle)}, seen {_value(name, seen)}"
-                for name in apart
-            )
-        yield from paragraph(printable(f"1 or {place}: {words}."), "", "  ")
+        figures = "; ".join(
+            f"{FIGURES[name].words}: {_value(name, best.middle)} or "
+            f"{_value(name, other.middle)}, seen {_value(name, seen)}"
+            for name in told_apart_by(best, other)[:2]
+        )
+        words = figures or "these logs do not tell them apart"
+        left = f"{place} would have left: {_left_by(best, other)}"
+        yield from paragraph(printable(f"1 or {place}: {words}. {left}."), "", "  ")
+
+
+def _left_by(best: Explanation, other: Explanation) -> str:
+    """Return what an explanation leaves in other logs and settings, and the best one does not."""
+    if other.happening.name != best.happening.name:
+        return other.happening.trace
+    return other.policy.trace

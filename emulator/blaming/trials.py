@@ -8,7 +8,18 @@ from statistics import median
 
 from assignors.values import dataclass
 from emulator.blaming.evidence import Evidence, evidence_of
-from emulator.blaming.figures import AFTER, BEFORE, Figure, Figures, after, before, differences
+from emulator.blaming.figures import (
+    AFTER,
+    BEFORE,
+    CONTRADICTION,
+    Figure,
+    Figures,
+    Range,
+    after,
+    before,
+    contradicted,
+    differences,
+)
 from emulator.blaming.hypotheses import (
     NOTHING,
     Happening,
@@ -56,12 +67,14 @@ class Explanation:
     scenario: Table
     """As a scenario file has it."""
 
-    figures: Mapping[str, tuple[float, float, float]]
-    """Smallest, median and largest value of the runs."""
+    figures: Mapping[str, Range]
 
     distance: float
-    """The mean difference of all figures from what was seen, each divided by its tolerance, and
-    how unusual the explanation is."""
+    """The mean difference of all figures from what was seen, each divided by its tolerance, with
+    ``CONTRADICTION`` for each figure that cannot be, and how unusual the explanation is."""
+
+    contradicted: tuple[str, ...] = ()
+    """The figures that cannot be as seen."""
 
     @property
     def middle(self) -> Figures:
@@ -184,8 +197,9 @@ def _explained(
     }
     middle = {name: each[1] for name, each in figures.items()}
     off = (distance(middle, case.seen, AFTER) + distance(middle, case.seen, BEFORE)) / 2
-    off += policy.unusual + happening.unusual
-    return Explanation(policy, happening, scenario, figures, off)
+    against = contradicted(figures, case.seen)
+    off += policy.unusual + happening.unusual + CONTRADICTION * len(against)
+    return Explanation(policy, happening, scenario, figures, off, against)
 
 
 def distance(found: Figures, seen: Figures, figures: Mapping[str, Figure]) -> float:

@@ -79,7 +79,8 @@ def blame(
     most 30 minutes; it should begin some seconds before the incident.
 
     --json prints one line, one JSON object: group, onset_us, stops, seen, explanations (policy,
-    happening, words, fit in percent, figures: smallest, median, largest), figures.
+    happening, words, fit in percent, contradicted: figures that cannot be, figures: smallest, median,
+    largest), figures.
 
     Exit status: 0 success; 2 bad input.
     """

@@ -6,8 +6,17 @@ from collections.abc import Iterable
 
 from assignors.types import TopicPartition
 from emulator.blaming.evidence import Committed, Evidence, Work
+from emulator.blaming.setup import Setup
 
 SECOND = 1_000_000
+
+SETUP = Setup(
+    group="billing",
+    protocol="classic",
+    assignor="range",
+    session_timeout_ms=6_000,
+    rebalance_timeout_ms=8_000,
+)
 
 
 def orders(number: int) -> TopicPartition:

@@ -15,13 +15,7 @@ from emulator.conformance.captured.capture import Capture, read_capture
 from emulator.conformance.captured.traces import Worked
 from emulator.conformance.history.run import history
 
-SETUP = Setup(
-    group="billing",
-    protocol="classic",
-    assignor="range",
-    session_timeout_ms=6_000,
-    rebalance_timeout_ms=8_000,
-)
+from .incidents import SETUP
 
 
 def played(commit: str, happening: str, seed: int = 3) -> Evidence:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from emulator.blaming.figures import Figure, after, before, repeats_of
+from emulator.blaming.figures import (
+    FIGURES,
+    Figure,
+    after,
+    before,
+    contradicted,
+    misfits,
+    repeats_of,
+)
 
 from .incidents import SECOND, evidence, steady
 
@@ -72,3 +80,35 @@ def test_the_tolerance_grows_with_the_value():
 
     assert 1 == figure.difference(5 / 0.75, 0)
     assert figure.difference(1_010, 1_000) < 0.1
+
+
+def values(**given):
+    """Return the same value of each figure in three runs, all 0 but those given."""
+    return {name: (given.get(name, 0.0),) * 3 for name in FIGURES}
+
+
+def seen(**given):
+    return {name: each[0] for name, each in values(**given).items()}
+
+
+def test_duplicates_that_are_not_explained_at_all_contradict():
+    """Others differ by the same share of their tolerance, and say less."""
+    assert ("repeated",) == contradicted(values(), seen(repeated=1_000))
+    assert ("repeated",) == contradicted(values(repeated=1_000), seen())
+    assert ("repeated",) == contradicted(values(repeated=200), seen(repeated=1_000))
+    assert () == contradicted(values(repeated=300), seen(repeated=1_000))
+    assert () == contradicted(values(), seen(repeated=8, longest_stall_s=20))
+
+
+def test_what_one_of_the_runs_shows_is_no_contradiction():
+    found = values() | {"repeated": (0.0, 4.0, 900.0)}
+
+    assert () == contradicted(found, seen(repeated=800))
+
+
+def test_figures_that_do_not_fit_begin_with_the_contradicted_ones():
+    off = misfits(
+        values(), seen(repeated=20, longest_stall_s=60, generations=1, stalled_partitions=1)
+    )
+
+    assert ["repeated", "generations", "longest_stall_s"] == off

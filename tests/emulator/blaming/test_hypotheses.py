@@ -5,21 +5,13 @@ from __future__ import annotations
 import pytest
 
 from emulator.blaming.hypotheses import completed, happenings, policies
-from emulator.blaming.setup import Setup, scenario_of
+from emulator.blaming.setup import scenario_of
 from emulator.blaming.symptoms import symptoms_of
 from emulator.scenario.load import scenario_of as checked
 from emulator.scenario.load import tidy
 from emulator.scenario.part import ScenarioSource
 
-from .incidents import SECOND, evidence, steady
-
-SETUP = Setup(
-    group="billing",
-    protocol="classic",
-    assignor="range",
-    session_timeout_ms=6_000,
-    rebalance_timeout_ms=300_000,
-)
+from .incidents import SECOND, SETUP, evidence, steady
 
 STOPPED = evidence(
     steady("a", 0, 1, 20),
