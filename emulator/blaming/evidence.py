@@ -38,6 +38,14 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """A member id that is first seen; ``consumer``: whose, empty if that is not known."""
+
+    at_us: int
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What was seen of one group; times in microseconds, each list in order of time."""
 
@@ -46,8 +54,17 @@ class Evidence:
     generations_us: tuple[int, ...]
     """The times of new generations: those of a classic group are stable, group epochs else."""
 
-    joins_us: tuple[int, ...] = ()
-    """The times at which member ids are first seen."""
+    joins: tuple[Joined, ...] = ()
+    """New member ids: every process has its own, and a member that was removed gets another one."""
+
+    def until(self, end_us: int) -> Evidence:
+        """Return what was seen up to an instant."""
+        return Evidence(
+            tuple(done for done in self.work if done.ended_us <= end_us),
+            tuple(each for each in self.commits if each.at_us <= end_us),
+            tuple(at_us for at_us in self.generations_us if at_us <= end_us),
+            tuple(each for each in self.joins if each.at_us <= end_us),
+        )
 
 
 One = TypeVar("One")
@@ -69,7 +86,7 @@ def evidence_of(events: Iterable[ev.Event], group: str, work_us: int) -> Evidenc
     of each is computed from its poll and *work_us*, the time of a record.
     """
     work, commits = list[Work](), list[Committed]()
-    generations, joins = list[int](), list[int]()
+    generations, joins = list[int](), list[Joined]()
     polls = _Polls(work_us)
     for event in events:
         what = event.what
@@ -86,7 +103,7 @@ def evidence_of(events: Iterable[ev.Event], group: str, work_us: int) -> Evidenc
             case ev.GroupStabilised() | ev.GroupEpochRaised():
                 generations.append(event.at_us)
             case ev.MemberAdded():
-                joins.append(event.at_us)
+                joins.append(Joined(event.at_us, what.consumer))
     work.sort(key=lambda done: (done.ended_us, done.partition, done.first))
     return Evidence(tuple(work), tuple(commits), tuple(generations), tuple(joins))
 

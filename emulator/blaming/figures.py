@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from math import sqrt
 from operator import attrgetter
 from statistics import median
 
@@ -84,33 +86,62 @@ AFTER: Mapping[str, Figure] = {
 
 FIGURES: Mapping[str, Figure] = {**BEFORE, **AFTER}
 
+CLOCKS_DIFFER_US = 100_000
+"""The clocks of a consumer and of a broker may differ by this time."""
+
+_AT_ONCE_US = 50_000
+"""Commits that follow within this time are those of one request, or of one moment."""
+
+_ONE_COMMIT = 50.0
+"""The tolerance (percent) of a share of one commit; that of more falls with the root of their number."""
+
 _PARTITION = attrgetter("partition")
 
 
-def differences(found: Figures, seen: Figures) -> Figures:
+def figures_for(
+    commits: Sequence[Committed], formed_us: int, onset_us: int
+) -> Mapping[str, Figure]:
+    """Return the figures, with a wider tolerance where a part of few commits is one of them.
+
+    A consumer with a record in hand at one of three commits says little about the share of such
+    commits. Commits at the same time count once.
+    """
+    times = sorted(each.at_us for each in commits if formed_us < each.at_us < onset_us)
+    apart = sum(two - one > _AT_ONCE_US for one, two in pairwise([0, *times]))
+    ahead = BEFORE["ahead"]
+    tolerance = max(ahead.tolerance, _ONE_COMMIT / sqrt(max(1, apart)))
+    wide = replace(ahead, tolerance=tolerance, disproves=max(30.0, 3 * tolerance))
+    return {**FIGURES, "ahead": wide}
+
+
+def differences(found: Figures, seen: Figures, figures: Mapping[str, Figure] = FIGURES) -> Figures:
     """Return the difference of every figure in units of its tolerance, the largest first."""
-    off = {name: each.difference(found[name], seen[name]) for name, each in FIGURES.items()}
+    off = {name: each.difference(found[name], seen[name]) for name, each in figures.items()}
     return dict(sorted(off.items(), key=lambda each: -each[1]))
 
 
-def contradicted(found: Mapping[str, Range], seen: Figures) -> tuple[str, ...]:
+def contradicted(
+    found: Mapping[str, Range], seen: Figures, figures: Mapping[str, Figure] = FIGURES
+) -> tuple[str, ...]:
     """Return the figures that cannot be as seen; *found*: their values in the runs."""
     return tuple(
         name
-        for name, each in FIGURES.items()
+        for name, each in figures.items()
         if each.is_contradicted(found[name][0], found[name][2], seen[name])
     )
 
 
-def misfits(found: Mapping[str, Range], seen: Figures) -> list[str]:
+def misfits(
+    found: Mapping[str, Range], seen: Figures, figures: Mapping[str, Figure] = FIGURES
+) -> list[str]:
     """Return the figures that do not fit: the contradicted ones, then others, the worst first.
 
     A figure does not fit if it differs from all values of the runs by more than its tolerance.
     """
-    first = contradicted(found, seen)
+    first = contradicted(found, seen, figures)
     off = {
         name: each.difference(min(max(seen[name], found[name][0]), found[name][2]), seen[name])
-        for name, each in FIGURES.items()
+        for name, each in figures.items()
         if name not in first
     }
     others = sorted((name for name in off if off[name] > 1), key=lambda name: -off[name])
@@ -139,14 +170,24 @@ def usual_interval_s(commits: Sequence[Committed]) -> float:
 
 
 def _behind(work: Sequence[Work], commits: Sequence[Committed]) -> list[int]:
-    """Return for each commit how many processed records it does not cover; negative: is ahead."""
+    """Return for each commit how many processed records it does not cover; negative: is ahead.
+
+    A record that ends shortly after a commit is not ahead of it: clocks of hosts differ as much.
+    """
     ends = grouped(work, _PARTITION)
     times = {partition: [done.ended_us for done in each] for partition, each in ends.items()}
+
+    def behind(commit: Committed, at_us: int) -> int | None:
+        place = bisect_right(times.get(commit.partition, []), at_us)
+        return ends[commit.partition][place - 1].next_offset - commit.offset if place else None
+
     found = []
     for commit in commits:
-        place = bisect_right(times.get(commit.partition, []), commit.at_us)
-        if place:
-            found.append(ends[commit.partition][place - 1].next_offset - commit.offset)
+        records = behind(commit, commit.at_us)
+        if records is not None and records < 0:
+            records = min(0, behind(commit, commit.at_us + CLOCKS_DIFFER_US) or 0)
+        if records is not None:
+            found.append(records)
     return found
 
 
@@ -170,7 +211,7 @@ def after(evidence: Evidence, onset_us: int, stopped: Sequence[str]) -> Figures:
         "generations": len(generations),
         "first_generation_s": (generations[0] - onset_us) / SECOND if generations else NEVER_S,
         "last_generation_s": (generations[-1] - onset_us) / SECOND if generations else NEVER_S,
-        "joins": sum(at_us >= onset_us for at_us in evidence.joins_us),
+        "joins": sum(each.at_us >= onset_us for each in evidence.joins),
         "longest_stall_s": stalls[-1] if stalls else 0,
         "stalled_partitions": sum(stall > 1.5 for stall in stalls),
         "median_stall_s": median(stalls) if stalls else 0,

@@ -1,15 +1,18 @@
-"""The explanations that are tried: commit policies, and what happened to the group."""
+"""What may have happened to a group: the faults and acts that are tried."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from itertools import pairwise
+from statistics import median
 
 from assignors.values import dataclass
-from emulator.blaming.evidence import Evidence
-from emulator.blaming.figures import usual_interval_s
-from emulator.blaming.setup import Table
+from emulator.blaming.clients import timeout_settings
+from emulator.blaming.policies import Policy
+from emulator.blaming.setup import Setup, Table
 from emulator.blaming.symptoms import Stop, Symptoms
+from protocols.consumer.clients import profile_of
 
 SECOND = 1_000_000
 
@@ -17,27 +20,14 @@ _JOIN_US = 2_500_000
 """From the start of a process to its first record, in the runs that are tried."""
 
 
-LONGEST_INTERVAL_MS = 600_000
-"""Longer times between commits are not taken for an interval."""
+UNEVEN_US = 3 * SECOND
+"""The members of one rolling restart follow at times that differ by no more than this."""
 
-KAFKAS_INTERVAL_MS = 5_000
+USUAL_SESSION_MS = 45_000
+SHORTEST_GRACE_US, LONGEST_GRACE_US = 4 * SECOND, 300 * SECOND
 
 _BEYOND_THE_END_US = 600 * SECOND
 """A consumer that never resumes is not to resume in the runs either."""
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """A commit policy: its name, the key ``commit`` of a group, and further settings."""
-
-    name: str
-    commit: str | Table
-    settings: tuple[tuple[str, object], ...] = ()
-    trace: str = "other calls in the application's code"
-    """What it leaves elsewhere than in the two logs."""
-
-    unusual: float = 0.0
-    """Added to its distance: of two that fit as well, the more usual one comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,49 +53,23 @@ class Happening:
 NOTHING = Happening("nothing", "nothing happened to a member or a broker", "nothing")
 
 
-# -- commit policies -------------------------------------------------------------------------------
-
-
-def policies(evidence: Evidence) -> list[Policy]:
-    """Return the policies that are tried; intervals are those seen between commits."""
-    every_ms = interval_ms(evidence)
-    at_interval: Table = {"call": "sync", "when": "every", "every": f"{every_ms}ms"}
-    return [
-        Policy(
-            "automatic commits",
-            "auto",
-            (("auto.commit.interval.ms", every_ms),),
-            "enable.auto.commit=true in its settings",
-        ),
-        Policy("commitSync after each batch", "sync"),
-        Policy("commitAsync after each batch", "async"),
-        Policy("commitSync after each record", "sync per record"),
-        Policy("commitAsync after each record", "async per record"),
-        Policy("commitSync before the work", "sync before"),
-        Policy("commitSync at an interval", at_interval, unusual=0.05),
-        Policy("no commits", "none"),
-    ]
-
-
-def interval_ms(evidence: Evidence) -> int:
-    """Return the usual time between two commits of one partition, to two digits."""
-    usual_ms = usual_interval_s(evidence.commits) * 1_000
-    if usual_ms > LONGEST_INTERVAL_MS:
-        return KAFKAS_INTERVAL_MS
-    digits: int = 10 ** max(0, len(str(int(usual_ms))) - 2)
-    return max(10, int(usual_ms / digits) * digits)
-
-
 # -- what happened ---------------------------------------------------------------------------------
 
 
-def happenings(symptoms: Symptoms, group: str) -> list[Happening]:
-    """Return what may have happened, with the times that were seen."""
-    found = [NOTHING, *_of_brokers(group)]
+def happenings(symptoms: Symptoms, setup: Setup) -> list[Happening]:
+    """Return what may have happened, with the times that were seen.
+
+    Consumers that begin later start in each of those in which others stop.
+    """
+    found = [NOTHING, *_of_brokers(setup.group)]
     if symptoms.stops:
         returned = any(stop.resumed_us is not None for stop in symptoms.stops)
-        found += _with_return(symptoms) if returned else _without_return(symptoms)
-        found += _alive(symptoms)
+        stopped = [
+            *(_with_return(symptoms, setup.group) if returned else _without_return(symptoms)),
+            *_killed_late(symptoms, setup),
+            *_alive(symptoms),
+        ]
+        found += [_with_starts(each, symptoms) for each in stopped]
     if symptoms.added:
         found.append(_expansion(symptoms))
     if symptoms.joined:
@@ -114,41 +78,118 @@ def happenings(symptoms: Symptoms, group: str) -> list[Happening]:
 
 
 _LEFT = "“sending LeaveGroup request” in the client's log"
-_KILLED = "the exit of the process, without a LeaveGroup request in its log"
+_KILLED = "the exit of the process (code 137 of a SIGKILL), without a LeaveGroup request in its log"
 
 
-def _with_return(symptoms: Symptoms) -> Iterator[Happening]:
+def _with_return(symptoms: Symptoms, group: str) -> Iterator[Happening]:
     names = _names(symptoms)
-
-    def back(stop: Stop, away: str) -> Table:
-        return {} if stop.resumed_us is None else {"restart_after": away}
-
-    def crash(stop: Stop, away: str) -> Table:
-        return {"crash": stop.consumer} | back(stop, away)
-
-    def close(stop: Stop, away: str) -> Table:
-        return {"close": stop.consumer} | back(stop, away)
-
-    def close_in_batch(stop: Stop, away: str) -> Table:
-        return close(stop, away) | {"mid_batch": True}
-
-    crashed = _each(symptoms, crash, away=True)
+    if is_deploy(symptoms):
+        killed = _each(symptoms, _crash, away=True)
+        words = f"a deploy killed {names} and started them again"
+        yield Happening("deploy with kills", words, _KILLED, killed)
+        for mid_batch in (False, True):
+            ending = " in mid-batch" if mid_batch else ""
+            words = f"a deploy closed {names}{ending} and started them again"
+            acts = _deploy(symptoms, group, mid_batch=mid_batch)
+            yield Happening(f"deploy{ending}", words, _LEFT, (), acts)
+        return
+    crashed = _each(symptoms, _crash, away=True)
     yield Happening("crash and return", f"{names} crashed and came back", _KILLED, crashed)
-    closed = _each(symptoms, close, away=True)
+    closed = _each(symptoms, _close, away=True)
     yield Happening("restart", f"{names} closed and came back", _LEFT, (), closed)
-    closed = _each(symptoms, close_in_batch, away=True)
+    closed = _each(symptoms, _close_in_batch, away=True)
     words = f"{names} closed in mid-batch and came back"
     yield Happening("restart in mid-batch", words, _LEFT, (), closed)
 
 
 def _without_return(symptoms: Symptoms) -> Iterator[Happening]:
     names = _names(symptoms)
-    crashed = _each(symptoms, lambda stop, _: {"crash": stop.consumer})
+    crashed = _each(symptoms, _crash)
     yield Happening("crash", f"{names} crashed", _KILLED, crashed)
-    closed = _each(symptoms, lambda stop, _: {"close": stop.consumer})
+    closed = _each(symptoms, _close)
     yield Happening("close", f"{names} closed", _LEFT, (), closed)
-    closed = _each(symptoms, lambda stop, _: {"close": stop.consumer, "mid_batch": True})
+    closed = _each(symptoms, _close_in_batch)
     yield Happening("close in mid-batch", f"{names} closed in mid-batch", _LEFT, (), closed)
+
+
+def _crash(stop: Stop, away: str) -> Table:
+    return {"crash": stop.consumer} | _back(stop, away)
+
+
+def _close(stop: Stop, away: str) -> Table:
+    return {"close": stop.consumer} | _back(stop, away)
+
+
+def _close_in_batch(stop: Stop, away: str) -> Table:
+    return _close(stop, away) | {"mid_batch": True}
+
+
+def _back(stop: Stop, away: str) -> Table:
+    return {} if stop.resumed_us is None else {"restart_after": away}
+
+
+# -- deploys ---------------------------------------------------------------------------------------
+
+
+def is_deploy(symptoms: Symptoms) -> bool:
+    """Return whether several consumers stopped once each, and came back."""
+    stops = symptoms.stops
+    return (
+        len(stops) > 1
+        and len({stop.consumer for stop in stops}) == len(stops)
+        and all(stop.resumed_us is not None for stop in stops)
+    )
+
+
+def _deploy(symptoms: Symptoms, group: str, *, mid_batch: bool) -> tuple[Table, ...]:
+    """Return a rolling restart; its single acts where its members followed at uneven times."""
+    stops = symptoms.stops
+    away = [_away_us(stop, symptoms.ended_us) for stop in stops]
+    gaps = [
+        max(0, two.stopped_us - one.stopped_us - away_us)
+        for (one, two), away_us in zip(pairwise(stops), away, strict=False)
+    ]
+    if max(gaps) - min(gaps) > UNEVEN_US or max(away) - min(away) > UNEVEN_US:
+        return _each(symptoms, _close_in_batch if mid_batch else _close, away=True)
+    act: Table = {
+        "rolling_restart": group,
+        "order": [stop.consumer for stop in stops],
+        "down_time": _seconds(int(median(away))),
+        "gap": _seconds(int(median(gaps))),
+        "at": 0,
+    }
+    return (act | ({"mid_batch": True} if mid_batch else {}),)
+
+
+def _killed_late(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
+    """Yield a kill after a grace period: it heartbeats as long as that, and works no more.
+
+    The period is the time by which the group notices the end later than after a session.
+    """
+    if setup.protocol != "classic" or symptoms.next_generation_us is None:
+        return
+    session_us = (setup.session_timeout_ms or USUAL_SESSION_MS) * 1_000
+    grace_us = symptoms.next_generation_us - symptoms.onset_us - session_us
+    if not SHORTEST_GRACE_US <= grace_us <= LONGEST_GRACE_US or len(symptoms.stops) > 1:
+        return
+    (stop,) = symptoms.stops
+    lasting_us = max(SECOND // 10, _away_us(stop, symptoms.ended_us) - grace_us)
+    hung: Table = {"hang": stop.consumer, "for": _seconds(grace_us + SECOND), "at": 0}
+    killed = _close(stop, _seconds(lasting_us)) | {"grace": _seconds(grace_us), "at": SECOND // 20}
+    words = f"{stop.consumer} did not exit on SIGTERM, and was killed after {_seconds(grace_us)}"
+    yield Happening("kill after a grace period", words, _KILLED, (hung,), (killed,), unusual=0.03)
+
+
+def _with_starts(happening: Happening, symptoms: Symptoms) -> Happening:
+    """Return it with the starts of the consumers that begin later: those of a deploy, say."""
+    if not symptoms.joined:
+        return happening
+    joins = _joins(symptoms)
+    words = f"{happening.words}; {joins.words}"
+    return replace(happening, words=words, acts=(*happening.acts, *joins.acts))
+
+
+# -- processes that live on ------------------------------------------------------------------------
 
 
 def _alive(symptoms: Symptoms) -> Iterator[Happening]:
@@ -209,11 +250,19 @@ def _each(
     """Return a fault or act for each stop, which lasts as long; *away*: less the time of a join."""
     tables = []
     for stop in symptoms.stops:
-        lasting_us = stop.lasted_us(symptoms.ended_us) - (_JOIN_US if away else 0)
-        lasting_us += 0 if stop.resumed_us else _BEYOND_THE_END_US
+        lasting_us = stop.lasted_us(symptoms.ended_us)
+        if stop.resumed_us is None:
+            lasting_us += _BEYOND_THE_END_US
+        elif away:
+            lasting_us = _away_us(stop, symptoms.ended_us)
         table = make(stop, _seconds(max(SECOND // 10, lasting_us)))
         tables.append(table | {"at": stop.stopped_us - symptoms.onset_us})
     return tuple(tables)
+
+
+def _away_us(stop: Stop, ended_us: int) -> int:
+    """Return the time from the end of a process to the start of the next one."""
+    return max(SECOND // 10, stop.lasted_us(ended_us) - _JOIN_US)
 
 
 # -- scenarios -------------------------------------------------------------------------------------
@@ -222,17 +271,23 @@ def _each(
 def completed(base: Table, policy: Policy, happening: Happening, onset_us: int) -> Table:
     """Return the scenario of a policy and of a happening that begins at *onset_us*."""
     group = base["group"][0]
-    settings: Mapping[str, object] = group["settings"] | dict(policy.settings)
     topics = [
         topic | {"partitions": happening.partitions.get(topic["name"], topic["partitions"])}
         for topic in base["topic"]
     ]
     return base | {
         "topic": topics,
-        "group": [group | {"commit": policy.commit, "settings": settings}],
+        "group": [group | _of_client(policy, group["settings"])],
         "fault": [_from(onset_us, each) for each in happening.faults],
         "act": [_from(onset_us, each) for each in happening.acts],
     }
+
+
+def _of_client(policy: Policy, settings: Table) -> Table:
+    """Return the keys of a group that its client and commit policy decide."""
+    mine = timeout_settings(profile_of(policy.client), settings | dict(policy.settings))
+    table: Table = {"commit": policy.commit, "settings": mine, "client": policy.client}
+    return table | ({"read_with": policy.read_with} if policy.read_with else {})
 
 
 def _from(onset_us: int, table: Table) -> Table:

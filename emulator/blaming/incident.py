@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.blaming.figures import FIGURES
 from emulator.blaming.reading import Logs, read_logs
 from emulator.blaming.screen import blame_screen
-from emulator.blaming.trials import SEEDS, Blame, Explanation, OnProgress, blame_for
+from emulator.blaming.trials import SEEDS, Blame, Explanation, OnBegin, OnProgress, blame_for
 from emulator.input_files import each_path
 from emulator.scenario.load import scenario_of, tidy
 from emulator.scenario.part import ScenarioSource
@@ -28,7 +27,7 @@ class Explained:
     def __repr__(self) -> str:
         """Return one line."""
         best = self.blame.explanations[0]
-        return f"<Explained: {best.policy.name}; {best.happening.words}, fit {best.fit:.0f} %>"
+        return f"<Explained: {best.policy.words}; {best.happening.words}, fit {best.fit:.0f} %>"
 
     def scenario(self, place: int = 1) -> str:
         """Return the scenario of an explanation as TOML; *place*: 1 is the best."""
@@ -57,14 +56,19 @@ class Explained:
             "explanations": [_as_dict(each) for each in self.blame.explanations],
             "figures": {
                 name: {"meaning": figure.words, "unit": figure.unit, "tolerance": figure.tolerance}
-                for name, figure in FIGURES.items()
+                for name, figure in self.blame.figures.items()
             },
         }
 
 
 def _as_dict(explanation: Explanation) -> dict[str, Any]:
     return {
+        "client": explanation.policy.client,
+        "read_with": explanation.policy.read_with,
         "policy": explanation.policy.name,
+        "alike": [
+            {"client": each.client, "read_with": each.read_with} for each in explanation.alike
+        ],
         "happening": explanation.happening.name,
         "words": explanation.happening.words,
         "fit": round(explanation.fit, 1),
@@ -83,14 +87,15 @@ def blame(  # noqa: PLR0913  one keyword an option
     columns: Mapping[str, str] | None = None,
     unit: str | None = None,
     seeds: int = SEEDS,
+    begin: OnBegin | None = None,
     progress: OnProgress | None = None,
 ) -> Explained:
     """Search for the scenario that explains what the logs of a real incident show.
 
     *processing*: files or folders of a processing log, in a form that ``emulator.audit`` reads.
     *offsets*: segments of the offsets topic, or folders of them. *begin_us*, *end_us*: the time to
-    explain, epoch microseconds. *columns*, *unit*: as in ``emulator.audit``. *seeds*: runs of each
-    explanation.
+    explain, epoch microseconds. *columns*, *unit*: as in ``emulator.audit``. *seeds*: runs of the
+    best explanations.
 
     Raises ``RefusedError`` if a log cannot be read or used; its message says what to do.
     """
@@ -104,4 +109,4 @@ def blame(  # noqa: PLR0913  one keyword an option
         unit=unit,
     )
     evidence, setup = read_logs(logs)
-    return Explained(blame=blame_for(evidence, setup, seeds=seeds, progress=progress))
+    return Explained(blame=blame_for(evidence, setup, seeds=seeds, begin=begin, progress=progress))

@@ -16,12 +16,14 @@ import pyarrow.compute as pc
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.blaming.evidence import Committed, Evidence, Work
+from emulator.blaming.membership import joins_of
+from emulator.blaming.ranges import taken_apart
 from emulator.blaming.screen import moment
 from emulator.blaming.setup import Setup
 from emulator.errors import RefusedError
 from emulator.logs.audit.reading import Source, find_files, open_source, parts_of, read_rows
 from emulator.logs.importing import run_import
-from emulator.logs.imports.exploring import COMMIT_COLUMNS
+from emulator.logs.imports.exploring import COMMIT_COLUMNS, names_in
 from emulator.logs.imports.folder import explore_group, groups_in, rows_in
 from emulator.logs.imports.request import Request
 from emulator.logs.imports.scenario_sketch import PLAYED, Lasted, lasted
@@ -76,9 +78,11 @@ def read_logs(logs: Logs) -> tuple[Evidence, Setup]:
         raise RefusedError(
             printable(f"group {group}: the offsets log has no members of it; give more of the log")
         )
-    joins = _joins(rows)
-    evidence = _between(logs, Evidence(tuple(work), commits, _times(generations), joins))
-    return evidence, _setup(group, findings.group_type, generations)
+    joins = joins_of(rows, generations, work, commits.topics)
+    pieces = sorted(taken_apart(work, joins), key=_order)
+    seen = Evidence(tuple(pieces), commits.offsets, _times(generations), joins)
+    setup = _setup(group, findings.group_type, generations)
+    return _between(logs, seen), replace(setup, carries_epochs=commits.carry_epochs)
 
 
 # -- the processing log ----------------------------------------------------------------------------
@@ -93,8 +97,12 @@ def _work(logs: Logs) -> list[Work]:
             raise RefusedError(
                 f"{source.name}: more than {MOST_WORK:,} rows; cut the log to the incident"
             )
-    found.sort(key=lambda done: (done.ended_us, done.partition, done.first))
+    found.sort(key=_order)
     return found
+
+
+def _order(done: Work) -> tuple[int, TopicPartition, int]:
+    return done.ended_us, done.partition, done.first
 
 
 def _rows(source: Source) -> Iterator[Work]:
@@ -150,33 +158,37 @@ def _found(imported: Path, group: str) -> tuple[GroupFindings, list[Mapping[str,
     return found
 
 
-def _commits(imported: Path, group: str) -> tuple[Committed, ...]:
+@dataclass(frozen=True, slots=True)
+class _Commits:
+    """The committed offsets of a group, and what their records say besides."""
+
+    offsets: tuple[Committed, ...]
+    topics: Mapping[str, str]
+    """By topic id."""
+
+    carry_epochs: bool | None
+    """Whether they have leader epochs; None: some have, or there are no commits."""
+
+
+def _commits(imported: Path, group: str) -> _Commits:
+    columns = [*COMMIT_COLUMNS, "leader_epoch"]
     table = rows_in(imported, "commits").to_table(
-        columns=list(COMMIT_COLUMNS), filter=pc.field("group") == group
+        columns=columns, filter=pc.field("group") == group
     )
     rows = sorted(table.to_pylist(), key=lambda row: (row["timestamp"], row["log_offset"]))
-    return tuple(
+    rows = [row for row in rows if not row["is_tombstone"]]
+    offsets = tuple(
         Committed(
             row["timestamp"] * 1_000, TopicPartition(row["topic"], row["partition"]), row["offset"]
         )
         for row in rows
-        if not row["is_tombstone"]
     )
+    epochs = {row["leader_epoch"] is not None and row["leader_epoch"] >= 0 for row in rows}
+    return _Commits(offsets, names_in(table), epochs.pop() if len(epochs) == 1 else None)
 
 
 def _times(generations: Iterable[Lasted]) -> tuple[int, ...]:
     return tuple(each.generation.place.at_ms * 1_000 for each in generations)
-
-
-def _joins(rows: Iterable[Mapping[str, Any]]) -> tuple[int, ...]:
-    """Return when each member id is first seen."""
-    known: dict[str, int] = {}
-    for row in rows:
-        ids = [row["member_id"]] if row["member_id"] else []
-        for id_ in [*ids, *(each["member_id"] for each in row["members"] or ())]:
-            if id_:
-                known.setdefault(id_, row["timestamp"] * 1_000)
-    return tuple(sorted(known.values()))
 
 
 def _setup(group: str, protocol: str, generations: Sequence[Lasted]) -> Setup:
@@ -190,6 +202,7 @@ def _setup(group: str, protocol: str, generations: Sequence[Lasted]) -> Setup:
         session_timeout_ms=_usual([each.session_timeout_ms for each in members]),
         rebalance_timeout_ms=_usual([each.rebalance_timeout_ms for each in members]),
         is_static=all(each.instance_id for each in members),
+        client_ids=tuple(dict.fromkeys(each.client_id for each in members if each.client_id)),
     )
 
 
@@ -219,13 +232,12 @@ def _between(logs: Logs, evidence: Evidence) -> Evidence:
             f"the logs cover {_span(work)}, more than {LONGEST_US // 60_000_000} min; choose the "
             "time around the incident with --from and --to"
         )
-    last_us = work[-1].ended_us
     return Evidence(
         work,
-        tuple(each for each in evidence.commits if is_in(each.at_us) and each.at_us <= last_us),
-        tuple(at_us for at_us in evidence.generations_us if is_in(at_us) and at_us <= last_us),
-        tuple(at_us for at_us in evidence.joins_us if is_in(at_us) and at_us <= last_us),
-    )
+        tuple(each for each in evidence.commits if is_in(each.at_us)),
+        tuple(at_us for at_us in evidence.generations_us if is_in(at_us)),
+        tuple(each for each in evidence.joins if is_in(each.at_us)),
+    ).until(work[-1].ended_us)
 
 
 def _span(work: Sequence[Work]) -> str:

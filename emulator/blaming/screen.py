@@ -41,22 +41,22 @@ def blame_screen(blame: Blame) -> Iterator[str]:
     yield f"Explanations, the best of {counted(len(blame.explanations), 'that was tried', 'that were tried')}:"
     yield ""
     for place, each in enumerate(shown, 1):
-        words = f"{each.policy.name}; {each.happening.words}"
-        yield from paragraph(printable(words), f"  {place}  {each.fit:3.0f} %  ", " " * 12)
+        yield from paragraph(printable(each.words), f"  {place}  {each.fit:3.0f} %  ", " " * 12)
     yield ""
     yield from _table(blame.seen, shown[:_IN_TABLE])
     yield ""
-    yield from _misfits(blame.seen, shown)
+    yield from _misfits(blame, shown)
     yield ""
     yield from _apart(blame.seen, shown)
 
 
-def _misfits(seen: Figures, shown: Sequence[Explanation]) -> Iterator[str]:
+def _misfits(blame: Blame, shown: Sequence[Explanation]) -> Iterator[str]:
     """Yield for each explanation the figures that do not fit."""
+    seen = blame.seen
     if shown[0].fit < GOOD:
         yield from paragraph(_NO_GOOD_ONE)
     for place, each in enumerate(shown, 1):
-        off = misfits(each.figures, seen)
+        off = misfits(each.figures, seen, blame.figures)
         parts = (
             f"{FIGURES[name].words}: {_value(name, seen)} seen, "
             f"{_value(name, each.middle)} explained"

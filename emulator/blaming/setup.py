@@ -38,6 +38,12 @@ class Setup:
     is_static: bool = False
     """Whether its members have a ``group.instance.id``."""
 
+    client_ids: tuple[str, ...] = ()
+    """The ``client.id`` of its members, each once."""
+
+    carries_epochs: bool | None = None
+    """Whether its commits have leader epochs; None: not known, or some have."""
+
 
 def warm_up_us(evidence: Evidence, symptoms: Symptoms) -> int:
     """Return when the incident begins in the runs that are tried: as seen, within bounds."""
@@ -91,19 +97,24 @@ def _topic(evidence: Evidence, symptoms: Symptoms, name: str) -> Table:
     seconds = max(1.0, (symptoms.ended_us - evidence.work[0].began_us) / 1e6)
     records = sum(lasts[number] - firsts[number] for number in numbers)
     table = {"name": name, "partitions": max(numbers) + 1}
-    if _busy(evidence, symptoms) > BUSY:
+    if is_busy(_before_onset(evidence, symptoms)):
         return table | {"rate": "0.01/s", "backlog": records // len(numbers)}
     return table | {"rate": f"{max(records / len(numbers) / seconds, 0.01):.3g}/s"}
 
 
-def _busy(evidence: Evidence, symptoms: Symptoms) -> float:
-    """Return the part of the time before the incident in which consumers worked."""
-    quiet = [
+def _before_onset(evidence: Evidence, symptoms: Symptoms) -> list[Work]:
+    return [
         done for done in evidence.work if symptoms.formed_us < done.ended_us <= symptoms.onset_us
     ]
-    consumers = {done.consumer for done in quiet}
-    lasted_us = max(1, symptoms.onset_us - symptoms.formed_us) * max(1, len(consumers))
-    return sum(done.ended_us - done.began_us for done in quiet) / lasted_us
+
+
+def is_busy(work: Sequence[Work]) -> bool:
+    """Return whether consumers worked for most of the time that these pieces cover."""
+    if not work:
+        return False
+    consumers = {done.consumer for done in work}
+    lasted_us = max(1, work[-1].ended_us - min(done.began_us for done in work)) * len(consumers)
+    return sum(done.ended_us - done.began_us for done in work) > BUSY * lasted_us
 
 
 def _work_us(work: Sequence[Work]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 
@@ -54,6 +55,21 @@ class Symptoms:
     joined: tuple[tuple[str, int], ...]
     """Consumers that begin after the group has formed, and when."""
 
+    def until(self, end_us: int) -> Symptoms:
+        """Return those of a log that ends at an instant."""
+        stops = (
+            stop if (stop.resumed_us or 0) <= end_us else replace(stop, resumed_us=None)
+            for stop in self.stops
+            if stop.stopped_us <= end_us
+        )
+        return replace(
+            self,
+            ended_us=end_us,
+            stops=tuple(stops),
+            added=tuple(each for each in self.added if each[1] <= end_us),
+            joined=tuple(each for each in self.joined if each[1] <= end_us),
+        )
+
 
 def symptoms_of(evidence: Evidence) -> Symptoms:
     """Return the course of the incident; *evidence* has at least one piece of work."""
@@ -69,6 +85,7 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
         ],
         ended_us,
     )
+    stops = _with_new_processes(evidence, present, formed_us, stops)
     later = [at_us for at_us in evidence.generations_us if at_us > formed_us]
     begun = [stop.stopped_us for stop in stops] + later[:1]
     if not begun:
@@ -104,6 +121,44 @@ def _stops(name: str, done: Sequence[Work], formed_us: int, ended_us: int) -> It
             yield Stop(name, one.ended_us, two.ended_us)
     if ended_us - done[-1].ended_us >= least:
         yield Stop(name, done[-1].ended_us, None)
+
+
+def _with_new_processes(
+    evidence: Evidence,
+    present: Mapping[str, Sequence[Work]],
+    formed_us: int,
+    stops: tuple[Stop, ...],
+) -> tuple[Stop, ...]:
+    """Return the stops, and those of consumers with a new member id that are too short to be seen.
+
+    A process that restarts has another member id, however short the pause between its records is.
+    """
+    found = list(stops)
+    for joined in evidence.joins:
+        done = present.get(joined.consumer, ())
+        if joined.at_us <= formed_us or not done or done[0].began_us > joined.at_us:
+            continue
+        stop = _around(joined.at_us, joined.consumer, done)
+        if stop is not None and not any(_overlap(stop, each) for each in found):
+            found.append(stop)
+    return tuple(sorted(found, key=lambda stop: (stop.stopped_us, stop.consumer)))
+
+
+def _around(joined_us: int, consumer: str, done: Sequence[Work]) -> Stop | None:
+    """Return the stop in which a consumer joined; None if it had worked no more."""
+    later = [each for each in done if each.began_us >= joined_us]
+    if not later:
+        return None
+    before = [each.ended_us for each in done if each.began_us < joined_us]
+    return Stop(consumer, min(max(before), joined_us), later[0].ended_us)
+
+
+def _overlap(one: Stop, other: Stop) -> bool:
+    if one.consumer != other.consumer:
+        return False
+    return one.stopped_us <= (other.resumed_us or one.stopped_us) and other.stopped_us <= (
+        one.resumed_us or other.stopped_us
+    )
 
 
 def _added(evidence: Evidence, formed_us: int) -> Iterator[tuple[TopicPartition, int]]:

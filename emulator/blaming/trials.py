@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import exp
 from statistics import median
 
 from assignors.values import dataclass
-from emulator.blaming.evidence import Evidence, evidence_of
+from emulator.blaming.case import Case, case_of, later_us
+from emulator.blaming.evidence import Evidence, evidence_of, grouped
 from emulator.blaming.figures import (
     AFTER,
     BEFORE,
@@ -20,42 +22,39 @@ from emulator.blaming.figures import (
     contradicted,
     differences,
 )
-from emulator.blaming.hypotheses import (
-    NOTHING,
-    Happening,
-    Policy,
-    completed,
-    happenings,
-    interval_ms,
-    policies,
-)
-from emulator.blaming.setup import Setup, Table, scenario_of, warm_up_us, work_us_of
-from emulator.blaming.symptoms import Symptoms, symptoms_of
+from emulator.blaming.hypotheses import NOTHING, Happening, completed, happenings
+from emulator.blaming.policies import Policy, policies
+from emulator.blaming.setup import Setup, Table, work_us_of
+from emulator.blaming.symptoms import Symptoms
 from emulator.playing import run
 from emulator.scenario.load import scenario_of as checked
 from emulator.scenario.load import tidy
+from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
 
 SECOND = 1_000_000
 _FORMED_US = 7 * SECOND
 """By then a group has formed in the runs that are tried."""
 
-_COMMITTING_US = 12 * SECOND
-"""How much longer a policy is at least played without a happening, to see its usual commits."""
+POLICIES_KEPT = 5
+"""The number of commit policies that are tried with a happening."""
 
-_INTERVALS = 2.5
-"""The commit intervals for which it is played, so that each partition has two commits."""
+HAPPENINGS_KEPT = 5
+"""The best policy is tried with all happenings, the others with those that fit best with it."""
 
-POLICIES_KEPT = 4
-"""The number of commit policies that are tried with each happening."""
+REPEATED = 8
+"""The number of explanations that are played under all seeds."""
 
 SEEDS = 2
 
 _WORST = 3.0
-"""A figure that is further off counts no more."""
+"""A figure that is further off counts no more, but for what it contradicts."""
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of finished runs, and of all."""
+
+OnBegin = Callable[[Scenario, int], None]
+"""Called with a scenario like those that are played, and the number of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,15 @@ class Explanation:
     contradicted: tuple[str, ...] = ()
     """The figures that cannot be as seen."""
 
+    alike: tuple[Policy, ...] = ()
+    """Policies with the same figures in all runs, less usual ones: of other clients or calls."""
+
+    @property
+    def words(self) -> str:
+        """The policies and the happening."""
+        also = "".join(f" (or {each.reader})" for each in self.alike)
+        return f"{self.policy.words}{also}; {self.happening.words}"
+
     @property
     def middle(self) -> Figures:
         """The median of each figure."""
@@ -94,141 +102,156 @@ class Blame:
     setup: Setup
     symptoms: Symptoms
     seen: Figures
+    figures: Mapping[str, Figure]
+    """Their words, units and tolerances."""
+
     explanations: tuple[Explanation, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """What all trials of one incident share."""
-
-    evidence: Evidence
-    setup: Setup
-    symptoms: Symptoms
-    base: Table
-    stopped: tuple[str, ...]
-    seen: Figures
-    warm_us: int
-    """When the incident begins in the runs."""
-
-    quiet_us: int
-    """How long a policy is played without a happening."""
-
-    seeds: int
-
-
 def blame_for(
-    evidence: Evidence, setup: Setup, *, seeds: int = SEEDS, progress: OnProgress | None = None
+    evidence: Evidence,
+    setup: Setup,
+    *,
+    seeds: int = SEEDS,
+    begin: OnBegin | None = None,
+    progress: OnProgress | None = None,
 ) -> Blame:
     """Search for the commit policy and the happening that explain an incident.
 
     Each policy is first played without a happening; those whose commits are most like the ones
-    before the incident are then played with each happening, under *seeds* seeds. *evidence* has
-    at least one piece of work.
+    before the incident are then played with the happenings, and the best explanations again under
+    *seeds* seeds. *evidence* has at least one piece of work.
     """
-    case = _case_of(evidence, setup, seeds)
-    tried, happened = policies(evidence), happenings(case.symptoms, setup.group)
-    runs = _Counted(len(tried) + POLICIES_KEPT * len(happened) * seeds, progress)
-    quiet = {policy.name: _quiet(case, policy, runs) for policy in tried}
-    distances = {
-        name: distance(before(each, _FORMED_US, case.warm_us), case.seen, BEFORE)
-        for name, each in quiet.items()
-    }
-    likely = sorted(tried, key=lambda policy: distances[policy.name])[:POLICIES_KEPT]
+    case = case_of(evidence, setup)
+    tried, happened = policies(case.evidence, setup), happenings(case.symptoms, setup)
+    runs = _Runs(case, _number(tried, len(happened), seeds), progress)
+    if begin is not None:
+        begin(_checked(completed(case.base, tried[0], NOTHING, 0)), runs.total)
+    likely = _likely(case, tried, runs)
+    found = [runs.explained(case, likely[0], each) for each in happened]
+    kept = [each.happening for each in _ranked(found)[:HAPPENINGS_KEPT]]
+    found += [runs.explained(case, each, one) for each in likely[1:] for one in kept]
+    ranked = _ranked(found)
+    if seeds > 1:
+        again = [runs.explained_again(case, each, seeds) for each in ranked[:REPEATED]]
+        ranked = _ranked([*again, *ranked[REPEATED:]])
+    return Blame(setup, case.symptoms, case.seen, case.figures, tuple(_merged(ranked)))
+
+
+def _merged(ranked: Sequence[Explanation]) -> Iterator[Explanation]:
+    """Yield explanations; of those that differ in their client only, with equal figures, one."""
+    together = grouped(ranked, lambda one: (one.policy.name, one.happening.name, _key(one)))
+    for same in together.values():
+        yield replace(same[0], alike=tuple(other.policy for other in same[1:]))
+
+
+def _key(one: Explanation) -> tuple[Range, ...]:
+    return tuple(one.figures.values())
+
+
+def _number(tried: Sequence[Policy], happened: int, seeds: int) -> int:
+    """Return about the number of runs of a search."""
+    clients = len({policy.client for policy in tried})
+    others = min(max(POLICIES_KEPT, clients), len(tried)) - 1
+    explained = happened + others * min(HAPPENINGS_KEPT, happened)
+    return len(tried) + explained + (seeds - 1) * min(REPEATED, explained)
+
+
+def _ranked(found: Sequence[Explanation]) -> list[Explanation]:
+    return sorted(found, key=lambda each: each.distance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Likely:
+    """A policy, and when the incident begins in runs with it."""
+
+    policy: Policy
+    distance: float
+    onset_us: int
+
+
+def _likely(case: Case, tried: Sequence[Policy], runs: _Runs) -> list[_Likely]:
+    """Return the policies whose commits are most like those before the incident."""
     found = []
-    for policy in likely:
-        onset_us = max(_FORMED_US, case.warm_us + _later_us(case, quiet[policy.name]))
-        found += [_explained(case, policy, each, onset_us, runs) for each in happened]
-    found.sort(key=lambda each: each.distance)
-    return Blame(setup, case.symptoms, case.seen, tuple(found))
+    for policy in tried:
+        quiet = runs.quiet(case, policy)
+        off = _distance(case, before(quiet, _FORMED_US, case.warm_us), BEFORE)
+        onset_us = max(_FORMED_US, case.warm_us + later_us(case, quiet))
+        found.append(_Likely(policy, off + policy.unusual, onset_us))
+    return _kept(sorted(found, key=lambda each: each.distance))
 
 
-def _case_of(evidence: Evidence, setup: Setup, seeds: int) -> _Case:
-    symptoms = symptoms_of(evidence)
-    stopped = tuple(stop.consumer for stop in symptoms.stops)
-    warm_us = warm_up_us(evidence, symptoms)
-    committing_us = int(_INTERVALS * interval_ms(evidence) * 1_000)
-    return _Case(
-        evidence=evidence,
-        setup=setup,
-        symptoms=symptoms,
-        base=scenario_of(setup, evidence, symptoms),
-        stopped=stopped,
-        seen=before(evidence, symptoms.formed_us, symptoms.onset_us)
-        | after(evidence, symptoms.onset_us, stopped),
-        warm_us=warm_us,
-        quiet_us=warm_us + max(_COMMITTING_US, committing_us),
-        seeds=seeds,
-    )
+def _kept(likely: Sequence[_Likely]) -> list[_Likely]:
+    """Return the first ones, and the first one of each other client."""
+    first = list(likely[:POLICIES_KEPT])
+    for each in likely[POLICIES_KEPT:]:
+        if all(each.policy.client != one.policy.client for one in first):
+            first.append(each)
+    return first
 
 
-class _Counted:
+class _Runs:
     """Plays scenarios, and reports how many are done."""
 
-    def __init__(self, total: int, progress: OnProgress | None) -> None:
-        self._done, self._total, self._progress = 0, total, progress
+    def __init__(self, case: Case, total: int, progress: OnProgress | None) -> None:
+        self.total = total
+        self._done, self._group, self._progress = 0, case.setup.group, progress
+        self._onsets: dict[tuple[str, str], int] = {}
 
-    def play(self, scenario: Table, group: str, seed: int) -> Evidence:
+    def quiet(self, case: Case, policy: Policy) -> Evidence:
+        """Return what the logs show of a policy up to the incident."""
+        short = case.base | {"run_for": f"{case.quiet_us / SECOND:.3f}s"}
+        return self._play(completed(short, policy, NOTHING, 0), 0)
+
+    def explained(self, case: Case, likely: _Likely, happening: Happening) -> Explanation:
+        """Play a policy with a happening once; return how well it explains what was seen."""
+        scenario = completed(case.base, likely.policy, happening, likely.onset_us)
+        played = self._figures(case, scenario, likely.onset_us, 0)
+        self._onsets[likely.policy.words, happening.name] = likely.onset_us
+        return _explanation(case, likely.policy, happening, scenario, [played])
+
+    def explained_again(self, case: Case, one: Explanation, seeds: int) -> Explanation:
+        """Play an explanation under more seeds."""
+        onset_us = self._onsets[one.policy.words, one.happening.name]
+        more = [self._figures(case, one.scenario, onset_us, seed) for seed in range(1, seeds)]
+        return _explanation(case, one.policy, one.happening, one.scenario, [one.middle, *more])
+
+    def _figures(self, case: Case, scenario: Table, onset_us: int, seed: int) -> Figures:
+        played = self._play(scenario, seed)
+        return before(played, _FORMED_US, onset_us) | after(played, onset_us, case.stopped)
+
+    def _play(self, scenario: Table, seed: int) -> Evidence:
         """Return what the logs of a run show."""
-        played = run(checked(tidy(scenario), ScenarioSource("blame")), seed=seed, polls=True)
+        played = run(_checked(scenario), seed=seed, polls=True)
         self._done += 1
         if self._progress is not None:
-            self._progress(self._done, self._total)
-        return evidence_of(played.events, group, work_us_of(scenario))
+            self._progress(self._done, self.total)
+        return evidence_of(played.events, self._group, work_us_of(scenario))
 
 
-def _quiet(case: _Case, policy: Policy, runs: _Counted) -> Evidence:
-    """Return what the logs show of a policy up to the incident."""
-    short = case.base | {"run_for": f"{case.quiet_us / SECOND:.3f}s"}
-    return runs.play(completed(short, policy, NOTHING, 0), case.setup.group, 0)
+def _checked(scenario: Table) -> Scenario:
+    return checked(tidy(scenario), ScenarioSource("blame"))
 
 
-def _explained(
-    case: _Case, policy: Policy, happening: Happening, onset_us: int, runs: _Counted
+def _explanation(
+    case: Case, policy: Policy, happening: Happening, scenario: Table, plays: Sequence[Figures]
 ) -> Explanation:
-    """Play a policy with a happening; return how well it explains what was seen."""
-    scenario = completed(case.base, policy, happening, onset_us)
-    plays = []
-    for seed in range(case.seeds):
-        played = runs.play(scenario, case.setup.group, seed)
-        plays.append(before(played, _FORMED_US, onset_us) | after(played, onset_us, case.stopped))
+    """Return an explanation with its figures in some runs."""
     figures = {
         name: (min(each), median(each), max(each))
         for name, each in ((name, [play[name] for play in plays]) for name in plays[0])
     }
     middle = {name: each[1] for name, each in figures.items()}
-    off = (distance(middle, case.seen, AFTER) + distance(middle, case.seen, BEFORE)) / 2
-    against = contradicted(figures, case.seen)
+    off = (_distance(case, middle, AFTER) + _distance(case, middle, BEFORE)) / 2
+    against = contradicted(figures, case.seen, case.figures)
     off += policy.unusual + happening.unusual + CONTRADICTION * len(against)
     return Explanation(policy, happening, scenario, figures, off, against)
 
 
-def distance(found: Figures, seen: Figures, figures: Mapping[str, Figure]) -> float:
+def _distance(case: Case, found: Figures, names: Iterable[str]) -> float:
     """Return the mean difference of figures in units of their tolerance, each at most ``_WORST``."""
-    differences = (figure.difference(found[name], seen[name]) for name, figure in figures.items())
-    return sum(min(each, _WORST) for each in differences) / len(figures)
-
-
-def _later_us(case: _Case, quiet: Evidence) -> int:
-    """Return how much later the happening begins, to be as far from a commit as was seen.
-
-    A crash 0.2 s behind an automatic commit and one 4.8 s behind it leave other repeats.
-    """
-    stopped = case.stopped[:1]
-    seen_us = _since_commit_us(case.evidence, stopped, case.symptoms.onset_us)
-    there_us = _since_commit_us(quiet, stopped, case.warm_us)
-    return 0 if seen_us is None or there_us is None else seen_us - there_us
-
-
-def _since_commit_us(evidence: Evidence, stopped: Iterable[str], at_us: int) -> int | None:
-    """Return the time since the last commit of the partitions of a stopped consumer."""
-    owners = {done.partition: done.consumer for done in evidence.work if done.ended_us <= at_us}
-    names = set(stopped)
-    times = [
-        commit.at_us
-        for commit in evidence.commits
-        if commit.at_us <= at_us and (not names or owners.get(commit.partition) in names)
-    ]
-    return at_us - max(times) if times else None
+    off = [case.figures[name].difference(found[name], case.seen[name]) for name in names]
+    return sum(min(each, _WORST) for each in off) / len(off)
 
 
 def told_apart_by(one: Explanation, other: Explanation) -> Sequence[str]:

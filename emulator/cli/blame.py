@@ -10,7 +10,7 @@ import typer
 from emulator.cli.audit import ColumnsOption, TimeUnitOption
 from emulator.cli.options import Examples, JsonOption, with_examples
 from emulator.cli.output import say_json, say_report
-from emulator.cli.progress import Progress
+from emulator.cli.progress import Progress, announce
 from emulator.errors import RefusedError
 
 
@@ -42,7 +42,7 @@ ToOption = Annotated[
     str | None, typer.Option("--to", metavar="TIME", help="Explain only what happened before it.")
 ]
 SeedsOption = Annotated[
-    int, typer.Option("--seeds", min=1, max=100, help="Runs of each explanation.")
+    int, typer.Option("--seeds", min=1, max=100, help="Runs of the best explanations.")
 ]
 ScenarioOption = Annotated[
     Path | None,
@@ -68,19 +68,19 @@ def blame(
     output: ScenarioOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search for the commit policy and the fault that explain a real incident.
+    """Search for the client, the commit policy and the fault that explain a real incident.
 
     Reads what consumers processed, and what the offsets log says of commits, members and
-    generations. It finds where consumers stopped, plays commit policies and faults at that time, and
-    ranks them by how well duplicates, losses, commits, generations and stops agree. Where the two logs
-    do not tell two explanations apart, it says what else would.
+    generations. It finds where consumers stopped or restarted, plays clients with commit policies and
+    faults or deploys at that time, and ranks them by how well duplicates, losses, commits, generations
+    and stops agree. It names what does not fit, and what else would tell two explanations apart.
 
     Rates, work times, members and their settings are those of the logs. The time to explain is at
     most 30 minutes; it should begin some seconds before the incident.
 
-    --json prints one line, one JSON object: group, onset_us, stops, seen, explanations (policy,
-    happening, words, fit in percent, contradicted: figures that cannot be, figures: smallest, median,
-    largest), figures.
+    --json prints one line, one JSON object: group, onset_us, stops, seen, explanations (client,
+    read_with, policy, alike: clients with equal figures, happening, words, fit in percent,
+    contradicted: figures that cannot be, figures: smallest, median, largest), figures.
 
     Exit status: 0 success; 2 bad input.
     """
@@ -102,6 +102,7 @@ def blame(
             columns=column_names(columns or ()),
             unit=None if unit is None else unit.value,
             seeds=seeds,
+            begin=lambda scenario, runs: progress.expect(announce(scenario, runs), runs),
             progress=progress.show,
         )
     if output is not None:

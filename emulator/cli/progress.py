@@ -53,6 +53,10 @@ class Progress:
         """Note how much of the work is done."""
         self._done, self._total, self._moved_s = done, max(done, total), monotonic()
 
+    def expect(self, expected_s: float, total: float) -> None:
+        """Note the estimated time and the amount of work, of which nothing is done yet."""
+        self._expected_s, self._total, self._began_s = expected_s, float(total), monotonic()
+
     def begin(self, what: str) -> None:
         """Begin other work in the same block; nothing of it is done."""
         self._what, self._expected_s = what, None

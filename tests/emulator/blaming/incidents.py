@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from assignors.types import TopicPartition
-from emulator.blaming.evidence import Committed, Evidence, Work
+from emulator.blaming.evidence import Committed, Evidence, Joined, Work
 from emulator.blaming.setup import Setup
 
 SECOND = 1_000_000
@@ -38,8 +38,9 @@ def evidence(
     *work: Iterable[Work],
     commits: Iterable[tuple[float, int, int]] = (),
     generations: Iterable[float] = (0.0,),
+    joins: Iterable[tuple[float, str]] = (),
 ) -> Evidence:
-    """Return evidence; commits as second, partition, offset."""
+    """Return evidence; commits as second, partition, offset; joins as second, consumer."""
     done = sorted((each for some in work for each in some), key=lambda each: each.ended_us)
     return Evidence(
         tuple(done),
@@ -47,4 +48,5 @@ def evidence(
             Committed(int(at * SECOND), orders(number), offset) for at, number, offset in commits
         ),
         tuple(int(at * SECOND) for at in generations),
+        tuple(Joined(int(at * SECOND), consumer) for at, consumer in joins),
     )

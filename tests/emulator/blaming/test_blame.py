@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,15 @@ def evidence_in(capture: Capture) -> Evidence:
         if isinstance(each, Worked) and each.at_us <= capture.end_us
     ]
     work.sort(key=lambda done: (done.ended_us, done.partition, done.first))
-    return Evidence(tuple(work), seen.commits, seen.generations_us, seen.joins_us)
+    generations = seen.generations_us or tuple(_synced_us(capture))
+    return Evidence(tuple(work), seen.commits, generations, seen.joins)
+
+
+def _synced_us(capture: Capture) -> Iterator[int]:
+    """Yield when the records of generations were written: only Java's own log has their contents."""
+    for line in capture.coordinator_log:
+        if line.text.startswith("Assignment received from leader"):
+            yield line.at_us
 
 
 def setup_of(capture: Capture) -> Setup:

@@ -8,6 +8,7 @@ from emulator.blaming.figures import (
     after,
     before,
     contradicted,
+    figures_for,
     misfits,
     repeats_of,
 )
@@ -73,6 +74,24 @@ def test_commits_behind_and_ahead_of_the_work():
 
     assert (0, 1) == (found["uncommitted"], round(found["commit_every_s"]))
     assert 33 == round(found["ahead"])
+
+
+def test_a_record_that_ends_shortly_after_a_commit_is_not_ahead():
+    """The commits cover a record that ends 50 ms and 250 ms later."""
+    slow = steady("a", 0, 0, 10, every_s=0.3)
+    seen = evidence(slow, commits=[(1.46, 0, 6), (2.46, 0, 9)], generations=(0,))
+
+    assert 0 == before(seen, 0, 2 * SECOND)["ahead"]
+    assert 0 == before(evidence(slow, commits=[(2.36, 0, 9)]), 0, 3 * SECOND)["ahead"]
+    assert 100 == before(evidence(slow, commits=[(2.16, 0, 9)]), 0, 3 * SECOND)["ahead"]
+
+
+def test_few_commits_say_little_about_a_share_of_them():
+    few = evidence(commits=[(at, 0, 10 * at) for at in range(1, 5)])
+    many = evidence(commits=[(at / 10, 0, at) for at in range(1, 2_000)])
+
+    assert 25 == figures_for(few.commits, 0, 10 * SECOND)["ahead"].tolerance
+    assert 4 == figures_for(many.commits, 0, 1_000 * SECOND)["ahead"].tolerance
 
 
 def test_the_tolerance_grows_with_the_value():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.blaming.hypotheses import completed, happenings, policies
+from emulator.blaming.hypotheses import completed, happenings
+from emulator.blaming.policies import policies
 from emulator.blaming.setup import scenario_of
 from emulator.blaming.symptoms import symptoms_of
 from emulator.scenario.load import scenario_of as checked
@@ -23,7 +24,7 @@ GREW = evidence(steady("a", 0, 1, 40), steady("c", 1, 20, 40), generations=(0, 1
 
 
 def names(seen):
-    return [each.name for each in happenings(symptoms_of(seen), "billing")]
+    return [each.name for each in happenings(symptoms_of(seen), SETUP)]
 
 
 def test_what_is_tried_depends_on_what_was_seen():
@@ -38,7 +39,7 @@ def test_what_is_tried_depends_on_what_was_seen():
 
 
 def test_the_interval_of_automatic_commits_is_the_one_seen():
-    automatic = policies(STOPPED)[0]
+    automatic = policies(STOPPED, SETUP)[0]
 
     assert (("auto.commit.interval.ms", 4_900),) == automatic.settings
 
@@ -47,8 +48,8 @@ def test_the_interval_of_automatic_commits_is_the_one_seen():
 def test_each_explanation_is_a_valid_scenario(seen):
     symptoms = symptoms_of(seen)
     base = scenario_of(SETUP, seen, symptoms)
-    for policy in policies(seen):
-        for happening in happenings(symptoms, "billing"):
+    for policy in policies(seen, SETUP):
+        for happening in happenings(symptoms, SETUP):
             table = completed(base, policy, happening, 15 * SECOND)
             scenario = checked(tidy(table), ScenarioSource("blame"))
             assert len(happening.faults) + len(happening.acts) == len(scenario.fault)
@@ -56,9 +57,9 @@ def test_each_explanation_is_a_valid_scenario(seen):
 
 def test_faults_begin_at_the_onset():
     symptoms = symptoms_of(STOPPED)
-    crash = next(each for each in happenings(symptoms, "billing") if each.name == "crash")
+    crash = next(each for each in happenings(symptoms, SETUP) if each.name == "crash")
     base = scenario_of(SETUP, STOPPED, symptoms)
-    table = completed(base, policies(STOPPED)[0], crash, 15 * SECOND)
+    table = completed(base, policies(STOPPED, SETUP)[0], crash, 15 * SECOND)
 
     assert [{"crash": "a", "at": "15.000s"}] == table["fault"]
 
@@ -78,3 +79,57 @@ def test_a_group_that_always_works_has_a_backlog():
     (topic,) = scenario_of(SETUP, busy, symptoms_of(busy))["topic"]
 
     assert ("0.01/s", 2900) == (topic["rate"], topic["backlog"])
+
+
+def test_a_deploy_is_one_act():
+    seen = evidence(
+        *(
+            steady(name, number, begin, end, first=int(begin * 10))
+            for number, name in enumerate("abc")
+            for begin, end in ((1, 20 + 15 * number), (26 + 15 * number, 90))
+        )
+    )
+    symptoms = symptoms_of(seen)
+    deploy = next(each for each in happenings(symptoms, SETUP) if each.name == "deploy")
+    base = scenario_of(SETUP, seen, symptoms)
+    scenario = checked(
+        tidy(completed(base, policies(seen, SETUP)[0], deploy, 15 * SECOND)),
+        ScenarioSource("blame"),
+    )
+
+    assert ["nothing", "coordinator crash", "coordinator pause", "deploy with kills"] == (
+        names(seen)[:4]
+    )
+    assert ["a", "b", "c"] == deploy.acts[0]["order"]
+    assert 1 == len(deploy.acts) == len(scenario.fault)
+    assert 3 == len(next(x for x in happenings(symptoms, SETUP) if "kills" in x.name).faults)
+
+
+def test_a_deploy_at_uneven_times_keeps_the_times_of_each_member():
+    seen = evidence(
+        *(
+            steady(name, number, begin, end, first=int(begin * 10))
+            for number, (name, at) in enumerate((("a", 20), ("b", 30), ("c", 60)))
+            for begin, end in ((1, at), (at + 6, 90))
+        )
+    )
+    deploy = next(each for each in happenings(symptoms_of(seen), SETUP) if each.name == "deploy")
+
+    assert ["a", "b", "c"] == [act["close"] for act in deploy.acts]
+
+
+def test_a_kill_after_a_grace_period_is_tried_where_the_group_notices_late():
+    """The session is 6 s: a group that rebalances 26 s after the stop had a member for 20 s more."""
+    late = evidence(steady("a", 0, 1, 20), steady("b", 1, 1, 80), generations=(0, 46))
+    (killed,) = (each for each in happenings(symptoms_of(late), SETUP) if "grace" in each.name)
+
+    assert "kill after a grace period" not in names(STOPPED)
+    assert 20 == round(float(killed.acts[0]["grace"].removesuffix("s")))
+
+
+def test_consumers_with_new_names_start_in_every_explanation_of_the_stops():
+    seen = evidence(steady("a", 0, 1, 20), steady("b", 1, 1, 60), steady("c", 0, 30, 60, first=190))
+    crash = next(each for each in happenings(symptoms_of(seen), SETUP) if each.name == "crash")
+
+    assert "c" == crash.acts[0]["start"]
+    assert crash.words.endswith("; c joined")

@@ -70,8 +70,9 @@ def test_work_commits_and_generations_are_those_of_the_run(logs):
     assert all(done.next_offset == done.first + 1 for done in evidence.work)
     assert 2 <= len(evidence.generations_us)
     assert evidence.generations_us[-1] > START_US + 15_000_000, "after the session"
+    assert {"billing-0", "billing-1"} == {each.consumer for each in evidence.joins}
     assert all(START_US < commit.at_us for commit in evidence.commits)
-    assert 2 == sum(at_us < START_US + 10_000_000 for at_us in evidence.joins_us)
+    assert 2 == sum(each.at_us < START_US + 10_000_000 for each in evidence.joins)
     assert ("billing", "classic", "range", 6_000, False) == (
         setup.group,
         setup.protocol,
@@ -108,3 +109,21 @@ def test_what_cannot_be_explained_is_refused(logs, more, words):
 def test_a_missing_log_is_named(logs):
     with pytest.raises(EmulatorError, match=r"nowhere\.jsonl: no such file or folder"):
         read((Path("nowhere.jsonl"), logs[1]))
+
+
+def test_member_ids_belong_to_who_processed_their_partitions(logs, tmp_path):
+    """The processing log has names of hosts; the offsets log has other ones."""
+    processed, offsets = logs
+    renamed = tmp_path / "processed.jsonl"
+    renamed.write_text(processed.read_text().replace("billing-", "host-"))
+    evidence, _ = read((renamed, offsets))
+
+    assert {"host-0", "host-1"} == {each.consumer for each in evidence.joins}
+
+
+def test_client_ids_and_epochs_of_commits_are_read(logs):
+    """In a run of the emulator the client id is the name of the member."""
+    _, setup = read(logs)
+
+    assert {"billing-0", "billing-1"} == set(setup.client_ids)
+    assert setup.carries_epochs is True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from emulator.blaming.figures import after, before, contradicted
-from emulator.blaming.hypotheses import NOTHING, policies
+from emulator.blaming.figures import FIGURES, after, before, contradicted
+from emulator.blaming.hypotheses import NOTHING
+from emulator.blaming.policies import policies
 from emulator.blaming.screen import blame_screen
 from emulator.blaming.setup import Setup
 from emulator.blaming.symptoms import symptoms_of
@@ -19,9 +20,6 @@ def printed(distance: float) -> str:
     symptoms = symptoms_of(SEEN)
     seen = before(SEEN, symptoms.formed_us, symptoms.onset_us)
     seen |= after(SEEN, symptoms.onset_us, ["a"])
-    played = {name: (value, value, value) for name, value in (seen | {"repeated": 0}).items()}
-    against = contradicted(played, seen)
-    explanation = Explanation(policies(SEEN)[0], NOTHING, {}, played, distance, against)
     setup = Setup(
         group="billing",
         protocol="classic",
@@ -29,7 +27,12 @@ def printed(distance: float) -> str:
         session_timeout_ms=None,
         rebalance_timeout_ms=None,
     )
-    return " ".join(" ".join(blame_screen(Blame(setup, symptoms, seen, (explanation,)))).split())
+    played = {name: (value, value, value) for name, value in (seen | {"repeated": 0}).items()}
+    against = contradicted(played, seen)
+    explanation = Explanation(policies(SEEN, setup)[0], NOTHING, {}, played, distance, against)
+    return " ".join(
+        " ".join(blame_screen(Blame(setup, symptoms, seen, FIGURES, (explanation,)))).split()
+    )
 
 
 def test_what_was_seen_comes_first():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emulator.blaming.evidence import Joined
 from emulator.blaming.symptoms import Stop, symptoms_of
 
 from .incidents import SECOND, evidence, orders, steady
@@ -78,3 +79,30 @@ def test_the_time_in_which_the_group_forms_is_no_incident():
     seen = evidence(steady("a", 0, 3, 30), steady("b", 1, 5, 30), generations=(2.5, 4.5))
 
     assert 5 * SECOND == symptoms_of(seen).formed_us
+
+
+def test_a_new_member_id_is_a_restart_however_short():
+    """The pause of half a second is not longer than others; the join has its exact time."""
+    seen = evidence(
+        steady("a", 0, 1, 20),
+        steady("a", 0, 20.5, 40, first=190),
+        steady("b", 1, 1, 40),
+        joins=((0.5, "a"), (0.5, "b"), (20.3, "a")),
+        generations=(0, 20.3),
+    )
+    found = symptoms_of(seen)
+
+    assert Joined(20_300_000, "a") == seen.joins[-1]
+    assert (Stop("a", 19_910_000, 20_510_000),) == found.stops
+    assert 19_910_000 == found.onset_us
+
+
+def test_a_new_member_id_of_a_consumer_that_has_stopped_is_no_second_stop():
+    seen = evidence(
+        steady("a", 0, 1, 10),
+        steady("a", 0, 20, 30, first=90),
+        steady("b", 1, 1, 30),
+        joins=((0.5, "a"), (19.5, "a")),
+    )
+
+    assert (Stop("a", 9_910_000, 20_010_000),) == symptoms_of(seen).stops

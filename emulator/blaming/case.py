@@ -1,0 +1,108 @@
+"""One incident as its trials need it: the time around it, its figures, the scenario without a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from assignors.values import dataclass
+from emulator.blaming.evidence import Evidence
+from emulator.blaming.figures import Figure, Figures, after, before, figures_for, repeats_of
+from emulator.blaming.policies import interval_ms
+from emulator.blaming.setup import Setup, Table, scenario_of, warm_up_us
+from emulator.blaming.symptoms import Symptoms, symptoms_of
+
+SECOND = 1_000_000
+
+AFTERMATH_US = 8 * SECOND
+"""The least time behind the last sign of an incident that is compared."""
+
+LONGEST_US = 300 * SECOND
+"""The longest time from the onset on that is compared."""
+
+_COMMITTING_US = 12 * SECOND
+"""How much longer a policy is at least played without a happening, to see its usual commits."""
+
+_INTERVALS = 2.5
+"""The commit intervals for which it is played, so that each partition has two commits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What all trials of one incident share."""
+
+    evidence: Evidence
+    setup: Setup
+    symptoms: Symptoms
+    base: Table
+    stopped: tuple[str, ...]
+    seen: Figures
+    figures: Mapping[str, Figure]
+    warm_us: int
+    """When the incident begins in the runs."""
+
+    quiet_us: int
+    """How long a policy is played without a happening."""
+
+
+def case_of(evidence: Evidence, setup: Setup) -> Case:
+    """Return what the trials of an incident share; what comes long after it is left out."""
+    whole = symptoms_of(evidence)
+    evidence = evidence.until(_end_us(evidence, whole))
+    symptoms = whole.until(evidence.work[-1].ended_us)
+    stopped = tuple(stop.consumer for stop in symptoms.stops)
+    warm_us = warm_up_us(evidence, symptoms)
+    return Case(
+        evidence=evidence,
+        setup=setup,
+        symptoms=symptoms,
+        base=scenario_of(setup, evidence, symptoms),
+        stopped=stopped,
+        seen=before(evidence, symptoms.formed_us, symptoms.onset_us)
+        | after(evidence, symptoms.onset_us, stopped),
+        figures=figures_for(evidence.commits, symptoms.formed_us, symptoms.onset_us),
+        warm_us=warm_us,
+        quiet_us=warm_us + max(_COMMITTING_US, _intervals_us(evidence)),
+    )
+
+
+def _end_us(evidence: Evidence, symptoms: Symptoms) -> int:
+    """Return the end of what is compared: some time behind the last sign of the incident."""
+    stops = (stop.resumed_us or stop.stopped_us for stop in symptoms.stops)
+    signs = [
+        symptoms.onset_us,
+        *stops,
+        *evidence.generations_us,
+        *(joined.at_us for joined in evidence.joins),
+        *(at_us for _, at_us in (*symptoms.joined, *symptoms.added)),
+        *(repeat.at_us for repeat in repeats_of(evidence.work)),
+    ]
+    latest_us = symptoms.onset_us + LONGEST_US
+    last_us = max(at_us for at_us in signs if at_us <= latest_us)
+    return min(last_us + max(AFTERMATH_US, interval_ms(evidence) * 1_500), latest_us)
+
+
+def _intervals_us(evidence: Evidence) -> int:
+    return int(_INTERVALS * interval_ms(evidence) * 1_000)
+
+
+def later_us(case: Case, quiet: Evidence) -> int:
+    """Return how much later the happening begins, to be as far from a commit as was seen.
+
+    A crash 0.2 s behind an automatic commit and one 4.8 s behind it leave other repeats.
+    """
+    stopped = case.stopped[:1]
+    seen_us = _since_commit_us(case.evidence, stopped, case.symptoms.onset_us)
+    there_us = _since_commit_us(quiet, stopped, case.warm_us)
+    return 0 if seen_us is None or there_us is None else seen_us - there_us
+
+
+def _since_commit_us(evidence: Evidence, stopped: Iterable[str], at_us: int) -> int | None:
+    """Return the time since the last commit of the partitions of a stopped consumer."""
+    owners = {done.partition: done.consumer for done in evidence.work if done.ended_us <= at_us}
+    names = set(stopped)
+    times = [
+        commit.at_us
+        for commit in evidence.commits
+        if commit.at_us <= at_us and (not names or owners.get(commit.partition) in names)
+    ]
+    return at_us - max(times) if times else None

@@ -1,0 +1,145 @@
+"""The commit policies that are tried, each of a client library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from operator import attrgetter
+from statistics import median
+
+from assignors.values import dataclass
+from emulator.blaming.clients import ALSO_POSSIBLE, clients_of, unusual
+from emulator.blaming.evidence import Committed, Evidence, grouped
+from emulator.blaming.figures import usual_interval_s
+from emulator.blaming.setup import Setup, Table, is_busy
+from protocols.consumer.clients import CLIENTS, profile_of
+
+LONGEST_INTERVAL_MS = 600_000
+"""Longer times between commits are not taken for an interval."""
+
+KAFKAS_INTERVAL_MS = 5_000
+
+SILENT_US = 15_000_000
+"""In a log of this length a group that commits at all, commits."""
+
+ONE_EACH = 1.5
+"""Up to this number of records between two commits, each may be committed by itself."""
+
+
+PER_BATCH = ("sync", "async", "sync before")
+MOST_IN_A_BATCH = 20
+"""Records of a partition in one batch of a consumer that waits for records most of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A commit policy: its name, the key ``commit`` of a group, its client, and further settings."""
+
+    name: str
+    commit: str | Table
+    settings: tuple[tuple[str, object], ...] = ()
+    trace: str = "other calls in the application's code"
+    """What it leaves elsewhere than in the two logs."""
+
+    unusual: float = 0.0
+    """Added to its distance: of two that fit as well, the more usual one comes first."""
+
+    client: str = CLIENTS[0]
+    read_with: str | None = None
+    """The call that hands records out; None: the client's usual one."""
+
+    @property
+    def is_per_record(self) -> bool:
+        """Whether it commits after each record."""
+        return isinstance(self.commit, str) and self.commit.endswith("per record")
+
+    @property
+    def reader(self) -> str:
+        """The client, with the call that hands records out if it is not the usual one."""
+        return f"{self.client} with {self.read_with}" if self.read_with else self.client
+
+    @property
+    def words(self) -> str:
+        """The client and the policy."""
+        return f"{self.reader}, {self.name}"
+
+
+def policies(evidence: Evidence, setup: Setup) -> list[Policy]:
+    """Return the policies that are tried; intervals are those seen between commits.
+
+    Of libraries that are only possible beside a more usual one, only the automatic commits are
+    tried: commits of the application are the same in all of them.
+    """
+    every_ms = interval_ms(evidence)
+    found = list[Policy]()
+    for place, client in enumerate(clients_of(setup)):
+        found += _automatic(client, every_ms, unusual(setup, client))
+        if place == 0:
+            found += _by_the_application(client, every_ms)
+    return [each for each in found if _is_possible(each, evidence)]
+
+
+def interval_ms(evidence: Evidence) -> int:
+    """Return the usual time between two commits of one partition, to two digits."""
+    usual_ms = usual_interval_s(evidence.commits) * 1_000
+    if usual_ms > LONGEST_INTERVAL_MS:
+        return KAFKAS_INTERVAL_MS
+    digits: int = 10 ** max(0, len(str(int(usual_ms))) - 2)
+    return max(10, int(usual_ms / digits) * digits)
+
+
+def _is_possible(policy: Policy, evidence: Evidence) -> bool:
+    """Return whether the commits in the log can be those of a policy."""
+    if not evidence.commits:
+        seen_us = evidence.work[-1].ended_us - evidence.work[0].began_us
+        return policy.commit == "none" or seen_us < SILENT_US
+    if policy.commit == "none":
+        return False
+    records = records_per_commit(evidence.commits)
+    if policy.is_per_record:
+        return records <= ONE_EACH
+    return policy.commit not in PER_BATCH or records <= MOST_IN_A_BATCH or is_busy(evidence.work)
+
+
+def records_per_commit(commits: Sequence[Committed]) -> float:
+    """Return the median number of records between two commits of a partition; 1 without any."""
+    steps = [
+        two.offset - one.offset
+        for each in grouped(commits, attrgetter("partition")).values()
+        for one, two in pairwise(each)
+        if two.offset > one.offset
+    ]
+    return median(steps) if steps else 1
+
+
+def _automatic(client: str, every_ms: int, rare: float) -> Iterator[Policy]:
+    """Yield automatic commits of a client, by the call that hands records out if that matters."""
+    profile = profile_of(client)
+    every = (("auto.commit.interval.ms", every_ms),)
+    trace = f"enable.auto.commit=true in its settings, {profile.packages} in its dependencies"
+    calls: tuple[str | None, ...] = (None,)
+    if len(profile.reads) > 1 and profile.in_background:
+        calls = tuple(profile.reads)
+    for place, call in enumerate(calls):
+        more = rare + place * ALSO_POSSIBLE
+        yield Policy("automatic commits", "auto", every, trace, more, client, call)
+    if profile.stores:
+        trace = f"{profile.stores} in the application's code"
+        yield Policy("stored offsets", "store", every, trace, rare + 0.02, client)
+
+
+def _by_the_application(client: str, every_ms: int) -> Iterator[Policy]:
+    """Yield the policies of an application that commits by itself, or not at all."""
+    at_interval: Table = {"call": "sync", "when": "every", "every": f"{every_ms}ms"}
+    named: tuple[tuple[str, str | Table], ...] = (
+        ("commitSync after each batch", "sync"),
+        ("commitAsync after each batch", "async"),
+        ("commitSync after each record", "sync per record"),
+        ("commitAsync after each record", "async per record"),
+        ("commitSync before the work", "sync before"),
+        ("commitSync at an interval", at_interval),
+        ("no commits", "none"),
+    )
+    for name, commit in named:
+        rare = 0.05 if commit is at_interval else 0.0
+        yield Policy(name, commit, unusual=rare, client=client)
