@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from emulator.conformance.figures import EQUAL, NOT_JUDGED, Figure, Verdict
-from emulator.report.figures import as_lines, cells
+from emulator.report.figures import as_lines, cells, fitted
 from emulator.report.wording import counted, figure, joined, width
 
 OVERVIEW_FIGURES = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
@@ -49,7 +49,7 @@ def overview(verdicts: Sequence[Verdict]) -> Iterator[str]:
     if compared:
         yield "In each cell: real / emulated."
         yield ""
-        yield from as_lines(table)
+        yield from fitted(table)
         yield ""
     for verdict in verdicts:
         if verdict.skipped is not None:

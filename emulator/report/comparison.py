@@ -13,7 +13,7 @@ from rich.text import Text
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import pairs_of, values_of
 from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
-from emulator.report.figures import NO_VALUE, as_lines, cells, note_if_alike, shown, why
+from emulator.report.figures import NO_VALUE, as_lines, cells, fitted, note_if_alike, shown, why
 from emulator.report.ranking import ranking_lines
 from emulator.report.subject import heading, in_force, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
@@ -97,19 +97,26 @@ def _tables(columns: Sequence[Column]) -> Iterator[list[str]]:
     """Yield one table, or several with the first column in each if one would be too wide."""
     rows = list(shown([run for column in columns for run in column.metrics]))
     first, *rest = columns
+    if width() < WIDTH and not all(_fits(first, [each], rows) for each in rest):
+        yield fitted(_table(columns, rows))
+        return
     while rest:
         several = next(n for n in range(len(rest), 0, -1) if n == 1 or _fits(first, rest[:n], rows))
         if len(rest) < len(columns) - 1:
             yield ["", f"The other columns, again beside {first.name}", ""]
-        yield _table([first, *rest[:several]], rows)
+        yield fitted(_table([first, *rest[:several]], rows))
         rest = rest[several:]
 
 
 def _fits(first: Column, rest: Sequence[Column], rows: Rows) -> bool:
-    return max(map(len, _table([first, *rest], rows))) <= width()
+    return _width_of(_table([first, *rest], rows)) <= width()
 
 
-def _table(columns: Sequence[Column], rows: Rows) -> list[str]:
+def _width_of(table: Table) -> int:
+    return max(map(len, as_lines(table)))
+
+
+def _table(columns: Sequence[Column], rows: Rows) -> Table:
     table = Table(box=box.MARKDOWN)
     table.add_column("")
     for at, column in enumerate(columns):
@@ -121,7 +128,7 @@ def _table(columns: Sequence[Column], rows: Rows) -> list[str]:
         table.add_row(*cells(DISQUALIFIED, *[each for pair in marks for each in pair][:-1]))
     for name, label in rows:
         table.add_row(*cells(label, *_row(name, columns)))
-    return list(as_lines(table))
+    return table
 
 
 def _row(name: str, columns: Sequence[Column]) -> Iterator[str]:
@@ -203,8 +210,8 @@ def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str
     named = f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if several else f"seed {seeds[0]}"
     yield from heading(columns[0].subject, named)
     yield ""
-    shown, left_out = _shown(columns, width())
-    yield from _rows_table(columns, shown)
+    shown, left_out = _shown(columns, width() if width() == WIDTH else None)
+    yield from fitted(_rows_table(columns, shown))
     yield ""
     notes = [f"{label}: {LEGEND[label]}" for label in shown.values() if label in LEGEND]
     if several:
@@ -224,17 +231,17 @@ def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str
 
 def rows_table(columns: Sequence[Column]) -> list[str]:
     """Return the lines of the table alone, at most 100 columns wide."""
-    return _rows_table(columns, _shown(columns, WIDTH)[0])
+    return list(as_lines(_rows_table(columns, _shown(columns, WIDTH)[0])))
 
 
-def _shown(columns: Sequence[Column], most: int) -> tuple[dict[str, str], list[str]]:
-    """Return the metrics to show with their labels, and those without room."""
+def _shown(columns: Sequence[Column], most: int | None) -> tuple[dict[str, str], list[str]]:
+    """Return the metrics to show with their labels, and those without room; None: there is room."""
     shown, left_out = dict(ROW_ALWAYS), []
     for name, label in ROW_IF_DIFFERENT.items():
         if not _differs(name, columns):
             continue
         wider = {**shown, name: label}
-        if max(map(len, _rows_table(columns, wider))) <= most:
+        if most is None or _width_of(_rows_table(columns, wider)) <= most:
             shown = wider
         else:
             left_out.append(name)
@@ -250,7 +257,7 @@ def _mean(name: str, column: Column) -> float:
     return summarise(values_of(column.metrics, name)).mean.value
 
 
-def _rows_table(columns: Sequence[Column], shown: Mapping[str, str]) -> list[str]:
+def _rows_table(columns: Sequence[Column], shown: Mapping[str, str]) -> Table:
     table = Table(box=box.MARKDOWN)
     table.add_column("")
     if with_marks := any_disqualified(columns):
@@ -261,7 +268,7 @@ def _rows_table(columns: Sequence[Column], shown: Mapping[str, str]) -> list[str
         marks = [column.mark] if with_marks else []
         figures = (figure(_mean(name, column)) for name in shown)
         table.add_row(*cells(column.name, *marks, *figures))
-    return list(as_lines(table))
+    return table
 
 
 def _changes(columns: Sequence[Column]) -> Iterator[str]:

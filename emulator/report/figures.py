@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from emulator.metrics.metrics import Metrics
-from emulator.report.wording import duration, figure, joined, paragraph
+from emulator.report.wording import WIDTH, duration, figure, joined, paragraph, width
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -94,6 +94,29 @@ def as_lines(table: Table, width: int = AS_NEEDED) -> Iterator[str]:
     with console.capture() as caught:
         console.print(table)
     yield from (line.rstrip() for line in caught.get().splitlines() if line.strip())
+
+
+def fitted(table: Table) -> list[str]:
+    """Return a table as lines that fit a narrow terminal: its rows as blocks of text if it is wider.
+
+    A block has the first cell of its row as its first line, then each other cell behind the title of
+    its column. A terminal of at least 100 columns, a file and a pipe get the table.
+    """
+    lines = list(as_lines(table))
+    if width() >= WIDTH or max(map(len, lines), default=0) <= width():
+        return lines
+    return list(_blocks(table))
+
+
+def _blocks(table: Table) -> Iterator[str]:
+    titles = [str(column.header) for column in table.columns]
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    for first, *others in rows:
+        named = zip(titles[1:], map(str, others), strict=True)
+        parts = [f"{title} {cell}".strip() for title, cell in named if cell.strip()]
+        head = f"{titles[0]} {first}".strip()
+        yield from paragraph(head, "", "  ")
+        yield from paragraph("; ".join(parts), "    ")
 
 
 def cells(*values: str) -> list[Text]:

@@ -13,7 +13,7 @@ from emulator.metrics.checks import Expected
 from emulator.metrics.distribution import Estimate, Summary, summarise
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics, values_of
-from emulator.report.figures import as_lines, cells, note_if_alike, shown, why
+from emulator.report.figures import cells, fitted, note_if_alike, shown, why
 from emulator.report.subject import Subject, heading
 from emulator.report.verdict_screen import inconclusive_seeds, outcome
 from emulator.report.wording import figure, paragraph
@@ -47,7 +47,7 @@ def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
     yield from heading(subject, f"{number} seeds, {tally.seeds[0]} to {tally.seeds[-1]}")
     yield ""
     yield from inconclusive_seeds(tally.verdicts)
-    yield from as_lines(_table(tally))
+    yield from fitted(_table(tally))
     yield from list(note_if_alike(tally.metrics)) or paragraph(IN_BRACKETS)
     if causes := list(why(tally.causes)):
         yield from ("", "Causes, in records", *causes)
@@ -57,10 +57,10 @@ def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
         yield from paragraph(expected.message, outcome(expected))
     yield from _findings(tally)
     command = f"rebalance run {subject.name} --seed {tally.worst_seed}{subject.options}"
-    yield from (
-        "",
-        f"The seed with the most loss, reprocessing and downtime is {tally.worst_seed}: {command}",
+    worst = (
+        f"The seed with the most loss, reprocessing and downtime is {tally.worst_seed}: {command}"
     )
+    yield from ("", *paragraph(worst))
 
 
 def _table(tally: Tally) -> Table:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from emulator.metrics.distribution import Summary
 from emulator.report.comparison import paired
-from emulator.report.figures import NO_VALUE, as_lines, cells
+from emulator.report.figures import NO_VALUE, cells, fitted
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
 from emulator.study.answer_text import answer_table, label_of, plus_minus, sentences
@@ -35,7 +35,7 @@ def study_screen(findings: Findings) -> Iterator[str]:
     for metric in study.metrics:
         yield ""
         yield label_of(metric)
-        yield from as_lines(_table(findings, metric))
+        yield from fitted(_table(findings, metric))
     yield from paragraph(
         "In brackets: 95 % confidence intervals; … means too few seeds for an end. Differences are "
         "paired by seed."
@@ -58,7 +58,7 @@ def _answer(findings: Findings) -> Iterator[str]:
             table.add_column(title)
         for row in rows:
             table.add_row(*cells(*row))
-        yield from as_lines(table)
+        yield from fitted(table)
 
 
 def _table(findings: Findings, metric: str) -> Table:
@@ -129,7 +129,7 @@ def _sensitivities(influences: Sequence[Influence]) -> Iterator[str]:
         least = f"{figure(each.least_mean)}, {each.least}"
         most = f"{figure(each.most_mean)}, {each.most}"
         table.add_row(*cells(label_of(each.metric), each.axis, share, least, most))
-    yield from as_lines(table)
+    yield from fitted(table)
 
 
 def _front(each: Front, findings: Findings) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _front(each: Front, findings: Findings) -> Iterator[str]:
     for number in each.cells[:MOST_ROWS]:
         name = findings.plan.cells[number].settings.name
         table.add_row(*cells(name, *map(figure, each.means[number])))
-    yield from as_lines(table)
+    yield from fitted(table)
 
 
 def _failures(results: Sequence[CellResults]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from emulator.logs.audit.causes import AuditCause
 from emulator.logs.audit.columns import shown
 from emulator.logs.audit.ledger import AuditEntry, AuditLedger
 from emulator.logs.audit.partitions import PartitionLedger
-from emulator.report.figures import as_lines, cells
+from emulator.report.figures import cells, fitted
 from emulator.report.wording import counted, duration, paragraph
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _partitions(ledger: AuditLedger) -> Iterator[str]:
     for part in ranked[:MOST_PARTITIONS]:
         table.add_row(*cells(str(part.name), *(f"{number:,}" for number in _figures(part))))
     yield ""
-    yield from as_lines(table)
+    yield from fitted(table)
     more = len(ranked) - MOST_PARTITIONS
     if more > 0:
         yield f"… and {counted(more, 'more partition')}"

@@ -14,7 +14,7 @@ from rich.table import Table
 from emulator.logs.imports.folder import rows_in
 from emulator.logs.imports.notices import clock, notices, weight
 from emulator.logs.imports.values import CadenceFinding, GroupFindings, State
-from emulator.report.figures import as_lines, cells
+from emulator.report.figures import cells, fitted
 from emulator.report.wording import counted, duration, figure, joined, paragraph, printable
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def findings_screen(shortlist: Shortlist) -> Iterator[str]:
     if not groups:
         return
     yield ""
-    yield from as_lines(_table(groups))
+    yield from fitted(_table(groups))
     if shortlist.groups > len(groups):
         yield f"The first {len(groups)} of {shortlist.groups:,} groups; groups.parquet has all."
     for each in groups[:MOST_DETAILED]:
@@ -101,7 +101,7 @@ def member_lines(found: GroupFindings) -> Iterator[str]:
         table.add_column(title, justify="right")
     for row in rows[1:]:
         table.add_row(*cells(*row))
-    yield from as_lines(table)
+    yield from fitted(table)
     if note:
         yield note
 
