@@ -9,6 +9,16 @@ from collections.abc import Mapping
 from math import inf
 from typing import Final
 
+from emulator.advice.batch_limits import (
+    HEARTBEAT,
+    INTERVAL,
+    POLLS_A_STEP,
+    batch_within_commits,
+    batch_within_grace,
+    batch_within_heartbeats,
+    batch_within_interval,
+    longer_grace,
+)
 from emulator.advice.cluster_changes import (
     acks_all,
     bidirectional_migration,
@@ -41,7 +51,6 @@ from emulator.advice.drafts import (
     capital,
     consumer,
     of_group,
-    sufficient_grace_s,
 )
 from emulator.advice.group_changes import GROUP_CHANGES
 from emulator.advice.load_changes import (
@@ -55,79 +64,15 @@ from emulator.advice.situation import Situation, milliseconds, round_down
 from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.resolution import client_of, topics_of
-from emulator.scenario.units import US_PER_S, format_duration
+from emulator.scenario.units import US_PER_S
 
 LEAST_HEARTBEATS: Final = 4
 """Heartbeats of a session that a change asks for: Kafka recommends at least three."""
 
-POLLS_A_STEP: Final = 4
-"""Batches that have to fit into the interval with the consumer protocol: a poll() that finds buffered
-records does not reset the timer, and partitions are revoked one step a batch."""
-
-INTERVAL: Final = "max.poll.interval.ms"
 SESSION: Final = "session.timeout.ms"
-HEARTBEAT: Final = "heartbeat.interval.ms"
-RECORDS: Final = "max.poll.records"
 
 
 # -- batches, grace periods and polls ------------------------------------------------------------
-
-
-def longer_grace(situation: Situation) -> Draft | None:
-    """A grace period in which a full batch ends, with a margin of a quarter."""
-    needed_s = sufficient_grace_s(situation.batch_s)
-    if needed_s == inf:
-        return None
-    short = [(name, grace) for name, grace in situation.graces() if grace / US_PER_S < needed_s]
-    if not short:
-        return None
-    value = format_duration(milliseconds(needed_s) * 1_000)
-    least = duration(min(grace for _, grace in short) / US_PER_S)
-    return Draft(
-        f"{capital(situation.batch_text)}, and the grace period is {least}.",
-        (f"grace period (terminationGracePeriodSeconds): {value}",),
-        tuple(f"act[{name}].grace={value}" for name, _ in short),
-    )
-
-
-def batch_within_grace(situation: Situation) -> Draft | None:
-    """Batches that end within the grace period, with a margin."""
-    graces = [grace / US_PER_S for _, grace in situation.graces()]
-    if not graces:
-        return None
-    return _batches_within(situation, min(graces), "the grace period")
-
-
-def batch_within_interval(situation: Situation) -> Draft | None:
-    """Batches after which poll() is called in time, with a margin."""
-    steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
-    within_s = situation.seconds(INTERVAL) / steps
-    name = INTERVAL if steps == 1 else f"{INTERVAL} / {steps}"
-    return _batches_within(situation, within_s, name)
-
-
-def batch_within_commits(situation: Situation) -> Draft | None:
-    """Batches that do not delay the automatic commit: poll() makes it."""
-    if not situation.facts.settings["enable.auto.commit"]:
-        return None
-    within_s = situation.seconds("auto.commit.interval.ms")
-    if situation.batch_s <= within_s:
-        return None
-    return _batches_within(situation, within_s, "auto.commit.interval.ms")
-
-
-def _batches_within(situation: Situation, within_s: float, name: str) -> Draft | None:
-    if not situation.group.is_serial:
-        return None
-    records = round_down(within_s / MARGIN / max(situation.work_s, 1e-9))
-    if not 0 < records < situation.records or situation.batch_s * MARGIN <= within_s:
-        return None
-    taken_s = records * situation.work_s
-    why = (
-        f"{capital(situation.batch_text)}, {name} is {duration(within_s)}; {records} records "
-        f"take {duration(taken_s)}, {taken_s / within_s:.0%} of it."
-    )
-    return consumer(situation, RECORDS, records, why)
 
 
 def longer_interval(situation: Situation) -> Draft | None:
@@ -383,7 +328,12 @@ CHANGES: Final[Changes] = {
     "poll-in-time": _POLL_IN_TIME,
     "poll-interval-of-four-batches": _POLL_IN_TIME,
     "process-after-refusal": (("process-after-refusal", process_after_refusal),),
-    "rebalance-timeout": (("shorter-poll-interval", shorter_interval), *_POLL_IN_TIME),
+    "rebalance-timeout": (
+        ("smaller-batches", batch_within_heartbeats),
+        ("shorter-poll-interval", shorter_interval),
+        *_POLL_IN_TIME,
+    ),
+    "poll-then-commit": (("smaller-batches", batch_within_heartbeats),),
     "reset-to-earliest": (("reset-to-earliest", reset_to_earliest),),
     "session-above-commit-timeout": (("longer-session", session_above_commits),),
     "session-above-pauses": (("longer-session", longer_session),),

@@ -59,6 +59,30 @@ def _round_numbers(value: float) -> list[float]:
     return [step * power for step in STEPS]
 
 
+@dataclass(frozen=True, slots=True)
+class Grace:
+    """The grace period of an act; in Kubernetes the preStop hook runs within it."""
+
+    act: str
+    whole_s: float
+    hook_s: float
+
+    @property
+    def left_s(self) -> float:
+        """From SIGTERM to SIGKILL."""
+        return max(0.0, self.whole_s - self.hook_s)
+
+    @property
+    def text(self) -> str:
+        """The time that a process has, with the numbers that it follows from."""
+        if not self.hook_s:
+            return f"the grace period is {duration(self.whole_s)}"
+        return (
+            f"the grace period of {duration(self.whole_s)} leaves {duration(self.left_s)} after the "
+            f"preStop hook of {duration(self.hook_s)}"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """A group of a scenario that was played, and what the run measured."""
@@ -117,11 +141,12 @@ class Situation:
         """The names of the members."""
         return {member.name for member in self.group.members}
 
-    def graces(self) -> Iterator[tuple[str, int]]:
-        """Yield the id and the grace period (us) of each act that stops members within one."""
+    def graces(self) -> Iterator[Grace]:
+        """Yield the grace period of each act that stops members within one."""
         for act in self._stops():
             if act.grace is not None:
-                yield act.id, act.grace
+                hook = act.pre_stop if isinstance(act, RollingRestart) else 0
+                yield Grace(act.id, act.grace / US_PER_S, hook / US_PER_S)
 
     def mid_batch(self) -> Iterator[str]:
         """Yield the id of each act that stops members in the middle of a batch."""

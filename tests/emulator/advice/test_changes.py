@@ -77,6 +77,20 @@ NEW_NAMES, SURGE = (f"act[rolling_restart-1].{key}" for key in ("names=random", 
             ("group[billing].work=5ms", "act[rolling_restart-1].grace=3s"),
             ("act[rolling_restart-1].grace=5s", f"{BILLING}[max.poll.records]=400"),
         ),
+        # The preStop hook is part of the grace period: of 30 s, 5 s are left for 10.7 s
+        (
+            "longer-grace",
+            "deploy-kills-in-mid-batch",
+            ("act[rolling_restart-1].grace=30s", "act[rolling_restart-1].pre_stop=25s"),
+            ("act[rolling_restart-1].grace=40s", f"{BILLING}[max.poll.records]=150"),
+        ),
+        # A rebalance waits for the longest batch: 500 x 40 ms, and heartbeats come every 3 s
+        (
+            "poll-then-commit",
+            "deploy-kills-in-mid-batch",
+            (WORK,),
+            (f"{BILLING}[max.poll.records]=60",),
+        ),
         # Static membership needs names that stay: not those of a Deployment, or of a surge
         ("static-membership", "rolling-restart-eager", (NEW_NAMES,), ()),
         ("static-membership", "rolling-restart-eager", (SURGE,), ()),

@@ -1,0 +1,83 @@
+"""Batches that end within a time limit, and a limit that a batch fits into."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Final
+
+from emulator.advice.drafts import MARGIN, Draft, capital, consumer, sufficient_grace_s
+from emulator.advice.situation import Situation, milliseconds, round_down
+from emulator.report.wording import duration
+from emulator.scenario.units import format_duration
+
+POLLS_A_STEP: Final = 4
+"""Batches that have to fit into the interval with the consumer protocol: a poll() that finds buffered
+records does not reset the timer, and partitions are revoked one step a batch."""
+
+INTERVAL: Final = "max.poll.interval.ms"
+HEARTBEAT: Final = "heartbeat.interval.ms"
+RECORDS: Final = "max.poll.records"
+
+
+def longer_grace(situation: Situation) -> Draft | None:
+    """A grace period in which a full batch ends, with a margin of a quarter."""
+    needed_s = sufficient_grace_s(situation.batch_s)
+    if needed_s == inf:
+        return None
+    short = [grace for grace in situation.graces() if grace.left_s < needed_s]
+    if not short:
+        return None
+    least = min(short, key=lambda grace: grace.left_s)
+    values = [format_duration(milliseconds(needed_s + each.hook_s) * 1_000) for each in short]
+    return Draft(
+        f"{capital(situation.batch_text)}, and {least.text}.",
+        (f"grace period (terminationGracePeriodSeconds): {values[short.index(least)]}",),
+        tuple(f"act[{g.act}].grace={value}" for g, value in zip(short, values, strict=True)),
+    )
+
+
+def batch_within_grace(situation: Situation) -> Draft | None:
+    """Batches that end within the grace period, with a margin."""
+    least = min(situation.graces(), key=lambda grace: grace.left_s, default=None)
+    if least is None:
+        return None
+    return _batches_within(situation, least.left_s, least.text)
+
+
+def batch_within_interval(situation: Situation) -> Draft | None:
+    """Batches after which poll() is called in time, with a margin."""
+    steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
+    within_s = situation.seconds(INTERVAL) / steps
+    name = INTERVAL if steps == 1 else f"{INTERVAL} / {steps}"
+    return _batches_within(situation, within_s, f"{name} is {duration(within_s)}")
+
+
+def batch_within_heartbeats(situation: Situation) -> Draft | None:
+    """Batches that delay a rebalance by no more than a heartbeat does: members join between two polls."""
+    beat_s = situation.seconds(HEARTBEAT)
+    text = f"members learn of a rebalance within {duration(beat_s)}, and join when a batch is done"
+    return _batches_within(situation, beat_s, text)
+
+
+def batch_within_commits(situation: Situation) -> Draft | None:
+    """Batches that do not delay the automatic commit: poll() makes it."""
+    if not situation.facts.settings["enable.auto.commit"]:
+        return None
+    within_s = situation.seconds("auto.commit.interval.ms")
+    if situation.batch_s <= within_s:
+        return None
+    text = f"auto.commit.interval.ms is {duration(within_s)}"
+    return _batches_within(situation, within_s, text)
+
+
+def _batches_within(situation: Situation, within_s: float, limit: str) -> Draft | None:
+    if not situation.group.is_serial:
+        return None
+    records = round_down(within_s / MARGIN / max(situation.work_s, 1e-9))
+    if not 0 < records < situation.records or situation.batch_s * MARGIN <= within_s:
+        return None
+    taken_s = records * situation.work_s
+    why = (
+        f"{capital(situation.batch_text)}, and {limit}; {records} records take {duration(taken_s)}."
+    )
+    return consumer(situation, RECORDS, records, why)
