@@ -23,6 +23,7 @@ SHOWN_IN = (
     "docs/explanation/trust.md",
     "docs/explanation/measuring.md",
     "docs/how-to/offset-stores.md",
+    "docs/how-to/duplicates-after-a-deploy.md",
 )
 """Pages whose examples show what their commands print."""
 
