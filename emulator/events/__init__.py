@@ -37,11 +37,8 @@ Control events never differ: what they contain of data (:class:`RequestsCounted`
 :class:`LagSampled`, sizes and offsets of the offsets log) counts the work done by their time. So the
 records of commits in sums are in the offsets log before it rolls, is compacted or loaded.
 
-*Single events* on time are what ``emulator.world.build.play`` writes with ``each_commit``, ``polls``
-or ``folding=False``, for users of single events: kept or stored ones
-(``Run.events``, ``--events``, the event tables of studies), ``explain``, and comparisons with real
-traces (``verify``). A replay that takes the records of the offsets log (``--write-log``, ``verify``)
-gets each of them, too.
+*Single events* on time are what ``emulator.world.build.play`` writes with ``each_commit``, ``polls`` or
+``folding=False``, for users of single events: ``Run.events``, ``--events``, ``explain``, ``verify``.
 """
 
 from __future__ import annotations
@@ -105,6 +102,7 @@ from emulator.events.run import (
     FaultMissed,
     LagSampled,
     MessageLost,
+    OffsetGaps,
     PartitionsAdded,
     RequestsCounted,
     Rescaled,
@@ -195,6 +193,7 @@ __all__ = [
     "MemberRemoved",
     "MessageLost",
     "NotProcessed",
+    "OffsetGaps",
     "Offsets",
     "OffsetsDropped",
     "OffsetsRead",
@@ -236,6 +235,7 @@ ControlEvent = (
     RunStarted
     | RunEnded
     | TopicCreated
+    | OffsetGaps
     | PartitionsAdded
     | TopicDeleted
     | FaultBegan

@@ -5,6 +5,7 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.facts import Offsets
+from protocols.messages.records import Gaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,25 @@ class TopicCreated:
     topic: str
     topic_id: str
     log_starts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetGaps:
+    """Some offsets of a topic's partitions hold no record: markers of transactions, or compacted records.
+
+    Of each ``cycle`` of offsets below ``until`` the first ``records`` hold one.
+    """
+
+    topic: str
+    topic_id: str
+    cycle: int
+    records: int
+    until: int
+
+    def count(self, first: int, end: int) -> int:
+        """Return the number of records in a range of offsets."""
+        gaps = Gaps(self.cycle, self.records, self.until)
+        return gaps.records_before(end) - gaps.records_before(first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +165,7 @@ class LagSampled:
     """-1 where nothing is committed."""
 
     processed: tuple[int, ...]
-    """The progress of its present or last owner; -1 if it never had an owner."""
+    """The progress of its present or last owner, behind a gap; -1 if it never had an owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

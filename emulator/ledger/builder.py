@@ -85,6 +85,7 @@ class LedgerBuilder:
         outcomes = self._outcomes
         return {
             ev.TopicCreated: ownership.on_topic_created,
+            ev.OffsetGaps: ownership.topics.on_offset_gaps,
             ev.PartitionsAdded: ownership.topics.on_partitions_added,
             ev.TopicDeleted: ownership.on_topic_deleted,
             ev.ConsumerStarted: self._on_consumer_started,
@@ -166,11 +167,14 @@ class Processing:
             self._open_implied(event, fact)
             holding = consumer.holdings[fact.partition]
         epoch, account = holding
-        if fact.first > epoch.finished:
+        first = fact.first
+        if first > epoch.finished and not account.coverage.count(epoch.finished, first):
+            first = epoch.finished
+        if first > epoch.finished:
             attribution = self._attributions.for_gap(event, epoch)
             for each, start, end in account.parts(epoch, epoch.finished, fact.first):
                 each.coverage.skip(start, end, attribution)
-        self._finish(event, holding, fact.first, fact.next_offset)
+        self._finish(event, holding, first, fact.next_offset)
 
     def on_progress_counted(self, event: ev.Event, fact: ev.ProgressCounted) -> None:
         """Count equal periods together, or one by one where records may be reprocessed."""
@@ -186,7 +190,7 @@ class Processing:
 
     def _count_evenly(self, holding: Holding, fact: ev.ProgressCounted) -> None:
         epoch, account = holding
-        self.processed += fact.next_offset - fact.first
+        self.processed += account.coverage.count(fact.first, fact.next_offset)
         account.coverage.process(epoch, fact.first, fact.next_offset)
         epoch.advance_evenly(fact)
 
@@ -227,10 +231,10 @@ class Processing:
     def _count(
         self, event: ev.Event, epoch: Epoch, account: Account, first: int, next_offset: int
     ) -> None:
-        self.processed += next_offset - first
+        self.processed += account.coverage.count(first, next_offset)
         for each, start, end in account.parts(epoch, first, next_offset):
             for repeat in each.coverage.process(epoch, start, end):
-                self.reprocessed += repeat.end - repeat.start
+                self.reprocessed += each.coverage.count(repeat.start, repeat.end)
                 for part, attribution in self._attributed(repeat, epoch):
                     each.record(part, epoch, attribution, event.at_us)
 

@@ -187,9 +187,9 @@ def _close_account(account: Account, log_end: int, unread: Unread) -> Iterator[T
     for gap in gaps:
         for start, end in _pieces(gap, hands, reading):
             if any(low <= start < high for low, high in hands):
-                unread.in_hand += end - start
+                unread.in_hand += coverage.count(start, end)
             elif gap.attribution is None or (reading is not None and start >= reading):
-                unread.backlog += end - start
+                unread.backlog += coverage.count(start, end)
             else:
                 yield from _lost(account, start, end, gap.attribution)
 
@@ -246,14 +246,16 @@ def _never_opened(closing: Closing, ownership: Ownership) -> int:
         for partition in ownership.topics.partitions(topic):
             if (group, partition) not in opened:
                 start = ownership.topics.of(topic).log_start(partition.partition)
-                waiting += max(0, closing.log_ends.get(partition, start) - start)
+                end = max(closing.log_ends.get(partition, start), start)
+                gaps = ownership.topics.of(topic).gaps
+                waiting += end - start if gaps is None else gaps.count(start, end)
     return waiting
 
 
 def _reprocessed(account: Account, draft: Draft) -> Iterator[Timed]:
     first = draft.first.owner_at(draft.first_us)
     second = draft.second.owner_at(draft.second_us)
-    for part in account.split_by_incarnation(draft.start, draft.end):
+    for part in _with_records(account, draft.start, draft.end):
         entry = _entry(account, EntryKind.REPROCESSED, part, draft.attribution, first, second)
         yield draft.second_us, entry
 
@@ -262,9 +264,16 @@ def _lost(account: Account, start: int, end: int, attribution: Attribution) -> I
     before, after = attribution.before, attribution.after
     first = before.owner_at(before.last_finished_us) if before is not None else None
     second = after.owner_at(after.opened.at_us) if after is not None else None
-    for part in account.split_by_incarnation(start, end):
+    for part in _with_records(account, start, end):
         entry = _entry(account, EntryKind.LOST, part, attribution, first, second)
         yield attribution.chain[-1].at_us, entry
+
+
+def _with_records(account: Account, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield start, end and incarnation of the parts of a range that hold records."""
+    for part in account.split_by_incarnation(start, end):
+        if account.coverage.count(part[0], part[1]):
+            yield part
 
 
 def _entry(
@@ -286,6 +295,7 @@ def _entry(
         partition=account.partition.partition,
         first=start,
         last=end - 1,
+        without_record=end - start - account.coverage.count(start, end),
         first_owner=first,
         second_owner=second,
         cause=attribution.cause,

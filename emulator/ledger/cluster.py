@@ -24,6 +24,7 @@ from emulator.events import (
     Event,
     Instant,
     LeaderChanged,
+    OffsetGaps,
     PartitionsAdded,
     TopicCreated,
 )
@@ -58,6 +59,9 @@ class Topic:
 
     log_layers: dict[int, LogLayers] = field(default_factory=dict)
     """Of the partitions whose logs were truncated."""
+
+    gaps: OffsetGaps | None = None
+    """Which offsets hold no record; None: all hold one."""
 
     def truncate(self, partition: int, first: int, incarnation: int) -> None:
         """Begin a new incarnation of a partition's log at *first*."""
@@ -99,6 +103,10 @@ class Topics:
         """Add a topic."""
         sizes = [(len(fact.log_starts), event.instant)]
         self._topics[fact.topic] = Topic(fact.topic_id, fact.log_starts, sizes)
+
+    def on_offset_gaps(self, _: Event, fact: OffsetGaps) -> None:
+        """Note which offsets of a topic hold no record."""
+        self.of(fact.topic).gaps = fact
 
     def on_partitions_added(self, event: Event, fact: PartitionsAdded) -> None:
         """Add partitions to a topic."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from assignors.values import dataclass
+from emulator.events import OffsetGaps
 from emulator.ledger.epochs import Attribution, Epoch
 
 MAX_SEGMENTS = 256
@@ -58,16 +59,34 @@ class Segment:
 class Coverage:
     """The records of one partition that were processed, skipped, or neither yet."""
 
-    __slots__ = ("_kept", "_max_segments", "_segments", "_starts", "base", "frontier")
+    __slots__ = (
+        "_kept",
+        "_max_segments",
+        "_offset_gaps",
+        "_segments",
+        "_starts",
+        "base",
+        "frontier",
+    )
 
-    def __init__(self, base: int, *, max_segments: int | None = None) -> None:
-        """Begin at offset *base*; *max_segments* is :data:`MAX_SEGMENTS` by default."""
+    def __init__(
+        self, base: int, *, max_segments: int | None = None, gaps: OffsetGaps | None = None
+    ) -> None:
+        """Begin at offset *base*; *max_segments* is :data:`MAX_SEGMENTS` by default.
+
+        *gaps*: which offsets hold no record; None: all hold one.
+        """
+        self._offset_gaps = gaps
         self.base = base
         self.frontier = base
         self._max_segments = max_segments
         self._kept = 0
         self._starts: list[int] = []
         self._segments: list[Segment] = []
+
+    def count(self, start: int, end: int) -> int:
+        """Return the number of records in a range of offsets."""
+        return end - start if self._offset_gaps is None else self._offset_gaps.count(start, end)
 
     def process(self, epoch: Epoch, start: int, end: int) -> list[Repeat]:
         """Count [*start*, *end*) as processed by *epoch*; return the ranges that it reprocesses.
@@ -102,7 +121,7 @@ class Coverage:
         done = [segment for segment in self._segments[low:high] if segment.first is not None]
         for segment in done:
             segment.first, segment.last, segment.attribution = None, None, attribution
-        count = sum(segment.end - segment.start for segment in done)
+        count = sum(self.count(segment.start, segment.end) for segment in done)
         self._merge(low, high)
         return count
 
@@ -119,7 +138,8 @@ class Coverage:
 
         The log was truncated: records written at *at* later are other records.
         """
-        tail = Coverage(max(at, self.base), max_segments=self._max_segments)
+        base, gaps = max(at, self.base), self._offset_gaps
+        tail = Coverage(base, max_segments=self._max_segments, gaps=gaps)
         low = self._cut(at)
         tail._segments, self._segments = self._segments[low:], self._segments[:low]
         tail._starts, self._starts = self._starts[low:], self._starts[:low]
@@ -152,7 +172,7 @@ class Coverage:
     def processed(self, low: int = 0) -> int:
         """Return the number of records from *low* on that were processed at least once."""
         done = (s for s in self._segments if s.first is not None and s.end > low)
-        return sum(s.end - max(s.start, low) for s in done)
+        return sum(self.count(max(s.start, low), s.end) for s in done)
 
     def __len__(self) -> int:
         return len(self._segments)

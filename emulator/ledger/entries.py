@@ -204,10 +204,13 @@ class Entry:
     chain: tuple[Link, ...]
     """In order of time."""
 
+    without_record: int = 0
+    """Offsets of the range that hold no record: markers of transactions, or compacted records."""
+
     @property
     def count(self) -> int:
         """Records in the range."""
-        return self.last - self.first + 1
+        return self.last - self.first + 1 - self.without_record
 
     @property
     def topic_partition(self) -> TopicPartition:

@@ -91,6 +91,9 @@ class LawChecker:
         """Groups that became empty or whose coordinator moved: their generation may restart."""
 
         self._protocols: dict[str, str] = {}
+        self._gaps: dict[str, ev.OffsetGaps] = {}
+        """The topics with offsets that hold no record."""
+
         self._readers: dict[Key, dict[str, Reader]] = {}
         self._shared = frozenset(shared_assignors)
         self._stable = False
@@ -131,6 +134,7 @@ class LawChecker:
             ev.ConsumerStarted: self._on_started,
             ev.ConsumerStopped: self._on_stopped,
             ev.TopicCreated: self._on_change,
+            ev.OffsetGaps: self._on_gaps,
             ev.PartitionsAdded: self._on_change,
             ev.MemberAdded: self._on_change,
             ev.JoinPhaseEnded: self._on_joined,
@@ -285,10 +289,18 @@ class LawChecker:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
         if reading is None or what.began_us < self._started_us.get(what.consumer, 0):
             return  # a database has committed the work of an earlier process
-        if reading.cursor != what.first:
+        if self._records(what.partition, reading.cursor, what.first):
             text = f"{what.consumer} was at {reading.cursor} of {what.partition}, then {what.first}"
             self._find(event, Law.NO_GAPS, Severity.ERROR, what.consumer, text)
         reading.move(what.next_offset)
+
+    def _records(self, partition: TopicPartition, first: int, end: int) -> int:
+        """Return the number of records in a range of offsets; below 0 if it goes backwards."""
+        gaps = self._gaps.get(partition.topic)
+        return end - first if gaps is None else gaps.count(first, end)
+
+    def _on_gaps(self, _: ev.Event, what: ev.OffsetGaps) -> None:
+        self._gaps[what.topic] = what
 
     def _on_processed_out_of_order(self, _: ev.Event, what: ev.ProcessedOutOfOrder) -> None:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
@@ -302,7 +314,7 @@ class LawChecker:
 
     def _on_sent(self, event: ev.Event, what: ev.CommitSent) -> None:
         for (partition, offset), done in zip(what.offsets, what.processed, strict=True):
-            if offset > done >= 0:
+            if offset > done >= 0 and self._records(partition, done, offset):
                 text = f"{what.consumer} commits {offset} of {partition} with {done} processed"
                 self._find(event, Law.COMMIT_AHEAD, Severity.WARNING, what.consumer, text)
                 return

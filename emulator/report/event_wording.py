@@ -10,6 +10,7 @@ from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.ledger.entries import Link, Step
 from emulator.report.wording import offset_range
+from protocols.messages.records import NO_END
 
 Words = Callable[[Any, TopicPartition], str]
 
@@ -321,6 +322,10 @@ WORDS: dict[type, Words] = {
     ev.MessageLost: _lost,
     ev.OffsetsDropped: lambda w, p: f"the committed offset of {p} is removed: {w.why}",
     ev.TopicCreated: lambda w, _: f"topic {w.topic} is created",
+    ev.OffsetGaps: lambda w, _: (
+        f"of {w.cycle} offsets of {w.topic} {w.records} hold a record"
+        f"{'' if w.until >= NO_END else f', below offset {w.until}'}"
+    ),
     ev.PartitionsAdded: lambda w, _: f"topic {w.topic} now has {w.partitions} partitions",
     ev.TopicDeleted: lambda w, _: f"topic {w.topic} is deleted",
     ev.MemberAdded: _member_added,

@@ -115,6 +115,13 @@ class Topic(Part):
     backlog: int = Field(0, ge=0, le=2**53)
     """Records in each partition before the run begins."""
 
+    compacted: int | None = Field(None, ge=2, le=1_000_000)
+    """The backlog is compacted: of so many offsets one still holds a record (docs/how-to/topics.md)."""
+
+    transaction_records: int | None = Field(None, ge=1, le=1_000_000)
+    """The producer is transactional: behind so many records comes a marker, which has an offset and is no
+    record. Left out: it is not."""
+
     backlog_at: Duration = 0
     """The time at which the backlog is written."""
 
@@ -135,6 +142,24 @@ class Topic(Part):
 
     leaders: tuple[int, ...] = ()
     """Leader of partition 0, 1, …; missing ones are assigned round-robin."""
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some of its offsets hold no record."""
+        return self.compacted is not None or self.transaction_records is not None
+
+    @model_validator(mode="after")
+    def _gaps_are_possible(self) -> Self:
+        if self.compacted is not None and self.transaction_records is not None:
+            raise ValueError('set only one of "compacted" and "transaction_records"')
+        if self.compacted is not None and not self.backlog:
+            raise ValueError('"compacted" concerns the backlog; set "backlog"')
+        if self.has_gaps and self.acks == "1":
+            raise ValueError(
+                'offsets without records need acks = "all": which of them a truncation removes is not '
+                "modelled"
+            )
+        return self
 
     @model_validator(mode="after")
     def _produced_forwards(self) -> Self:

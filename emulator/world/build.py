@@ -345,7 +345,7 @@ class Samples:
             partitions=partitions,
             log_ends=tuple(log.end(now) for _, log in watched),
             committed=tuple(committed.get(tp, -1) for tp in partitions),
-            processed=tuple(done.get(tp, -1) for tp in partitions),
+            processed=tuple(log.behind_gap(done.get(tp, -1)) for tp, log in watched),
         )
         run.recorder.write(sampled)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.events import TopicCreated
+from emulator.events import OffsetGaps, TopicCreated
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.hosts import CoordinatorContext
+from emulator.world.cluster.partition_log import gaps_of
 from emulator.world.cluster.replication import Replication
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics
@@ -50,6 +51,11 @@ class World:
         )
         event = run.causes.topics = run.recorder.write(created, cause)
         self.controller.adopt(event)
+        gaps = gaps_of(topic)
+        if gaps is not None:
+            run.recorder.write(
+                OffsetGaps(topic=name, topic_id=log.topic_id, **gaps._asdict()), event
+            )
         self.on_topics_changed()
 
     def on_topics_changed(self) -> None:

@@ -1,8 +1,7 @@
 """A consumer's data plane: its fetches and the records that are buffered.
 
-Source: ``AbstractFetch``, ``FetchBuffer``, ``FetchCollector``. Unlike the
-machines around it, a :class:`Fetcher` is changed in place: every poll uses it, and a copy for each
-poll would double the cost of a run. Records are ranges of offsets.
+Source: ``AbstractFetch``, ``FetchBuffer``, ``FetchCollector``. Unlike the machines around it, a
+:class:`Fetcher` is changed in place: a copy for each poll would double the cost of a run.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from protocols.messages import (
 )
 
 _FEW = 8
-"""Up to this number of keys a hash map of the default length neither resizes nor treeifies."""
+"""Up to so many keys a hash map of the default length neither resizes nor treeifies."""
 
 
 class Handed(NamedTuple):
@@ -38,13 +37,21 @@ class Handed(NamedTuple):
 class _Completed:
     """One partition's part of a fetch response, drained from the front."""
 
-    __slots__ = ("epochs", "next_offset", "position", "reading")
+    __slots__ = ("epochs", "gaps", "next_offset", "position", "reading")
 
     def __init__(self, reading: Reading, part: FetchedRecords) -> None:
         self.reading = reading
         self.position = part.first
         self.next_offset = part.next_offset
         self.epochs = part.epochs
+        self.gaps = part.gaps
+
+    @property
+    def count(self) -> int:
+        """The number of records that are left."""
+        if self.gaps is None:
+            return self.next_offset - self.position
+        return self.gaps.count(self.position, self.next_offset)
 
 
 class Broken(NamedTuple):
@@ -281,14 +288,18 @@ class Fetcher:
                 self._buffer.popleft()
                 continue
             reading = completed.reading
-            first = completed.position
-            end = min(completed.next_offset, first + limit)
-            completed.position = reading.position = end
+            first, last = completed.position, completed.next_offset
+            end = position = min(last, first + limit)
+            if completed.gaps is not None:
+                first, end, position = completed.gaps.next_run(first, last, limit)
+            completed.position = reading.position = position
             reading.epochs = completed.epochs
             self.positions.move_to_end(reading)
             self._line = completed
-            if end - first < limit:
+            if end - first < limit and position == last:
                 self._buffer.popleft()
+            if first == end:
+                continue
             return Handed(reading.partition, first, end)
         return None
 
@@ -308,7 +319,7 @@ class Fetcher:
         sizes = []
         for completed in self._buffer:
             if limit > 0 and self._wanted(completed):
-                sizes.append(min(completed.next_offset - completed.position, limit))
+                sizes.append(min(completed.count, limit))
                 limit -= sizes[-1]
         return tuple(size for size in sizes if size)
 
@@ -384,5 +395,6 @@ def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
     """Return records in the order of ``ConsumerRecords``, a HashMap (seen in every capture)."""
     if len(handed) <= _FEW:
         return tuple(sorted(handed, key=lambda part: _spread(part.partition) & DEFAULT_LENGTH - 1))
-    by_partition = {part.partition: part for part in handed}
-    return tuple(by_partition[tp] for tp in hash_map_order(by_partition, topic_partition_hash))
+    order = hash_map_order(dict.fromkeys(p.partition for p in handed), topic_partition_hash)
+    place = {tp: number for number, tp in enumerate(order)}
+    return tuple(sorted(handed, key=lambda part: place[part.partition]))

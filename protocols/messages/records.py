@@ -6,7 +6,7 @@ position is on another history than its own log. Source: ``LeaderEpochFileCache`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
@@ -15,6 +15,78 @@ from protocols.messages.errors import NO_LEADER, UNKNOWN_EPOCH, UNKNOWN_OFFSET, 
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
+
+
+NO_END = 1 << 62
+"""An offset behind every log."""
+
+
+class Gaps(NamedTuple):
+    """The offsets of a partition that hold no record: markers of transactions, or compacted records.
+
+    Up to ``until`` the offsets repeat in cycles, of which the first ``records`` offsets hold records.
+    The Java client reads them off its batches: ``RecordBatch.nextOffset`` is behind the last offset
+    of a batch, whether or not a record of it is left, and records of control batches are skipped
+    (``CompletedFetch.nextFetchedRecord``).
+    """
+
+    cycle: int
+    records: int
+    until: int = NO_END
+
+    def records_before(self, offset: int) -> int:
+        """Return the number of records below an offset.
+
+        >>> markers = Gaps(cycle=11, records=10)
+        >>> [markers.records_before(offset) for offset in (9, 10, 11, 22)]
+        [9, 10, 10, 20]
+        """
+        cycles, rest = divmod(min(offset, self.until), self.cycle)
+        return cycles * self.records + min(rest, self.records) + max(offset - self.until, 0)
+
+    def end_of(self, count: int) -> int:
+        """Return the end of a log that has had so many records, behind the gap after the last one.
+
+        >>> [Gaps(cycle=11, records=10).end_of(count) for count in (9, 10, 11)]
+        [9, 11, 12]
+        """
+        within = min(count, self.records_before(self.until))
+        cycles, rest = divmod(within, self.records)
+        return cycles * self.cycle + rest + count - within
+
+    def next_record(self, offset: int) -> int:
+        """Return the first offset from *offset* on that holds a record.
+
+        >>> [Gaps(cycle=11, records=10).next_record(offset) for offset in (9, 10, 11)]
+        [9, 11, 11]
+        """
+        return self.end_of(self.records_before(offset))
+
+    def runs(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of offsets in [*first*, *end*) that hold records only.
+
+        >>> list(Gaps(cycle=11, records=10).runs(8, 13))
+        [(8, 10), (11, 13)]
+        """
+        first = self.next_record(first)
+        while first < end:
+            gap = first - first % self.cycle + self.records if first < self.until else NO_END
+            yield first, min(gap, end)
+            first = self.next_record(min(gap, end))
+
+    def next_run(self, position: int, end: int, limit: int) -> tuple[int, int, int]:
+        """Return the first records without a gap, at most *limit*, and the position to read on from.
+
+        It is behind the gap after them (``CompletedFetch.fetchRecords``: ``nextFetchOffset`` becomes
+        ``currentBatch.nextOffset()``). Of no records begin and end are equal.
+        """
+        first, run_end = next(self.runs(position, end), (end, end))
+        run_end = min(run_end, first + limit)
+        return first, run_end, min(self.next_record(run_end), end)
+
+    def count(self, first: int, end: int) -> int:
+        """Return the number of records in a range."""
+        return self.records_before(end) - self.records_before(first)
 
 
 class FetchPartition(NamedTuple):
@@ -46,6 +118,9 @@ class FetchedRecords(NamedTuple):
 
     current_leader: LeaderAndEpoch | None = None
     """With an error: the current leader, if the broker knows a newer one than the client (KIP-951)."""
+
+    gaps: Gaps | None = None
+    """Which of these offsets hold no record; None: all hold one."""
 
 
 class FetchResponse(NamedTuple):

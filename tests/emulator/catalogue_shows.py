@@ -15,6 +15,7 @@ SHOWS = {
     "g3-shared-database": set(),
     "catching-up-is-slower": {Cause.CRASHED},
     "crash-at-the-peak": {Cause.CRASHED},
+    "lag-never-zero": set(),
     "hot-key": set(),
     "q3-joins-take-time": {Cause.REFUSED, Cause.CRASHED},
     "q4-slow-assignor": set(),

@@ -9,11 +9,13 @@ visible until that is noticed or over.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import IN_FLIGHT, NEVER, Appended, Arrivals, Visibility
 from emulator.world.cluster.replicas import WHOLE, Belief, Era, ReplicaSet, Truncation
 from protocols.messages import EpochStart
+from protocols.messages.records import Gaps
 
 
 class PartitionLog:
@@ -33,6 +35,7 @@ class PartitionLog:
         "_replication_us",
         "_visibility",
         "cuts",
+        "gaps",
         "record_size",
         "replicas",
         "start",
@@ -62,6 +65,9 @@ class PartitionLog:
         self._begins: int | None = None
         """The start of the next leader epoch, if it is not the end of the log."""
 
+        self.gaps = gaps_of(topic)
+        """Which offsets hold no record; None: all do."""
+
         self._history = WHOLE
         self._eras: tuple[Era, ...] = ()
         self.cuts: tuple[EpochStart, ...] = ()
@@ -76,7 +82,13 @@ class PartitionLog:
         """Return the log end offset: all records appended by ``now`` that were not truncated."""
         before = self._backlog if now >= self._backlog_us else 0
         serial = before + self._arrivals.count(now)
+        if self.gaps is not None:
+            return self.gaps.end_of(serial)
         return serial if self._history is WHOLE else self._history.offset(serial)
+
+    def behind_gap(self, offset: int) -> int:
+        """Return the first offset from *offset* on that holds a record, or will hold one; -1 of -1."""
+        return offset if self.gaps is None or offset < 0 else self.gaps.next_record(offset)
 
     def append(self, at_us: int) -> None:
         """Append a record of a consumer, which arrives then; no producer writes to the topic."""
@@ -110,6 +122,8 @@ class PartitionLog:
         """
         if self._history is not WHOLE:
             offset = self._history.serial(offset)
+        elif self.gaps is not None:
+            offset = self.gaps.records_before(offset)
         if self._visibility is None and offset >= self._backlog:
             return self._arrival(offset - self._backlog) + self._replication_us
         return self.serial_visible_us(offset)
@@ -127,7 +141,7 @@ class PartitionLog:
 
         Two offsets of one phase are followed by records at the same intervals.
         """
-        if self._history is not WHOLE or offset < self._backlog:
+        if self._history is not WHOLE or self.gaps is not None or offset < self._backlog:
             return None
         index, visibility = offset - self._backlog, self._visibility
         if visibility is not None and not visibility.is_steady(self._arrival(index)):
@@ -161,6 +175,8 @@ class PartitionLog:
 
     def appended_at(self, offset: int) -> int:
         """Return the append time of the record at ``offset``; of the backlog: its creation."""
+        if self.gaps is not None:
+            return self._serial_appended_at(self.gaps.records_before(offset))
         return self._serial_appended_at(self._history.serial(offset))
 
     def _serial_appended_at(self, serial: int) -> int:
@@ -280,10 +296,25 @@ class PartitionLog:
         return self.start > before
 
 
+def gaps_of(topic: Topic) -> Gaps | None:
+    """Return which offsets of a partition of a topic hold no record; None: all hold one."""
+    if topic.transaction_records is not None:
+        return Gaps(topic.transaction_records + 1, topic.transaction_records)
+    if topic.compacted is not None:
+        return Gaps(topic.compacted, 1, topic.backlog * topic.compacted)
+    return None
+
+
+def runs_of(log: PartitionLog | None, first: int, end: int) -> Iterable[tuple[int, int]]:
+    """Return the ranges of offsets that hold records only."""
+    gaps = None if log is None else log.gaps
+    return ((first, end),) if gaps is None else gaps.runs(first, end)
+
+
 class StaleLog:
     """A stalled partition, as shown by a broker with stale metadata that no longer leads it."""
 
-    __slots__ = ("_epoch", "_era", "_log", "_until_us", "record_size", "replicas")
+    __slots__ = ("_epoch", "_era", "_log", "_until_us", "gaps", "record_size", "replicas")
 
     def __init__(self, log: PartitionLog, belief: Belief) -> None:
         self._log = log
@@ -292,6 +323,7 @@ class StaleLog:
         self._era = log.era(belief.until_us)
         self.replicas = log.replicas
         self.record_size = log.record_size
+        self.gaps = log.gaps
 
     @property
     def start(self) -> int:
@@ -300,15 +332,20 @@ class StaleLog:
 
     def end(self, now: int) -> int:
         """Return the log end offset."""
-        return self._era.history.offset(self._log.appended(min(now, self._until_us)))
+        return self._offset(self._log.appended(min(now, self._until_us)))
+
+    def _offset(self, serial: int) -> int:
+        return self._era.history.offset(serial) if self.gaps is None else self.gaps.end_of(serial)
 
     def high_watermark(self, now: int) -> int:
         """Return the offset below which everything is visible at ``now``."""
         safe_us = self._log.safe_us(min(now, self._until_us))
-        return self._era.history.offset(self._log.appended(safe_us))
+        return self._offset(self._log.appended(safe_us))
 
     def visible_us(self, offset: int) -> int:
         """Return when the record at ``offset`` became visible; ``NEVER`` if it does not."""
+        if self.gaps is not None:
+            offset = self.gaps.records_before(offset)
         when = self._log.serial_visible_us(self._era.history.serial(offset))
         return when if when <= self._until_us else NEVER
 

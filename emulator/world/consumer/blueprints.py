@@ -26,6 +26,9 @@ from emulator.scenario.resolution import (
     subscription_of,
     work_of,
 )
+from emulator.scenario.resolution import (
+    topics_of as read_by,
+)
 from emulator.world import consumer
 from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.handler import Batch, WorkTimes, work_times
@@ -87,6 +90,9 @@ class Blueprint:
     reads_forwarded: bool
     """Whether consumers of the run append records to one of its topics."""
 
+    reads_gaps: bool
+    """Whether one of its topics has offsets without a record."""
+
     seed: int
     epoch_ms: int
     brokers: tuple[int, ...]
@@ -113,7 +119,7 @@ class Blueprint:
     @property
     def folds(self) -> bool:
         """Whether its poll loop can be computed by arithmetic."""
-        if self.profile.in_background or self.assigned is not None:
+        if self.profile.in_background or self.assigned is not None or self.reads_gaps:
             return False
         return self.group.offsets == "kafka"
 
@@ -122,6 +128,8 @@ class Blueprint:
         """Why every poll is an event where none is computed."""
         if self.folds:
             return Live.EXACT
+        if self.reads_gaps:
+            return Live.GAPS
         if self.assigned is not None:
             return Live.BY_HAND
         return Live.CLIENT if self.profile.in_background else Live.STORE
@@ -216,6 +224,7 @@ def _blueprint(
         conditions=conditions,
         poison=rules,
         reads_forwarded=forwarded,
+        reads_gaps=any(topic.has_gaps for topic in read_by(group, scenario)),
         seed=seed,
         epoch_ms=0 if start is None else int(start.timestamp() * 1000),
         brokers=tuple(range(1, scenario.cluster.brokers + 1)),

@@ -177,7 +177,7 @@ class Fetches:
         most = max(min(most, room) // log.record_size, 1 if first else 0)
         count = min(log.high_watermark(fetch.ready_us) - want.offset, most)
         end = want.offset + max(count, 0)
-        return FetchedRecords(want.partition, want.offset, end, ErrorCode.NONE, log.epochs)
+        return FetchedRecords(want.partition, want.offset, end, epochs=log.epochs, gaps=log.gaps)
 
     # -- fetches that a poll loop looks for itself -------------------------------------------------
 

@@ -36,6 +36,7 @@ class Live(enum.StrEnum):
     PAUSED = "its application has paused partitions"
     HANG = "a fault delays the next record"
     OWNERS = "a partition has two owners, or its log was truncated"
+    GAPS = "a topic has offsets without records"
     FETCH = "a fetch is affected by a fault"
 
 

@@ -19,7 +19,7 @@ from emulator.events import (
     ProcessedOutOfOrder,
     ReadOn,
 )
-from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.partition_log import PartitionLog, runs_of
 from emulator.world.consumer.handler import Batch, RecordWork
 from emulator.world.run import Recorder
 from protocols.consumer.fetching import Handed
@@ -290,16 +290,17 @@ class Progress:
     def _write(self, tp: TopicPartition, epoch: Epoch) -> None:
         if epoch.done <= epoch.written:
             return
-        finished = Processed(
-            consumer=self._consumer,
-            group=self._group,
-            generation=epoch.generation,
-            partition=tp,
-            first=epoch.written,
-            next_offset=epoch.done,
-            began_us=epoch.began_us,
-        )
-        self._recorder.write_data(finished)
+        for first, next_offset in runs_of(self._log_of(tp), epoch.written, epoch.done):
+            finished = Processed(
+                consumer=self._consumer,
+                group=self._group,
+                generation=epoch.generation,
+                partition=tp,
+                first=first,
+                next_offset=next_offset,
+                began_us=epoch.began_us,
+            )
+            self._recorder.write_data(finished)
         epoch.written = epoch.done
 
     def write_now(self, tp: TopicPartition) -> None:

@@ -1,0 +1,148 @@
+"""Topics with offsets that hold no record: positions jump, commits lie behind gaps, records are counted."""
+
+from __future__ import annotations
+
+import pytest
+
+import emulator
+from emulator.events import CommitAccepted, Processed, RunEnded
+from emulator.scenario.load import loads
+from emulator.scenario.problems import ScenarioError
+
+WORLD = """
+title = "gaps"
+run_for = "40s"
+[[topic]]
+name = "t"
+partitions = 2
+rate = "10/s"
+produce_until = "30s"
+{topic}
+[[group]]
+id = "g"
+topics = ["t"]
+members = 2
+work = "1ms"
+{group}
+[group.settings]
+"auto.offset.reset" = "earliest"
+"{protocol}"
+{settings}
+[[fault]]
+crash = "g-1"
+at = "17s"
+restart_after = "1s"
+"""
+MARKED = "transaction_records = 7"
+COMPACTED = "backlog = 300\ncompacted = 9"
+
+
+def played(topic=MARKED, group="", settings='"session.timeout.ms" = "6s"'):
+    """Play two members, one of which crashes and comes back."""
+    text = WORLD.format(topic=topic, group=group, settings=settings, protocol="x")
+    return emulator.run(loads(text.replace('"x"\n', "")), 0)
+
+
+def processed(run):
+    """Return how often each offset was processed, by partition and offset."""
+    times = {}
+    for event in run.events:
+        if isinstance(event.what, Processed):
+            what = event.what
+            for offset in range(what.first, what.next_offset):
+                times[what.partition, offset] = times.get((what.partition, offset), 0) + 1
+    return times
+
+
+def ends(run):
+    return dict(run.events[-1].what.log_ends)
+
+
+def is_marker(offset):
+    return offset % 8 == 7
+
+
+KIP848 = '"group.protocol" = "consumer"'
+POLICIES = {
+    "auto": ("", '"session.timeout.ms" = "6s"'),
+    "positions": ('commit = { call = "sync", arguments = false }', '"session.timeout.ms" = "6s"'),
+    "offsets": ('commit = "sync"', '"session.timeout.ms" = "6s"'),
+    "consumer protocol": ("", KIP848),
+    "few records a poll": ("", '"session.timeout.ms" = "6s"\n"max.poll.records" = 3'),
+    "librdkafka": ('client = "librdkafka"', '"session.timeout.ms" = "6s"'),
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_record_is_processed_and_no_marker(policy):
+    """The ledger counts what a count record by record gives; nothing is lost at a marker."""
+    run = played(MARKED, *POLICIES[policy])
+    times, ledger = processed(run), run.ledger
+    records = {
+        (tp, offset)
+        for tp, end in ends(run).items()
+        for offset in range(end)
+        if not is_marker(offset)
+    }
+
+    assert isinstance(run.events[-1].what, RunEnded)
+    assert records >= {*times}
+    assert 600 == len(records)
+    assert len(times) == ledger.distinct == 600 - ledger.backlog - ledger.in_hand
+    assert sum(times.values()) == ledger.processed
+    assert sum(times.values()) - len(times) == ledger.reprocessed
+    assert 0 == ledger.lost
+    assert ledger.reprocessed == sum(entry.count for entry in ledger.entries)
+    assert () == run.findings
+
+
+def test_commits_of_positions_are_behind_markers_and_those_of_offsets_are_not():
+    """At the end of production commitSync() reaches the end of the log, commitSync(offsets) does not."""
+
+    def committed(group):
+        run = played("transaction_records = 10", group)
+        offsets = {}
+        for event in run.events:
+            if isinstance(event.what, CommitAccepted):
+                offsets.update(event.what.offsets)
+        return {end - offsets[tp] for tp, end in ends(run).items()}
+
+    assert {0} == committed(POLICIES["positions"][0])
+    assert {1} == committed(POLICIES["offsets"][0])
+
+
+def test_of_a_compacted_backlog_the_records_that_are_left_are_read():
+    """300 of 2,700 offsets in each partition, then what is produced."""
+    run = played(COMPACTED)
+    offsets = [offset for (tp, offset) in processed(run) if tp.partition == 0]
+
+    assert 600 + 600 == run.ledger.distinct
+    assert [*range(0, 2_700, 9), *range(2_700, 3_000)] == sorted(offsets)
+    assert {3_000} == {*ends(run).values()}
+    assert (0, 0) == (run.ledger.lost, run.ledger.backlog)
+
+
+@pytest.mark.parametrize(
+    ("topic", "group", "reason"),
+    [
+        ("compacted = 3", "", 'set "backlog"'),
+        ("compacted = 3\nbacklog = 3\ntransaction_records = 3", "", "only one of"),
+        ("transaction_records = 3\nacks = 1", "", "acks"),
+        ("transaction_records = 3", "handler = { workers = 3 }", "pool of workers"),
+        ("transaction_record = 3", "", 'did you mean "transaction_records"'),
+    ],
+)
+def test_what_cannot_be_is_refused(topic, group, reason):
+    """With what to write instead."""
+    with pytest.raises(ScenarioError) as refused:
+        played(topic, group)
+
+    assert reason in str(refused.value)
+
+
+def test_a_restart_at_a_marker_loses_nothing():
+    """Whether the committed offset is that of the marker or the one behind it."""
+    for policy in ("offsets", "positions"):
+        run = played("transaction_records = 1", *POLICIES[policy])
+
+        assert (0, 600) == (run.ledger.lost, run.ledger.distinct)
