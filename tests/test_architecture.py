@@ -95,7 +95,7 @@ ARROWS: Mapping[str, set[str]] = {
     **{f"emulator.{x}": set() for x in ("versions", "tables")},
     "emulator.limits": {"assignors"},
     "emulator.parquet_file": {"emulator.limits", "emulator.output_files"},
-    "emulator.events": {"assignors", "protocols.facts", "protocols.values"}
+    "emulator.events": {"assignors", "protocols.facts", "protocols.messages", "protocols.values"}
     | {"emulator.parquet_file"},
     "emulator.scenario": FILES | {"assignors", "protocols", "emulator.input_files"},
     "emulator.world": {"assignors", "protocols", "emulator.events", "emulator.scenario"},

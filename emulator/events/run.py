@@ -5,7 +5,7 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.facts import Offsets
-from protocols.messages.records import Gaps
+from protocols.messages.records import NO_END, Gaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,11 @@ class OffsetGaps:
     cycle: int
     records: int
     until: int
+
+    @property
+    def has_end(self) -> bool:
+        """Whether all offsets from ``until`` on hold a record."""
+        return self.until < NO_END
 
     def count(self, first: int, end: int) -> int:
         """Return the number of records in a range of offsets."""

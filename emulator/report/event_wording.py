@@ -10,7 +10,6 @@ from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.ledger.entries import Link, Step
 from emulator.report.wording import offset_range
-from protocols.messages.records import NO_END
 
 Words = Callable[[Any, TopicPartition], str]
 
@@ -324,7 +323,7 @@ WORDS: dict[type, Words] = {
     ev.TopicCreated: lambda w, _: f"topic {w.topic} is created",
     ev.OffsetGaps: lambda w, _: (
         f"of {w.cycle} offsets of {w.topic} {w.records} hold a record"
-        f"{'' if w.until >= NO_END else f', below offset {w.until}'}"
+        f"{f', below offset {w.until}' if w.has_end else ''}"
     ),
     ev.PartitionsAdded: lambda w, _: f"topic {w.topic} now has {w.partitions} partitions",
     ev.TopicDeleted: lambda w, _: f"topic {w.topic} is deleted",

@@ -51,7 +51,7 @@ class _Completed:
         """The number of records that are left."""
         if self.gaps is None:
             return self.next_offset - self.position
-        return self.gaps.count(self.position, self.next_offset)
+        return self.gaps.count_in(self.position, self.next_offset)
 
 
 class Broken(NamedTuple):

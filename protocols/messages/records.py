@@ -84,7 +84,7 @@ class Gaps(NamedTuple):
         run_end = min(run_end, first + limit)
         return first, run_end, min(self.next_record(run_end), end)
 
-    def count(self, first: int, end: int) -> int:
+    def count_in(self, first: int, end: int) -> int:
         """Return the number of records in a range."""
         return self.records_before(end) - self.records_before(first)
 

@@ -36,7 +36,7 @@ def test_all_questions_agree_with_the_definition(rule, first, end):
 
     assert below == rule.records_before(first)
     assert there == [at for run in rule.runs(first, end) for at in range(*run)]
-    assert (end < first) or len(there) == rule.count(first, end)
+    assert (end < first) or len(there) == rule.count_in(first, end)
     assert holds_record(rule, rule.next_record(first))
     assert not any(holds_record(rule, at) for at in range(first, rule.next_record(first)))
 
