@@ -8,7 +8,7 @@ from assignors.values import dataclass
 from emulator.blaming.evidence import Evidence
 from emulator.blaming.figures import Figure, Figures, after, before, figures_for, repeats_of
 from emulator.blaming.policies import interval_ms
-from emulator.blaming.setup import Setup, Table, scenario_of, warm_up_us
+from emulator.blaming.setup import Setup, Table, is_busy, scenario_of, warm_up_us
 from emulator.blaming.symptoms import Symptoms, symptoms_of
 
 SECOND = 1_000_000
@@ -43,6 +43,22 @@ class Case:
     quiet_us: int
     """How long a policy is played without a happening."""
 
+    busy: bool
+    """Whether the consumers worked all the time before it."""
+
+    @property
+    def records(self) -> float:
+        """About how many records a run of an explanation processes."""
+        seen = self.evidence.work
+        lasted_us = max(1, seen[-1].ended_us - seen[0].began_us)
+        number = sum(done.next_offset - done.first for done in seen)
+        return number * (self.warm_us + self.after_us) / lasted_us
+
+    @property
+    def after_us(self) -> int:
+        """How long the incident is compared."""
+        return self.symptoms.ended_us - self.symptoms.onset_us
+
 
 def case_of(evidence: Evidence, setup: Setup) -> Case:
     """Return what the trials of an incident share; what comes long after it is left out."""
@@ -61,6 +77,7 @@ def case_of(evidence: Evidence, setup: Setup) -> Case:
         | after(evidence, symptoms.onset_us, stopped),
         figures=figures_for(evidence.commits, symptoms.formed_us, symptoms.onset_us),
         warm_us=warm_us,
+        busy=is_busy(evidence, symptoms),
         quiet_us=warm_us + max(_COMMITTING_US, _intervals_us(evidence)),
     )
 
@@ -69,7 +86,7 @@ def _end_us(evidence: Evidence, symptoms: Symptoms) -> int:
     """Return the end of what is compared: some time behind the last sign of the incident."""
     stops = (stop.resumed_us or stop.stopped_us for stop in symptoms.stops)
     signs = [
-        symptoms.onset_us,
+        symptoms.onset_us + symptoms.halted_us,
         *stops,
         *evidence.generations_us,
         *(joined.at_us for joined in evidence.joins),

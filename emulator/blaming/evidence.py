@@ -79,6 +79,11 @@ def grouped(each: Iterable[One], key: Callable[[One], Key]) -> dict[Key, list[On
     return found
 
 
+def in_order(done: Work) -> tuple[int, TopicPartition, int]:
+    """Return the sort key of work."""
+    return done.ended_us, done.partition, done.first
+
+
 def evidence_of(events: Iterable[ev.Event], group: str, work_us: int) -> Evidence:
     """Return what the logs of a run would have shown of a group.
 
@@ -104,7 +109,7 @@ def evidence_of(events: Iterable[ev.Event], group: str, work_us: int) -> Evidenc
                 generations.append(event.at_us)
             case ev.MemberAdded():
                 joins.append(Joined(event.at_us, what.consumer))
-    work.sort(key=lambda done: (done.ended_us, done.partition, done.first))
+    work.sort(key=in_order)
     return Evidence(tuple(work), tuple(commits), tuple(generations), tuple(joins))
 
 

@@ -29,8 +29,8 @@ Range = tuple[float, float, float]
 """The smallest, median and largest value of some runs."""
 
 
-TIMES = 4
-"""Counts that differ by this factor, and by as much as one that disproves none, contradict."""
+TIMES = 100
+"""A count that is smaller by this factor is as good as none: how many there are is partly chance."""
 
 CONTRADICTION = 0.3
 """What a contradicted figure adds to the distance of an explanation: it takes a quarter of its fit."""
@@ -52,7 +52,7 @@ class Figure:
             return False
         near = lowest if seen < lowest else highest
         less, more = sorted((seen, near))
-        return more - max(less, 0) >= self.disproves and more >= TIMES * less
+        return more >= self.disproves and more >= TIMES * less
 
     def difference(self, found: float, seen: float) -> float:
         """Return the difference of two values in units of the tolerance, wider for large values."""

@@ -23,6 +23,7 @@ _JOIN_US = 2_500_000
 UNEVEN_US = 3 * SECOND
 """The members of one rolling restart follow at times that differ by no more than this."""
 
+USUAL_PAUSE_US = 10 * SECOND
 USUAL_SESSION_MS = 45_000
 SHORTEST_GRACE_US, LONGEST_GRACE_US = 4 * SECOND, 300 * SECOND
 
@@ -49,7 +50,13 @@ class Happening:
     unusual: float = 0.0
     """Added to its distance: of two that fit as well, the more usual one comes first."""
 
+    @property
+    def family(self) -> str:
+        """The name without the way in which consumers close."""
+        return self.name.removesuffix(MID_BATCH)
 
+
+MID_BATCH = " in mid-batch"
 NOTHING = Happening("nothing", "nothing happened to a member or a broker", "nothing")
 
 
@@ -61,7 +68,7 @@ def happenings(symptoms: Symptoms, setup: Setup) -> list[Happening]:
 
     Consumers that begin later start in each of those in which others stop.
     """
-    found = [NOTHING, *_of_brokers(setup.group)]
+    found = [NOTHING, *_of_brokers(setup.group, symptoms.halted_us)]
     if symptoms.stops:
         returned = any(stop.resumed_us is not None for stop in symptoms.stops)
         stopped = [
@@ -88,7 +95,7 @@ def _with_return(symptoms: Symptoms, group: str) -> Iterator[Happening]:
         words = f"a deploy killed {names} and started them again"
         yield Happening("deploy with kills", words, _KILLED, killed)
         for mid_batch in (False, True):
-            ending = " in mid-batch" if mid_batch else ""
+            ending = MID_BATCH if mid_batch else ""
             words = f"a deploy closed {names}{ending} and started them again"
             acts = _deploy(symptoms, group, mid_batch=mid_batch)
             yield Happening(f"deploy{ending}", words, _LEFT, (), acts)
@@ -99,7 +106,7 @@ def _with_return(symptoms: Symptoms, group: str) -> Iterator[Happening]:
     yield Happening("restart", f"{names} closed and came back", _LEFT, (), closed)
     closed = _each(symptoms, _close_in_batch, away=True)
     words = f"{names} closed in mid-batch and came back"
-    yield Happening("restart in mid-batch", words, _LEFT, (), closed)
+    yield Happening(f"restart{MID_BATCH}", words, _LEFT, (), closed)
 
 
 def _without_return(symptoms: Symptoms) -> Iterator[Happening]:
@@ -109,7 +116,7 @@ def _without_return(symptoms: Symptoms) -> Iterator[Happening]:
     closed = _each(symptoms, _close)
     yield Happening("close", f"{names} closed", _LEFT, (), closed)
     closed = _each(symptoms, _close_in_batch)
-    yield Happening("close in mid-batch", f"{names} closed in mid-batch", _LEFT, (), closed)
+    yield Happening(f"close{MID_BATCH}", f"{names} closed in mid-batch", _LEFT, (), closed)
 
 
 def _crash(stop: Stop, away: str) -> Table:
@@ -210,13 +217,14 @@ def _alive(symptoms: Symptoms) -> Iterator[Happening]:
     yield Happening("cut", words, trace, cut, unusual=0.05)
 
 
-def _of_brokers(group: str) -> Iterator[Happening]:
+def _of_brokers(group: str, halted_us: int) -> Iterator[Happening]:
     coordinator = f"coordinator of {group}"
     trace = "“Group coordinator … is unavailable or invalid” in the logs of all clients"
     crash: Table = {"crash_broker": coordinator, "at": 0}
     yield Happening("coordinator crash", "the coordinator's broker crashed", trace, (crash,))
-    pause: Table = {"pause_broker": coordinator, "for": "10s", "at": 0}
-    words = "the coordinator's broker was paused for 10 s"
+    lasting = f"{(halted_us or USUAL_PAUSE_US) / SECOND:.1f}s"
+    pause: Table = {"pause_broker": coordinator, "for": lasting, "at": 0}
+    words = f"the coordinator's broker was paused for {lasting.removesuffix('s')} s"
     yield Happening("coordinator pause", words, trace, (pause,))
 
 
@@ -268,19 +276,29 @@ def _away_us(stop: Stop, ended_us: int) -> int:
 # -- scenarios -------------------------------------------------------------------------------------
 
 
-def completed(base: Table, policy: Policy, happening: Happening, onset_us: int) -> Table:
-    """Return the scenario of a policy and of a happening that begins at *onset_us*."""
+def completed(
+    base: Table, policy: Policy, happening: Happening, onset_us: int, after_us: int | None = None
+) -> Table:
+    """Return the scenario of a policy and of a happening that begins at *onset_us*.
+
+    *after_us*: how long the run lasts from then on; None: as long as that of *base*.
+    """
     group = base["group"][0]
     topics = [
         topic | {"partitions": happening.partitions.get(topic["name"], topic["partitions"])}
         for topic in base["topic"]
     ]
-    return base | {
-        "topic": topics,
-        "group": [group | _of_client(policy, group["settings"])],
-        "fault": [_from(onset_us, each) for each in happening.faults],
-        "act": [_from(onset_us, each) for each in happening.acts],
-    }
+    lasting = {} if after_us is None else {"run_for": _seconds(onset_us + after_us)}
+    return (
+        base
+        | lasting
+        | {
+            "topic": topics,
+            "group": [group | _of_client(policy, group["settings"])],
+            "fault": [_from(onset_us, each) for each in happening.faults],
+            "act": [_from(onset_us, each) for each in happening.acts],
+        }
+    )
 
 
 def _of_client(policy: Policy, settings: Table) -> Table:

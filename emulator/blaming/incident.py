@@ -67,7 +67,8 @@ def _as_dict(explanation: Explanation) -> dict[str, Any]:
         "read_with": explanation.policy.read_with,
         "policy": explanation.policy.name,
         "alike": [
-            {"client": each.client, "read_with": each.read_with} for each in explanation.alike
+            {"client": policy.client, "read_with": policy.read_with, "happening": happening.name}
+            for policy, happening in explanation.alike
         ],
         "happening": explanation.happening.name,
         "words": explanation.happening.words,

@@ -11,7 +11,7 @@ from assignors.values import dataclass
 from emulator.blaming.clients import ALSO_POSSIBLE, clients_of, unusual
 from emulator.blaming.evidence import Committed, Evidence, grouped
 from emulator.blaming.figures import usual_interval_s
-from emulator.blaming.setup import Setup, Table, is_busy
+from emulator.blaming.setup import Setup, Table
 from protocols.consumer.clients import CLIENTS, profile_of
 
 LONGEST_INTERVAL_MS = 600_000
@@ -64,8 +64,10 @@ class Policy:
         return f"{self.reader}, {self.name}"
 
 
-def policies(evidence: Evidence, setup: Setup) -> list[Policy]:
+def policies(evidence: Evidence, setup: Setup, *, busy: bool = False) -> list[Policy]:
     """Return the policies that are tried; intervals are those seen between commits.
+
+    *busy*: whether consumers worked all the time before the incident, in batches of any size.
 
     Of libraries that are only possible beside a more usual one, only the automatic commits are
     tried: commits of the application are the same in all of them.
@@ -76,7 +78,7 @@ def policies(evidence: Evidence, setup: Setup) -> list[Policy]:
         found += _automatic(client, every_ms, unusual(setup, client))
         if place == 0:
             found += _by_the_application(client, every_ms)
-    return [each for each in found if _is_possible(each, evidence)]
+    return [each for each in found if _is_possible(each, evidence, busy=busy)]
 
 
 def interval_ms(evidence: Evidence) -> int:
@@ -88,7 +90,7 @@ def interval_ms(evidence: Evidence) -> int:
     return max(10, int(usual_ms / digits) * digits)
 
 
-def _is_possible(policy: Policy, evidence: Evidence) -> bool:
+def _is_possible(policy: Policy, evidence: Evidence, *, busy: bool) -> bool:
     """Return whether the commits in the log can be those of a policy."""
     if not evidence.commits:
         seen_us = evidence.work[-1].ended_us - evidence.work[0].began_us
@@ -98,7 +100,7 @@ def _is_possible(policy: Policy, evidence: Evidence) -> bool:
     records = records_per_commit(evidence.commits)
     if policy.is_per_record:
         return records <= ONE_EACH
-    return policy.commit not in PER_BATCH or records <= MOST_IN_A_BATCH or is_busy(evidence.work)
+    return busy or policy.commit not in PER_BATCH or records <= MOST_IN_A_BATCH
 
 
 def records_per_commit(commits: Sequence[Committed]) -> float:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.blaming.evidence import Committed, Evidence, Work
+from emulator.blaming.evidence import Committed, Evidence, Work, in_order
 from emulator.blaming.membership import joins_of
 from emulator.blaming.ranges import taken_apart
 from emulator.blaming.screen import moment
@@ -79,7 +79,7 @@ def read_logs(logs: Logs) -> tuple[Evidence, Setup]:
             printable(f"group {group}: the offsets log has no members of it; give more of the log")
         )
     joins = joins_of(rows, generations, work, commits.topics)
-    pieces = sorted(taken_apart(work, joins), key=_order)
+    pieces = sorted(taken_apart(work, joins), key=in_order)
     seen = Evidence(tuple(pieces), commits.offsets, _times(generations), joins)
     setup = _setup(group, findings.group_type, generations)
     return _between(logs, seen), replace(setup, carries_epochs=commits.carry_epochs)
@@ -97,12 +97,8 @@ def _work(logs: Logs) -> list[Work]:
             raise RefusedError(
                 f"{source.name}: more than {MOST_WORK:,} rows; cut the log to the incident"
             )
-    found.sort(key=_order)
+    found.sort(key=in_order)
     return found
-
-
-def _order(done: Work) -> tuple[int, TopicPartition, int]:
-    return done.ended_us, done.partition, done.first
 
 
 def _rows(source: Source) -> Iterator[Work]:

@@ -97,24 +97,19 @@ def _topic(evidence: Evidence, symptoms: Symptoms, name: str) -> Table:
     seconds = max(1.0, (symptoms.ended_us - evidence.work[0].began_us) / 1e6)
     records = sum(lasts[number] - firsts[number] for number in numbers)
     table = {"name": name, "partitions": max(numbers) + 1}
-    if is_busy(_before_onset(evidence, symptoms)):
+    if is_busy(evidence, symptoms):
         return table | {"rate": "0.01/s", "backlog": records // len(numbers)}
     return table | {"rate": f"{max(records / len(numbers) / seconds, 0.01):.3g}/s"}
 
 
-def _before_onset(evidence: Evidence, symptoms: Symptoms) -> list[Work]:
-    return [
+def is_busy(evidence: Evidence, symptoms: Symptoms) -> bool:
+    """Return whether consumers worked for most of the time before the incident."""
+    quiet = [
         done for done in evidence.work if symptoms.formed_us < done.ended_us <= symptoms.onset_us
     ]
-
-
-def is_busy(work: Sequence[Work]) -> bool:
-    """Return whether consumers worked for most of the time that these pieces cover."""
-    if not work:
-        return False
-    consumers = {done.consumer for done in work}
-    lasted_us = max(1, work[-1].ended_us - min(done.began_us for done in work)) * len(consumers)
-    return sum(done.ended_us - done.began_us for done in work) > BUSY * lasted_us
+    consumers = {done.consumer for done in quiet}
+    lasted_us = max(1, symptoms.onset_us - symptoms.formed_us) * max(1, len(consumers))
+    return sum(done.ended_us - done.began_us for done in quiet) > BUSY * lasted_us
 
 
 def _work_us(work: Sequence[Work]) -> int:

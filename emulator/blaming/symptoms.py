@@ -55,6 +55,9 @@ class Symptoms:
     joined: tuple[tuple[str, int], ...]
     """Consumers that begin after the group has formed, and when."""
 
+    halted_us: int = 0
+    """How long partitions stopped at the onset, where no consumer stopped longer than the others."""
+
     def until(self, end_us: int) -> Symptoms:
         """Return those of a log that ends at an instant."""
         stops = (
@@ -76,7 +79,8 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
     ended_us = evidence.work[-1].ended_us
     by_consumer = grouped(evidence.work, attrgetter("consumer"))
     formed_us = _formed_us(evidence, by_consumer)
-    present = {name: done for name, done in by_consumer.items() if done[0].began_us <= formed_us}
+    late = _late(evidence, by_consumer, formed_us)
+    present = {name: done for name, done in by_consumer.items() if name not in late}
     stops = _outstanding(
         [
             stop
@@ -88,15 +92,32 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
     stops = _with_new_processes(evidence, present, formed_us, stops)
     later = [at_us for at_us in evidence.generations_us if at_us > formed_us]
     begun = [stop.stopped_us for stop in stops] + later[:1]
+    halted = [] if stops else list(_of_partitions(evidence, formed_us, ended_us))
     if not begun:
-        begun = [stop.stopped_us for stop in _of_partitions(evidence, formed_us, ended_us)]
-    joined = tuple(
-        (name, done[0].began_us) for name, done in by_consumer.items() if name not in present
-    )
+        begun = [stop.stopped_us for stop in halted]
+    joined = tuple((name, by_consumer[name][0].began_us) for name in late)
     onset_us = min(begun, default=(formed_us + ended_us) // 2)
     next_us = next((at_us for at_us in later if at_us >= onset_us), None)
     added = tuple(_added(evidence, formed_us))
-    return Symptoms(formed_us, onset_us, ended_us, next_us, stops, added, joined)
+    halted_us = max((stop.lasted_us(ended_us) for stop in halted if stop.resumed_us), default=0)
+    return Symptoms(formed_us, onset_us, ended_us, next_us, stops, added, joined, halted_us)
+
+
+def _late(
+    evidence: Evidence, by_consumer: Mapping[str, Sequence[Work]], formed_us: int
+) -> list[str]:
+    """Return the consumers that begin after the group has formed.
+
+    Where records are rare, a member may have processed none until then: its member id tells.
+    """
+    joined: dict[str, int] = {}
+    for each in evidence.joins:
+        joined.setdefault(each.consumer, each.at_us)
+    return [
+        name
+        for name, done in by_consumer.items()
+        if done[0].began_us > formed_us and joined.get(name, formed_us + 1) > formed_us
+    ]
 
 
 def _formed_us(evidence: Evidence, by_consumer: Mapping[str, Sequence[Work]]) -> int:

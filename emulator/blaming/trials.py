@@ -9,7 +9,7 @@ from statistics import median
 
 from assignors.values import dataclass
 from emulator.blaming.case import Case, case_of, later_us
-from emulator.blaming.evidence import Evidence, evidence_of, grouped
+from emulator.blaming.evidence import Evidence, evidence_of, grouped, in_order
 from emulator.blaming.figures import (
     AFTER,
     BEFORE,
@@ -24,6 +24,7 @@ from emulator.blaming.figures import (
 )
 from emulator.blaming.hypotheses import NOTHING, Happening, completed, happenings
 from emulator.blaming.policies import Policy, policies
+from emulator.blaming.ranges import taken_apart
 from emulator.blaming.setup import Setup, Table, work_us_of
 from emulator.blaming.symptoms import Symptoms
 from emulator.playing import run
@@ -31,6 +32,7 @@ from emulator.scenario.load import scenario_of as checked
 from emulator.scenario.load import tidy
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
+from protocols.consumer.clients import profile_of
 
 SECOND = 1_000_000
 _FORMED_US = 7 * SECOND
@@ -47,6 +49,16 @@ REPEATED = 8
 
 SEEDS = 2
 
+BUDGET_S = 40.0
+"""About the time (CPU) for all runs but those under further seeds; long incidents get fewer runs."""
+
+MOST_EXACT = 10_000
+"""The number of records in a run up to which each poll is played."""
+
+EXACT_S, FOLDED_S, COMMITTED_S = 1e-4, 2e-5, 2.5e-4
+"""The time for a record: played by polls or in the background, computed, and with commits of the
+application (``benchmarks.estimate`` has the same order)."""
+
 _WORST = 3.0
 """A figure that is further off counts no more, but for what it contradicts."""
 
@@ -55,6 +67,9 @@ OnProgress = Callable[[int, int], None]
 
 OnBegin = Callable[[Scenario, int], None]
 """Called with a scenario like those that are played, and the number of runs."""
+
+
+Alike = tuple[Policy, Happening]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +90,17 @@ class Explanation:
     contradicted: tuple[str, ...] = ()
     """The figures that cannot be as seen."""
 
-    alike: tuple[Policy, ...] = ()
-    """Policies with the same figures in all runs, less usual ones: of other clients or calls."""
+    alike: tuple[Alike, ...] = ()
+    """Less usual ones with the same figures in all runs: of other clients or calls, or with consumers
+    that close in mid-batch."""
 
     @property
     def words(self) -> str:
         """The policies and the happening."""
-        also = "".join(f" (or {each.reader})" for each in self.alike)
-        return f"{self.policy.words}{also}; {self.happening.words}"
+        readers = [policy.reader for policy, _ in self.alike if policy.reader != self.policy.reader]
+        named = [each.words for _, each in self.alike if each.name != self.happening.name]
+        also = _or(dict.fromkeys(readers))
+        return f"{self.policy.words}{also}; {self.happening.words}{_or(dict.fromkeys(named))}"
 
     @property
     def middle(self) -> Figures:
@@ -123,30 +141,57 @@ def blame_for(
     *seeds* seeds. *evidence* has at least one piece of work.
     """
     case = case_of(evidence, setup)
-    tried, happened = policies(case.evidence, setup), happenings(case.symptoms, setup)
+    tried = policies(case.evidence, setup, busy=case.busy)
+    happened = happenings(case.symptoms, setup)
     runs = _Runs(case, _number(tried, len(happened), seeds), progress)
     if begin is not None:
         begin(_checked(completed(case.base, tried[0], NOTHING, 0)), runs.total)
     likely = _likely(case, tried, runs)
     found = [runs.explained(case, likely[0], each) for each in happened]
     kept = [each.happening for each in _ranked(found)[:HAPPENINGS_KEPT]]
-    found += [runs.explained(case, each, one) for each in likely[1:] for one in kept]
+    others, left_s = likely[1:], BUDGET_S - len(happened) * cost_s(case, likely[0].policy)
+    for each in others:
+        number = _affordable(left_s / len(others), cost_s(case, each.policy), HAPPENINGS_KEPT)
+        found += [runs.explained(case, each, one) for one in kept[: max(1, number)]]
     ranked = _ranked(found)
     if seeds > 1:
-        again = [runs.explained_again(case, each, seeds) for each in ranked[:REPEATED]]
-        ranked = _ranked([*again, *ranked[REPEATED:]])
+        number = _affordable(BUDGET_S / 4, cost_s(case, ranked[0].policy), REPEATED)
+        again = [runs.explained_again(case, each, seeds) for each in ranked[:number]]
+        ranked = _ranked([*again, *ranked[number:]])
     return Blame(setup, case.symptoms, case.seen, case.figures, tuple(_merged(ranked)))
 
 
 def _merged(ranked: Sequence[Explanation]) -> Iterator[Explanation]:
-    """Yield explanations; of those that differ in their client only, with equal figures, one."""
-    together = grouped(ranked, lambda one: (one.policy.name, one.happening.name, _key(one)))
+    """Yield one of the explanations with the same policy and family of happenings, and equal figures."""
+    together = grouped(ranked, lambda one: (one.policy.name, one.happening.family, _key(one)))
     for same in together.values():
-        yield replace(same[0], alike=tuple(other.policy for other in same[1:]))
+        alike = ((other.policy, other.happening) for other in same[1:])
+        yield replace(same[0], alike=tuple(alike))
+
+
+def _or(words: Iterable[str]) -> str:
+    return "".join(f" (or {each})" for each in words)
 
 
 def _key(one: Explanation) -> tuple[Range, ...]:
     return tuple(one.figures.values())
+
+
+def cost_s(case: Case, policy: Policy) -> float:
+    """Return about how long a run takes, from the number of records: the same on every machine."""
+    if policy.commit not in ("auto", "store"):
+        return case.records * COMMITTED_S
+    is_folded = not profile_of(policy.client).in_background and not is_exact(case)
+    return case.records * (FOLDED_S if is_folded else EXACT_S)
+
+
+def is_exact(case: Case) -> bool:
+    """Return whether runs are short enough to be played poll by poll, which dates records exactly."""
+    return case.records <= MOST_EXACT
+
+
+def _affordable(budget_s: float, each_s: float, most: int) -> int:
+    return max(0, min(most, int(budget_s / each_s)))
 
 
 def _number(tried: Sequence[Policy], happened: int, seeds: int) -> int:
@@ -196,6 +241,7 @@ class _Runs:
     def __init__(self, case: Case, total: int, progress: OnProgress | None) -> None:
         self.total = total
         self._done, self._group, self._progress = 0, case.setup.group, progress
+        self._polls = is_exact(case)
         self._onsets: dict[tuple[str, str], int] = {}
 
     def quiet(self, case: Case, policy: Policy) -> Evidence:
@@ -205,7 +251,7 @@ class _Runs:
 
     def explained(self, case: Case, likely: _Likely, happening: Happening) -> Explanation:
         """Play a policy with a happening once; return how well it explains what was seen."""
-        scenario = completed(case.base, likely.policy, happening, likely.onset_us)
+        scenario = completed(case.base, likely.policy, happening, likely.onset_us, case.after_us)
         played = self._figures(case, scenario, likely.onset_us, 0)
         self._onsets[likely.policy.words, happening.name] = likely.onset_us
         return _explanation(case, likely.policy, happening, scenario, [played])
@@ -222,11 +268,15 @@ class _Runs:
 
     def _play(self, scenario: Table, seed: int) -> Evidence:
         """Return what the logs of a run show."""
-        played = run(_checked(scenario), seed=seed, polls=True)
+        played = run(_checked(scenario), seed=seed, polls=self._polls)
         self._done += 1
         if self._progress is not None:
             self._progress(self._done, self.total)
-        return evidence_of(played.events, self._group, work_us_of(scenario))
+        seen = evidence_of(played.events, self._group, work_us_of(scenario))
+        if self._polls:
+            return seen
+        pieces = sorted(taken_apart(seen.work), key=in_order)
+        return replace(seen, work=tuple(pieces))
 
 
 def _checked(scenario: Table) -> Scenario:

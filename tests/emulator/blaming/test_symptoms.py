@@ -106,3 +106,14 @@ def test_a_new_member_id_of_a_consumer_that_has_stopped_is_no_second_stop():
     )
 
     assert (Stop("a", 9_910_000, 20_010_000),) == symptoms_of(seen).stops
+
+
+def test_a_member_without_records_until_the_group_has_formed_has_not_joined_later():
+    seen = evidence(
+        steady("a", 0, 1, 40),
+        steady("b", 1, 12, 40, every_s=3),
+        joins=((0.2, "a"), (0.3, "b")),
+        generations=(0.5,),
+    )
+
+    assert () == symptoms_of(seen).joined
