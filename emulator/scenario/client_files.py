@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from emulator.input_files import file_in, read_bytes
@@ -136,8 +137,18 @@ def _read(name: object, source: ScenarioSource) -> ClientFile:
         plain = {**translate(pairs, found, str(path))}
     problems = list(_take(found, plain))
     if problems:
-        raise ScenarioError(str(path), problems)
+        raise ScenarioError(str(path), [_as_written(each, pairs) for each in problems])
     return found
+
+
+def _as_written(problem: Problem, pairs: Mapping[str, object]) -> Problem:
+    """Return a problem with the key of the file, if that is Spring's."""
+    if problem.path in pairs:
+        return problem
+    from emulator.scenario.spring_files import NAMES  # noqa: PLC0415  as above
+
+    keys = (key for key in pairs if NAMES.get(key.rpartition(".")[2]) == problem.path)
+    return replace(problem, path=next(keys, problem.path))
 
 
 def _few(pairs: dict[str, object]) -> dict[str, object]:

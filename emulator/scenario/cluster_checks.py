@@ -191,8 +191,9 @@ def unknown(path: str, name: str, known: Collection[str], what: str) -> Iterator
     """Yield a problem, with the closest name, if a name is not among the known ones."""
     if name in known:
         return
-    few = f"; there are {listed(known)}" if 0 < len(known) <= 6 else ""
-    yield Problem(path, f"no such {what}{hint(name, known) or few}", name)
+    near = hint(name, known)
+    few = f"{' There' if near else '; there'} are {listed(known)}" if 0 < len(known) <= 6 else ""
+    yield Problem(path, f"no such {what}{near}{few}", name)
 
 
 def variant_problems(scenario: Scenario) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from math import exp, log
 from typing import Annotated, Any, Literal, Self
 
@@ -195,7 +196,8 @@ def _duration(value: object, info: ValidationInfo) -> int:
         case bool():
             pass
         case int() | float():
-            _refuse_bare(value, info, '"{0}s" (or us, ms, min, h, d)')
+            first, rest = ("ms", "s") if info.field_name == DRAWN else ("s", "ms")
+            _refuse_bare(value, info, f'"{{0}}{first}" (or us, {rest}, min, h, d)')
             return _whole(value, LONGEST_US, "microseconds")
     raise ValueError(f"wrong type; allowed is {TIME_ALLOWED}")
 
@@ -255,6 +257,10 @@ def _byte_rate(value: object, info: ValidationInfo) -> int:
             _refuse_bare(value, info, '"{0}B/s" (or kB, KiB, MB, MiB)')
             return value
     raise ValueError(f"wrong type; allowed is {BYTE_RATE_ALLOWED}")
+
+
+DRAWN = "constant"
+"""The field of a time that may be drawn, such as ``work`` or a latency: most are milliseconds."""
 
 
 def _one_record(size: int) -> int:
@@ -356,6 +362,15 @@ TimeOfRun = Annotated[Duration, BeforeValidator(_time_of_run)]
 """Microseconds since the start of the run, for keys that take a date in Kafka's own tools."""
 
 
+def _named_shares(value: object) -> object:
+    if isinstance(value, Mapping):
+        return value
+    raise ValueError(
+        "wrong type; allowed is a table of keys with their shares of all records, such as "
+        "{ big-customer = 0.3 }; without names: zipf = 1.1"
+    )
+
+
 class Keys(Part):
     """The keys of a topic's records: each partition gets the records of its keys, as Kafka hashes them."""
 
@@ -365,7 +380,9 @@ class Keys(Part):
     zipf: float = Field(0.0, ge=0, le=10)
     """Their Zipf exponent: the key of rank r is 1/r^zipf as frequent as the first; 0: all alike."""
 
-    hot: dict[str, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
+    hot: Annotated[
+        dict[str, Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(_named_shares)
+    ] = Field(default_factory=dict)
     """Keys with a name, each with its share of all records."""
 
     split: int = Field(1, ge=1, le=1_000)

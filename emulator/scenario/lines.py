@@ -180,6 +180,28 @@ def _places(node: Any, place: Place = ()) -> Iterator[Place]:
             yield from _places(below, here)
 
 
+def told_twice(text: str, reason: str) -> str:
+    r"""Return the message of TOML's parser, in other words if a key is written twice.
+
+    >>> told_twice("a = 1\nb = 2\na = 3", "Cannot overwrite a value (at line 3, column 6)")
+    'a is written twice in its table, first in line 1; keep one of them (at line 3, column 6)'
+    """
+    found = re.search(r"at line (\d{1,9})", reason)
+    if found is None or not reason.startswith("Cannot overwrite a value"):
+        return reason
+    lines, number = text.splitlines(), int(found[1])
+    key = lines[number - 1].partition("=")[0].strip()
+    for before in range(min(number, len(lines)) - 2, -1, -1):
+        if lines[before].lstrip().startswith("["):
+            break
+        if lines[before].partition("=")[0].strip() == key:
+            words = (
+                f"{key} is written twice in its table, first in line {before + 1}; keep one of them"
+            )
+            return reason.replace("Cannot overwrite a value", words)
+    return reason
+
+
 def line_in(text: str, reason: str) -> tuple[int | None, str]:
     """Return the number of the line that a parser's message names, and the line, to be appended."""
     found = re.search(r"at line (\d{1,9})", reason)

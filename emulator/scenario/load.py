@@ -286,10 +286,10 @@ def read_toml(text: str, name: str) -> Document:
     except ValueError as error:
         last = f"at line {len(text.splitlines())}, the last one"
         reason = str(error).replace("at end of document", last)
-        from emulator.scenario.lines import line_in  # noqa: PLC0415  most files are right
+        from emulator.scenario.lines import line_in, told_twice  # noqa: PLC0415  most are right
 
-        number, line = line_in(text, reason)
-        raise ScenarioError(name, [Problem("", f"not TOML: {reason}{line}", line=number)]) from None
+        (number, line), words = line_in(text, reason), told_twice(text, reason)
+        raise ScenarioError(name, [Problem("", f"not TOML: {words}{line}", line=number)]) from None
     except RecursionError:
         raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
     if not document:

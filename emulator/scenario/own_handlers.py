@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -76,8 +78,29 @@ def find_class(given: OwnHandler, folders: Iterable[str | Path] | None) -> Calla
             f"The handler {given.code!r} has no method handle(records).{near} "
             "Give the class one that yields actions (docs/how-to/own-handlers.md)."
         )
+    _check_yields(given, found)
     _check_arguments(given, found)
     return found
+
+
+def _check_yields(given: OwnHandler, found: Callable[..., object]) -> None:
+    """Refuse a method that reads its records and gives no action: without ``yield`` or a result."""
+    method = getattr(found, "handle", None)
+    if not inspect.isfunction(method) or inspect.isgeneratorfunction(method):
+        return
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+    except (OSError, SyntaxError):  # no source: its calls say what is wrong
+        return
+    nodes = [*ast.walk(tree)]
+    *_, records = inspect.signature(method).parameters
+    reads = any(isinstance(node, ast.Name) and node.id == records for node in nodes)
+    results = any(isinstance(node, ast.Return) and node.value for node in nodes)
+    if reads and not results:
+        raise HandlerError(
+            f"The handler {given.code!r} does nothing: its method handle(records) has no yield. Each action "
+            "is a yield: `for record in records: yield Process(record)` (docs/how-to/own-handlers.md)."
+        )
 
 
 def _check_arguments(given: OwnHandler, found: Callable[..., object]) -> None:

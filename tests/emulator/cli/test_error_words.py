@@ -98,3 +98,14 @@ def test_a_family_or_protocol_that_does_not_exist_is_answered_with_those_that_do
     assert (2, "") == (status, out)
     assert message in " ".join(err.split())
     assert "Value error" not in err
+
+
+def test_a_handler_without_yield_is_refused(tmp_path):
+    """It would take the records of each poll and process none of them."""
+    (tmp_path / "silent.py").write_text(
+        "class Silent:\n    def handle(self, records):\n        print(*records)\n"
+    )
+    path = tmp_path / "a.toml"
+    path.write_text(CRASH.replace("members = 2", 'members = 2\nhandler = "silent:Silent"'))
+
+    assert "its method handle(records) has no yield" in rebalance("run", path).err

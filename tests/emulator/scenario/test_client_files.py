@@ -176,6 +176,11 @@ def test_every_acknowledgement_mode_is_a_commit_policy(load, keys, expected):
             r"a\.properties: max\.poll\.records = \"many\": ",
         ),
         ("a.properties", "max.poll.record=9", 'unknown setting; did you mean "max.poll.records"'),
+        (
+            "a.yml",
+            "spring.kafka.consumer.auto-offset-reset: erliest",
+            r'spring\.kafka\.consumer\.auto-offset-reset = "erliest": unknown policy; allowed are "earl',
+        ),
         ("a.yml", "spring: [", r"a\.yml: cannot be read: not YAML"),
         ("a.json", "[]", "a JSON object is needed"),
         ("a.properties", "spring.kafka.listener.ack-mode=often", "unknown mode; allowed are"),

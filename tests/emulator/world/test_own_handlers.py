@@ -327,7 +327,7 @@ def handle(self, records):
         ("yield Process(record); yield Process(record)", "the record is not in hand"),
         ('yield Pause([("t", 9)])', "names t-9, which is not assigned (assigned: t-"),
         ("yield Pause()\n        while True: yield Resume()", "1,000 actions at one instant"),
-        ("import sys; sys.exit(3)", "called sys.exit(3)"),
+        ("import sys; sys.exit(3); yield", "called sys.exit(3)"),
         ('yield Commit({("t", 0): -1})', "needs offsets of 0 or more"),
     ],
 )
