@@ -31,6 +31,7 @@ def events() -> list[Event]:
     return happened
 
 
+@pytest.mark.long
 def test_work_stops_as_long_as_brokers_are_unavailable_and_little_longer(events):
     """The stall that ``verify`` compares is the metric and the delay of consumers."""
     down_us = next(event.at_us for event in events if isinstance(event.what, BrokerDown))

@@ -86,6 +86,7 @@ def test_the_bounds_hold_for_every_seed(name):
 # -- the incidents: does each show what its report says? ---------------------------------------
 
 
+@pytest.mark.long
 def test_a1_two_partitions_go_far_back_and_the_others_do_not():
     """Where a lost commit was sent again a rewind is minutes long, elsewhere one interval."""
     run = played("a1-deploy-goes-back")
@@ -124,6 +125,7 @@ def test_c1_the_record_is_tried_again_and_again_and_nothing_behind_it_counts():
     assert {"poison-1"} == {entry.root.id for entry in run.ledger.entries}
 
 
+@pytest.mark.long
 def test_d1_records_whose_commit_was_refused_are_repeated_by_the_next_owner():
     """The error is the rebalance, and the newcomer is who does it all again."""
     found = entries(played("d1-commit-refused-in-rebalance"), Cause.REFUSED)
@@ -171,6 +173,7 @@ def test_h4_three_copies_of_the_offsets_topic_spare_the_wait_for_its_broker():
     assert 12 >= three
 
 
+@pytest.mark.long
 def test_i4_an_epoch_in_the_commit_is_worth_all_that_is_left_of_the_log():
     """With it the next owner learns of the truncation; without, the reset policy applies."""
     with_epoch = "group[billing].commit.leader_epoch=true"

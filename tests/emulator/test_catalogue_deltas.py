@@ -88,6 +88,7 @@ def test_two_batches_count_as_one_poll():
         assert {} == causes(row(name, variant))
 
 
+@pytest.mark.long
 def test_a_hand_over_needs_several_polls():
     """With max.poll.interval.ms between one batch and three, members are removed for it."""
     name = "kip848-slow-handover"

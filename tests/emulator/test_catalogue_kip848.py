@@ -10,6 +10,7 @@ from emulator.ledger.entries import Cause
 from .test_catalogue import entries, played
 
 
+@pytest.mark.long
 def test_the_automatic_commit_is_ahead_in_a_race_alone():
     """The next owner begins behind a batch whose records were only being handed out.
 

@@ -174,6 +174,7 @@ def test_a_coordinator_alone_acknowledges_what_is_lost():
     assert 4_000 < run.ledger.reprocessed
 
 
+@pytest.mark.long
 def test_an_unclean_election_drops_what_had_been_acknowledged():
     """Only with it on, and with too few copies; nothing else is in the ledger."""
     name = "unclean-election-drops-commits"
@@ -240,6 +241,7 @@ def test_h7_after_a_kill_all_wait_for_the_session_of_the_broker():
     assert 8 * 120 < peaks["killed"] < 13 * 120
 
 
+@pytest.mark.long
 def test_a_slow_load_removes_no_member_and_accepts_no_commit():
     """Heartbeats are answered for longer than any session; the work of dead members is repeated."""
     run = played("slow-load-after-a-year", "never compacted")
@@ -272,6 +274,7 @@ def test_a_commit_that_timed_out_and_counts_avoids_what_it_covers(seed):
     assert run.ledger.reprocessed == run.ledger.total(EntryKind.REPROCESSED) <= 210
 
 
+@pytest.mark.long
 def test_where_all_was_committed_the_commit_that_timed_out_is_all_that_counts():
     """A batch of 200 is at stake, and nothing at all is repeated."""
     commit = '{ call = "sync", when = "every", records = 200, on_revoke = true }'

@@ -70,6 +70,7 @@ def test_a_leave_is_noticed_after_a_heartbeat_and_a_crash_after_a_session():
     assert often == pytest.approx(0.1, abs=0.05)
 
 
+@pytest.mark.long
 def test_a_restart_of_one_in_forty_stops_all_for_a_heartbeat_at_most():
     """Forty of them are the two minutes that were published, at most."""
     eager = row("published-eager-deploy", "eager").metrics

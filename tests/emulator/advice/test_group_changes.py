@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import emulator
 
 
+@pytest.mark.long
 def test_the_old_assignor_stays_in_the_list_of_the_first_restart():
     name = "p6-second-bounce-first"
     advice = emulator.advise(name, seeds=1)

@@ -31,6 +31,7 @@ def page() -> str:
     return rebalance(*QUICK, *FOUR, "--seeds", "3").out
 
 
+@pytest.mark.long
 def test_four_protocols_stand_in_one_table(page):
     """However wide the terminal is."""
     first, _causes = tables(page)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .commands import changed, rebalance, written
 
 
@@ -23,6 +25,7 @@ def test_an_entry_is_explained_step_by_step(tmp_path):
     assert sorted(map(out.index, texts)) == [out.index(text) for text in texts]
 
 
+@pytest.mark.long
 def test_commits_and_failovers_have_their_place_in_the_offsets_log(tmp_path):
     """Log offset, high watermark, leader epoch and broker, in words and as JSON."""
     name = "coordinator-dies-in-commit"

@@ -51,6 +51,7 @@ def test_the_run_points_to_the_entry_it_shows_and_to_the_ledger(file):
     )
 
 
+@pytest.mark.long
 def test_many_entries_of_one_cause_are_shown_together():
     """The records add up to those of the kind; --each lists every entry."""
     soon = ("--set", "run_for=20s", "--set", 'act[start-1].between=["11.1s", "11.9s"]')

@@ -154,6 +154,7 @@ def test_repeats_that_were_avoided_are_among_the_figures():
     )
 
 
+@pytest.mark.long
 def test_a_late_fencing_has_its_delay_and_advice():
     """Members own their partitions all the while: downtime does not show it."""
     said = screen("h4-offsets-on-one-broker")

@@ -52,6 +52,7 @@ def test_spark_comes_to_the_ledger_of_one_process(session, tmp_path, monkeypatch
     assert [0, 0, 70, 0] == [part.lost for part in expected.partitions]
 
 
+@pytest.mark.long
 def test_a_table_of_spark_comes_to_the_same_ledger(session, tmp_path):
     """Rows that pass through Spark's own reader, with names of columns of their own."""
     path = write(tmp_path / "log.parquet", SKEWED, 300)

@@ -57,6 +57,7 @@ def test_json_has_the_tables(tmp_path):
     assert {"cells", "summary", "differences", "sensitivity", "pareto"} <= document.keys()
 
 
+@pytest.mark.long
 def test_the_same_study_gives_the_same_bytes(tmp_path):
     """In any number of processes; and a second time in its own folder."""
     path = written(tmp_path)

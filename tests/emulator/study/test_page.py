@@ -46,6 +46,7 @@ def findings(request, tmp_path_factory):
     return find(folder, plan)
 
 
+@pytest.mark.long
 def test_every_picture_can_be_drawn(findings):
     """As well-formed SVG with shapes in it."""
     shown = list(pictures(findings))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 import emulator
 from emulator.loading import load_named
 from emulator.report.lag_hints import lag_grows
@@ -45,6 +47,7 @@ def changed_by(advice: emulator.Advice, name: str) -> emulator.Run:
     return emulator.run(emulator.load(advice.run.scenario, change.overrides), keep_events=False)
 
 
+@pytest.mark.long
 def test_larger_batches_end_the_waits_for_commits():
     """less-waiting: a commit takes 200 ms, five records 5 ms."""
     advice = emulator.advise(emulator.loads(SMALL_BATCHES), 1, jobs=1)

@@ -147,6 +147,7 @@ def with_a_set(document: dict, seen: dict) -> dict:
     return {**document, "group": [{**group, "deduplication": seen}]}
 
 
+@pytest.mark.long
 @settings(
     max_examples=4,
     deadline=None,

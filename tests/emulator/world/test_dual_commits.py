@@ -100,6 +100,7 @@ settings = {KAFKA_ONLY}
 """
 
 
+@pytest.mark.long
 def test_a_member_with_kafka_alone_does_not_see_the_offsets_in_zookeeper():
     run = run_of(', "auto.offset.reset" = "earliest"', DEPLOYED)
     (hint,) = [each.id for each in HINTS[Cause.RESET] if each.when(case(run))]
