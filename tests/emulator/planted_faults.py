@@ -39,6 +39,18 @@ PLANTED = (
         "metadata requests in skipped periods",
     ),
     Planted(
+        f"{PERIODS}.thread_habit:ThreadHabit.handled_us",
+        "None if bisect_right(self.waits, arrives_us % self.period_us) % 2 else arrives_us",
+        "arrives_us",
+        "metadata requests of a background thread",
+    ),
+    Planted(
+        "protocols.consumer.kip848.threads:QueueTimes.begin",
+        "self.times.append(now)",
+        "pass",
+        "metadata requests of a background thread",
+    ),
+    Planted(
         f"{PERIODS}.skip:Skip._with_upkeep",
         "renumbered(what, more) if more else what",
         "what",
@@ -52,14 +64,14 @@ PLANTED = (
     ),
     Planted(
         f"{PERIODS}.upkeep:Upkeep.carry_out",
-        "client.refreshed(found.handled_us[count - 1], count)",
-        "client.refreshed(self._now, count)",
+        "_refresh(client, found.handled_us[count - 1], count)",
+        "_refresh(client, self._now, count)",
         "metadata with news",
     ),
     Planted(
         f"{PERIODS}.upkeep:Upkeep._next_harmless",
-        " or not refresh.brings_nothing(client.state, client.consumer, answer)",
-        "",
+        "following if refresh.brings_nothing(state, consumer, answer, apply) else None",
+        "following",
         "metadata with news",
     ),
     Planted(

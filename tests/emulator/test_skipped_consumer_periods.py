@@ -14,7 +14,8 @@ from .periodic_consumer_worlds import (
     speak,
 )
 from .planted_consumer_faults import PLANTED
-from .test_skipped_periods import instants, steady
+from .steady_runs import steady
+from .test_skipped_periods import instants
 
 HOW = {"lags_repeat_us": 400_000}
 

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.world.build import play
 from emulator.world.kernel import Kernel
-from emulator.world.periods import search
+from emulator.world.periods import search, upkeep
 from emulator.world.periods.state import state_of
 from emulator.world.run import Replay
 from protocols.consumer.classic.rejoin import RETRY
@@ -24,45 +24,7 @@ from .both_ways import (
 )
 from .periodic_worlds import how_played, periodic_world
 from .planted_faults import PLANTED
-
-
-def steady(**changes: object) -> dict:
-    """Return two members that commit every 400 ms what arrives every 100 ms."""
-    settings = {
-        "auto.offset.reset": "earliest",
-        "session.timeout.ms": 6_000,
-        "heartbeat.interval.ms": 400,
-        "auto.commit.interval.ms": 400,
-    }
-    group = {"id": "g", "topics": ["t"], "members": 2, "work": "2ms", "settings": settings}
-    topic = {"name": "t", "partitions": 4, "rate": "10/s"}
-    cluster = {"settings": {"group.initial.rebalance.delay.ms": 0}}
-    whole: dict = {
-        "title": "steady",
-        "run_for": "12s",
-        "lag_every": "400ms",
-        "topic": [topic],
-        "group": [group],
-        "cluster": cluster,
-    }
-    for key, value in changes.items():
-        if key in ("run_for", "network", "fault"):
-            whole[key] = value
-        elif key in ("rate", "partitions"):
-            topic[key] = value
-        elif "." in key:
-            (cluster["settings"] if key in BROKERS else settings)[key] = value
-        else:
-            group[key] = value
-    return whole
-
-
-BROKERS = (
-    "group.min.session.timeout.ms",
-    "log.cleaner.backoff.ms",
-    "log.roll.ms",
-    "offsets.topic.num.partitions",
-)
+from .steady_runs import ended_early, slow, steady, with_threads, with_upkeep
 
 
 def test_a_client_that_reads_all_its_partitions_retries_nothing():
@@ -74,65 +36,13 @@ def test_a_client_that_reads_all_its_partitions_retries_nothing():
     assert [] == [timers for state in states for timers in state.timers if RETRY in timers]
 
 
-def slow(fault: dict) -> dict:
-    """Return a member whose period is longer than an outage of a broker."""
-    found = steady(
-        members=1,
-        partitions=1,
-        rate="1/s",
-        run_for="100s",
-        coordinator=2,
-        fault=[fault],
-        **{
-            "heartbeat.interval.ms": 1_000,
-            "auto.commit.interval.ms": 5_000,
-            "session.timeout.ms": 45_000,
-            "metadata.max.age.ms": 3_600_000,
-            "offsets.topic.num.partitions": 1,
-        },
-    )
-    found["lag_every"] = "1s"
-    found["cluster"] |= {"brokers": 3, "replication": "50ms"}
-    found["cluster"]["settings"] |= {
-        "default.replication.factor": 1,
-        "offsets.topic.replication.factor": 2,
-    }
-    return found
-
-
-def ended_early() -> dict:
-    """Return a member that has records in its buffer when their producer stops."""
-    found = steady(
-        members=1,
-        partitions=1,
-        rate="100/s",
-        work="5ms",
-        run_for="30s",
-        network={"latency": "0s"},
-        **{
-            "max.poll.records": 1,
-            "heartbeat.interval.ms": 1_000,
-            "auto.commit.interval.ms": 1_000,
-        },
-    )
-    found["topic"][0]["produce_until"] = "17350ms"
-    found["lag_every"] = "1s"
-    return found
-
-
-def with_upkeep(**changes: object) -> dict:
-    """Return members that request metadata at times of their own; offsets are checked as well."""
-    found = steady(
-        run_for="30s",
-        **{"metadata.max.age.ms": 2_300, "retry.backoff.ms": 70, "work": "9ms", **changes},
-    )
-    found["cluster"]["settings"]["offsets.retention.check.interval.ms"] = 3_100
-    return found
-
-
 LEFT = {
     "metadata requests in skipped periods": (with_upkeep(), {}),
     "metadata requests between commits": (with_upkeep(commit="sync"), {}),
+    "metadata requests of a background thread": (
+        with_threads(commit="sync", **{"metadata.max.age.ms": 2_313}),
+        {"lags_repeat_us": 1_000_000},
+    ),
     "a slow disk of the coordinator": (
         slow({"slow_disk": "broker-2", "by": "20ms", "at": "61s", "for": "25s"}),
         {},
@@ -194,6 +104,15 @@ def test_periods_are_skipped_across_requests_and_checks_that_change_nothing():
     quick = play_whole(scenario_from(with_upkeep()), folding=True)
 
     assert quick.skipped > 50
+
+
+def test_periods_of_the_consumer_protocol_are_skipped_across_metadata_requests():
+    """Of a dozen requests some meet queued events, and are played."""
+    document, how = LEFT["metadata requests of a background thread"]
+    with patch.object(upkeep, "_refresh", wraps=upkeep._refresh) as refresh:
+        play_whole(scenario_from(document), folding=True, **how)
+
+    assert 3 < sum(call.args[2] for call in refresh.call_args_list) < 10
 
 
 def test_metadata_with_news_are_played():

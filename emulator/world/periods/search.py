@@ -276,14 +276,28 @@ class Periods:
             return
         self._watched = first
         for process in self._world.consumers.everyone():
-            client = process.client
-            if not isinstance(client, ClassicClient):
-                continue
-            process.timers.watched.clear()
-            client.consumer.clock.waits = None
+            _stop_watching(process)
             if first is not None:
-                process.timers.watch(HEARTBEAT)
-                client.consumer.clock.watch(self._kernel.now)
+                _watch(process, self._kernel.now)
+
+
+def _stop_watching(process: Process) -> None:
+    client: Any = process.client
+    process.timers.watched.clear()
+    if isinstance(client, ClassicClient):
+        client.consumer.clock.waits = None
+    elif process.blueprint.settings.group_protocol == "consumer":
+        client.consumer.queue_times.times = None
+
+
+def _watch(process: Process, now: int) -> None:
+    """Collect from now on when a client reads responses, or takes events; its state was compared."""
+    client: Any = process.client
+    process.timers.watch(HEARTBEAT)
+    if isinstance(client, ClassicClient):
+        client.consumer.clock.watch(now)
+    else:
+        client.consumer.queue_times.times = [now] if client.state.events else []
 
 
 def _do_nothing(_: Any) -> None:

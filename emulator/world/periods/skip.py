@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -30,6 +30,9 @@ from emulator.world.periods.sums import can_sum, sums_of
 from emulator.world.periods.upkeep import Habit, Upkeep
 from emulator.world.world import World
 
+if TYPE_CHECKING:
+    from emulator.world.periods.thread_habit import ThreadHabit
+
 _METADATA = "Metadata"
 """The kind of the requests that are counted beside those of a period."""
 
@@ -47,7 +50,7 @@ class Period:
     """Requests by kind that were not written yet."""
 
     moving: Moving
-    habits: dict[str, Habit]
+    habits: dict[str, Habit | ThreadHabit]
     """By process: when it reads responses."""
 
     events: list[Event]

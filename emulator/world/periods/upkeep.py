@@ -5,8 +5,10 @@ offsets. Neither recurs with a period of the run. If the response says what the 
 offset may expire, only the time of the next one changes: periods are skipped across it. A metadata
 request takes the next correlation id, so later commits have other names.
 
-A response that arrives while a poll or a commitSync() waits is handled at once; another one is
-handled by the next of these calls, or by the next turn of the heartbeat thread if that is earlier.
+With the classic protocol, a response that arrives while a poll or a commitSync() waits is handled at
+once; another one is handled by the next of these calls, or by the next turn of the heartbeat thread if
+that is earlier. The background thread of the consumer protocol handles each response at once, and
+then takes the events that are queued: without any, it changes nothing else.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from emulator.world.network import broker_party
 from protocols.consumer import metadata
 from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.machine import Client as ClassicClient
+from protocols.consumer.classic.membership import note_new_metadata
 from protocols.consumer.metadata import METADATA
 from protocols.groups.deletion import EXPIRE_OFFSETS
 from protocols.messages import MetadataResponse
@@ -31,8 +34,9 @@ from protocols.messages import MetadataResponse
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host
     from emulator.world.consumer.process import Process
+    from emulator.world.periods.thread_habit import ThreadHabit
     from emulator.world.world import World
-    from protocols.consumer.classic.refresh import NextRequest
+    from protocols.consumer.refresh import Apply, NextRequest
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,15 +117,21 @@ class Habit:
 
 def habits_of(
     world: World, events: Iterable[Event], begin_us: int, end_us: int
-) -> dict[str, Habit]:
+) -> dict[str, Habit | ThreadHabit]:
     """Return the habit of each process of which all is known in a period."""
-    found = dict[str, Habit]()
+    found: dict[str, Habit | ThreadHabit] = {}
     for process in world.consumers.everyone():
         client, turns = process.client, process.timers.watched.get(HEARTBEAT)
-        if not isinstance(client, ClassicClient) or turns is None or not _reads_regularly(process):
+        if turns is None:
+            continue
+        if not isinstance(client, ClassicClient):
+            from emulator.world.periods.thread_habit import thread_habit  # noqa: PLC0415  only here
+
+            waits = _within(_queue_times(client), begin_us, end_us)
+            found[process.name] = thread_habit(waits, turns, begin_us, end_us)
             continue
         clock = client.consumer.clock
-        if clock.waits is None:
+        if clock.waits is None or not _reads_regularly(process):
             continue
         found[process.name] = Habit(
             period_us=end_us - begin_us,
@@ -131,6 +141,11 @@ def habits_of(
         )
     _add_commits(found, events, begin_us)
     return found
+
+
+def _queue_times(client: Any) -> Sequence[int]:
+    """Return when events waited for the background thread of a client of the consumer protocol."""
+    return client.consumer.queue_times.times or []
 
 
 def _reads_regularly(process: Process) -> bool:
@@ -148,21 +163,23 @@ def _within(waits: Sequence[int], begin_us: int, end_us: int) -> list[int]:
     return [*found, end_us] if len(found) % 2 else found
 
 
-def _add_commits(habits: Mapping[str, Habit], events: Iterable[Event], begin_us: int) -> None:
-    """Add when commits were sent, and the waits for the responses of commitSync()."""
-    sync = dict[str, int]()
+def _add_commits(
+    habits: Mapping[str, Habit | ThreadHabit], events: Iterable[Event], begin_us: int
+) -> None:
+    """Add when commits were sent, and the waits of the classic client for commitSync()."""
+    sync = dict[str, tuple[Habit, int]]()
     for event in events:
         what, at_us = event.what, event.at_us - begin_us
         if type(what) is CommitSent:
             habit = habits.get(process_of(what.commit))
             if habit is not None:
                 habit.sent.add(at_us)
-                if what.kind == "sync":
-                    sync[what.commit] = at_us
+                if what.kind == "sync" and type(habit) is Habit:
+                    sync[what.commit] = habit, at_us
         elif type(what) is CommitAnswered and what.commit in sync:
-            found = habits[process_of(what.commit)]
+            found, sent_us = sync[what.commit]
             found.waits_in_commits = True
-            found.waits.extend((sync[what.commit], at_us))
+            found.waits.extend((sent_us, at_us))
     for habit in habits.values():
         habit.waits = array("q", _joined(habit.waits))
 
@@ -207,7 +224,9 @@ class Checks(NamedTuple):
 class Upkeep:
     """The metadata requests and checks of a run from now on, while nothing disturbs it."""
 
-    def __init__(self, world: World, habits: Mapping[str, Habit], now: int, limit_us: int) -> None:
+    def __init__(
+        self, world: World, habits: Mapping[str, Habit | ThreadHabit], now: int, limit_us: int
+    ) -> None:
         """Find those before *limit_us* that change nothing; *now*: where a period begins."""
         self._world = world
         self._habits = habits
@@ -253,7 +272,7 @@ class Upkeep:
 
     def _next_harmless(self, client: Any) -> NextRequest | None:
         """Return the next request of a client; None: its response may bring something new."""
-        from protocols.consumer.classic import refresh  # noqa: PLC0415  short runs have no requests
+        from protocols.consumer import refresh  # noqa: PLC0415  short runs have no requests
 
         following = refresh.next_request(client.state, client.consumer)
         if following is None:
@@ -262,9 +281,10 @@ class Upkeep:
         if key not in self._answers:
             self._answers[key] = self._world.router.metadata(following.request, following.node)
         answer = self._answers[key]
-        if answer is None or not refresh.brings_nothing(client.state, client.consumer, answer):
+        if answer is None:
             return None
-        return following
+        state, consumer, apply = client.state, client.consumer, _applies_metadata(client)
+        return following if refresh.brings_nothing(state, consumer, answer, apply) else None
 
     def _round_trip_us(self, process: Process, node: int) -> int:
         """Return the time from a request to the arrival of its response; delays are constant."""
@@ -278,8 +298,10 @@ class Upkeep:
         for found in self._requests.values():
             count = found.until(end_us)
             client: Any = found.process.client
-            polled_us = client.consumer.clock.polled_us + later_us
-            if count and found.handled_us[count - 1] >= polled_us:
+            applied_us = end_us
+            if isinstance(client, ClassicClient):
+                applied_us = client.consumer.clock.polled_us + later_us
+            if count and found.handled_us[count - 1] >= applied_us:
                 return False
         return True
 
@@ -315,7 +337,7 @@ class Upkeep:
         for found in self._requests.values():
             count, client = found.until(end_us), _client(found.process)
             if count:
-                client.refreshed(found.handled_us[count - 1], count)
+                _refresh(client, found.handled_us[count - 1], count)
                 due_us = metadata.due_us(client.state.metadata, client.consumer)
                 found.process.timers.renew(METADATA, due_us)
         for host, first_us, every_us in self._checks:
@@ -326,3 +348,20 @@ class Upkeep:
 
 def _client(process: Process) -> Any:
     return process.client
+
+
+def _refresh(client: Any, fetched_us: int, times: int) -> None:
+    """Apply so many responses that brought nothing new, the last one at *fetched_us*."""
+    from protocols.consumer import refresh  # noqa: PLC0415  short runs have no requests
+
+    state, consumer, apply = client.state, client.consumer, _applies_metadata(client)
+    client.state = refresh.refreshed_state(state, consumer, fetched_us, times, apply)
+
+
+def _applies_metadata(client: Any) -> Apply:
+    """Return how a client applies new metadata; a member of the consumer protocol never rejoins."""
+    if isinstance(client, ClassicClient):
+        return note_new_metadata
+    from protocols.consumer.kip848.membership import refresh_subscription  # noqa: PLC0415  only here
+
+    return refresh_subscription

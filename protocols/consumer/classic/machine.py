@@ -217,12 +217,6 @@ class Client:
         self.consumer.clock.polled_us += later_us
         self.consumer.fetcher.move(records)
 
-    def refreshed(self, fetched_us: int, times: int) -> None:
-        """Apply so many responses that brought nothing new, the last one at *fetched_us*."""
-        from protocols.consumer.classic import refresh  # noqa: PLC0415  short runs have none
-
-        self.state = refresh.refreshed_state(self.state, self.consumer, fetched_us, times)
-
     # -- the network ---------------------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:

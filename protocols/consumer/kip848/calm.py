@@ -120,6 +120,7 @@ class CalmPoll:
         "_limit",
         "_poll_due_us",
         "_progress",
+        "_queue_times",
         "_rho_us",
         "_until_us",
         "_wait",
@@ -148,6 +149,7 @@ class CalmPoll:
         self._fetcher: Fetcher = consumer.fetcher
         self._collect = consumer.fetcher.collect
         self._lags = consumer.lags
+        self._queue_times = consumer.queue_times
         self._limit = settings.max_poll_records
         self._rho_us = max(settings.retry_backoff_ms, 1) * MS
         self._interval_us = settings.max_poll_interval_ms * MS
@@ -215,6 +217,7 @@ class CalmPoll:
     def _queue(self, event: Event, now: int) -> None:
         self._events.append(event)
         if self.events_us == NEVER:
+            self._queue_times.begin(now)
             self.events_us = now + self._lags(Lag.EVENT, now)
 
     # -- the background thread -----------------------------------------------------------------
@@ -225,6 +228,7 @@ class CalmPoll:
             if type(event) is Polled:
                 self._poll_due_us = event.at_us + self._interval_us
                 self._progress = Progress.COMPLETE
+        self._queue_times.end(self.events_us)
         self._events.clear()
         self.events_us = NEVER
 

@@ -289,6 +289,7 @@ class Client:
 
     def _take_events(self, now: int) -> Effects:
         events = self.state.events
+        self.consumer.queue_times.end(now)
         effects = self._become(Step(replace(self.state, events=(), events_us=None)))
         for event in events:
             effects += self._become(background.take_event(self.state, self.consumer, event, now))

@@ -82,6 +82,7 @@ def queue(state: ClientState, consumer: Consumer, event: Event, now: int) -> Ste
     events = (*state.events, event)
     if state.events_us is not None:
         return Step(replace(state, events=events))
+    consumer.queue_times.begin(now)
     when = now + consumer.lags(Lag.EVENT, now)
     return Step(replace(state, events=events, events_us=when), (SetTimer(BACKGROUND, when),))
 

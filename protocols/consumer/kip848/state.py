@@ -18,7 +18,7 @@ from assignors.values import dataclass
 from protocols.consumer.calls import Failed
 from protocols.consumer.clients import JAVA, ClientProfile
 from protocols.consumer.fetching import Fetcher
-from protocols.consumer.kip848.threads import OUTSIDE, App, Event, Lags, Needed, at_once
+from protocols.consumer.kip848.threads import OUTSIDE, App, Event, Lags, Needed, QueueTimes, at_once
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
 from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
@@ -383,6 +383,7 @@ class Consumer:
     lags: Lags = at_once
     """The delays of its threads."""
 
+    queue_times: QueueTimes = field(default_factory=QueueTimes, compare=False)
     epoch_ms: int
     """Wall clock, in epoch ms, at time 0."""
 

@@ -87,6 +87,26 @@ def _uniform(bounds: tuple[int, int], drawn: float) -> int:
     return round(low + (high - low) * drawn)
 
 
+class QueueTimes:
+    """When queued events waited for the background thread, while that is watched (us)."""
+
+    __slots__ = ("times",)
+
+    def __init__(self) -> None:
+        self.times: list[int] | None = None
+        """Begin and end of each wait, in turns; None: not watched."""
+
+    def begin(self, now: int) -> None:
+        """Note that an event is queued."""
+        if self.times is not None and not len(self.times) % 2:
+            self.times.append(now)
+
+    def end(self, now: int) -> None:
+        """Note that the thread takes all events."""
+        if self.times is not None and len(self.times) % 2:
+            self.times.append(now)
+
+
 class Purpose(enum.Enum):
     """The background work that continues after a listener call."""
 

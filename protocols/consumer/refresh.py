@@ -1,18 +1,19 @@
 """Metadata requests of a calm client whose responses bring nothing new.
 
 A host that skips whole periods skips such requests as well: they change only their own times and
-numbers. One thing may differ: a turn of the poll loop that applies metadata reads all responses that
-have arrived, a turn of a calm client may leave some unread (``PollClock.partial``).
+numbers. Two things may differ. With the classic protocol, a turn of the poll loop that applies metadata
+reads all responses that have arrived, a turn of a calm client may leave some unread
+(``PollClock.partial``). With the consumer protocol, a response wakes the background thread, which takes
+the events that are queued then (``QueueTimes``).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from protocols.consumer import metadata
-from protocols.consumer.classic.membership import note_new_metadata
-from protocols.consumer.classic.state import ClientState, Consumer
-from protocols.consumer.reader import MS, backoff_us
+from protocols.consumer.reader import MS, Reader, backoff_us
 from protocols.messages import MetadataRequest, MetadataResponse
 from protocols.values import replace
 
@@ -29,7 +30,14 @@ class NextRequest(NamedTuple):
     """The time between two turns of the heartbeat thread."""
 
 
-def next_request(state: ClientState, consumer: Consumer) -> NextRequest | None:
+State = Any
+"""The state of a client of either protocol: it has ``reads`` and ``metadata``."""
+
+Apply = Callable[[State, Any], State]
+"""Applies new metadata to the state of a client, as its poll does."""
+
+
+def next_request(state: State, consumer: Reader) -> NextRequest | None:
     """Return the next metadata request; None: it is not one of many at equal distances.
 
     The deadline of the application (``max.poll.interval.ms``) may not decide when the heartbeat
@@ -49,20 +57,22 @@ def next_request(state: ClientState, consumer: Consumer) -> NextRequest | None:
     return NextRequest(known.brokers[0], request, age_ms * MS, thread_ms * MS)
 
 
-def brings_nothing(state: ClientState, consumer: Consumer, response: MetadataResponse) -> bool:
+def brings_nothing(
+    state: State, consumer: Reader, response: MetadataResponse, apply: Apply
+) -> bool:
     """Return whether a response says only what the client knows, and applies already."""
     known, topics = state.metadata, {topic.name: topic for topic in response.topics}
     if response.brokers != known.brokers or topics != known.topics:
         return False
     if not consumer.positions.follows(metadata.leaders_of(topics.values())):
         return False
-    after = refreshed_state(state, consumer, 0, 1)
-    return replace(after, reads=state.reads) == state
+    after = refreshed_state(state, consumer, 0, 1, apply)
+    return bool(replace(after, reads=state.reads) == state)
 
 
 def refreshed_state(
-    state: ClientState, consumer: Consumer, fetched_us: int, times: int
-) -> ClientState:
+    state: State, consumer: Reader, fetched_us: int, times: int, apply: Apply
+) -> State:
     """Return the state after *times* such responses, the last one at *fetched_us*."""
     known = state.metadata
     after = replace(
@@ -73,4 +83,4 @@ def refreshed_state(
     )
     number = state.reads.next_correlation_id + times
     reads = replace(state.reads, metadata=after, next_correlation_id=number)
-    return note_new_metadata(replace(state, reads=reads), consumer)
+    return apply(replace(state, reads=reads), consumer)
