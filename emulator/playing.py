@@ -258,6 +258,12 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
         from emulator.metrics.commit_rounds import CommitRoundMeter  # noqa: PLC0415  as above
 
         found["rounds"] = CommitRoundMeter()
+    repeating = {topic.name: topic.repeats for topic in scenario.topic if topic.repeats}
+    if repeating:
+        from emulator.metrics.copies import CopyMeter, CopyRule  # noqa: PLC0415  as above
+
+        rules = {name: CopyRule(each.records, each.of) for name, each in repeating.items()}
+        found["copies"] = CopyMeter(rules)
     return found
 
 

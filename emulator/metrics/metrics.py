@@ -142,10 +142,14 @@ NO_MONITORS = Reading(
 NO_ROUNDS = Reading(values={"commit_round_max_s": 0})
 """The figure of :mod:`emulator.metrics.commit_rounds` for a run with all offsets in Kafka."""
 
+NO_COPIES = Reading(values={"copies_processed": 0}, tables={"copies_processed.by_partition": {}})
+"""The figures of :mod:`emulator.metrics.copies` for a run whose producers do not repeat."""
+
 EMPTY: Mapping[str, Reading] = {
     "scaling": NO_SCALING,
     "monitors": NO_MONITORS,
     "rounds": NO_ROUNDS,
+    "copies": NO_COPIES,
 }
 """For each meter that only some scenarios have: its figures in all others."""
 

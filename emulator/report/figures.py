@@ -30,6 +30,7 @@ IF_ANY = {
     "duplicates_avoided": "duplicates avoided (records)",
     "deduplicated": "recognised by the seen-set (records)",
     "not_deduplicated": "not recognised (records)",
+    "copies_processed": "copies in the topic (records)",
     "forwarded": "forwarded (records)",
     "forwarded_again": "forwarded again (records)",
     "processed_by_both": "processed by both groups (records)",

@@ -15,7 +15,7 @@ from emulator.report.given_hints import MOST_CAUSES, case_of, hint_texts, ranked
 from emulator.report.group_screen import groups_at_the_end, stable_groups
 from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry, shortened
-from emulator.report.wording import counted, duration, figure, joined, paragraph
+from emulator.report.wording import copies_text, counted, duration, figure, joined, paragraph
 from emulator.verdicts.verdict import named
 
 MOST_ENTRIES = 8
@@ -213,12 +213,12 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
 
 
 def _handled(metrics: Metrics) -> Iterator[tuple[str, str]]:
-    """Yield what deduplication recognised, and how often the handler failed."""
+    """Yield copies, what deduplication recognised, and how often the handler failed."""
+    if copies := int(metrics["copies_processed"]):
+        yield "copies", copies_text(copies)
     if duplicates := int(metrics["deduplicated"] + metrics["not_deduplicated"]):
-        yield (
-            "seen-set",
-            f"recognised {int(metrics['deduplicated']):,} of {counted(duplicates, 'duplicate')}",
-        )
+        known = f"recognised {int(metrics['deduplicated']):,} of"
+        yield "seen-set", f"{known} {counted(duplicates, 'duplicate')}"
     if metrics["failed_attempts"]:
         yield "failures", _failures(metrics)
 

@@ -107,6 +107,14 @@ def _two_units(number: int, per: int, large: str, small: str) -> str:
     return f"{many} {large} {rest} {small}" if rest else f"{many} {large}"
 
 
+def copies_text(copies: int) -> str:
+    """Return what copies in a topic mean: the producer wrote them."""
+    return (
+        f"{counted(copies, 'processed record')} that the producer had written twice, beside those of the "
+        "ledger; its enable.idempotence=true prevents them, no setting of the group"
+    )
+
+
 def offset_range(first: int, next_offset: int) -> str:
     """Return a range of offsets with its size.
 

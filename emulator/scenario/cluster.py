@@ -22,7 +22,7 @@ from emulator.scenario.distributions import (
 from emulator.scenario.kafka_settings import BrokerTable
 from emulator.scenario.part import Part
 from emulator.scenario.problems import refuse
-from emulator.scenario.rates import Arrivals
+from emulator.scenario.rates import Arrivals, Repeats
 
 MOST_PARTITIONS: Final = 1_000_000
 """Maximum number of partitions of a topic."""
@@ -122,6 +122,10 @@ class Topic(Part):
     """The producer is transactional: behind so many records comes a marker, which has an offset and is no
     record. Left out: it is not."""
 
+    repeats: Repeats | None = None
+    """The producer has no idempotence and repeats requests: some records are copies of others
+    (docs/how-to/topics.md)."""
+
     backlog_at: Duration = 0
     """The time at which the backlog is written."""
 
@@ -152,6 +156,8 @@ class Topic(Part):
     def _gaps_are_possible(self) -> Self:
         if self.compacted is not None and self.transaction_records is not None:
             raise ValueError('set only one of "compacted" and "transaction_records"')
+        if self.has_gaps and self.repeats is not None:
+            raise ValueError('"repeats" cannot be combined with offsets without records')
         if self.compacted is not None and not self.backlog:
             raise ValueError('"compacted" concerns the backlog; set "backlog"')
         if self.has_gaps and self.acks == "1":

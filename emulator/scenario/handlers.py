@@ -95,7 +95,7 @@ Handler = Annotated[
 
 
 class Deduplication(Part):
-    """A seen-set behind the handler, by partition and offset."""
+    """A seen-set behind the handler."""
 
     window: PositiveDuration | None = None
     """How long it remembers a record; with neither this nor ``records`` it forgets nothing."""
@@ -105,6 +105,10 @@ class Deduplication(Part):
 
     scope: Literal["shared", "process"] = "shared"
     """One set for the group, or one in the memory of each process, which ends with it."""
+
+    by: Literal["offset", "id"] = "offset"
+    """What it remembers: partition and offset, or an id that the producer gives each record, with which
+    it recognises copies in the topic (``repeats``), too."""
 
     mark: Literal["after", "before"] = "after"
     """``before``: a record is added before its work begins, a bug: if the process is killed, the

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from functools import lru_cache
+from itertools import accumulate
 
 from emulator.scenario.model import Topic
 
@@ -55,6 +57,27 @@ def hottest_key(topic: Topic, partition: int) -> tuple[str, float]:
     """Return the named key with the most records in a partition, and its share of the topic."""
     here = [one for one in hot_shares(topic) if partition_of(one[0], topic.partitions) == partition]
     return max(here, key=lambda one: one[1], default=("", 0.0))
+
+
+def key_at(topic: Topic, partition: int, drawn: float) -> str:
+    """Return the key of a record of a partition, by a draw in [0, 1): as frequent as its share."""
+    assert topic.keys is not None, "only topics with keys have them"
+    keys = topic.keys.count, topic.keys.zipf, hot_shares(topic), topic.partitions
+    names, ends = _keys_in(*keys, partition)
+    return names[min(bisect_right(ends, drawn * ends[-1]), len(names) - 1)]
+
+
+@lru_cache(maxsize=256)
+def _keys_in(
+    count: int, zipf: float, hot: tuple[tuple[str, float], ...], partitions: int, partition: int
+) -> tuple[list[str], list[float]]:
+    """Return the keys of a partition, and the sum of the shares of each and of those before it."""
+    weights = [rank**-zipf for rank in range(1, count + 1)]
+    left = (1 - sum(share for _, share in hot)) / sum(weights)
+    places = _places(count, partitions)
+    here = [(name, share) for name, share in hot if partition_of(name, partitions) == partition]
+    here += [(f"key-{n}", weights[n] * left) for n in range(count) if places[n] == partition]
+    return [name for name, _ in here], list(accumulate(share for _, share in here))
 
 
 @lru_cache(maxsize=64)

@@ -102,6 +102,7 @@ from emulator.scenario.rates import (
     Ramp,
     RampShape,
     RateAt,
+    Repeats,
     Steps,
 )
 from emulator.scenario.units import format_number
@@ -161,6 +162,7 @@ __all__ = [
     "Ramp",
     "RampShape",
     "RateAt",
+    "Repeats",
     "ResetOffsets",
     "RestoreStore",
     "RollingBrokerRestart",

@@ -151,6 +151,27 @@ Arrivals = Annotated[
 ]
 
 
+class Repeats(Part):
+    """Requests that the producer sends again, although the first was appended (no idempotence)."""
+
+    records: int = Field(ge=1)
+    """In such a request: they follow the records that they repeat."""
+
+    of: int = Field(ge=2)
+    """Of so many records of a partition, the copies included, the last ``records`` are copies."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if 2 * self.records > self.of:
+            raise ValueError('"records" and the records that they repeat are more than "of"')
+        return self
+
+    def original(self, offset: int) -> int:
+        """Return the offset of the record that a copy repeats; of any other record its own."""
+        is_copy = offset % self.of >= self.of - self.records
+        return offset - self.records if is_copy else offset
+
+
 class Segment(NamedTuple):
     """A part of a rate that changes; its end is the begin of the next one."""
 

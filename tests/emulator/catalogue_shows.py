@@ -16,6 +16,7 @@ SHOWS = {
     "catching-up-is-slower": {Cause.CRASHED},
     "crash-at-the-peak": {Cause.CRASHED},
     "lag-never-zero": set(),
+    "producer-repeats": {Cause.CRASHED},
     "hot-key": set(),
     "q3-joins-take-time": {Cause.REFUSED, Cause.CRASHED},
     "q4-slow-assignor": set(),

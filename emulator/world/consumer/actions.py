@@ -25,11 +25,15 @@ class Record:
     topic: str
     partition: int
     offset: int
-    key: int
-    """Drawn by partition and offset: one of 1,000, all equally frequent, whatever ``keys`` of the topic says."""
+    key: int | str
+    """The name of its key if the topic has ``keys``, as frequent as they say; else one of 1,000 numbers, all
+    equally frequent."""
 
     delivery: int = 0
     """The number of the poll of this process that returned it, from 1 on."""
+
+    id: int = -1
+    """Its offset; of a copy that its producer wrote (``repeats`` of the topic), that of the first one."""
 
     def __str__(self) -> str:
         """Return topic, partition and offset."""

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from assignors.types import TopicPartition
 from emulator.events import PositionSource
-from emulator.scenario.handlers import KEYS
 from emulator.scenario.model import OwnHandler
 from emulator.scenario.own_handlers import find_class
 from emulator.world.consumer import seeking
@@ -38,7 +37,7 @@ from emulator.world.consumer.handler import Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.consumer.own_consumer import Consumer
 from emulator.world.consumer.own_script import Guard, Script
-from emulator.world.draws import draw, stream_key
+from emulator.world.consumer.record_identity import Identities
 from emulator.world.kernel import Rank, Then
 from protocols.consumer.calls import CommitResult
 from protocols.consumer.fetching import Handed
@@ -73,7 +72,7 @@ class OwnCode:
 
         application.commits.on_async_failure = self._put_back
         self._hang_us = 0
-        self._keys: dict[TopicPartition, int] = {}
+        self._identities = Identities(process.run.scenario, blueprint.seed)
         self._guard = Guard(
             given.code, blueprint.name, blueprint.group.id, lambda: self._kernel.now
         )
@@ -102,13 +101,10 @@ class OwnCode:
     def _take_in_hand(self, part: Handed) -> Iterator[Record]:
         tp = part.partition
         epoch = self._process.progress.epoch_of(tp)
-        key = self._keys.get(tp)
-        if key is None:
-            key = stream_key(self._process.blueprint.seed, "key", str(tp))
-            self._keys[tp] = key
+        known = self._identities
         for offset in range(part.first, part.next_offset):
-            number = int(draw(key, offset) * KEYS)
-            record = Record(tp.topic, tp.partition, offset, number, self._polls)
+            identity = known.key(tp, offset), self._polls, known.original(tp, offset)
+            record = Record(tp.topic, tp.partition, offset, *identity)
             self._jobs[record] = Job(None, tp, offset, epoch)
             yield record
         self._frontier.unfinished[tp] += part.next_offset - part.first
