@@ -53,8 +53,8 @@ LIMITS: Final[Mapping[str, Limit]] = {
     "records": Limit("records in one batch", 1_000_000, 100_000_000, is_size=False),
     "row": Limit("row of a processing log (JSON lines, CSV)", 64 * MIB, 1024 * MIB),
     "nesting": Limit("arrays and objects in each other in JSON", 500, 5_000, is_size=False),
-    "columns": Limit(
-        "columns that are read of a row group of Parquet, decompressed, as the file states",
+    "rowgroup": Limit(
+        "row group of Parquet, decompressed, as the file states",
         1024 * MIB,
         2**20 * MIB,
     ),

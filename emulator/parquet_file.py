@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -17,40 +17,32 @@ from emulator.output_files import beside
 COMPRESSION: Final = "zstd"
 
 
-def opened_parquet(
-    path: Path | str, columns: Collection[str] | None = None, **options: Any
-) -> pq.ParquetFile:
-    """Open a Parquet file to read some columns, None: all; *options*: of ``pq.ParquetFile``.
+def opened_parquet(path: Path | str, **options: Any) -> pq.ParquetFile:
+    """Open a Parquet file; *options*: of ``pq.ParquetFile``.
 
-    Raises BeyondLimitError for a row group that is too large, and OSError and pa.ArrowException
-    for a file that cannot be read.
+    Raises BeyondLimitError for a row group that is too large, and OSError, pa.ArrowException and
+    UnicodeDecodeError for a file that cannot be read.
     """
     file = pq.ParquetFile(path, **options)
     try:
-        refuse_large_groups(file, str(path), columns)
+        refuse_large_groups(file, str(path))
     except BeyondLimitError:
         file.close()
         raise
     return file
 
 
-def refuse_large_groups(
-    file: pq.ParquetFile, name: str, columns: Collection[str] | None = None
-) -> None:
-    """Raise BeyondLimitError if the columns of a row group, decompressed, exceed the limit."""
-    metadata, largest = file.metadata, most("columns")
-    paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
-    read = [
-        number
-        for number, path in enumerate(paths)
-        if columns is None or path in columns or path.partition(".")[0] in columns
-    ]
+def refuse_large_groups(file: pq.ParquetFile, name: str) -> None:
+    """Raise BeyondLimitError if a row group, decompressed, exceeds the limit.
+
+    By its size alone: to look at its columns ends the process where their statistics are damaged.
+    """
+    metadata, largest = file.metadata, most("rowgroup")
     for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        size = sum(group.column(column).total_uncompressed_size for column in read)
+        size = metadata.row_group(number).total_byte_size
         if size > largest:
             raise BeyondLimitError(
-                f"{name}: row group {number} has {size:,} bytes, decompressed; {beyond('columns')}"
+                f"{name}: row group {number} has {size:,} bytes, decompressed; {beyond('rowgroup')}"
             )
 
 

@@ -179,7 +179,7 @@ def _declare_limits(
             callback=_limit_input,
             expose_value=False,
             help="Read input up to another limit: batch, unpacked, records (of segments), row, nesting "
-            "(of JSON), columns (of Parquet), as row=256MiB; repeatable.",
+            "(of JSON), rowgroup (of Parquet), as row=256MiB; repeatable.",
         ),
     ] = None,
 ) -> None:

@@ -58,8 +58,8 @@ def is_event_file(names: Iterator[str] | list[str]) -> bool:
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        file = opened_parquet(path, NEEDED)
-    except (OSError, pa.ArrowException) as error:
+        file = opened_parquet(path)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a Parquet file"
         raise RefusedError(f"{path}: cannot be read: {reason}") from None
     lacking = sorted(NEEDED.difference(file.schema_arrow.names))

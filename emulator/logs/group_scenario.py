@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
+
 from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.logs.errors import NoScenarioError
 from emulator.logs.importing import OnProgress, run_import
-from emulator.logs.imports.folder import explore_group, groups_in
+from emulator.logs.imports.folder import AGAIN, explore_group, groups_in
 from emulator.logs.imports.request import Request
 from emulator.logs.imports.scenario_file import scenario_text
 from emulator.logs.imports.scenario_sketch import sketch
@@ -59,7 +62,8 @@ def run_scenario(
     """Return a group as a scenario; tables that are read for it are deleted afterwards."""
     if is_import(request.sources):
         imported = Path(request.sources[0])
-        text = _scenario_text(imported, group, generation, lambda: groups_in(imported))
+        with _damage_refused(imported):
+            text = _scenario_text(imported, group, generation, lambda: groups_in(imported))
         return GroupScenario(group, text, complete=True)
     with TemporaryDirectory(prefix="rebalance-import-") as folder:
         only = replace(request, output=Path(folder) / "tables", groups=(escape(group),))
@@ -71,6 +75,16 @@ def run_scenario(
 
         text = _scenario_text(done.folder, group, generation, all_groups)
         return GroupScenario(group, text, done.complete)
+
+
+@contextmanager
+def _damage_refused(folder: Path) -> Iterator[None]:
+    """Turn errors of reading damaged tables into a RefusedError."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise RefusedError(f"{folder}: cannot be read: {reason}; {AGAIN}") from None
 
 
 def is_import(sources: Sequence[str]) -> bool:

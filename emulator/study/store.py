@@ -160,7 +160,7 @@ def read(
     for number in range(cells):
         files = sorted((folder / table / f"cell={number}").glob("seeds-*.parquet"))
         if files:
-            parts = [opened_parquet(path, columns).read(columns=columns) for path in files]
+            parts = [opened_parquet(path).read(columns=columns) for path in files]
             yield number, pa.concat_tables(parts)
 
 

@@ -119,14 +119,13 @@ def test_a_large_row_group_is_refused_with_the_limit(tmp_path):
     path = tmp_path / "commits" / "large.parquet"
     path.parent.mkdir()
     pq.write_table(pa.table({"a": list(range(1_000)), "b": ["x"] * 1_000}), path)
-    limit_input(columns=2_000)
+    limit_input(rowgroup=2_000)
 
-    with pytest.raises(BeyondLimitError, match=r"large\.parquet: row group 0 has .*limit=columns"):
+    with pytest.raises(BeyondLimitError, match=r"large\.parquet: row group 0 has .*limit=rowgroup"):
         opened_parquet(path)
-    opened_parquet(path, ["b"]).close()
     with pytest.raises(BeyondLimitError):
         rows_in(tmp_path, "commits")
-    limit_input(columns=None)
+    limit_input(rowgroup=None)
     opened_parquet(path).close()
 
 
@@ -143,17 +142,19 @@ def test_the_command_line_raises_a_limit(tmp_path, command):
     words = ["audit", log, "-o", tmp_path / "out"]
     words += ["--commits", commits, "--group", "g"] if "--commits" in command else []
 
-    status, _, err = rebalance(*words, "--limit", "columns=10")
+    status, _, err = rebalance(*words, "--limit", "rowgroup=10")
     assert 2 == status
-    assert re.search(r"row group 0 has [\d,]+ bytes, .* is 10 bytes; --limit columns=… raises", err)
-    limit_input(columns=None)
-    assert rebalance(*words, "--limit", "columns=1MiB")[0] in (0, 1)
-    assert 2 == rebalance(*words, "--limit", "colums=1MiB")[0]
+    assert re.search(
+        r"row group 0 has [\d,]+ bytes, .* is 10 bytes; --limit rowgroup=… raises", err
+    )
+    limit_input(rowgroup=None)
+    assert rebalance(*words, "--limit", "rowgroup=1MiB")[0] in (0, 1)
+    assert 2 == rebalance(*words, "--limit", "rowgruop=1MiB")[0]
 
 
 def test_a_file_of_events_has_the_limit(tmp_path):
     """As every other table."""
-    limit_input(columns=1)
+    limit_input(rowgroup=1)
     path = tmp_path / "events.parquet"
     pq.write_table(pa.table({"id": [1]}), path)
 

@@ -22,7 +22,13 @@ from emulator.logs.audit.columns import Array
 from emulator.logs.audit.commits import GONE, Committed, Generation, KeptCommits
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.errors import AuditError
-from emulator.logs.imports.tables import COUNTING
+from emulator.logs.imports.tables import (
+    COMMITS,
+    COUNTING,
+    GROUPS,
+    columns_problem,
+    empty_cells_problem,
+)
 from emulator.logs.offsets_log.columns import CommitColumns
 from emulator.logs.offsets_log.finding import (
     LogFileError,
@@ -41,6 +47,10 @@ from protocols.offsets_topic.segments.reader import BatchRecords
 MS: Final = 1_000
 NEEDED: Final = ("group", "topic", "partition", "is_tombstone", "offset", "timestamp")
 OPTIONAL: Final = ("log_offset", "transaction")
+FILLED: Final = ("group", "topic", "partition", "is_tombstone", "timestamp", "log_offset")
+"""Columns without empty cells."""
+
+_TYPES: Final = {field.name: field for field in (*GROUPS, *COMMITS)}
 COMMIT_KEYS: Final = (b"\x00\x00", b"\x00\x01")
 """The first bytes of keys of offset commits, which are read as columns: this is faster."""
 
@@ -129,7 +139,7 @@ class _Tables:
 
 def _batches(file: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     try:
-        opened_ = opened_parquet(file, (*columns, *OPTIONAL), pre_buffer=False)
+        opened_ = opened_parquet(file, pre_buffer=False)
         there = opened_.schema_arrow.names
         missing = [name for name in columns if name not in there and name not in OPTIONAL]
         if missing:
@@ -137,8 +147,16 @@ def _batches(file: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
                 f"`commits={file}`: there is no column {missing[0]!r}; expected a table of "
                 "rebalance import or of rebalance log --columns, or segment files"
             )
-        yield from opened_.iter_batches(columns=[name for name in columns if name in there])
-    except (pa.ArrowException, OSError) as error:
+        names = [name for name in columns if name in there]
+        problem = columns_problem(opened_.schema_arrow, pa.schema([_TYPES[name] for name in names]))
+        if problem is not None:
+            raise AuditError(f"`commits={file}`: {problem}")
+        for batch in opened_.iter_batches(columns=names):
+            problem = empty_cells_problem(batch, FILLED)
+            if problem is not None:
+                raise AuditError(f"`commits={file}`: {problem}")
+            yield batch
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise AuditError(f"`commits={file}`: cannot be read as Parquet: {reason}") from None
 

@@ -139,7 +139,7 @@ def _batches(part: Part, mapped: Mapped | None) -> Batches:
     read = {"parquet": _of_parquet, "json": _of_json, "csv": _of_csv}[part.file.format]
     try:
         yield from read(part, mapped)
-    except (pa.ArrowException, EOFError) as error:
+    except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
         kind = " as Parquet" if part.file.format == "parquet" else ""
         raise AuditError(f"{part.file.place}: cannot be read{kind}: {_reason(error)}") from None
     except OSError as error:
@@ -187,7 +187,7 @@ def _parquet(place: Path | str, texts: Sequence[str] = ()) -> pq.ParquetFile:
         there = pq.read_schema(path, filesystem=system)
         repeating = [field.name for field in there if field.name in texts and is_text(field.type)]
         return pq.ParquetFile(path, read_dictionary=repeating, pre_buffer=False, filesystem=system)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise AuditError(f"{place}: cannot be read as Parquet: {_reason(error)}") from None
 
 
@@ -195,7 +195,7 @@ def _of_parquet(part: Part, mapped: Mapped | None) -> Batches:
     file, read = _parquet(part.file.place, mapped.texts if mapped else ()), 0
     there = file.schema_arrow.names
     columns = None if mapped is None else [name for name in mapped.columns if name in there]
-    refuse_large_groups(file, str(part.file.place), columns)
+    refuse_large_groups(file, str(part.file.place))
     groups = None if part.groups is None else list(part.groups)
     for batch in file.iter_batches(CHUNK_ROWS, row_groups=groups, columns=columns):
         yield batch, partial(_rows_named, part, read, len(batch))

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from emulator.errors import RefusedError
 from emulator.logs.imports.exploring import (
     BATCH_ROWS,
     COMMIT_COLUMNS,
@@ -36,9 +37,17 @@ from emulator.logs.imports.exploring import (
 )
 from emulator.logs.imports.generations import Row
 from emulator.logs.imports.progress import Progress
-from emulator.logs.imports.tables import TABLES
+from emulator.logs.imports.tables import (
+    FILLED,
+    TABLES,
+    columns_problem,
+    empty_cells_problem,
+)
 from emulator.logs.imports.values import WEEK_MS, Assumptions, GroupFindings
 from emulator.parquet_file import opened_parquet
+
+AGAIN: Final = "it is not as rebalance import wrote it; import the logs again"
+NEWLINE: Final = "\n"
 
 MOST_PASSES: Final = 4
 """Number of batches up to which each reads the whole tables."""
@@ -162,9 +171,10 @@ def explore_group(
     """
     commits, groups = rows_in(folder, "commits"), rows_in(folder, "groups")
     wanted = pc.field("group") == group
-    mine = groups.to_table(columns=list(GROUP_COLUMNS), filter=wanted)
+    mine = _complete(folder, "groups", groups.to_table(columns=list(GROUP_COLUMNS), filter=wanted))
+    theirs = commits.to_table(columns=list(COMMIT_COLUMNS), filter=wanted)
     found = explore(
-        commits.to_table(columns=list(COMMIT_COLUMNS), filter=wanted),
+        _complete(folder, "commits", theirs),
         mine,
         names=_names(commits),
         assumptions=Assumptions(retention_ms, max(_last_ms(commits), _last_ms(groups))),
@@ -185,8 +195,27 @@ def rows_in(folder: Path, table: str) -> ds.Dataset:
     if not files:
         return ds.dataset(TABLES[table].empty_table())
     for path in files:
-        opened_parquet(path).close()
+        _refuse_other(path, TABLES[table])
     return ds.dataset(files, schema=TABLES[table], format="parquet")
+
+
+def _refuse_other(path: str, wanted: pa.Schema) -> None:
+    """Raise RefusedError for a file that is no table of an import."""
+    try:
+        with opened_parquet(path) as file:
+            problem = columns_problem(file.schema_arrow, wanted)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        problem = f"cannot be read as Parquet: {str(error).partition(NEWLINE)[0]}"
+    if problem is not None:
+        raise RefusedError(f"{path}: {problem}; {AGAIN}")
+
+
+def _complete(folder: Path, table: str, rows: pa.Table) -> pa.Table:
+    """Return rows of which none lacks a value; raise RefusedError otherwise."""
+    problem = empty_cells_problem(rows, FILLED[table])
+    if problem is not None:
+        raise RefusedError(f"{folder / table}: {problem}; {AGAIN}")
+    return rows
 
 
 def _last_ms(rows: ds.Dataset) -> int:

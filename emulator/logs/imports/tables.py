@@ -20,10 +20,12 @@ which are in a separate file.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from emulator.logs.offsets_log.columns import SCHEMA
 
@@ -105,6 +107,64 @@ can, the log offset and 0 bytes; the reason says so."""
 
 TABLES: Final = {"commits": COMMITS, "groups": GROUPS, "gaps": GAPS}
 """By the name of their folder."""
+
+FILLED: Final = {
+    "commits": ("timestamp", "log_offset", "group", "topic", "partition", "is_tombstone"),
+    "groups": ("timestamp", "log_offset", "group", "record_type", "kind", "is_tombstone"),
+}
+"""Columns of a table that have a value in every row."""
+
+
+_OF_EPOCHS: Final = pa.array([2, 3, 11, 17], pa.int16())
+"""Types of records that begin a generation, classic, consumer, share and streams."""
+
+
+def columns_problem(found: pa.Schema, wanted: pa.Schema) -> str | None:
+    """Return what is wrong with the columns of a file; None: it has all that are wanted."""
+    types = {field.name: field.type for field in found}
+    for field in wanted:
+        if field.name not in types:
+            return f"there is no column {field.name!r}"
+        kind, needed = _kind(types[field.name]), _kind(field.type)
+        if kind != needed:
+            return f"column {field.name!r} must hold {needed}, and holds {kind}"
+    return None
+
+
+def _kind(type_: pa.DataType) -> str:
+    """Return the kind of a column in words: a library that rewrites a table may change the type."""
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return "text"
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return "lists"
+    return "whole numbers" if pa.types.is_integer(type_) else str(type_)
+
+
+def empty_cells_problem(rows: pa.Table | pa.RecordBatch, columns: Iterable[str]) -> str | None:
+    """Return the first column with an empty cell, in words; None: each row is complete.
+
+    A commit that is no tombstone has an offset, and a record of a generation has its number.
+    """
+    names = rows.schema.names
+    for name in columns:
+        if name in names and rows.column(name).null_count:
+            return f"column {name!r} has an empty cell"
+    if "record_type" in names and _lacks(
+        rows, "epoch", pc.is_in(rows.column("record_type"), _OF_EPOCHS)
+    ):
+        return "a record of a generation has no epoch"
+    if "offset" in names and _lacks(rows, "offset", pa.scalar(True)):
+        return "a commit has no offset"
+    return None
+
+
+def _lacks(rows: pa.Table | pa.RecordBatch, column: str, which: Any) -> bool:
+    """Return whether a column of a row that is no tombstone is empty; *which*: the rows to look at."""
+    living = pc.and_(pc.invert(rows.column("is_tombstone")), which)
+    return bool(pc.any(pc.and_(pc.is_null(rows.column(column)), living)).as_py())
+
 
 # -- rows while they are collected and written ----------------------------------------------------
 

@@ -12,10 +12,10 @@ from protocols.settings import BrokerSettings, ConsumerSettings, Kind, settings_
 
 LEAST = """
 title = "least"
-run_for = "1200ms"
+run_for = "700ms"
 network = {{ latency = "0ms" }}
 topic = [{{ name = "orders", partitions = 2, rate = "5/s" }}]
-fault = [{{ crash = "billing-1", at = "1s" }}]
+fault = [{{ crash = "billing-1", at = "500ms" }}]
 [cluster]
 settings = {{ "group.initial.rebalance.delay.ms" = 0{brokers} }}
 [[group]]
