@@ -55,7 +55,9 @@ def _files() -> list[tuple[str, str]]:
 
 def _command(file: str, seed: int) -> list[str]:
     options = ["-q", "-x", "-m", "long or not long", "--hypothesis-show-statistics"]
-    options.append("--hypothesis-profile=exploring")  # the other one draws the same inputs for any seed
+    options.append(
+        "--hypothesis-profile=exploring"
+    )  # the other one draws the same inputs for any seed
     return [sys.executable, "-m", "pytest", file, *options, f"--hypothesis-seed={seed}"]
 
 
