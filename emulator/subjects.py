@@ -21,6 +21,7 @@ from emulator.report.subject import (
     Subject,
 )
 from emulator.report.wording import counted, duration
+from emulator.scenario.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.loads import Load, loads_of
 from emulator.scenario.model import (
@@ -208,6 +209,8 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         most_running=group.most_running,
         offsets=group.offsets,
         store_bound=load is not None and load.store == load.capacity,
+        closes_early=group.close_timeout < CLOSE_TIMEOUT_US,
+        looks_up_once=any(member.coordinator_lookup == "once" for member in group.members),
         unfenced=group.offsets == "database" and not fenced,
         **_work(group, load),
         listener_us=mean_us(group.listener),

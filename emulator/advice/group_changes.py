@@ -9,8 +9,10 @@ from emulator.advice.drafts import STRATEGY, Draft, Make
 from emulator.advice.situation import Situation
 from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration
+from emulator.scenario.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.model import RollingRestart
 from emulator.scenario.resolution import consumer_settings, deployed, started_by
+from emulator.scenario.units import format_duration
 
 SESSION: Final = "session.timeout.ms"
 
@@ -105,8 +107,35 @@ def _restarts(situation: Situation) -> Iterator[RollingRestart]:
             yield act
 
 
+def wait_in_close(situation: Situation) -> Draft | None:
+    """The default timeout of close()."""
+    group = situation.group
+    if group.close_timeout >= CLOSE_TIMEOUT_US:
+        return None
+    return Draft(
+        f"close() gives up after {format_duration(group.close_timeout)}, and its commit with it.",
+        ("close() without a timeout of its own",),
+        (f"group[{group.id}].close_timeout={format_duration(CLOSE_TIMEOUT_US)}",),
+    )
+
+
+def look_up_again(situation: Situation) -> Draft | None:
+    """A client that looks the coordinator up again."""
+    group = situation.group
+    names = [each.name for each in group.members if each.coordinator_lookup == "once"]
+    if not names:
+        return None
+    return Draft(
+        "Its commits go to a broker that is not the coordinator any more.",
+        ("librdkafka: a newer version",),
+        tuple(f"group[{group.id}].member[{name}].coordinator_lookup=again" for name in names),
+    )
+
+
 GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "assignor-in-two-steps": (("assignor-in-two-steps", assignor_in_two_steps),),
+    "look-up-coordinator": (("look-up-coordinator", look_up_again),),
+    "wait-in-close": (("wait-in-close", wait_in_close),),
     "own-group-id": (("own-group-id", own_group_id),),
     "readiness-of-the-process": (("readiness-of-the-process", readiness_of_the_process),),
     "stable-instance-ids": (("stable-instance-ids", stable_instance_ids),),

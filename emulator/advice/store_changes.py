@@ -7,7 +7,11 @@ from typing import Final
 
 from emulator.advice.drafts import Draft, Make
 from emulator.advice.situation import Situation
-from emulator.scenario.model import RestoreStore
+from emulator.scenario.faults import After
+from emulator.scenario.model import RestoreStore, RollingRestart
+
+STORAGE: Final = "offsets.storage"
+DUAL_COMMIT: Final = "dual.commit.enabled"
 
 
 def fenced(situation: Situation) -> Draft | None:
@@ -36,7 +40,39 @@ def restored_with_results(situation: Situation) -> Draft | None:
     )
 
 
+def dual_commit(situation: Situation) -> Draft | None:
+    """Both stores have every offset until each member reads both."""
+    acts = [
+        act
+        for act in situation.scenario.fault
+        if isinstance(act, RollingRestart)
+        and act.group == situation.group.id
+        and (act.settings or {}).get(STORAGE) == "kafka"
+    ]
+    if not acts:
+        return None
+    first, *later = acts
+    overrides = []
+    if (first.settings or {}).get(DUAL_COMMIT) is False:
+        overrides.append(f"act[{first.id}].settings[{DUAL_COMMIT}]=true")
+    overrides += [f"act[{act.id}].when={first.id} ends" for act in later if _precedes(act, first)]
+    if not overrides:
+        return None
+    return Draft(
+        "Members that read Kafka alone find no offsets that others write to ZooKeeper alone.",
+        (f"{DUAL_COMMIT}=true in a first rolling restart, false in a second one",),
+        tuple(overrides),
+    )
+
+
+def _precedes(act: RollingRestart, first: RollingRestart) -> bool:
+    """Return whether an act begins with the first one, and does not wait for its end."""
+    when = act.when
+    return isinstance(when, After) and when.fault == first.id and when.phase == "begins"
+
+
 STORE_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
+    "dual-commit": (("dual-commit", dual_commit),),
     "fence-a-restored-store": (("fenced-database", fenced),),
     "fence-at-destination": (("fenced-database", fenced),),
     "restore-with-results": (("restore-with-results", restored_with_results),),

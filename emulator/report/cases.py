@@ -132,6 +132,18 @@ def _may_commit_on_revoke(case: Case) -> bool:
     return handler(case) and not case.commits(Commits.IN_LISTENER)
 
 
+WAIT_IN_CLOSE = Hint(
+    "wait-in-close",
+    "Let close() wait for its last commit, as long as a coordinator needs to load the group: without "
+    "a timeout of its own it waits 30 s.",
+    lambda case: case.group.closes_early and case.mentions("closed"),
+)
+LOOK_UP_AGAIN = Hint(
+    "look-up-coordinator",
+    "Use a version of librdkafka that looks the coordinator up again when a commit is answered "
+    "NOT_COORDINATOR, or restart consumers that call assign() after the coordinator has moved.",
+    lambda case: case.group.looks_up_once,
+)
 COMMIT_AT_ALL = Hint(
     "commit-at-all",
     "No member commits: set enable.auto.commit=true, or call commitSync().",

@@ -20,10 +20,12 @@ from emulator.report.cases import (
     DRAIN_WORKERS,
     IDEMPOTENT,
     LISTENER_CATCHES,
+    LOOK_UP_AGAIN,
     RESET_EARLIEST,
     RESTARTS,
     STATIC,
     STAY_A_MEMBER,
+    WAIT_IN_CLOSE,
     Case,
     Hint,
     auto,
@@ -211,6 +213,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.REFUSED: (
         LISTENER_CATCHES,
+        LOOK_UP_AGAIN,
         Hint(
             "poll-then-commit",
             "REBALANCE_IN_PROGRESS is retriable: call poll() until the member is in the new "
@@ -246,6 +249,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         *KEEP_PARTITIONS,
     ),
     Cause.REVOKED: (
+        WAIT_IN_CLOSE,
         DRAIN_WORKERS,
         COMMIT_AT_ALL,
         Hint(
@@ -265,6 +269,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         *KEEP_PARTITIONS,
     ),
     Cause.CRASHED: (
+        LOOK_UP_AGAIN,
         Hint(
             "longer-grace",
             "Use a longer grace period: the process was killed before it had finished its batch, at "

@@ -110,6 +110,12 @@ class GroupFacts:
     has_id: bool = True
     """Whether its members have a ``group.id``; without one they commit nothing."""
 
+    closes_early: bool = False
+    """Whether its members wait less for the end of close() than Kafka's default."""
+
+    looks_up_once: bool = False
+    """Whether a member keeps its coordinator when a commit is answered that this is another broker."""
+
     unfenced: bool = False
     """Whether it writes results with offsets to a database that rejects no former owner."""
 

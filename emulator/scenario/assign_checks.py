@@ -15,6 +15,7 @@ from emulator.scenario.resolution import (
     consumer_settings,
     started_by,
 )
+from protocols.consumer.clients import profile_of
 
 INSTANCE_REASON = (
     "a consumer with assign() joins no group, and its commits leave the instance id out "
@@ -27,6 +28,7 @@ def assign_problems(scenario: Scenario) -> Iterator[Problem]:
     for group in scenario.group:
         for member in group.members:
             path = f"group[{group.id}].member[{member.name}]"
+            yield from _lookup_problems(path, group, member)
             if member.assign is not None:
                 yield from _partition_problems(path, member.assign, scenario)
                 yield from _member_problems(path, group, member)
@@ -69,9 +71,11 @@ def _member_problems(path: str, group: Group, member: Member) -> Iterator[Proble
     instance_id = (group.settings | member.settings).get(INSTANCE_ID)
     if instance_id is not None:
         yield Problem(f"{path}.settings[{INSTANCE_ID}]", INSTANCE_REASON, instance_id)
-    if client_of(group, member) != "java":
-        reason = "assign() is played for the Java client only"
-        yield Problem(f"{path}.client", reason, client_of(group, member))
+    profile = profile_of(client_of(group, member))
+    has_id = group.offsets != "none"
+    reason = profile.lacks_assign_with_group if has_id else profile.lacks_assign_without_group
+    if reason:
+        yield Problem(f"{path}.assign", f"{profile.name} refuses it: {reason}")
     if consumer_settings(group, member).group_protocol == "consumer":
         reason = (
             'assign() is played for the classic consumer only: set "group.protocol" = "classic" in the '
@@ -84,6 +88,20 @@ def _member_problems(path: str, group: Group, member: Member) -> Iterator[Proble
     if not group.is_serial:
         reason = "assign() is played with a serial handler; put the member into a group of its own"
         yield Problem(f"{path}.assign", reason)
+
+
+def _lookup_problems(path: str, group: Group, member: Member) -> Iterator[Problem]:
+    if member.coordinator_lookup == "again":
+        return
+    reason = ""
+    if client_of(group, member) != "librdkafka":
+        reason = (
+            'this client looks the coordinator up again; only older versions of "librdkafka" do not'
+        )
+    elif member.assign is None:
+        reason = "a member looks it up again when its heartbeats are refused; needs assign"
+    if reason:
+        yield Problem(f"{path}.coordinator_lookup", reason, member.coordinator_lookup)
 
 
 def _commit_problems(group: Group, member: Member) -> Iterator[Problem]:

@@ -45,7 +45,7 @@ _NAMES: Mapping[Family, str] = {
     Family.DEPLOYS: """
         canary-rolled-back pod-names-as-instance-ids readiness-waits-for-a-partition
         stand-in-for-slow-restarts spot-node-reclaimed g1-lag-instant-or-averaged g2-scale-down-kills g5-spare-threads g6-one-partition-has-the-lag g7-autoscaler-flaps
-        a1-deploy-goes-back a6-new-group-id a5-two-applications-one-group b4-close-beyond-session b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
+        a1-deploy-goes-back a7-close-before-the-answer a6-new-group-id a5-two-applications-one-group b4-close-beyond-session b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
         kip848-close-in-mid-batch kip848-close-options member-closes published-eager-deploy
         published-leave-on-close rolling-restart-cooperative rolling-restart-eager
         rolling-restart-kip848 rolling-restart-static
@@ -82,7 +82,7 @@ _NAMES: Mapping[Family, str] = {
     """,
     Family.BROKERS: """
         zone-outage coordinator-broker-dies coordinator-commit-times-out coordinator-dies-at-a-step
-        coordinator-dies-in-commit coordinator-goes-on-alone h1-coordinator-moves
+        coordinator-dies-in-commit coordinator-goes-on-alone h1-coordinator-moves h3-coordinator-not-looked-up
         h4-offsets-on-one-broker h6-stale-coordinator h7-rolling-broker-restart
         leader-acknowledges-alone slow-load-after-a-year unclean-election-drops-commits
     """,

@@ -138,6 +138,10 @@ class AssignorTime(Part):
         return own + self.pair * members * partitions
 
 
+CLOSE_TIMEOUT_US = 30_000_000
+"""The default timeout of ``KafkaConsumer.close()``."""
+
+
 class Member(Part):
     """One consumer of a group, with the keys that differ from the group."""
 
@@ -151,6 +155,10 @@ class Member(Part):
     assign: dict[str, Assigned] | None = None
     """Partitions that it reads with ``assign()``, by topic, instead of those that the group gives it:
     ``{ orders = [0, 1] }``, or ``{ orders = "all" }`` (docs/how-to/assign.md)."""
+
+    coordinator_lookup: Literal["again", "once"] = "again"
+    """``once``: a commit that is answered ``NOT_COORDINATOR`` does not make it look the coordinator up
+    again; only with ``assign`` of librdkafka, whose older versions do so (confluentinc/librdkafka#2791)."""
 
     client: ClientName | None = None
     read_with: str | None = None
@@ -282,7 +290,7 @@ class Group(Part):
     ``group.protocol = "consumer"``, whose consumer has two threads: the faster one determines the
     offsets of an automatic commit. Measured: 1.4 ms on a busy machine, about 0.5 ms on an idle one."""
 
-    close_timeout: Duration = 30_000_000
+    close_timeout: Duration = CLOSE_TIMEOUT_US
     """Timeout of close()."""
 
     close_operation: Literal["DEFAULT", "LEAVE_GROUP", "REMAIN_IN_GROUP"] = "DEFAULT"

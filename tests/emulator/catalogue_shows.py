@@ -23,6 +23,8 @@ SHOWS = {
     "seek-back-after-a-bug": {Cause.SOUGHT},
     "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},
     "a3-drain-beyond-interval": set(),
+    "a7-close-before-the-answer": {Cause.REVOKED},
+    "h3-coordinator-not-looked-up": {Cause.REFUSED},
     "a9-seen-set": {Cause.CRASHED},
     "a6-new-group-id": set(),
     "spring-kept-commits": {Cause.SKIPPED},

@@ -48,6 +48,9 @@ AUTO_COMMIT: Final = "auto-commit"
 """Timer: the next automatic commit is due."""
 
 
+_STEADY: Final = (Membership.STABLE, Membership.BY_HAND)
+
+
 class BackgroundClient:
     """The client side of the classic protocol for one consumer, with a thread of its own."""
 
@@ -55,6 +58,8 @@ class BackgroundClient:
         """Create the client of a new process; *limit*: records of one call."""
         self.consumer = consumer
         self.state = turn.initial_state(consumer)
+        if consumer.store is not None and consumer.assigned is not None:
+            consumer.store.assign(consumer.assigned)
         self._limit = limit
         self._created = False
         self._poll_until: int | None = None
@@ -222,8 +227,10 @@ class BackgroundClient:
         step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
         if step.state.autocommit_us != state.autocommit_us:
             step = step.also(SetTimer(AUTO_COMMIT, step.state.autocommit_us))
-        if isinstance(step.state.coordinator, Unknown):
-            return step.then(lambda s: requests.look_up(s, consumer, now))
+        if isinstance(step.state.coordinator, Unknown) and consumer.group_id:
+            step = step.then(lambda s: requests.look_up(s, consumer, now))
+            if state.membership is not Membership.BY_HAND:
+                return step
         if rejoin.needed(step.state) and self._may_join(step.state):
             until = now if self._poll_until is None else self._poll_until
             step = step.then(lambda s: turn.join(s, consumer, now, until))
@@ -261,7 +268,7 @@ class BackgroundClient:
         if not settings.enable_auto_commit or now < state.autocommit_us:
             return Step(state)
         interval = settings.auto_commit_interval_ms * MS
-        steady = state.membership is Membership.STABLE and not rejoin.needed(state)
+        steady = state.membership in _STEADY and not rejoin.needed(state)
         if self.consumer.profile.commit_clock is CommitClock.TICKS:
             due = requests.next_tick(state.autocommit_us, interval, now)
         elif steady:

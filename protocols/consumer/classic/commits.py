@@ -292,6 +292,7 @@ def _side_effects(
     state: ClientState, consumer: Consumer, flight: InFlight, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     gone = error in LOSES_COORDINATOR or error is ErrorCode.REQUEST_TIMED_OUT
+    gone = gone and consumer.profile.looks_up_again
     if gone and isinstance(state.coordinator, Known):
         return forget_coordinator(state, consumer, f"commit answered {error.name}", now)
     if error is ErrorCode.REBALANCE_IN_PROGRESS:

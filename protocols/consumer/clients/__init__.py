@@ -116,6 +116,9 @@ class ClientProfile:
     """Whether automatic commits carry leader epochs, with which the next owner checks its position."""
 
     repeats_commits: Repeats = Repeats.RETRIABLE
+    looks_up_again: bool = True
+    """Whether a commit that another broker than the coordinator answers makes it look that up."""
+
     in_rebalance: InRebalance = InRebalance.REFUSED
     commits_unassigned: bool = True
     """Whether the application can commit partitions that it does not own."""
@@ -157,6 +160,12 @@ class ClientProfile:
 
     lacks_protocol: str = ""
     """What it says about a group protocol that it does not have."""
+
+    lacks_assign_with_group: str = ""
+    """What it says about partitions that the application assigns, with a group id."""
+
+    lacks_assign_without_group: str = ""
+    """The same without a group id."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     """The client's own names of settings, with Kafka's."""

@@ -108,7 +108,12 @@ def test_its_fetches_survive_a_broker_and_its_commits_a_move_of_the_coordinator(
         ("{ t = [1] }", "{ t = [] }", "at least one is needed"),
         ("{ t = [1] }", '{ t = "each" }', "all"),
         ("{ t = [1] }", '{ t = [1] }, topics = ["t"]', "mutually exclusive"),
-        ('commit = "sync"', 'client = "librdkafka"', "Java client only"),
+        ('commit = "sync"', 'client = "franz-go"', "invalid direct-partition consuming option"),
+        (
+            "{ t = [1] }",
+            '{ t = [1] }, coordinator_lookup = "once"',
+            "looks the coordinator up again",
+        ),
         ('commit = "sync"', 'handler = { workers = 2 }\ncommit = "sync"', "serial handler"),
         ('commit = "sync"', 'offsets = "zookeeper"', "with offsets in Kafka"),
         ('commit = "sync"', 'offsets = "none"', "subscribe() needs a group.id"),
@@ -119,6 +124,79 @@ def test_its_fetches_survive_a_broker_and_its_commits_a_move_of_the_coordinator(
 def test_what_it_cannot_do_is_refused_with_the_reason(old, new, said):
     with pytest.raises(ScenarioError, match=said.replace("(", r"\(").replace(")", r"\)")):
         emulator.loads(text().replace(old, new))
+
+
+OWN_GROUP = """
+title = "a group of its own"
+run_for = "60s"
+topic = [{{ name = "t", partitions = 2, rate = "10/s" }}]
+act = [{acts}]
+
+[[group]]
+id = "j"
+client = "{client}"
+settings = {{ "auto.offset.reset" = "earliest" }}
+members = [{{ name = "j", assign = {{ t = "all" }}{more} }}]
+"""
+CRASH = '{ crash = "j", at = "22s", restart_after = "5s" }'
+
+
+@pytest.mark.parametrize("client", ["java", "kafka-python", "librdkafka", "aiokafka"])
+def test_every_client_commits_in_its_own_group_and_goes_on_there(client):
+    """A crash two seconds after an automatic commit repeats those two seconds of 20/s."""
+    run = emulator.run(emulator.loads(OWN_GROUP.format(client=client, acts=CRASH, more="")))
+
+    assert run.ledger.by_cause() == {Cause.CRASHED: 40}
+    assert run.ledger.lost == 0
+    assert run.ledger.processed == 1240
+    assert refused(run) == []
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "aiokafka", "franz-go"])
+def test_without_a_group_id_a_start_begins_where_the_policy_says(client):
+    text = ALONE.format(policy="earliest").replace('"none"', f'"none"\nclient = "{client}"', 1)
+    run = emulator.run(emulator.loads(text))
+
+    assert run.ledger.reprocessed == 400
+    assert not any(isinstance(e.what, ev.CommitSent) for e in run.events)
+
+
+def test_librdkafka_needs_a_group_id():
+    text = ALONE.format(policy="earliest").replace('"none"', '"none"\nclient = "librdkafka"', 1)
+    with pytest.raises(ScenarioError, match=r"group\.id must be set"):
+        emulator.loads(text)
+
+
+@pytest.mark.parametrize("lookup", ["once", "again"])
+def test_a_coordinator_that_moves_is_looked_up_again_or_never(lookup):
+    """Old versions of librdkafka commit to the former coordinator until they are restarted."""
+    text = OWN_GROUP.format(
+        client="librdkafka",
+        acts='{ move_coordinator = "j", at = "20s" }, ' + CRASH.replace("22s", "50s"),
+        more=f', coordinator_lookup = "{lookup}"',
+    )
+    run = emulator.run(emulator.loads(text))
+    accepted = [e.at_us // 1_000_000 for e in run.events if isinstance(e.what, ev.CommitAccepted)]
+    again = [at_us for at_us in accepted if 21 <= at_us < 50]
+
+    assert {error for _, error in refused(run)} == {"NOT_COORDINATOR"}
+    assert bool(again) is (lookup == "again")
+    assert (run.ledger.reprocessed > 500) is (lookup == "once")
+
+
+@pytest.mark.parametrize(
+    ("name", "proposed"),
+    [
+        ("h3-coordinator-not-looked-up", "look-up-coordinator"),
+        ("a7-close-before-the-answer", "wait-in-close"),
+    ],
+)
+def test_the_advice_of_its_incidents_is_confirmed(name, proposed):
+    advice = emulator.advise(name, seeds=1)
+    trial = next(each for each in advice.trials if each.proposal.id == proposed)
+
+    assert trial.before[0]["reprocessed"] > 500
+    assert trial.after[0]["reprocessed"] == 0
 
 
 def test_subscribe_is_refused_for_it():

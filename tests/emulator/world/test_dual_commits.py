@@ -46,6 +46,24 @@ KAFKA_ONLY = '{ "offsets.storage" = "kafka", "dual.commit.enabled" = false }'
 CRASH = '[[fault]]\ncrash = "g-0"\nat = "{at}"'
 
 
+NAME = "offsets-from-zookeeper-to-kafka"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["act[dual].settings[dual.commit.enabled]=false"],
+        ["act[second].when=dual begins", "act[second].order=reversed"],
+    ],
+)
+def test_advice_restores_the_two_restarts(changes):
+    advice = emulator.advise(emulator.load(NAME, changes), seeds=1)
+    trial = next(each for each in advice.trials if each.proposal.id == "dual-commit")
+
+    assert trial.before[0]["reprocessed"] > 500
+    assert trial.after[0]["reprocessed"] == 0
+
+
 def run_of(given="", more="", commit="sync", writes="1000/s"):
     text = SCENARIO.format(settings=given, more=more, commit=commit, writes=writes)
     return emulator.run(emulator.loads(text), 0)
