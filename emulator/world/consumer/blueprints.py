@@ -213,7 +213,7 @@ def _blueprint(
         member=member,
         as_written=(group, member),
         settings=_client_settings(group, member),
-        profile=_profile(group, member),
+        profile=profile_of(client_of(group, member), member.coordinator_lookup),
         assigned=None if member.assign is None else _assigned(member.assign, scenario),
         commit=commit_policy(group, member),
         poll_timeout_us=poll_timeout_us(group, member),
@@ -229,12 +229,6 @@ def _blueprint(
         epoch_ms=0 if start is None else int(start.timestamp() * 1000),
         brokers=tuple(range(1, scenario.cluster.brokers + 1)),
     )
-
-
-def _profile(group: Group, member: Member) -> ClientProfile:
-    profile = profile_of(client_of(group, member))
-    again = member.coordinator_lookup == "again"
-    return profile if again else replace(profile, looks_up_again=False)
 
 
 def _assigned(
@@ -287,7 +281,7 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         group=group,
         member=member,
         settings=_client_settings(group, member),
-        profile=_profile(group, member),
+        profile=profile_of(client_of(group, member), member.coordinator_lookup),
         commit=commit_policy(group, member),
     )
 

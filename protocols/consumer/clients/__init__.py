@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -226,8 +226,13 @@ CLIENTS: Final = ("java", "librdkafka", "aiokafka", "kafka-python", "franz-go")
 _FILES: Final = {name: name.replace("-", "_") for name in CLIENTS}
 
 
-def profile_of(name: str) -> ClientProfile:
-    """Return the profile of a client; its file is imported with the first use."""
+def profile_of(name: str, coordinator_lookup: str = "again") -> ClientProfile:
+    """Return the profile of a client; its file is imported with the first use.
+
+    *coordinator_lookup*: ``once`` is an older version that does not look the coordinator up again.
+    """
+    if coordinator_lookup == "once":
+        return replace(profile_of(name), looks_up_again=False)
     if name == JAVA.name:
         return JAVA
     module = import_module(f"{__name__}.{_FILES[name]}")
