@@ -7,7 +7,7 @@ explanations are compared with what was seen by one set of figures.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -110,7 +110,17 @@ def evidence_of(events: Iterable[ev.Event], group: str, work_us: int) -> Evidenc
             case ev.MemberAdded():
                 joins.append(Joined(event.at_us, what.consumer))
     work.sort(key=in_order)
-    return Evidence(tuple(work), tuple(commits), tuple(generations), tuple(joins))
+    return Evidence(tuple(work), tuple(commits), tuple(generations), recorded(joins, generations))
+
+
+def recorded(joins: Iterable[Joined], generations_us: Sequence[int]) -> tuple[Joined, ...]:
+    """Return joins with the time of the generation whose record is the first with the member id."""
+    return tuple(
+        replace(
+            each, at_us=min((at for at in generations_us if at >= each.at_us), default=each.at_us)
+        )
+        for each in joins
+    )
 
 
 class _Polls:

@@ -20,6 +20,10 @@ _JOIN_US = 2_500_000
 """From the start of a process to its first record, in the runs that are tried."""
 
 
+FOR_GOOD = 0.07
+"""How unusual it is that a pause or a cut lasts up to the end of the log, as a crash does."""
+
+HALF_A_HEARTBEAT_US = 700_000
 UNEVEN_US = 3 * SECOND
 """The members of one rolling restart follow at times that differ by no more than this."""
 
@@ -72,7 +76,11 @@ def happenings(symptoms: Symptoms, setup: Setup) -> list[Happening]:
     if symptoms.stops:
         returned = any(stop.resumed_us is not None for stop in symptoms.stops)
         stopped = [
-            *(_with_return(symptoms, setup.group) if returned else _without_return(symptoms)),
+            *(
+                _with_return(symptoms, setup.group)
+                if returned
+                else _without_return(symptoms, setup)
+            ),
             *_killed_late(symptoms, setup),
             *_alive(symptoms),
         ]
@@ -109,14 +117,29 @@ def _with_return(symptoms: Symptoms, group: str) -> Iterator[Happening]:
     yield Happening(f"restart{MID_BATCH}", words, _LEFT, (), closed)
 
 
-def _without_return(symptoms: Symptoms) -> Iterator[Happening]:
+def _without_return(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
     names = _names(symptoms)
-    crashed = _each(symptoms, _crash)
+    crashed = tuple(
+        crash | {"at": crash["at"] + _idle_us(symptoms, setup)} for crash in _each(symptoms, _crash)
+    )
     yield Happening("crash", f"{names} crashed", _KILLED, crashed)
     closed = _each(symptoms, _close)
     yield Happening("close", f"{names} closed", _LEFT, (), closed)
     closed = _each(symptoms, _close_in_batch)
     yield Happening(f"close{MID_BATCH}", f"{names} closed in mid-batch", _LEFT, (), closed)
+
+
+def _idle_us(symptoms: Symptoms, setup: Setup) -> int:
+    """Return how long a consumer lived after its last record, where records are rare.
+
+    Its session ends so much later. Half a heartbeat interval passes since the last heartbeat.
+    """
+    (first, *_), next_us = symptoms.stops, symptoms.next_generation_us
+    if setup.protocol != "classic" or next_us is None:
+        return 0
+    session_us = (setup.session_timeout_ms or USUAL_SESSION_MS) * 1_000
+    idle_us = next_us - symptoms.onset_us - session_us - HALF_A_HEARTBEAT_US
+    return max(0, min(idle_us, 2 * first.usual_us))
 
 
 def _crash(stop: Stop, away: str) -> Table:
@@ -202,10 +225,16 @@ def _with_starts(happening: Happening, symptoms: Symptoms) -> Happening:
 def _alive(symptoms: Symptoms) -> Iterator[Happening]:
     """Yield what stops a consumer whose process lives on."""
     names = _names(symptoms)
+    for_good = all(stop.resumed_us is None for stop in symptoms.stops)
+    rare = FOR_GOOD if for_good else 0.0
     paused = _each(symptoms, lambda stop, lasting: {"pause": stop.consumer, "for": lasting})
     words = f"the process of {names} was paused (SIGSTOP, garbage collection)"
     yield Happening(
-        "pause", words, "a pause in the garbage collection log or of the node", paused, unusual=0.03
+        "pause",
+        words,
+        "a pause in the garbage collection log or of the node",
+        paused,
+        unusual=0.03 + rare,
     )
     hung = _each(symptoms, lambda stop, lasting: {"hang": stop.consumer, "for": lasting})
     words = f"the handler of {names} hung on a record"
@@ -214,7 +243,7 @@ def _alive(symptoms: Symptoms) -> Iterator[Happening]:
     cut = _each(symptoms, lambda stop, lasting: {"cut": [stop.consumer, "brokers"], "for": lasting})
     words = f"the network of {names} was cut"
     trace = "disconnections and request timeouts in the client's log"
-    yield Happening("cut", words, trace, cut, unusual=0.05)
+    yield Happening("cut", words, trace, cut, unusual=0.05 + rare)
 
 
 def _of_brokers(group: str, halted_us: int) -> Iterator[Happening]:

@@ -75,7 +75,7 @@ def policies(evidence: Evidence, setup: Setup, *, busy: bool = False) -> list[Po
     every_ms = interval_ms(evidence)
     found = list[Policy]()
     for place, client in enumerate(clients_of(setup)):
-        found += _automatic(client, every_ms, unusual(setup, client))
+        found += _automatic(client, _automatic_ms(every_ms, busy=busy), unusual(setup, client))
         if place == 0:
             found += _by_the_application(client, every_ms)
     return [each for each in found if _is_possible(each, evidence, busy=busy)]
@@ -112,6 +112,14 @@ def records_per_commit(commits: Sequence[Committed]) -> float:
         if two.offset > one.offset
     ]
     return median(steps) if steps else 1
+
+
+def _automatic_ms(every_ms: int, *, busy: bool) -> int:
+    """Return the interval of automatic commits from the time between two commits.
+
+    Consumers that always work commit in the first poll behind the interval: after whole batches.
+    """
+    return min(KAFKAS_INTERVAL_MS, every_ms * 9 // 10) if busy else every_ms
 
 
 def _automatic(client: str, every_ms: int, rare: float) -> Iterator[Policy]:

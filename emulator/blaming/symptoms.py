@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import pairwise
 from operator import attrgetter
 
@@ -14,7 +14,7 @@ from emulator.blaming.evidence import Evidence, Work, grouped
 QUIET_US = 4_000_000
 """A group has formed when it makes no new generation for this time."""
 
-SHORTEST_STOP_US = 800_000
+SHORTEST_STOP_US = 1_200_000
 """Shorter pauses between two records are not stops."""
 
 TIMES_USUAL = 4
@@ -28,6 +28,8 @@ class Stop:
     consumer: str
     stopped_us: int
     resumed_us: int | None
+    usual_us: int = field(default=0, compare=False)
+    """A usual pause of this consumer."""
 
     def lasted_us(self, ended_us: int) -> int:
         """Return how long it lasted in a log that ends at *ended_us*."""
@@ -139,9 +141,9 @@ def _stops(name: str, done: Sequence[Work], formed_us: int, ended_us: int) -> It
     least = max(SHORTEST_STOP_US, TIMES_USUAL * usual)
     for one, two in pairwise(done):
         if two.ended_us - one.ended_us >= least and one.ended_us >= formed_us:
-            yield Stop(name, one.ended_us, two.ended_us)
+            yield Stop(name, one.ended_us, two.ended_us, usual)
     if ended_us - done[-1].ended_us >= least:
-        yield Stop(name, done[-1].ended_us, None)
+        yield Stop(name, done[-1].ended_us, None, usual)
 
 
 def _with_new_processes(

@@ -38,10 +38,10 @@ SECOND = 1_000_000
 _FORMED_US = 7 * SECOND
 """By then a group has formed in the runs that are tried."""
 
-POLICIES_KEPT = 5
+POLICIES_KEPT = 7
 """The number of commit policies that are tried with a happening."""
 
-HAPPENINGS_KEPT = 5
+HAPPENINGS_KEPT = 4
 """The best policy is tried with all happenings, the others with those that fit best with it."""
 
 REPEATED = 8

@@ -53,6 +53,15 @@ def test_skipped_records_are_those_between_the_processed_ones():
     assert 7 == after(seen, 10 * SECOND, [])["skipped"]
 
 
+def test_offsets_without_records_are_no_loss():
+    """A transaction marker behind every hundredth record, also before the incident."""
+    seen = evidence(
+        steady("a", 0, 0, 5), steady("a", 0, 5, 10, first=51), steady("b", 0, 12, 20, first=107)
+    )
+
+    assert 0 == after(seen, 10 * SECOND, [])["skipped"]
+
+
 def test_times_count_from_the_onset():
     """A generation after six seconds, a partition that stands still for seven."""
     seen = evidence(steady("a", 0, 0, 10), steady("b", 0, 17, 30, first=100), generations=(0, 16))

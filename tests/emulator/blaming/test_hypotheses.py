@@ -133,3 +133,12 @@ def test_consumers_with_new_names_start_in_every_explanation_of_the_stops():
 
     assert "c" == crash.acts[0]["start"]
     assert crash.words.endswith("; c joined")
+
+
+def test_a_consumer_of_rare_records_crashes_when_its_session_says_so():
+    """It finishes a record every three seconds, the last one at 19 s; the generation is at 29.5 s."""
+    seen = evidence(steady("a", 0, 1, 20, every_s=3), steady("b", 1, 1, 60), generations=(0, 29.5))
+    crash = next(each for each in happenings(symptoms_of(seen), SETUP) if each.name == "crash")
+    (fault,) = crash.faults
+
+    assert 3 < fault["at"] / SECOND < 4.5
