@@ -135,7 +135,7 @@ def _idle_us(symptoms: Symptoms, setup: Setup) -> int:
     Its session ends so much later. Half a heartbeat interval passes since the last heartbeat.
     """
     (first, *_), next_us = symptoms.stops, symptoms.next_generation_us
-    if setup.protocol != "classic" or next_us is None:
+    if setup.protocol != "classic" or next_us is None or first.usual_us < SECOND:
         return 0
     session_us = (setup.session_timeout_ms or USUAL_SESSION_MS) * 1_000
     idle_us = next_us - symptoms.onset_us - session_us - HALF_A_HEARTBEAT_US
