@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from assignors.values import dataclass
@@ -40,3 +40,17 @@ class Column:
 def any_disqualified(columns: Sequence[Column]) -> bool:
     """Return whether some setting must not be called best."""
     return any(column.disqualified for column in columns)
+
+
+def reason_rows(columns: Sequence[Column]) -> Iterator[tuple[str, list[str]]]:
+    """Yield a row for each reason against a setting: its label, and a cell for each setting."""
+    reasons = dict.fromkeys(each.reason for column in columns for each in column.disqualified)
+    for reason in reasons:
+        yield f"{DISQUALIFIED}: {reason}", [_said(column, reason) for column in columns]
+
+
+def _said(column: Column, reason: str) -> str:
+    runs = sum(each.runs for each in column.disqualified if each.reason == reason)
+    if runs in (0, len(column.metrics)):
+        return "yes" if runs else ""
+    return f"{runs} of {len(column.metrics)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from shlex import quote
 
 from rich import box
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import pairs_of, values_of
-from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
+from emulator.report.columns import DISQUALIFIED, Column, any_disqualified, reason_rows
 from emulator.report.figures import NO_VALUE, as_lines, cells, fitted, note_if_alike, shown, why
 from emulator.report.ranking import ranking_lines
 from emulator.report.subject import heading, in_force, title_lines
@@ -123,9 +124,8 @@ def _table(columns: Sequence[Column], rows: Rows) -> Table:
         table.add_column(Text(column.name), justify="right")
         if at:
             table.add_column("difference", justify="right")
-    if any_disqualified(columns):
-        marks = [[column.mark, ""] for column in columns]
-        table.add_row(*cells(DISQUALIFIED, *[each for pair in marks for each in pair][:-1]))
+    for label, (of_first, *said) in reason_rows(columns):
+        table.add_row(*cells(label, of_first, *chain.from_iterable((each, "") for each in said)))
     for name, label in rows:
         table.add_row(*cells(label, *_row(name, columns)))
     return table

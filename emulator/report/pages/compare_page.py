@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from assignors.values import dataclass
 from emulator.ledger.entries import Entry
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
-from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
+from emulator.report.columns import Column, reason_rows
 from emulator.report.comparison import comparison_screen, paired
 from emulator.report.figures import NO_VALUE, shown
 from emulator.report.merging import merged_entries
@@ -108,10 +109,8 @@ def _span(columns: Sequence[Column], metric: str, label: str) -> Number:
 def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
     first = columns[0]
     rows: list[list[str]] = [["metric", *_titles(columns)]]
-    if any_disqualified(columns):
-        rows.append(
-            [DISQUALIFIED, *[each for column in columns for each in (column.mark, "")][:-1]]
-        )
+    for label, (of_first, *said) in reason_rows(columns):
+        rows.append([label, of_first, *chain.from_iterable((each, "") for each in said)])
     charted: list[Difference] = []
     for name, label in shown([run for column in columns for run in column.metrics]):
         cells = [label]

@@ -75,3 +75,12 @@ def test_the_library_says_it_too():
     compared = emulator.compare("quiet", ["eager"], overrides=["run_for=5s"], jobs=1)
 
     assert "disqualified" in compared.to_arrow().column_names
+
+
+def test_a_column_is_marked_itself_not_its_difference():
+    """A row for each reason; the columns stay narrow."""
+    few = ("--set", "run_for=95s", "--with", "eager", "--with", "quick: run_for=3min")
+    out = rebalance("compare", "member-crashes", "--jobs", 1, *few).out
+    (row,) = [line for line in out.splitlines() if line.startswith("| disqualified: inconclusive")]
+
+    assert ["yes", "", ""] == [cell.strip() for cell in row.strip("|").split("|")[1:]]
