@@ -23,6 +23,10 @@ SECOND = {EntryKind.REPROCESSED: "reprocessed", EntryKind.LOST: "skipped"}
 COLUMN = 17
 """The column at which an entry's text begins."""
 
+TIMES = (
+    "A time is the end of the batch, or of the part of it, with the first record of an entry; of a lost "
+    "one, when the owner finished its last record or got the partition."
+)
 TOGETHER = (
     "Entries of one partition with the same cause and owners are shown together: first to last offset, "
     "perhaps with gaps. --each lists every one."
@@ -45,6 +49,8 @@ def ledger_screen(
     shown = [kind for kind in TITLES if kind in kinds and ledger.total(kind)]
     if not shown:
         yield from ("", "No entries.")
+    else:
+        yield from paragraph(TIMES)
     for kind in shown:
         entries = list(ledger.of(kind))
         records = counted(ledger.total(kind), "record")
