@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 from emulator.capturing.admin import Admin
+from emulator.capturing.at_once import capture_at_once
 from emulator.capturing.cluster import Cluster, Layout, running_cluster
 from emulator.capturing.live import Made, OnProgress
 from emulator.capturing.plan import Plan
@@ -21,32 +24,54 @@ PACKAGES = {"confluent": "confluent_kafka", "aiokafka": "aiokafka", "kafkapython
 """The package of each client library that is not Java's."""
 
 
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """A run that does not exist yet."""
+
+    plan: Plan
+    number: int
+
+
 def capture(
     plans: Sequence[Plan],
     folder: Path,
     *,
     runs: int = 1,
+    jobs: int = 1,
     kafka: str = KAFKA,
     say: OnProgress = lambda _: None,
 ) -> Iterator[Made]:
     """Capture each experiment *runs* times and yield what was made; existing runs are skipped.
 
-    Runs are written to ``folder/EXPERIMENT/run-NUMBER``. Raises MachineError if the machine lacks
-    something, before anything is written.
+    *jobs*: the number of runs at a time, each on a cluster of its own. Runs are written to
+    ``folder/EXPERIMENT/run-NUMBER``. Raises MachineError if the machine lacks something, before
+    anything is written.
     """
     _check_names(plans)
-    todo = {plan.name: _missing(folder / plan.name, runs) for plan in plans}
-    wanted = [plan for plan in plans if todo[plan.name]]
-    if not wanted:
+    shares = shares_of(_missing(plans, folder, runs), jobs)
+    if not shares:
         return
+    wanted = [todo.plan for share in shares for todo in share]
     _check_packages(wanted)
     check_memory(
-        1 + max(plan.brokers for plan in wanted), max(len(plan.members) for plan in wanted)
+        len(shares) * (1 + max(plan.brokers for plan in wanted)),
+        len(shares) * max(len(plan.members) for plan in wanted),
     )
     say(f"preparing Kafka {kafka}")
-    toolchain = prepare(kafka)
-    for layout, alike in groupby(sorted(wanted, key=_order), layout_of):
-        yield from _on_one_cluster(toolchain, layout, list(alike), folder, todo, say)
+    work = partial(_capture_share, prepare(kafka), folder)
+    if len(shares) == 1:
+        yield from work(shares[0], say)
+    else:
+        yield from capture_at_once(work, shares, say)
+
+
+def shares_of(runs: Sequence[Todo], jobs: int) -> list[list[Todo]]:
+    """Deal runs to at most *jobs* shares, so that each needs few clusters.
+
+    Runs of the same cluster follow one another in each share.
+    """
+    ordered = sorted(runs, key=lambda todo: _order(todo.plan))
+    return [share for first in range(jobs) if (share := ordered[first::jobs])]
 
 
 def layout_of(plan: Plan) -> Layout:
@@ -67,8 +92,13 @@ def _check_names(plans: Sequence[Plan]) -> None:
         raise RefusedError(f"two experiments are called {twice!r}; runs are written by file name")
 
 
-def _missing(folder: Path, runs: int) -> list[int]:
-    return [k for k in range(1, runs + 1) if not (folder / f"run-{k}" / "summary.json").exists()]
+def _missing(plans: Sequence[Plan], folder: Path, runs: int) -> list[Todo]:
+    return [
+        Todo(plan, number)
+        for plan in plans
+        for number in range(1, runs + 1)
+        if not (folder / plan.name / f"run-{number}" / "summary.json").exists()
+    ]
 
 
 def _check_packages(plans: Sequence[Plan]) -> None:
@@ -82,20 +112,16 @@ def _check_packages(plans: Sequence[Plan]) -> None:
         )
 
 
-def _on_one_cluster(
-    toolchain: Toolchain,
-    layout: Layout,
-    plans: Sequence[Plan],
-    folder: Path,
-    todo: dict[str, list[int]],
-    say: OnProgress,
+def _capture_share(
+    toolchain: Toolchain, folder: Path, share: Sequence[Todo], say: OnProgress
 ) -> Iterator[Made]:
-    with tempfile.TemporaryDirectory(prefix="rebalance-capture-") as temporary:
-        say(f"starting a cluster of {layout.brokers} brokers")
-        with running_cluster(toolchain, layout, Path(temporary)) as cluster:
-            for plan in plans:
-                for number in todo[plan.name]:
-                    yield _one(plan, number, cluster, folder, say)
+    """Capture runs one after the other, with one cluster for those that can have the same."""
+    for layout, alike in groupby(share, lambda todo: layout_of(todo.plan)):
+        with tempfile.TemporaryDirectory(prefix="rebalance-capture-") as temporary:
+            say(f"starting a cluster of {layout.brokers} brokers")
+            with running_cluster(toolchain, layout, Path(temporary)) as cluster:
+                for todo in alike:
+                    yield _one(todo.plan, todo.number, cluster, folder, say)
 
 
 def _one(plan: Plan, number: int, cluster: Cluster, folder: Path, say: OnProgress) -> Made:

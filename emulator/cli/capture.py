@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RUN_FAILED = 1
 MOST_RUNS = 1_000
+MOST_JOBS = 64
 
 EXAMPLES: Examples = (
     ("two runs of an experiment", "rebalance capture crash.toml --runs 2 -o captures"),
@@ -45,6 +46,12 @@ def capture(
     runs: Annotated[
         int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs of each experiment.")
     ] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", min=1, max=MOST_JOBS, help="Runs at a time, each on a cluster of its own."
+        ),
+    ] = 1,
     kafka_version: Annotated[
         str, typer.Option("--kafka-version", help="Version of Kafka's published jars.")
     ] = KAFKA,
@@ -58,7 +65,7 @@ def capture(
     is the seed of the times given with between. Runs that exist already are skipped.
 
     Needs a JDK of version 17 or newer, Apache Maven, the extra rebalance-emulator[capture], and
-    about 2.5 GB of memory. All processes and temporary files are removed at the end, also after
+    about 2.5 GB of memory for each of the --jobs. All processes and temporary files are removed at the end, also after
     Ctrl-C. A run is marked as noisy if other work on the machine disturbed it.
 
     Exit status: 0 all runs are complete; 1 some run is not usable; 2 bad input, or the machine
@@ -71,7 +78,7 @@ def capture(
         raise RefusedError(f"--output {folder}: a file; name a folder for the runs")
     plans = [plan_of(path) for path in experiments]
     failed = False
-    for made in make(plans, folder, runs=runs, kafka=kafka_version, say=_progress):
+    for made in make(plans, folder, runs=runs, jobs=jobs, kafka=kafka_version, say=_progress):
         say(_line(made))
         failed = failed or made.error is not None
     if failed:
