@@ -66,7 +66,30 @@ def say(*lines: str) -> bool:
     A reader that has closed the pipe (``| head``) is no error: the rest is dropped, and the exit
     status of the command does not change. Raise RefusedError if the disk is full.
     """
-    return _write(visible("".join(f"{line}\n" for line in lines), styled=True))
+    return _write(_no_commands(visible("".join(f"{line}\n" for line in lines), styled=True)))
+
+
+def say_commands(lines: Iterable[str]) -> bool:
+    """Print lines that GitHub takes for commands; return as :func:`say`."""
+    return _write(visible("".join(f"{line}\n" for line in lines)))
+
+
+_COMMAND = re.compile(r"^([^\S\n]*)(?=::)|(?<=##)(?=\[)", re.MULTILINE)
+
+
+def _no_commands(text: str) -> str:
+    """Return a text in which GitHub sees none of its commands, which a title could be.
+
+    ``ActionCommand`` of its runner: a line that begins with two colons, or ``##[`` anywhere.
+    """
+    if not on_github():
+        return text
+    return _COMMAND.sub(lambda found: f"{found[1] or ''}\\", text)
+
+
+def on_github() -> bool:
+    """Return whether GitHub's runner reads what is printed."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def say_all(lines: Iterable[str]) -> bool:
@@ -82,7 +105,7 @@ def say_report(lines: Iterable[str]) -> bool:
 def say_notes(notes: Iterable[str]) -> None:
     """Print notes about the input on stderr."""
     for note in notes:
-        sys.stderr.write(visible(shortened(f"note: {note}\n")))
+        sys.stderr.write(_no_commands(visible(shortened(f"note: {note}\n"))))
 
 
 def say_json(document: object) -> bool:
@@ -180,7 +203,7 @@ def coloured(line: str) -> str:
 def message_of(error: Exception) -> str | None:
     """Return the message for the user; None for an internal error, which keeps its traceback."""
     if isinstance(error, EmulatorError):
-        return visible(shortened(with_options(str(error))))
+        return _no_commands(visible(shortened(with_options(str(error)))))
     if isinstance(error, MemoryError):
         return "Memory ran out. Shorten run_for, or take fewer partitions, members or --jobs"
     return None

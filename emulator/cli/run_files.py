@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from emulator.cli.output import say_all
+from emulator.cli.output import on_github, say_commands
 from emulator.errors import RefusedError, reason_of
 from emulator.loading import LoadedScenario
 
@@ -161,8 +160,7 @@ def report_to_ci(
     Raise RefusedError if the file cannot be written. *screen*: the printed report; empty if JSON was
     printed, annotations then go to stderr.
     """
-    on_github = os.environ.get("GITHUB_ACTIONS") == "true"
-    if file is None and not on_github:
+    if file is None and not on_github():
         return
     from emulator.output_files import put
     from emulator.report.ci import Suite, github_commands, junit
@@ -180,7 +178,7 @@ def report_to_ci(
             put(file, junit(suite))
         except OSError as error:
             raise RefusedError(f"--junit {file}: cannot be written: {reason_of(error)}") from None
-    if on_github and screen:
-        say_all(github_commands(suite))
-    elif on_github:
+    if on_github() and screen:
+        say_commands(github_commands(suite))
+    elif on_github():
         sys.stderr.writelines(f"{line}\n" for line in github_commands(suite))

@@ -10,10 +10,11 @@ from .both_ways import Noticing, hold_both_ways, is_noticed, noticing_run
 from .planted_polling_faults import PLANTED
 from .polling_worlds import polling_world
 
-QUICK = (1, 5, 7, 11, 19, 411)
+QUICK = (1, 5, 7, 11, 19, 411, 20254)
 """Worlds soon played, in which half of the planted faults show.
 
-In the last one a response to a metadata request is handled when a commit is due.
+In 411 a response to a metadata request is handled when a commit is due; in 20254 nobody sends requests
+while samples are taken whose interval is no multiple of the others.
 """
 
 

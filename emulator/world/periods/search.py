@@ -252,7 +252,7 @@ class Periods:
             return None
         if not all(can_move(event.what) for event in events):
             return None
-        if counts_requests(events) and before.counts != state.counts:
+        if counts_requests(events) and not self._counts_alike(before, state):
             return None
         if not all(map(is_commit, _records_of(mark.appended))):
             return None
@@ -268,6 +268,14 @@ class Periods:
             counts_requests=counts_requests(events),
             appended=mark.appended,
         )
+
+    def _counts_alike(self, before: State, after: State) -> bool:
+        """Return whether samples between two states recur, and count the same requests each time.
+
+        Where no request is sent, equal counts do not show that samples are as far away.
+        """
+        every_us = self._world.run.scenario.lag_every
+        return before.counts == after.counts and (after.at_us - before.at_us) % every_us == 0
 
     def _watch_members(self) -> None:
         """Collect when members read responses, since the first of the marks."""
