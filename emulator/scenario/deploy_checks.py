@@ -23,6 +23,17 @@ def deploy_key_problems(
     yield from _canary_problems(path, act, group)
 
 
+def thread_problems(group: Group) -> Iterator[Problem]:
+    """Yield what a group with several members in each process cannot have."""
+    path = f"group[{group.id}].threads"
+    if group.autoscaler is not None:
+        reason = "an autoscaler is played for processes with one consumer each; leave it out"
+        yield Problem(path, reason, group.threads)
+    elif len(group.members) % group.threads:
+        reason = f"{len(group.members)} members do not fill processes of {group.threads}"
+        yield Problem(path, reason, group.threads)
+
+
 def _number_problems(path: str, act: RollingRestart) -> Iterator[Problem]:
     if act.max_unavailable == 0 and not act.surge:
         reason = 'Kubernetes refuses it: "may not be 0 when `maxSurge` is 0"; set "surge"'
@@ -66,8 +77,10 @@ def _readiness_problems(path: str, act: RollingRestart) -> Iterator[Problem]:
 
 def _canary_problems(path: str, act: RollingRestart, group: Group) -> Iterator[Problem]:
     number = len(group.members) if isinstance(act.order, str) else len(act.order)
+    number = max(1, number // group.threads)
     if act.canary >= number:
-        reason = f"not below the {number} members that are restarted: none would be left"
+        what = "members" if group.threads == 1 else "processes"
+        reason = f"not below the {number} {what} that are restarted: none would be left"
         yield Problem(f"{path}.canary", reason, act.canary)
     for key in CANARY_KEYS if not act.canary else ():
         if key in act.model_fields_set and getattr(act, key) not in (False, None):

@@ -52,6 +52,10 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
     for group in scenario.group:
         yield from _replacement_problems(group, scenario)
         yield from _autoscaler_problems(group, scenario)
+        if group.threads > 1:
+            from emulator.scenario.deploy_checks import thread_problems  # noqa: PLC0415  few have it
+
+            yield from thread_problems(group)
         yield from _monitor_problems(group, scenario)
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)

@@ -211,6 +211,10 @@ class Group(Part):
     members: NotEmpty[Member]
     """A file may give a number; the names are then ``<id>-0``, ``<id>-1``, …"""
 
+    threads: int = Field(1, ge=1)
+    """Members in each process, in the order of their names: crashes, closes, pauses and deploys affect
+    all of them together (docs/how-to/deploys.md)."""
+
     autoscaler: Autoscaler | None = None
     """What starts and stops members by lag (docs/how-to/autoscaling.md)."""
 

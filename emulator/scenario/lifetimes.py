@@ -230,16 +230,17 @@ def _switches(scenario: Scenario) -> dict[str, list[Switch]]:
 def _effects(scenario: Scenario, fault: Timed, at_us: int) -> Iterator[tuple[str, int, bool]]:
     """Yield each member that a fault starts or ends: name, time, whether it starts."""
     if isinstance(fault, Crash | Close):
-        yield fault.member, at_us, False
-        if fault.restart_after is not None:
-            yield fault.member, at_us + fault.restart_after, True
+        for name in _in_process(scenario, fault.member):
+            yield name, at_us, False
+            if fault.restart_after is not None:
+                yield name, at_us + fault.restart_after, True
     elif isinstance(fault, DrainNode | ZoneOutage):
         yield from _of_machines(scenario, fault, at_us)
     elif isinstance(fault, Start):
         yield fault.member, at_us, True
     elif isinstance(fault, RollingRestart):
         restarted = started_by(fault, scenario)
-        together = sum(replaced_together(fault, len(restarted)))
+        together = _restarted_together(scenario, fault)
         for number, (_, member) in enumerate(restarted):
             begin_us = at_us + number // together * _restart_us(fault)
             yield member.name, begin_us + fault.pre_stop, False
@@ -261,6 +262,23 @@ def _of_machines(
         yield name, at_us, False
         if away_us is not None:
             yield name, at_us + away_us, True
+
+
+def _in_process(scenario: Scenario, member: str) -> list[str]:
+    """Return the members that run in the process of a member."""
+    for group in scenario.group:
+        names = [each.name for each in group.members]
+        if member in names:
+            begin = names.index(member) // group.threads * group.threads
+            return names[begin : begin + group.threads]
+    return [member]
+
+
+def _restarted_together(scenario: Scenario, fault: RollingRestart) -> int:
+    """Return how many members a rolling restart replaces at the same time."""
+    group = next(group for group in scenario.group if group.id == fault.group)
+    replicas = len(started_by(fault, scenario)) // group.threads
+    return group.threads * sum(replaced_together(fault, replicas))
 
 
 def _rack(group: Group, member: Member) -> str:
@@ -291,7 +309,7 @@ def _length_us(scenario: Scenario, fault: Timed) -> int:
     """Return the time from the begin of a fault to its end."""
     if isinstance(fault, RollingRestart):
         members = len(started_by(fault, scenario))
-        rounds = -(-members // sum(replaced_together(fault, members)))
+        rounds = -(-members // _restarted_together(scenario, fault))
         return rounds * _restart_us(fault)
     return getattr(fault, "lasting", None) or getattr(fault, "restart_after", None) or 0
 

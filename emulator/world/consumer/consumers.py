@@ -209,6 +209,24 @@ class Consumers:
         """Return every running process, in the order of the scenario."""
         return sorted(self._running.values(), key=lambda process: process.blueprint.index)
 
+    def threads(self, group: str) -> int:
+        """Return the number of members in each process of a group."""
+        return next(b.group.threads for b in self._blueprints.values() if b.group.id == group)
+
+    def replica_of(self, consumer: str) -> tuple[str, ...]:
+        """Return the members that run in the process of a member, itself among them."""
+        group = self._blueprints[consumer].group
+        if group.threads == 1:
+            return (consumer,)
+        names = [member.name for member in group.members]
+        begin = names.index(consumer.rstrip("+")) // group.threads * group.threads
+        return tuple(map(self._newest, names[begin : begin + group.threads]))
+
+    def _newest(self, name: str) -> str:
+        while f"{name}+" in self._blueprints:
+            name += "+"
+        return name
+
     def of_group(self, group: str) -> list[str]:
         """Return the consumers of a group, in the order of the scenario."""
         return [b.name for b in self._blueprints.values() if b.group.id == group]

@@ -30,7 +30,7 @@ from emulator.scenario import model
 from emulator.scenario.resolution import replaced_together
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.draws import sampler, stream_key
-from emulator.world.faults.targets import in_order, members_of
+from emulator.world.faults.targets import Replica, members_of, replicas_in_order
 from emulator.world.kernel import Script, wait
 from emulator.world.world import World
 
@@ -62,92 +62,110 @@ class RollingRestart:
         self._replaced: list[tuple[str, str]] = []
         """Each member that was replaced, and its successor."""
 
-        self._restarted: list[Blueprint] = []
-        """Members whose restart has begun, each as it was before, in the order of their restarts."""
+        self._restarted: list[list[Blueprint]] = []
+        """Replicas whose restart has begun, each as it was before, in the order of their restarts."""
 
         self._has_given_up = False
 
     def play(self) -> Script:
         """Replace the canaries, and then the others if the canaries are healthy."""
         act, withdrawn = self._act, self._consumers.withdrawn
-        left = (name for name in in_order(act, self._world) if name not in withdrawn)
+        order = replicas_in_order(act, self._world)
+        left = (replica for replica in order if not withdrawn.intersection(replica))
         if act.canary:
             first = list(islice(left, act.canary))
-            errors = self._watch(first)
+            errors = self._watch([name for replica in first for name in replica])
             yield from self._in_lanes(iter(first))
-            if len(self._replaced) < len(first) or not (yield from self._is_healthy(errors)):
+            replaced = len(self._replaced) == sum(map(len, first))
+            if not replaced or not (yield from self._is_healthy(errors)):
                 yield from self._on_unhealthy(errors)
                 return
         yield from self._in_lanes(left)
 
-    def _in_lanes(self, left: Iterator[str]) -> Script:
-        """Replace members, ``max_unavailable`` and ``surge`` of them at the same time."""
-        replicas = set(members_of(self._act.group, self._world)) - self._consumers.withdrawn
-        unavailable, surge = replaced_together(self._act, len(replicas))
+    def _in_lanes(self, left: Iterator[Replica]) -> Script:
+        """Replace replicas, ``max_unavailable`` and ``surge`` of them at the same time."""
+        members = set(members_of(self._act.group, self._world)) - self._consumers.withdrawn
+        replicas = len(members) // self._consumers.threads(self._act.group)
+        unavailable, surge = replaced_together(self._act, replicas)
         lanes = [self._one_by_one(left, surge=False) for _ in range(unavailable)]
         lanes += [self._one_by_one(left, surge=True) for _ in range(surge)]
         beside = [self._env.process(lane) for lane in lanes[1:]]
         yield from lanes[0]
         yield from beside
 
-    def _one_by_one(self, left: Iterator[str], *, surge: bool) -> Script:
-        """Replace one member after the other of those that are left; each restart is an act."""
-        act, successor = self._act, ""
-        for consumer in left:
-            if successor:
+    def _one_by_one(self, left: Iterator[Replica], *, surge: bool) -> Script:
+        """Replace one replica after the other of those that are left; each restart is an act."""
+        act, last = self._act, Replica()
+        for replica in left:
+            if last:
                 yield from wait(self._env, act.gap)
-                if act.stop_at_failure and self._consumers.running(successor) is None:
+                if act.stop_at_failure and not all(map(self._consumers.running, last)):
                     _drain(left)
                     return
-            self._restarted.append(self._consumers.blueprint(consumer))
-            restart = self._begin("restart", consumer, f"{act.id}/{consumer}")
-            successor = yield from self._replace(consumer, restart, surge=surge)
-            if not successor:
+            self._restarted.append([self._consumers.blueprint(name) for name in replica])
+            restarts = [self._begin("restart", name, f"{act.id}/{name}") for name in replica]
+            last = yield from self._replace(replica, restarts, surge=surge)
+            if not last:
                 _drain(left)
                 return
-            self._replaced.append((consumer, successor))
+            self._replaced += zip(replica, last, strict=True)
 
     def _begin(self, verb: str, target: str, name: str) -> int:
         return self._run.recorder.write(
             FaultBegan(fault=name, verb=verb, target=target), self._began
         )
 
-    # -- one member ----------------------------------------------------------------------------
+    # -- one replica ---------------------------------------------------------------------------
 
     def _replace(
-        self, consumer: str, restart: int, *, surge: bool
-    ) -> Generator[simpy.Event, Any, str]:
-        """Stop a member and start its successor, or the other way around.
+        self, replica: Replica, restarts: list[int], *, surge: bool
+    ) -> Generator[simpy.Event, Any, Replica]:
+        """Stop the members of a replica and start their successors, or the other way around.
 
-        Return the successor; empty if it is not ready in time.
+        Return the successors; empty if one is not ready in time.
         """
         act, consumers = self._act, self._consumers
-        start_up = self._start_up_us(consumer)
-        successor = consumer
+        start_up = self._start_up_us(replica[0])
+        successors = replica
         if surge or act.names == "random":
-            successor = consumers.add_copy(consumer, own_id=act.names == "random")
+            own_id = act.names == "random"
+            successors = tuple(consumers.add_copy(name, own_id=own_id) for name in replica)
         if surge:
             yield from wait(self._env, start_up)
-            consumers.start(successor, restart, act)
-            if not (yield from self._await_ready(successor)):
-                return ""
+            self._start(successors, restarts)
+            if not (yield from self._await_ready(successors)):
+                return Replica()
             yield from wait(self._env, act.down_time)
-        yield from self._end(consumer, restart)
+        yield from self._end(replica, restarts)
         if surge:
-            return successor
-        yield from self._while_down(consumer, restart, act.down_time + start_up)
-        consumers.start(successor, restart, act)
-        return successor if (yield from self._await_ready(successor)) else ""
+            return successors
+        down_us = act.down_time + start_up
+        pairs = zip(replica, restarts, strict=True)
+        yield from self._together([self._while_down(*pair, down_us) for pair in pairs])
+        self._start(successors, restarts)
+        return successors if (yield from self._await_ready(successors)) else Replica()
+
+    def _start(self, successors: Replica, restarts: list[int]) -> None:
+        for name, restart in zip(successors, restarts, strict=True):
+            self._consumers.start(name, restart, self._act)
+
+    def _together(self, scripts: list[Script]) -> Script:
+        """Play scripts at the same time, until the last one ends."""
+        beside = [self._env.process(script) for script in scripts[1:]]
+        yield from scripts[0]
+        yield from beside
 
     def _start_up_us(self, consumer: str, nth: int = 0) -> int:
         return sampler(self._act.start_up, stream_key(self._run.seed, self._act.id, consumer))(nth)
 
-    def _end(self, consumer: str, cause: int) -> Script:
-        """Stop a member as the orchestrator does."""
+    def _end(self, replica: Replica, causes: list[int]) -> Script:
+        """Stop the members of a replica as the orchestrator does."""
         act = self._act
         yield from wait(self._env, act.pre_stop)
         grace = None if act.grace is None else max(0, act.grace - act.pre_stop)
-        yield from self._stop(consumer, cause, mid_batch=act.mid_batch, grace=grace)
+        pairs = zip(replica, causes, strict=True)
+        stops = [self._stop(*pair, mid_batch=act.mid_batch, grace=grace) for pair in pairs]
+        yield from self._together(stops)
 
     def _while_down(self, consumer: str, restart: int, down_us: int) -> Script:
         """Wait until a stopped member can start; meanwhile a stand-in may run with its instance id."""
@@ -161,16 +179,17 @@ class RollingRestart:
 
     # -- readiness -----------------------------------------------------------------------------
 
-    def _await_ready(self, consumer: str) -> Generator[simpy.Event, Any, bool]:
-        """Probe a started member until it is ready; return False if it ends or is not ready in time."""
+    def _await_ready(self, replica: Replica) -> Generator[simpy.Event, Any, bool]:
+        """Probe a started replica until it is ready; return False if it ends or is not ready in time."""
         act, kernel = self._act, self._run.kernel
         if act.readiness == "started" and not act.ready_after:
             return True
         last_us = kernel.now + act.deadline
         yield from wait(self._env, act.ready_after)
-        while not self._is_ready(consumer):
-            if self._has_ended(consumer) or kernel.now >= last_us:
-                self._give_up(consumer)
+        while unready := [name for name in replica if not self._is_ready(name)]:
+            ended = next(filter(self._has_ended, unready), None)
+            if ended or kernel.now >= last_us:
+                self._give_up(ended or unready[0])
                 return False
             yield from wait(self._env, min(act.probe_every, last_us - kernel.now))
         return True
@@ -247,13 +266,14 @@ class RollingRestart:
             for earlier in self._restarted:
                 yield from self._go_back(earlier)
 
-    def _go_back(self, earlier: Blueprint) -> Script:
-        """Start a member again as it was before its restart."""
-        act, consumer = self._act, earlier.name
-        event = self._begin("roll_back", consumer, f"{act.id}/{consumer}/back")
-        yield from self._end(consumer, event)
-        yield from wait(self._env, act.down_time + self._start_up_us(consumer, nth=1))
-        self._consumers.start_from(earlier, event)
+    def _go_back(self, earlier: list[Blueprint]) -> Script:
+        """Start the members of a replica again as they were before their restart."""
+        act, replica = self._act, tuple(each.name for each in earlier)
+        events = [self._begin("roll_back", name, f"{act.id}/{name}/back") for name in replica]
+        yield from self._end(replica, events)
+        yield from wait(self._env, act.down_time + self._start_up_us(replica[0], nth=1))
+        for each, event in zip(earlier, events, strict=True):
+            self._consumers.start_from(each, event)
 
 
 class Errors:
@@ -276,7 +296,7 @@ class Errors:
             self.of.add(what.consumer)
 
 
-def _drain(left: Iterator[str]) -> None:
-    """Leave the members that are left as they are: all lanes share them."""
+def _drain(left: Iterator[Replica]) -> None:
+    """Leave the replicas that are left as they are: all lanes share them."""
     for _ in left:
         pass

@@ -67,21 +67,38 @@ class MemberScripts:
 
     def crash(self, fault: model.Crash, began: int) -> Script:
         """Kill a member; restart it if the fault says so."""
-        process = self._running(fault.member, began)
-        if process is not None:
-            process.stop("crashed", began)
+        together = self._with_its_process(fault, began)
+        for name, event in together:
+            process = self._running(name, event)
+            if process is not None:
+                process.stop("crashed", event)
         if fault.restart_after is not None:
             yield from wait(self._env, fault.restart_after)
-            self._world.consumers.start(fault.member, began)
+            for name, event in together:
+                self._world.consumers.start(name, event)
+
+    def _with_its_process(
+        self, fault: model.Crash | model.Close | model.Pause, began: int
+    ) -> list[tuple[str, int]]:
+        """Return a fault's member and those in the same process, each with its own event."""
+        found = [(fault.member, began)]
+        for name in self._world.consumers.replica_of(fault.member):
+            if name != fault.member:
+                what = FaultBegan(fault=f"{fault.id}/{name}", verb=fault.verb, target=name)
+                found.append((name, self._run.recorder.write(what, began)))
+        return found
 
     def close(self, fault: model.Close, began: int) -> Script:
         """Close a member; restart it if the act says so."""
-        yield from self.stop_member(
-            fault.member, began, mid_batch=fault.mid_batch, grace=fault.grace
-        )
+        together = self._with_its_process(fault, began)
+        stop = partial(self.stop_member, mid_batch=fault.mid_batch, grace=fault.grace)
+        beside = [self._env.process(stop(*each)) for each in together[1:]]
+        yield from stop(*together[0])
+        yield from beside
         if fault.restart_after is not None:
             yield from wait(self._env, fault.restart_after)
-            self._world.consumers.start(fault.member, began)
+            for name, event in together:
+                self._world.consumers.start(name, event)
 
     def stop_member(
         self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
@@ -113,13 +130,18 @@ class MemberScripts:
 
     def pause(self, fault: model.Pause, began: int) -> Script:
         """Pause a process for the duration of the fault."""
-        process = self._running(fault.member, began)
-        if process is None or process.paused:
-            return
-        process.pause(began)
-        yield self._env.timeout(fault.lasting)
-        if process.alive:
-            process.resume(began)
+        running = [
+            (process, event)
+            for name, event in self._with_its_process(fault, began)
+            if (process := self._running(name, event)) is not None and not process.paused
+        ]
+        for process, event in running:
+            process.pause(event)
+        if running:
+            yield self._env.timeout(fault.lasting)
+        for process, event in running:
+            if process.alive:
+                process.resume(event)
 
     def hang(self, fault: model.Hang, began: int) -> Script:
         """Make the handler of a member hang on one record."""
@@ -130,7 +152,9 @@ class MemberScripts:
 
     def drain_node(self, act: model.DrainNode, began: int) -> Script:
         """Stop the members of a machine at the same time, and start each elsewhere."""
-        yield from [self._env.process(self._drain(act, name, began)) for name in act.members]
+        replicas = map(self._world.consumers.replica_of, act.members)
+        names = dict.fromkeys(name for replica in replicas for name in replica)
+        yield from [self._env.process(self._drain(act, name, began)) for name in names]
 
     def _drain(self, act: model.DrainNode, name: str, cause: int) -> Script:
         began = FaultBegan(fault=f"{act.id}/{name}", verb="close", target=name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from emulator.scenario import model
 from emulator.scenario.resolution import COORDINATOR_OF, Deploy, broker_number
 from emulator.scenario.units import format_duration
@@ -84,6 +86,20 @@ def members_of(group: str, world: World) -> list[str]:
     known = world.consumers.of_group(group)
     spare = world.consumers.stand_ins
     return [name for name in known if f"{name}+" not in known and name not in spare]
+
+
+Replica = tuple[str, ...]
+"""The members that run in one process: one for each of its threads."""
+
+
+def replicas_in_order(act: model.RollingRestart, world: World) -> Iterator[Replica]:
+    """Yield the replicas of an act in the order in which it affects their first members."""
+    consumers, done = world.consumers, set[str]()
+    for name in in_order(act, world):
+        if name not in done:
+            replica = consumers.replica_of(name)
+            done.update(replica)
+            yield replica
 
 
 def offsets_of(

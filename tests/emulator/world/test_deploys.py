@@ -240,6 +240,60 @@ def test_without_roll_back_the_deploy_stops_at_its_canary():
     assert begun(run, "give_up") == ["g stops: g-0 has ended"]
 
 
+THREADS = SCENARIO.replace("members = 3", "members = 6\nthreads = 2").replace(
+    "partitions = 3", "partitions = 6"
+)
+
+
+def of_processes(act: str, faults: str = "") -> emulator.Run:
+    given = {"act": act, "group": "", "static": "false", "strategy": "range", "earlier": faults}
+    return emulator.run(emulator.loads(THREADS.format(**given)))
+
+
+def test_a_deploy_replaces_the_members_of_a_process_together():
+    found = lives(of_processes('ready_after = "7s", surge = "34%"'))
+
+    assert found[:4] == [
+        ("g-0+", "start", 20),
+        ("g-1+", "start", 20),
+        ("g-2+", "start", 20),
+        ("g-3+", "start", 20),
+    ]
+    assert sorted(found[4:8]) == [(name, "closed", 27) for name in ("g-0", "g-1", "g-2", "g-3")]
+
+
+def test_a_canary_is_a_process_and_goes_back_as_one():
+    run = of_processes(f"canary = 1, roll_back = true, {LACKS_RANGE}")
+
+    assert begun(run, "restart") == begun(run, "roll_back") == ["g-0", "g-1"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "how"), [('crash = "g-3"', "crashed"), ('close = "g-3"', "closed")]
+)
+def test_the_members_of_a_process_end_and_start_together(fault, how):
+    run = of_processes('order = ["g-0"]', f'{{ {fault}, at = "10s", restart_after = "4s" }}, ')
+    found = {each for each in lives(run) if each[0] in ("g-2", "g-3")}
+
+    assert found == {
+        (name, what, at_s) for name in ("g-2", "g-3") for what, at_s in ((how, 10), ("start", 14))
+    }
+
+
+def test_a_process_pauses_with_all_of_its_members():
+    run = of_processes('order = ["g-5"]', '{ pause = "g-0", at = "10s", for = "3s" }, ')
+    paused = [e.what.consumer for e in run.events if isinstance(e.what, ev.ConsumerPaused)]
+
+    assert paused == ["g-0", "g-1"]
+
+
+def test_members_have_to_fill_their_processes():
+    text = THREADS.replace("threads = 2", "threads = 4")
+    given = {"act": 'gap = "1s"', "group": "", "static": "false", "strategy": "range"}
+    with pytest.raises(ScenarioError, match="6 members do not fill processes of 4"):
+        emulator.loads(text.format(**given, earlier=""))
+
+
 @pytest.mark.parametrize(
     ("act", "said"),
     [
