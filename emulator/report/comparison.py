@@ -211,7 +211,7 @@ def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str
     yield from heading(columns[0].subject, named)
     yield ""
     shown, left_out = _shown(columns, width() if width() == WIDTH else None)
-    yield from fitted(_rows_table(columns, shown))
+    yield from _row_tables(columns, shown)
     yield ""
     notes = [f"{label}: {LEGEND[label]}" for label in shown.values() if label in LEGEND]
     if several:
@@ -230,18 +230,21 @@ def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str
 
 
 def rows_table(columns: Sequence[Column]) -> list[str]:
-    """Return the lines of the table alone, at most 100 columns wide."""
+    """Return the lines of the table alone: 100 columns wide, or more if settings are disqualified."""
     return list(as_lines(_rows_table(columns, _shown(columns, WIDTH)[0])))
 
 
 def _shown(columns: Sequence[Column], most: int | None) -> tuple[dict[str, str], list[str]]:
-    """Return the metrics to show with their labels, and those without room; None: there is room."""
+    """Return the metrics to show with their labels, and those without room; None: there is room.
+
+    The reasons that disqualify a setting take no metric its place.
+    """
     shown, left_out = dict(ROW_ALWAYS), []
     for name, label in ROW_IF_DIFFERENT.items():
         if not _differs(name, columns):
             continue
         wider = {**shown, name: label}
-        if most is None or _width_of(_rows_table(columns, wider)) <= most:
+        if most is None or _width_of(_rows_table(columns, wider, marked=False)) <= most:
             shown = wider
         else:
             left_out.append(name)
@@ -257,10 +260,25 @@ def _mean(name: str, column: Column) -> float:
     return summarise(values_of(column.metrics, name)).mean.value
 
 
-def _rows_table(columns: Sequence[Column], shown: Mapping[str, str]) -> Table:
+def _row_tables(columns: Sequence[Column], shown: Mapping[str, str]) -> Iterator[str]:
+    """Yield the table, or two if the reasons leave no room for all metrics."""
+    whole = _rows_table(columns, shown)
+    if width() < WIDTH or _width_of(whole) <= WIDTH:
+        yield from fitted(whole)
+        return
+    others = {name: label for name, label in shown.items() if name not in ROW_ALWAYS}
+    yield from as_lines(_rows_table(columns, ROW_ALWAYS))
+    yield ""
+    yield from as_lines(_rows_table(columns, others, marked=False))
+
+
+def _rows_table(
+    columns: Sequence[Column], shown: Mapping[str, str], *, marked: bool = True
+) -> Table:
+    """Return a row for each setting; *marked*: with the reasons for which some are disqualified."""
     table = Table(box=box.MARKDOWN)
     table.add_column("")
-    if with_marks := any_disqualified(columns):
+    if with_marks := marked and any_disqualified(columns):
         table.add_column(DISQUALIFIED)
     for label in shown.values():
         table.add_column(Text(label), justify="right")
