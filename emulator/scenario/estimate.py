@@ -11,14 +11,17 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from assignors.values import dataclass
 from emulator.scenario.distributions import Constant
 from emulator.scenario.lifetimes import (
+    SCALING_US,
     Lifetime,
     blocked_us,
     broker_changes,
+    disturbances,
     disturbed_us,
     lifetimes,
     live_us,
@@ -80,32 +83,29 @@ SEARCHED: Final = 2
 SETTLING_US: Final = 6_000_000
 """About the time until a group is regular again after a disturbance."""
 
-SCALING_US: Final = 600_000_000
-"""About how long an autoscaler changes the number of members."""
-
 METADATA_MAX_AGE_US: Final = 300_000_000
 """The default of ``metadata.max.age.ms``."""
 
 COSTS_US: Final[Mapping[Source, float]] = {
-    Source.RUN: 25_700,
-    Source.STARTS: 1_180,
-    Source.REBALANCES: 198,
-    Source.HEARTBEATS: 469,
-    Source.COMMITS: 490,
-    Source.OWN_COMMITS: 386,
-    Source.LIVE_BATCHES: 51.4,
-    Source.LIVE_POLLS: 47.9,
-    Source.REGULAR_POLLS: 7.82,
-    Source.FOLDED_POLLS: 20.1,
-    Source.RECORDS: 25.9,
-    Source.WORKERS: 70.0,
-    Source.SAMPLES: 15.2,
-    Source.SAMPLED: 28.5,
-    Source.RETENTION: 11.1,
-    Source.EXPIRY: 12.0,
+    Source.RUN: 50_600,
+    Source.STARTS: 3_390,
+    Source.REBALANCES: 48.8,
+    Source.HEARTBEATS: 238,
+    Source.COMMITS: 425,
+    Source.OWN_COMMITS: 337,
+    Source.LIVE_BATCHES: 44.7,
+    Source.LIVE_POLLS: 63.5,
+    Source.REGULAR_POLLS: 3.39,
+    Source.FOLDED_POLLS: 22.2,
+    Source.RECORDS: 17.7,
+    Source.WORKERS: 30.2,
+    Source.SAMPLES: 9.58,
+    Source.SAMPLED: 17.4,
+    Source.RETENTION: 11,
+    Source.EXPIRY: 12.9,
     Source.REFUSED: 900,
-    Source.BROKERS: 14_700,
-    Source.SKIPPED: 95.6,
+    Source.BROKERS: 9_920,
+    Source.SKIPPED: 28.3,
 }
 """Microseconds of CPU time for each; ``python -m benchmarks.estimate`` measures and prints them."""
 
@@ -162,7 +162,7 @@ def counts(scenario: Scenario) -> defaultdict[Source, float]:
         found[Source.RETENTION] = scenario.run_for // US_PER_S
     found[Source.EXPIRY], found[Source.REFUSED] = _expiry_checks(scenario), _refused_joins(scenario)
     recurring = (*RECURRING, *(() if live_us(scenario) else LIVE))
-    _skip_periods(found, _played_share(scenario, sum(changes.values())), recurring)
+    _skip_periods(found, _played_share(scenario), recurring)
     return found
 
 
@@ -206,32 +206,40 @@ def _skip_periods(
         found[source] *= played
 
 
-def _played_share(scenario: Scenario, changes: int) -> float:
+def _played_share(scenario: Scenario) -> float:
     """Return the share of the simulated time that is played, not skipped as whole periods.
 
-    *changes*: rebalances. After each disturbance some periods pass until they are found. A metadata
+    After each disturbance some periods pass until they are found. A metadata
     request is skipped like everything else if the time of its response follows from the period.
     """
     period_us = period_of(scenario)
     if period_us is None or not all(map(_is_regular_group, scenario.group)):
         return 1.0
-    if any(group.deduplication for group in scenario.group):
+    if any(group.deduplication or group.offsets == "database" for group in scenario.group):
         return 1.0
-    stretches = changes + len(scenario.fault) + len(changes_of_rates(scenario))
     refreshes = 0.0 if all(map(_refreshes_regularly, scenario.group)) else scenario.run_for
     refreshes /= METADATA_MAX_AGE_US
-    played_us = stretches * (SETTLING_US + SEARCHED * period_us) + refreshes * period_us
+    played_us = _searched_us(scenario, period_us) + refreshes * period_us
     played_us += disturbed_us(scenario)
-    played_us += SCALING_US * any(group.autoscaler for group in scenario.group)
+    played_us += SCALING_US // 2 * any(group.autoscaler for group in scenario.group)
     return min(played_us / scenario.run_for, 1.0)
+
+
+def _searched_us(scenario: Scenario, period_us: int) -> int:
+    """Return about how long a run is played until its periods are found, after each disturbance."""
+    times = sorted([*disturbances(scenario), *changes_of_rates(scenario), scenario.run_for])
+    until_found_us = SETTLING_US + SEARCHED * period_us
+    return sum(min(after - at, until_found_us) for at, after in pairwise(times))
 
 
 def _refreshes_regularly(group: Group) -> bool:
     """Return whether it is known when the members of a group handle responses."""
     return all(
-        consumer_settings(group, member).group_protocol == "classic"
-        and commit_policy(group, member).call != "async"
-        and commit_policy(group, member).when == "batch"
+        consumer_settings(group, member).group_protocol == "consumer"
+        or (
+            commit_policy(group, member).call != "async"
+            and commit_policy(group, member).when == "batch"
+        )
         for member in group.members
     )
 
@@ -348,8 +356,10 @@ def _polls(reader: _Reader) -> _Polls:
     later = reader.produced * rest_us / living_us if idle > 0 else 0.0
     at_once = 1.0
     if idle > 0:
-        round_trip_us = 2 * mean_us(reader.scenario.network.latency)
-        at_once += (reader.produced / writing_us * round_trip_us + (1 - idle) / 2) / idle
+        waits_us = 2 * mean_us(reader.scenario.network.latency)
+        if group.offsets == "database":
+            waits_us += mean_us(reader.scenario.database.latency)
+        at_once += (reader.produced / writing_us * waits_us + (1 - idle) / 2) / idle
     batches = full / most + later / min(at_once, most)
     empty = max(rest_us - later * work_us, 0) / poll_timeout_us(group, member)
     return _Polls(batches, empty, full + later)

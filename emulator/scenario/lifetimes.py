@@ -53,6 +53,9 @@ FAILOVER_US = 10_000_000
 LAG_RECOVERY_US = 60_000_000
 """About the time until lag is back at its level before a fault."""
 
+SCALING_US = 600_000_000
+"""About how long an autoscaler changes the number of members."""
+
 SERVERS = ("broker", "controller", "coordinator of")
 """The beginnings of the names of brokers and of the controller."""
 
@@ -95,7 +98,7 @@ def rebalances(scenario: Scenario) -> dict[str, int]:
             for member in group.members
             if not group.static and INSTANCE_ID not in {*group.settings, *member.settings}
         ]
-        changes = sum(len(switches[name]) - 1 for name in dynamic if switches[name])
+        changes = sum(at_us > 0 for name in dynamic for at_us, _ in switches[name])
         found[group.id] = 1 + changes + sum(_disturbances(scenario))
     return found
 
@@ -141,6 +144,18 @@ def _without_coordinator_us(scenario: Scenario) -> Iterator[int]:
             yield back_us if alone else FAILOVER_US
         elif isinstance(fault, MoveCoordinator):
             yield load_us(cluster)
+
+
+def disturbances(scenario: Scenario) -> list[int]:
+    """Return about when something changes in a group, the start of the run included, in order (us)."""
+    found = {0}
+    for switches in _switches(scenario).values():
+        found.update(at_us for at_us, _ in switches)
+    for fault in scenario.fault:
+        found.add(begin_us(scenario, fault))
+        if isinstance(fault, Crash):
+            found.add(begin_us(scenario, fault) + _session_us(scenario))
+    return sorted(at_us for at_us in found if at_us < scenario.run_for)
 
 
 def broker_changes(scenario: Scenario) -> int:
@@ -224,7 +239,26 @@ def _switches(scenario: Scenario) -> dict[str, list[Switch]]:
         for name, at_us, on in _effects(scenario, fault, begin_us(scenario, fault)):
             if at_us < scenario.run_for and name in found:
                 found[name].append((at_us, on))
+    for group in scenario.group:
+        for name, at_us, on in _scaled(group, scenario.run_for):
+            found[name].append((at_us, on))
     return found
+
+
+def _scaled(group: Group, run_for: int) -> Iterator[tuple[str, int, bool]]:
+    """Yield the members that an autoscaler starts, one after the other; without any, those it stops."""
+    if group.autoscaler is None:
+        return
+    running = first_members(group)
+    waiting = [member.name for member in group.members if member.name not in running]
+    if waiting:
+        until_us = min(run_for, SCALING_US)
+        for number, name in enumerate(waiting, 1):
+            yield name, number * until_us // (len(waiting) + 1), True
+        return
+    idle = running[group.autoscaler.min_replicas :]
+    for number, name in enumerate(reversed(idle), 1):
+        yield name, number * run_for // (len(idle) + 1), False
 
 
 def _effects(scenario: Scenario, fault: Timed, at_us: int) -> Iterator[tuple[str, int, bool]]:

@@ -53,6 +53,28 @@ def test_polls_of_the_consumer_protocol_are_skipped_with_its_periods():
     assert 0 < skipped < played / 10
 
 
+def test_an_autoscaler_starts_members_or_stops_them():
+    """It starts 15 beside the first one within the run; where all run already, it stops them."""
+    grows = lifetimes(load("g6-one-partition-has-the-lag"))
+    shrinks = lifetimes(load("g2-scale-down-kills"))
+
+    assert [1] * 16 == [life.starts for life in grows.values()]
+    assert 7 < sum(life.living_us for life in grows.values()) / 480_000_000 < 10
+    assert 4 < sum(life.living_us for life in shrinks.values()) / 900_000_000 < 5
+
+
+def test_disturbances_close_to_each_other_are_played_once():
+    """Two restarts at a minute are one disturbance, one of them much later is another."""
+    crash = '[[fault]]\ncrash = "billing-{}"\nat = "{}"\nrestart_after = "1s"'
+    long = ('"10min"', '"10h"')
+    together, apart = (
+        counts(read(long, more="\n".join([crash.format(0, "1min"), crash.format(1, at)])))
+        for at in ("1min", "5h")
+    )
+
+    assert together[Source.HEARTBEATS] < 0.75 * apart[Source.HEARTBEATS]
+
+
 @pytest.mark.parametrize(
     ("more", "times", "starts"),
     [
