@@ -72,11 +72,11 @@ _NAMES: Mapping[Family, str] = {
     Family.OFFSETS: """
         reader-without-group-id i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
         i5-offset-beyond-the-end lag-never-zero offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
-        retention-overtakes seek-back-after-a-bug database-restored producer-repeats
+        retention-overtakes seek-back-after-a-bug database-restored producer-repeats reset-none
     """,
     Family.TOPICS: """
         o3-partitions-never-found o5-topic-created-in-rebalance
-        expansion-by-duration kip848-pattern-by-broker kip848-topics-change o1-expansion-with-latest
+        topic-deleted topic-recreated expansion-by-duration kip848-pattern-by-broker kip848-topics-change o1-expansion-with-latest
         o4-new-topic-many-rebalances partitions-added published-expansion-latest
         published-partitions-added topic-matches-pattern
     """,
