@@ -3,7 +3,8 @@
 ``python -m benchmarks.kills COUNT [SEED]`` tries each way to disturb ``study``, ``import`` and ``audit``:
 
 * SIGKILL at a random instant, to the command alone or also to its worker processes, COUNT times each;
-* a full disk (a limit for the size of files), and a folder that cannot be written;
+* a full disk (a limit for the size of files), and a folder that cannot be written: read-only, or for root
+  immutable (``chattr +i``, where the file system has it), half of the times with a killed run in it;
 * two of the same command on one folder at the same time.
 
 Afterwards the same command must write the same bytes as without a disturbance, and leave nothing
@@ -22,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -180,6 +182,50 @@ def on_a_full_disk(command: Command, output: Path, draw: random.Random) -> None:
         raise AssertionError(f"status {status}: {said[-2_000:]}")
 
 
+def in_a_read_only_folder(command: Command, output: Path, draw: random.Random) -> None:
+    """Run the command where no file can be made, renamed or deleted; it must say so."""
+    place = output.parent
+    if draw.random() < 0.5:
+        killed(command, output, draw)
+        place = output if output.exists() else place
+    with read_only(place):
+        status, said = command.run(output)
+    if status != 2 or not any(words in said for words in REFUSED):
+        raise AssertionError(f"status {status}: {said[-2_000:]}")
+
+
+REFUSED = ("cannot be written", "already")
+"""What a command says of a folder that is read-only, or that was complete before."""
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Let nobody write into a folder, not even root."""
+    if os.geteuid() != 0:
+        folder.chmod(0o555)
+        yield
+        folder.chmod(0o755)
+        return
+    subprocess.run(["chattr", "-R", "+i", str(folder)], check=True)  # noqa: S603, S607  for root alone
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-R", "-i", str(folder)], check=True)  # noqa: S603, S607  as above
+
+
+def has_read_only(folder: Path) -> bool:
+    """Return whether the file system lets a folder be read-only, for root, too."""
+    try:
+        with read_only(folder):
+            (folder / "tried").touch()
+    except subprocess.CalledProcessError:
+        return False
+    except OSError:
+        return True
+    (folder / "tried").unlink()
+    return False
+
+
 def beside_another(command: Command, output: Path, draw: random.Random) -> None:
     """Run two at once; each must end well, or name the folder that the other one writes."""
     first = command.start(output)
@@ -200,6 +246,7 @@ def _kill_group(number: int) -> None:
 DISTURBANCES: dict[str, Callable[[Command, Path, random.Random], None]] = {
     "killed": killed,
     "full disk": on_a_full_disk,
+    "read-only": in_a_read_only_folder,
     "two at once": beside_another,
 }
 
@@ -214,7 +261,7 @@ def problem_after(command: Command, how: str, folder: Path, draw: random.Random)
         DISTURBANCES[how](command, output, draw)
     except AssertionError as wrong:
         return f"{command.name}, {how}: {wrong}"
-    if difference(command.expected, content(folder)) is not None or how == "killed":
+    if difference(command.expected, content(folder)) is not None or how in ("killed", "read-only"):
         if command.name == "import" and (output / "manifest.json").exists():
             return _problem(command, output, how)  # complete: it is refused, and must be equal
         status, said = command.run(output)
@@ -235,6 +282,8 @@ def main(count: int, seed: int) -> int:
         folder = Path(name)
         for command in commands(folder):
             for how in DISTURBANCES:
+                if how == "read-only" and not has_read_only(folder):
+                    continue
                 for number in range(count if how == "killed" else max(1, count // 5)):
                     place = folder / "tried" / f"{command.name}-{how.replace(' ', '-')}-{number}"
                     place.mkdir(parents=True)
