@@ -213,6 +213,7 @@ def _usual(values: Iterable[Any]) -> Any:
 def _between(logs: Logs, evidence: Evidence) -> Evidence:
     """Return the part of the logs to explain."""
     begin_us, end_us = logs.begin_us, logs.end_us
+    _check_same_time(evidence)
 
     def is_in(at_us: int) -> bool:
         return (begin_us is None or at_us >= begin_us) and (end_us is None or at_us <= end_us)
@@ -234,6 +235,19 @@ def _between(logs: Logs, evidence: Evidence) -> Evidence:
         tuple(at_us for at_us in evidence.generations_us if is_in(at_us)),
         tuple(each for each in evidence.joins if is_in(each.at_us)),
     ).until(work[-1].ended_us)
+
+
+def _check_same_time(evidence: Evidence) -> None:
+    """Raise ``RefusedError`` if the two logs do not overlap in time."""
+    work = evidence.work
+    written = [*(each.at_us for each in evidence.commits), *evidence.generations_us]
+    first_us, last_us = min(written), max(written)
+    if first_us > work[-1].ended_us or last_us < work[0].began_us:
+        raise RefusedError(
+            f"the logs are of different times: the processing log covers {_span(work)}, the offsets "
+            f"log {moment(first_us)} to {moment(last_us)} (UTC); check the time zone and the unit of "
+            "its times (--time-unit)"
+        )
 
 
 def _span(work: Sequence[Work]) -> str:

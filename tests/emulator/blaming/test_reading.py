@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import emulator
+from emulator.blaming.hypotheses import happenings
 from emulator.blaming.reading import Logs, read_logs
+from emulator.blaming.symptoms import symptoms_of
 from emulator.errors import EmulatorError
 from emulator.logs.offsets_log.writing import LogFolder
 
@@ -106,6 +109,21 @@ def test_what_cannot_be_explained_is_refused(logs, more, words):
     assert words in str(caught.value)
 
 
+def test_logs_of_other_times_are_refused(logs, tmp_path):
+    """The clock of the processing log is a year behind."""
+    processed, offsets = logs
+    earlier = tmp_path / "processed.jsonl"
+    rows = [json.loads(line) for line in processed.read_text().splitlines()]
+    earlier.write_text(
+        "\n".join(json.dumps(row | {"ended": row["ended"] - 31_536_000_000_000}) for row in rows)
+    )
+
+    with pytest.raises(EmulatorError, match="the logs are of different times") as caught:
+        read((earlier, offsets))
+    assert "2025-05-04 10:00" in str(caught.value)
+    assert "2026-05-04 10:00" in str(caught.value)
+
+
 def test_a_missing_log_is_named(logs):
     with pytest.raises(EmulatorError, match=r"nowhere\.jsonl: no such file or folder"):
         read((Path("nowhere.jsonl"), logs[1]))
@@ -127,3 +145,22 @@ def test_client_ids_and_epochs_of_commits_are_read(logs):
 
     assert {"billing-0", "billing-1"} == set(setup.client_ids)
     assert setup.carries_epochs is True
+
+
+def test_a_quick_restart_is_found_in_the_events_of_a_run(tmp_path):
+    """They have processed records as ranges up to a commit; the new member id has its exact time."""
+    scenario = SCENARIO.replace('start = "2026-05-04T10:00:00Z"', "").replace(
+        '[[fault]]\ncrash = "billing-1"', '[[act]]\nclose = "billing-1"\nrestart_after = "300ms"'
+    )
+    with LogFolder(tmp_path / "offsets") as log_files:
+        run = emulator.run(emulator.loads(scenario), seed=0, log_files=log_files)
+    pq.write_table(run.to_arrow(), tmp_path / "processed.parquet")
+    evidence, setup = read((tmp_path / "processed.parquet", tmp_path / "offsets"))
+    found = symptoms_of(evidence)
+    (stop,) = found.stops
+
+    assert "billing-1" == stop.consumer
+    assert abs(stop.stopped_us - 15_000_000) < 500_000
+    assert stop.resumed_us is not None
+    assert stop.resumed_us - stop.stopped_us < 4_000_000
+    assert {"restart", "crash and return"} <= {each.name for each in happenings(found, setup)}
