@@ -161,12 +161,17 @@ def before(evidence: Evidence, formed_us: int, onset_us: int) -> Figures:
 
 def usual_interval_s(commits: Sequence[Committed]) -> float:
     """Return the median time between two commits of one partition; an hour if none has two."""
-    times = [
+    times = intervals_s(commits)
+    return median(times) if times else 3_600
+
+
+def intervals_s(commits: Sequence[Committed]) -> list[float]:
+    """Return the times between two commits of one partition."""
+    return [
         (two.at_us - one.at_us) / SECOND
         for each in grouped(commits, _PARTITION).values()
         for one, two in pairwise(each)
     ]
-    return median(times) if times else 3_600
 
 
 def _behind(work: Sequence[Work], commits: Sequence[Committed]) -> list[int]:

@@ -10,14 +10,17 @@ from statistics import median
 from assignors.values import dataclass
 from emulator.blaming.clients import ALSO_POSSIBLE, clients_of, unusual
 from emulator.blaming.evidence import Committed, Evidence, grouped
-from emulator.blaming.figures import usual_interval_s
+from emulator.blaming.figures import intervals_s
 from emulator.blaming.setup import Setup, Table
-from protocols.consumer.clients import CLIENTS, profile_of
+from protocols.consumer.clients import CLIENTS, Covers, profile_of
 
 LONGEST_INTERVAL_MS = 600_000
 """Longer times between commits are not taken for an interval."""
 
 KAFKAS_INTERVAL_MS = 5_000
+
+NEARLY = 1.05
+"""Times that differ by this factor are equal."""
 
 SILENT_US = 15_000_000
 """In a log of this length a group that commits at all, commits."""
@@ -54,6 +57,13 @@ class Policy:
         return isinstance(self.commit, str) and self.commit.endswith("per record")
 
     @property
+    def can_lose(self) -> bool:
+        """Whether it commits records that are not finished, so that a crash can lose some."""
+        profile = profile_of(self.client)
+        hands_out = profile.in_background and profile.covers is not Covers.EARLIER_POLLS
+        return self.commit == "sync before" or (self.commit == "auto" and hands_out)
+
+    @property
     def reader(self) -> str:
         """The client, with the call that hands records out if it is not the usual one."""
         return f"{self.client} with {self.read_with}" if self.read_with else self.client
@@ -82,9 +92,16 @@ def policies(evidence: Evidence, setup: Setup, *, busy: bool = False) -> list[Po
 
 
 def interval_ms(evidence: Evidence) -> int:
-    """Return the usual time between two commits of one partition, to two digits."""
-    usual_ms = usual_interval_s(evidence.commits) * 1_000
-    if usual_ms > LONGEST_INTERVAL_MS:
+    """Return the interval of commits, to two digits: the usual time between two of a partition.
+
+    A rebalance commits between, and a stop leaves some out: where Kafka's default is among the times
+    that are usual or longer, it is the interval.
+    """
+    times_ms = sorted(each * 1_000 for each in intervals_s(evidence.commits))
+    if not times_ms or median(times_ms) > LONGEST_INTERVAL_MS:
+        return KAFKAS_INTERVAL_MS
+    usual_ms, long_ms = median(times_ms), times_ms[len(times_ms) * 9 // 10]
+    if usual_ms <= KAFKAS_INTERVAL_MS * NEARLY and long_ms * NEARLY >= KAFKAS_INTERVAL_MS:
         return KAFKAS_INTERVAL_MS
     digits: int = 10 ** max(0, len(str(int(usual_ms))) - 2)
     return max(10, int(usual_ms / digits) * digits)

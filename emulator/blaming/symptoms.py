@@ -185,7 +185,14 @@ def _overlap(one: Stop, other: Stop) -> bool:
 
 
 def _added(evidence: Evidence, formed_us: int) -> Iterator[tuple[TopicPartition, int]]:
-    """Yield the highest partitions of a topic, if they begin after the group has formed."""
+    """Yield the highest partitions of a topic, if they begin after the group has formed.
+
+    A group that resets to the latest offset skips the first records of a new partition; no offset of
+    it was committed before.
+    """
+    committed: dict[TopicPartition, int] = {}
+    for commit in evidence.commits:
+        committed.setdefault(commit.partition, commit.at_us)
     firsts: dict[TopicPartition, Work] = {}
     for done in evidence.work:
         firsts.setdefault(done.partition, done)
@@ -194,7 +201,7 @@ def _added(evidence: Evidence, formed_us: int) -> Iterator[tuple[TopicPartition,
     for partition, done in firsts.items():
         below = [each.partition for each in early if each.topic == partition.topic]
         if (
-            done.first == 0
+            (done.first == 0 or committed.get(partition, 0) >= done.began_us)
             and below
             and done.began_us > late_us
             and partition.partition > max(below)

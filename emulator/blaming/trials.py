@@ -196,8 +196,7 @@ def _affordable(budget_s: float, each_s: float, most: int) -> int:
 
 def _number(tried: Sequence[Policy], happened: int, seeds: int) -> int:
     """Return about the number of runs of a search."""
-    clients = len({policy.client for policy in tried})
-    others = min(max(POLICIES_KEPT, clients), len(tried)) - 1
+    others = min(POLICIES_KEPT, len(tried)) - 1
     explained = happened + others * min(HAPPENINGS_KEPT, happened)
     return len(tried) + explained + (seeds - 1) * min(REPEATED, explained)
 
@@ -227,12 +226,9 @@ def _likely(case: Case, tried: Sequence[Policy], runs: _Runs) -> list[_Likely]:
 
 
 def _kept(likely: Sequence[_Likely]) -> list[_Likely]:
-    """Return the first ones, and the first one of each other client."""
-    first = list(likely[:POLICIES_KEPT])
-    for each in likely[POLICIES_KEPT:]:
-        if all(each.policy.client != one.policy.client for one in first):
-            first.append(each)
-    return first
+    """Return the first ones, and the automatic commits of other clients or calls."""
+    first, others = likely[:POLICIES_KEPT], likely[POLICIES_KEPT:]
+    return [*first, *(each for each in others if each.policy.commit == "auto")]
 
 
 class _Runs:
@@ -294,6 +290,9 @@ def _explanation(
     middle = {name: each[1] for name, each in figures.items()}
     off = (_distance(case, middle, AFTER) + _distance(case, middle, BEFORE)) / 2
     against = contradicted(figures, case.seen, case.figures)
+    closes_early = happening.name != happening.family and policy.commit == "auto"
+    if case.seen["skipped"] and (policy.can_lose or closes_early):
+        against = tuple(name for name in against if name != "skipped")
     off += policy.unusual + happening.unusual + CONTRADICTION * len(against)
     return Explanation(policy, happening, scenario, figures, off, against)
 

@@ -99,3 +99,12 @@ def test_policies_that_the_commits_exclude_are_not_tried():
     assert any("each record" in each for each in words(ONE_BY_ONE))
     assert not any("no commits" in each for each in words(EACH))
     assert ["java, no commits"] == words(SILENT)
+
+
+def test_policies_that_commit_unfinished_records_can_lose_some():
+    known = {each.words: each.can_lose for each in policies(EACH, SETUP, busy=True)}
+
+    assert known["librdkafka with poll, automatic commits"]
+    assert known["java, commitSync before the work"]
+    assert not known["librdkafka, stored offsets"]
+    assert not known["java, automatic commits"]

@@ -39,9 +39,20 @@ def test_what_is_tried_depends_on_what_was_seen():
 
 
 def test_the_interval_of_automatic_commits_is_the_one_seen():
-    automatic = policies(STOPPED, SETUP)[0]
+    every_three = evidence(steady("a", 0, 1, 20), commits=[(at, 0, at) for at in (5, 8.1, 11.2)])
+    automatic = policies(every_three, SETUP)[0]
 
-    assert (("auto.commit.interval.ms", 4_900),) == automatic.settings
+    assert (("auto.commit.interval.ms", 3_100),) == automatic.settings
+
+
+def test_the_default_interval_is_taken_where_it_is_among_the_times_seen():
+    """A rebalance commits twice between two ticks; a wait for data puts one off by 10 ms."""
+    disturbed = evidence(
+        steady("a", 0, 1, 40), commits=[(at, 0, at) for at in (5, 10.01, 12.2, 14.1, 19.1)]
+    )
+
+    for seen in (STOPPED, disturbed):
+        assert (("auto.commit.interval.ms", 5_000),) == policies(seen, SETUP)[0].settings
 
 
 @pytest.mark.parametrize("seen", [STOPPED, RETURNED, GREW], ids=["stopped", "returned", "grew"])

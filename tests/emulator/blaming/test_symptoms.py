@@ -117,3 +117,16 @@ def test_a_member_without_records_until_the_group_has_formed_has_not_joined_late
     )
 
     assert () == symptoms_of(seen).joined
+
+
+def test_a_new_partition_of_a_group_that_resets_to_the_latest_offset():
+    """Its first 70 records are skipped; the moved partition 3 has a committed offset."""
+    seen = evidence(
+        steady("a", 0, 1, 30),
+        steady("a", 2, 15, 30, first=70),
+        steady("a", 3, 15, 30, first=70),
+        commits=[(5, 0, 40), (5, 3, 70), (20, 2, 120)],
+        generations=(0, 14),
+    )
+
+    assert ((orders(2), 15 * SECOND),) == symptoms_of(seen).added
