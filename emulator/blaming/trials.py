@@ -146,19 +146,33 @@ def blame_for(
     runs = _Runs(case, _number(tried, len(happened), seeds), progress)
     if begin is not None:
         begin(_checked(completed(case.base, tried[0], NOTHING, 0)), runs.total)
-    likely = _likely(case, tried, runs)
-    found = [runs.explained(case, likely[0], each) for each in happened]
+    ranked = _searched(case, _likely(case, tried, runs), happened, runs)
+    if seeds > 1:
+        ranked = _repeated(case, ranked, seeds, runs)
+    return Blame(setup, case.symptoms, case.seen, case.figures, tuple(_merged(ranked)))
+
+
+def _searched(
+    case: Case, likely: Sequence[_Likely], happened: Sequence[Happening], runs: _Runs
+) -> list[Explanation]:
+    """Play the first policy with all happenings, the others with as many as the budget allows."""
+    first, *others = likely
+    found = [runs.explained(case, first, each) for each in happened]
     kept = [each.happening for each in _ranked(found)[:HAPPENINGS_KEPT]]
-    others, left_s = likely[1:], BUDGET_S - len(happened) * cost_s(case, likely[0].policy)
+    left_s = BUDGET_S - len(happened) * cost_s(case, first.policy)
     for each in others:
         number = _affordable(left_s / len(others), cost_s(case, each.policy), HAPPENINGS_KEPT)
         found += [runs.explained(case, each, one) for one in kept[: max(1, number)]]
-    ranked = _ranked(found)
-    if seeds > 1:
-        number = _affordable(BUDGET_S / 4, cost_s(case, ranked[0].policy), REPEATED)
-        again = [runs.explained_again(case, each, seeds) for each in ranked[:number]]
-        ranked = _ranked([*again, *ranked[number:]])
-    return Blame(setup, case.symptoms, case.seen, case.figures, tuple(_merged(ranked)))
+    return _ranked(found)
+
+
+def _repeated(
+    case: Case, ranked: Sequence[Explanation], seeds: int, runs: _Runs
+) -> list[Explanation]:
+    """Play the best explanations under further seeds."""
+    number = _affordable(BUDGET_S / 4, cost_s(case, ranked[0].policy), REPEATED)
+    again = [runs.explained_again(case, each, seeds) for each in ranked[:number]]
+    return _ranked([*again, *ranked[number:]])
 
 
 def _merged(ranked: Sequence[Explanation]) -> Iterator[Explanation]:
