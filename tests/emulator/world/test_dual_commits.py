@@ -16,31 +16,27 @@ from emulator.scenario.problems import ScenarioError
 
 from ..test_brute_force import hold_against_count, hold_laws, play
 from ..worlds import DISTURBED
+from .store_group import TOPIC_AND_GROUP
 from .test_zookeeper import in_zookeeper
 
-SCENARIO = """
+SCENARIO = (
+    """
 title = "offsets in two places"
 run_for = "60s"
 
 [zookeeper]
 writes = "{writes}"
 
-[[topic]]
-name = "t"
-partitions = 4
-rate = "20/s"
-
-[[group]]
-id = "g"
-topics = ["t"]
-members = 2
-work = "5ms"
+"""
+    + TOPIC_AND_GROUP
+    + """\
 commit = "{commit}"
 offsets = "zookeeper"
 settings = {{ "session.timeout.ms" = "6s", "auto.commit.interval.ms" = "5s"{settings} }}
 
 {more}
 """
+)
 DUAL = ', "offsets.storage" = "kafka"'
 KAFKA_ONLY = '{ "offsets.storage" = "kafka", "dual.commit.enabled" = false }'
 CRASH = '[[fault]]\ncrash = "g-0"\nat = "{at}"'

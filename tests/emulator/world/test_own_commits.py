@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from textwrap import dedent, indent
 
 import pytest
 
 import emulator
 from emulator.events import CommitSent, ConsumerStopped
 from emulator.playing import Run
+
+from .store_group import write_class
 
 SCENARIO = """
 title = "commits of a handler of one's own"
@@ -34,10 +35,8 @@ def play(tmp_path):
     """Return a function that writes a class beside a scenario, and plays it."""
 
     def run(body: str, settings: str = "", commit: str = '"none"') -> Run:
-        code = f"class Own:\n{indent(dedent(body), '    ')}\n"
-        (tmp_path / "own_commits.py").write_text(f"from emulator.handlers import *\n{code}")
-        path = tmp_path / "own_commits.toml"
-        path.write_text(SCENARIO.format(commit=commit, settings=settings))
+        text = SCENARIO.format(commit=commit, settings=settings)
+        path = write_class(tmp_path, "own_commits", body, text)
         sys.modules.pop("own_commits", None)
         return emulator.run(emulator.load(path))
 

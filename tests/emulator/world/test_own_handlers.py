@@ -19,6 +19,7 @@ from emulator.scenario.problems import ScenarioError
 from emulator.world.consumer import own_script
 
 from ..test_brute_force import hold_against_count, hold_laws
+from .store_group import write_class
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "handlers" / "chunks.toml"
 SCENARIO = """
@@ -51,8 +52,6 @@ def write(tmp_path, monkeypatch):
 
     def load(body: str, **changes: object) -> emulator.Scenario:
         module = f"own_handler_{next(MODULES)}"
-        code = f"class Own:\n{indent(dedent(body), '    ')}\n"
-        (tmp_path / f"{module}.py").write_text(IMPORTS + code)
         values = {
             "members": 2,
             "commit": '"none"',
@@ -60,9 +59,7 @@ def write(tmp_path, monkeypatch):
             "handler": f'"{module}:Own"',
             "settings": '"session.timeout.ms" = 6000',
         } | changes
-        path = tmp_path / f"{module}.toml"
-        path.write_text(SCENARIO.format(**values))
-        return emulator.load(path)
+        return emulator.load(write_class(tmp_path, module, body, SCENARIO.format(**values)))
 
     yield load
     for name in [name for name in sys.modules if name.startswith("own_handler_")]:

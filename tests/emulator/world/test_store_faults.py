@@ -23,10 +23,12 @@ from protocols.consumer.store_history import StoreHistory
 
 from ..test_brute_force import hold_against_count, hold_laws, play
 from ..worlds import DISTURBED
+from .store_group import TOPIC_AND_GROUP
 from .test_database import in_a_database
 from .test_zookeeper import in_zookeeper
 
-SCENARIO = """
+SCENARIO = (
+    """
 title = "a store with faults"
 run_for = "42s"
 
@@ -34,16 +36,9 @@ run_for = "42s"
 latency = "20ms"
 {table}
 
-[[topic]]
-name = "t"
-partitions = 4
-rate = "20/s"
-
-[[group]]
-id = "g"
-topics = ["t"]
-members = 2
-work = "5ms"
+"""
+    + TOPIC_AND_GROUP
+    + """\
 offsets = "{store}"
 settings = {{ "session.timeout.ms" = "6s", "auto.commit.interval.ms" = "5s", "max.poll.interval.ms" = "13s" }}
 
@@ -55,6 +50,7 @@ for = "{length}"
 
 {more}
 """
+)
 SECOND = 1_000_000
 
 
