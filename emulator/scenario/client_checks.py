@@ -22,6 +22,7 @@ from emulator.scenario.resolution import (
 from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
 
 COOPERATIVE = "cooperative-sticky"
+RESET = "auto.offset.reset"
 
 
 def client_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -50,6 +51,14 @@ def _member_problems(path: str, group: Group, member: Member) -> Iterator[Proble
         able = listed(tuple(name for name in CLIENTS if profile_of(name).stores))
         reason = f"{profile.name} has no call that stores offsets; {able} have one"
         yield Problem(f"{path if member.commit is None else own}.commit", reason, "store")
+    if settings.auto_offset_reset.startswith("by_duration") and profile.lacks_reset_by_duration:
+        value = settings.auto_offset_reset
+        reason = f"{profile.name}: {profile.lacks_reset_by_duration.format(value=value)}"
+        where = own if RESET in member.settings else path
+        yield Problem(f"{where}.settings[{RESET}]", reason, value)
+    if group.close_operation != "DEFAULT" and profile.name != CLIENTS[0]:
+        reason = f"close() of {profile.name} takes no CloseOptions (KIP-1092); leave it out"
+        yield Problem(f"{path}.close_operation", reason, group.close_operation)
     where = own if STRATEGY in member.settings else path
     yield from _assignor_problems(where, settings.partition_assignment_strategy, profile)
 

@@ -15,7 +15,7 @@ from emulator.events import (
 from emulator.metrics.laws import Severity
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
-from protocols.consumer.clients import CLIENTS
+from protocols.consumer.clients import CLIENTS, profile_of
 
 SCENARIO = """
 title = "a member crashes with work in hand"
@@ -116,6 +116,8 @@ REFUSED = {
     'read_with = "getmny"': 'did you mean "getmany"?',
     "read_records = 3": "takes no number of records",
     'commit = "store"': "no call that stores offsets",
+    'settings = { auto_offset_reset = "by_duration:PT1H" }': "config, using NONE",
+    'close_operation = "REMAIN_IN_GROUP"': "takes no CloseOptions (KIP-1092)",
 }
 
 
@@ -185,6 +187,13 @@ def test_librdkafka_does_not_mix_assignors_of_two_protocols():
 
     with pytest.raises(ScenarioError, match="must have the same protocol type"):
         loads(_group(f'client = "librdkafka"\n{strategy}'), "a test")
+
+
+@pytest.mark.parametrize("client", ["librdkafka", "kafka-python", "franz-go"])
+def test_only_java_resets_by_duration(client):
+    reset = 'settings = { "auto.offset.reset" = "by_duration:PT1H" }'
+    with pytest.raises(ScenarioError, match=profile_of(client).lacks_reset_by_duration[:9]):
+        loads(_group(f'client = "{client}"\n{reset}'), "a test")
 
 
 def test_java_has_no_setting_of_another_client():

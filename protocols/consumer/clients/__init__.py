@@ -161,6 +161,9 @@ class ClientProfile:
     lacks_protocol: str = ""
     """What it says about a group protocol that it does not have."""
 
+    lacks_reset_by_duration: str = ""
+    """What it says about ``auto.offset.reset=by_duration:…`` (KIP-1106); ``{value}``: as given."""
+
     lacks_assign_with_group: str = ""
     """What it says about partitions that the application assigns, with a group id."""
 

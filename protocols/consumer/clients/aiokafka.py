@@ -66,6 +66,7 @@ AIOKAFKA = ClientProfile(
         "reconnect.backoff.ms": "the back-off is retry_backoff_ms",
         "retry.backoff.max.ms": "the back-off does not grow",
     },
+    lacks_reset_by_duration="Unrecognized ``auto_offset_reset`` config, using NONE",
     rebalances_within="session.timeout.ms",
     own=frozenset({"rebalance.timeout.ms"}),
     defaults={

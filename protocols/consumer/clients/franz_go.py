@@ -47,6 +47,7 @@ FRANZ_GO = ClientProfile(
         "no option selects it; a context value (opt_in_kafka_next_gen_balancer_beta) turns on an "
         "experimental one, which is not modelled"
     ),
+    lacks_reset_by_duration="ConsumeResetOffset with AfterMilli takes a fixed time, no duration",
     lacks_assign_with_group=(
         '"invalid direct-partition consuming option when consuming as a group" (ConsumePartitions); '
         'without a group, offsets = "none", it can'

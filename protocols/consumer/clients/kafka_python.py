@@ -27,6 +27,7 @@ KAFKA_PYTHON = ClientProfile(
     },
     lacks_assignor="ModuleNotFoundError: No module named 'kafka.coordinator.assignors.{module}'",
     lacks_protocol="KafkaConfigurationError: Unrecognized configs: {'group_protocol'}",
+    lacks_reset_by_duration="Unrecognized offset_reset_strategy, using NONE",
     names={
         name.replace(".", "_"): name
         for name in (

@@ -46,6 +46,9 @@ LIBRDKAFKA = ClientProfile(
         "cooperative-sticky": "cooperative-sticky",
     },
     lacks_assignor="Unsupported partition.assignment.strategy: {name}",
+    lacks_reset_by_duration=(
+        'Invalid value "{value}" for configuration property "auto.offset.reset"'
+    ),
     lacks_assign_without_group=(
         '"Failed to create consumer: group.id must be set" (confluent-kafka); give it a group of its own'
     ),
