@@ -126,7 +126,6 @@ def test_what_a_client_lacks_is_refused_with_its_own_words(keys):
     """Here: aiokafka."""
     with pytest.raises(ScenarioError) as refused:
         loads(_group(f'client = "aiokafka"\n{keys}'), "a test")
-
     assert REFUSED[keys] in str(refused.value)
 
 
@@ -184,16 +183,15 @@ def test_a_name_of_another_client_is_refused_with_the_own_one(keys):
 def test_librdkafka_does_not_mix_assignors_of_two_protocols():
     """It says so when the consumer is created."""
     strategy = 'settings = { "partition.assignment.strategy" = "range,cooperative-sticky" }'
-
     with pytest.raises(ScenarioError, match="must have the same protocol type"):
         loads(_group(f'client = "librdkafka"\n{strategy}'), "a test")
 
 
 @pytest.mark.parametrize("client", ["librdkafka", "kafka-python", "franz-go"])
 def test_only_java_resets_by_duration(client):
-    reset = 'settings = { "auto.offset.reset" = "by_duration:PT1H" }'
+    keys = f'client = "{client}"\nsettings = {{ "auto.offset.reset" = "by_duration:PT1H" }}'
     with pytest.raises(ScenarioError, match=profile_of(client).lacks_reset_by_duration[:9]):
-        loads(_group(f'client = "{client}"\n{reset}'), "a test")
+        loads(_group(keys), "a test")
 
 
 def test_java_has_no_setting_of_another_client():
