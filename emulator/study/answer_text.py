@@ -125,9 +125,24 @@ def _example(findings: Findings, each: CellResults) -> str:
 
 def _best_of_each(findings: Findings) -> str:
     """Return the best cell for each value of the given axes, and for each protocol."""
-    found = [f"{where} {best}" for where, best in best_of_each(findings)]
+    found = [
+        f"{where} {best}{_at_end(answer)}"
+        for (where, best), answer in zip(best_of_each(findings), findings.answers, strict=True)
+    ]
     more = len(found) - MOST_GIVEN
     return f"Best {'; '.join(found[:MOST_GIVEN])}{f'; {more} more' if more > 0 else ''}."
+
+
+def _at_end(answer: Answer) -> str:
+    """Return that a best value is at an end of what was tried, in brackets; empty: it is inside."""
+    several = len(answer.margins) > 1
+    ends = [
+        f"the {'largest' if margin.above is None else 'smallest'} "
+        f"{margin.axis if several else 'value'} tried"
+        for margin in answer.margins
+        if margin.open_sides
+    ]
+    return f" ({joined(ends)})" if ends else ""
 
 
 def best_of_each(findings: Findings) -> list[tuple[str, str]]:

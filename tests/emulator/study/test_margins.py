@@ -119,6 +119,10 @@ given = true
     head, *rows = answer_table(found)
     place = head.index("next values tried")
 
+    (best,) = [each for each in sentences(found) if each.startswith("Best")]
+
+    assert "members=2: commit interval=2s (the largest value tried); for" in best
+    assert "members=3: commit interval=1s (the smallest value tried)." in best
     assert {"1s is worse, no larger one tried", "no smaller one tried, 2s is as good"} == {
         row[place] for row in rows
     }
