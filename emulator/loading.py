@@ -139,8 +139,10 @@ def load_text(
     """Load a text with some keys changed.
 
     Raises ``ScenarioError`` if it is invalid or, unless *allow_large*, if one run would take more than
-    two hours of CPU time, and ``RefusedError`` if *runs* of them would.
+    two hours of CPU time, and ``RefusedError`` if *runs* of them would, or if *overrides* is one text.
     """
+    if isinstance(overrides, str):
+        raise RefusedError(f"`overrides={overrides}`: a list is needed; write [{overrides!r}]")
     scenario = loads(
         written.text,
         written.source,

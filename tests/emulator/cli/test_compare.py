@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import emulator
 from emulator.comparison import Variant, read_variants, split_list
 from emulator.errors import RefusedError
 from emulator.report.wording import WIDTH
@@ -190,3 +191,9 @@ def test_members_with_ids_of_their_own_cannot_be_made_dynamic():
 def test_lists_are_split_outside_brackets_and_quotes():
     """A value may hold commas."""
     assert ["a=[1, 2]", 'b="x, y"', "c"] == split_list('a=[1, 2], b="x, y", c')
+
+
+def test_one_text_is_no_list_of_overrides():
+    """Each of its letters would be one."""
+    with pytest.raises(RefusedError, match="a list is needed; write \\['run_for=5s'\\]"):
+        emulator.compare("quiet", overrides="run_for=5s", jobs=1)
