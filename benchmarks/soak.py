@@ -38,7 +38,7 @@ def main(minutes: float, seed: int) -> int:
             output, failed = _run(file, seed, left_s)
             tried[name] += sum(int(found[1]) for found in TRIED.finditer(output))
             if failed:
-                print(output[-6_000:], f"\nRepeat it with: {' '.join(_command(file, seed))}")
+                print(output[-6_000:], f"\nRepeat it with: {' '.join(command_of(file, seed))}")
                 return 1
         print(f"seed {seed}: {_counted(tried)}", flush=True)
         seed += 1
@@ -53,7 +53,8 @@ def _files() -> list[tuple[str, str]]:
     ]
 
 
-def _command(file: str, seed: int) -> list[str]:
+def command_of(file: str, seed: int) -> list[str]:
+    """Return the command that runs a file of tests under a seed."""
     options = ["-q", "-x", "-m", "long or not long", "--hypothesis-show-statistics"]
     options.append(
         "--hypothesis-profile=exploring"
@@ -63,7 +64,7 @@ def _command(file: str, seed: int) -> list[str]:
 
 def _run(file: str, seed: int, limit_s: float) -> tuple[str, bool]:
     """Run a file of tests; return its output, and whether it failed before the time was up."""
-    command = _command(file, seed)
+    command = command_of(file, seed)
     with subprocess.Popen(  # noqa: S603  our own command
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:

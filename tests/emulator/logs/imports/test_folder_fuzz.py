@@ -126,7 +126,7 @@ def test_the_tables_as_they_are_become_a_scenario(tmp_path):
     assert group == read_committed([folder], group).group
 
 
-@FUZZED
+@settings(FUZZED, max_examples=20)
 @given(odd_tables())
 def test_any_tables_are_read_or_refused(tmp_path, tables):
     """Cells of any value, columns of any type or absent."""
