@@ -273,6 +273,10 @@ class ZooKeeper(Part):
     """Write a znode only if its version is the one that the process read or wrote last; else the write
     fails (BadVersion). Kafka 0.8 writes without a condition."""
 
+    claim: bool = False
+    """With ``versioned``: a consumer that gets a partition writes its offset once more before it begins, so
+    that no write of the former owner has the version any more."""
+
     connection_timeout: PositiveDuration = 6_000_000
     """A process that starts while the ensemble is down exits after this time
     (``zookeeper.connection.timeout.ms``); one that runs waits as long as it takes."""

@@ -12,6 +12,9 @@ from emulator.scenario.resolution import client_of, commit_policy
 
 def store_problems(scenario: Scenario) -> Iterator[Problem]:
     """Yield what is impossible with offsets in ZooKeeper or a database, with the reason."""
+    if scenario.zookeeper.claim and not scenario.zookeeper.versioned:
+        reason = "without versions no write is refused: set versioned = true"
+        yield Problem("zookeeper.claim", reason, given=True)
     for group in scenario.group:
         if group.offsets == "zookeeper":
             yield from _group_problems(group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from assignors.types import TopicPartition
@@ -30,6 +31,7 @@ class EnsembleHost:
         self._kernel = kernel
         self._timeout_us = table.connection_timeout
         self.versioned = table.versioned
+        self._claims = table.versioned and table.claim
         self.service = StoreService(kernel, "zookeeper", table, seed)
         self.ensemble = Ensemble(table.writes)
         self._commits: dict[str, ZooKeeperCommits | KafkaCommits] = {}
@@ -125,13 +127,35 @@ class EnsembleHost:
             when = self._kernel.now
             for _ in partitions:
                 when += self.service.read_us(process.blueprint.name, when)
-            self.service.finish(when, Rank.AT_CLIENT, process.index, found, again)
+            claim = partial(self._claim, process, list(partitions), found, again)
+            then = claim if self._claims else found
+            self.service.finish(when, Rank.AT_CLIENT, process.index, then, again)
 
         def again() -> None:
             self.service.when_up(read)
 
         again()
         return True
+
+    def _claim(
+        self, process: ConsumerProcess, left: list[TopicPartition], then: Then, again: Then
+    ) -> None:
+        """Write the offsets of partitions as they are, one after the other: their versions rise."""
+        group = process.blueprint.group.id
+        while left and self.ensemble.version(znode_of(group, left[0])) == NO_VERSION:
+            left.pop(0)
+        if not left or not process.alive:
+            then()
+            return
+        path = znode_of(group, left.pop(0))
+
+        def written() -> None:
+            self.ensemble.write(path, self.ensemble.read(path))
+            self._claim(process, left, then, again)
+
+        latency_us = self.service.write_us(process.blueprint.name)
+        _, when = self.ensemble.submit(self._kernel.now, latency_us)
+        self.service.finish(when, Rank.AT_BROKER, process.index, written, again)
 
 
 def _write(writes: ZooKeeperCommits, ends: dict[TopicPartition, int], then: Then) -> None:

@@ -111,6 +111,23 @@ def test_only_without_versions_does_a_former_owner_move_the_offset_back(versione
     assert (run.metrics["rewinds"] == 0) is (versioned == "true")
 
 
+@pytest.mark.parametrize(("claim", "refused"), [("true", {"g-1"}), ("false", {"g-0", "g-2"})])
+def test_a_claim_refuses_the_former_owner_instead_of_the_new_ones(claim, refused):
+    """The former owner goes on between the read of the new owners, at 27.04 s, and their first writes."""
+    pause = '[[fault]]\npause = "g-1"\nat = "20s"\nfor = "7040ms"'
+    keys = f"versioned = true\nclaim = {claim}"
+    run = run_of("50s", keys, 'commit = "sync"\npoll_timeout = "10ms"', pause)
+    failed = {e.what.consumer for e in run.events if getattr(e.what, "error", "") == "BadVersion"}
+
+    assert failed == refused
+    assert run.ledger.lost == run.metrics["rewinds"] == 0
+
+
+def test_a_claim_needs_versions():
+    with pytest.raises(ScenarioError, match="set versioned = true"):
+        run_of("50s", "claim = true", 'commit = "sync"', "")
+
+
 def test_with_versions_a_running_consumer_cannot_write_over_a_restored_offset():
     restore = '[[fault]]\nrestore_store = "zookeeper"\nat = "20s"\nage = "5s"'
     run = run_of("40s", "versioned = true", 'commit = "sync"', restore)
