@@ -23,7 +23,12 @@ PLANTED = (
         "a crash",
     ),
     Planted(f"{STATE}:moved_state", "app.until_us + later_us", "app.until_us", 79),
-    Planted(f"{STATE}:moved_state", "else state.events_us + later_us", "else state.events_us", 17),
+    Planted(
+        f"{STATE}:moved_state",
+        "else state.events_us + later_us",
+        "else state.events_us",
+        "events that wait for a slow thread",
+    ),
     Planted(f"{CLIENT}.move", "self.consumer.fetcher.move(records)", "", "automatic commits"),
     Planted(
         "emulator.world.consumer.fetches:Fetches._all_of",

@@ -100,7 +100,9 @@ def with_upkeep(**changes: object) -> dict:
 
 def with_threads(**changes: object) -> dict:
     """Return a member of the consumer protocol, the threads of which take their time to wake up."""
-    found = with_upkeep(members=1, partitions=2, rate="5/s", wake_up="8ms", **changes)
+    found = with_upkeep(
+        **{"members": 1, "partitions": 2, "rate": "5/s", "wake_up": "8ms", **changes}
+    )
     settings = found["group"][0]["settings"]
     settings["group.protocol"] = "consumer"
     del settings["session.timeout.ms"], settings["heartbeat.interval.ms"]

@@ -14,7 +14,7 @@ from .periodic_consumer_worlds import (
     speak,
 )
 from .planted_consumer_faults import PLANTED
-from .steady_runs import steady
+from .steady_runs import steady, with_threads
 from .test_skipped_periods import instants
 
 HOW = {"lags_repeat_us": 400_000}
@@ -136,12 +136,20 @@ def with_a_late_member() -> dict:
     return document
 
 
+def with_a_slow_thread() -> dict:
+    """Return a member that nearly always has events in the queue of its background thread."""
+    found = with_threads(partitions=4, rate="10/s", work="5ms", wake_up="20ms", commit="sync")
+    found["group"][0]["settings"]["metadata.max.age.ms"] = 300_000
+    return found | {"network": {"latency": "4ms"}, "run_for": "14s"}
+
+
 CRASH = {"crash": "g-0", "at": "6333ms", "restart_after": "500ms"}
 
 NOTICING = LEFT | {
     "a crash": (consumers(run_for="9s", fault=[CRASH]), {}),
     "a short poll interval": (consumers(**{"max.poll.interval.ms": 2_000}), {}),
     "a target that waits for its interval": (with_a_late_member(), {}),
+    "events that wait for a slow thread": (with_a_slow_thread(), {"lags_repeat_us": 1_000_000}),
 }
 
 

@@ -230,6 +230,14 @@ def test_a_fault_at_many_instants_of_a_period(document):
     sweep(document, 11)
 
 
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.parametrize("document", SWEPT.values(), ids=SWEPT)
+def test_a_fault_at_every_instant_of_a_period(document):
+    """At each instant at which something happens, and a microsecond before and after it."""
+    sweep(document, 1)
+
+
 # -- planted faults ------------------------------------------------------------------------------
 
 ONE = {"partitions": 1, "members": 1, "work": "1ms", "network": {"latency": "0s"}}
