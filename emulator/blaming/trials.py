@@ -49,7 +49,7 @@ REPEATED = 8
 
 SEEDS = 2
 
-BUDGET_S = 40.0
+BUDGET_S = 30.0
 """About the time (CPU) for all runs but those under further seeds; long incidents get fewer runs."""
 
 MOST_EXACT = 10_000
