@@ -258,6 +258,11 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
         from emulator.metrics.commit_rounds import CommitRoundMeter  # noqa: PLC0415  as above
 
         found["rounds"] = CommitRoundMeter()
+    policies = (commit_policy(group, m) for group in scenario.group for m in group.members)
+    if any(policy.retry_older is not None for policy in policies):
+        from emulator.metrics.wrong_owner import WrongOwnerMeter  # noqa: PLC0415  as above
+
+        found["wrong_owner"] = WrongOwnerMeter()
     repeating = {topic.name: topic.repeats for topic in scenario.topic if topic.repeats}
     if repeating:
         from emulator.metrics.copies import CopyMeter, CopyRule  # noqa: PLC0415  as above

@@ -183,6 +183,7 @@ VALUES = (
         "appended by the coordinator, or stored by ZooKeeper or a database",
     ),
     Metric("commits_refused", "count", "refused by the coordinator, the client or ZooKeeper"),
+    Metric("commits_wrong_owner", "count", "offsets accepted of partitions of another member"),
     Metric("commit_messages_lost", "count", "commit requests and responses that were lost"),
     Metric("commits_unanswered", "count", "without a response: disconnected or timed out"),
     Metric(

@@ -145,11 +145,15 @@ NO_ROUNDS = Reading(values={"commit_round_max_s": 0})
 NO_COPIES = Reading(values={"copies_processed": 0}, tables={"copies_processed.by_partition": {}})
 """The figures of :mod:`emulator.metrics.copies` for a run whose producers do not repeat."""
 
+NO_WRONG_OWNERS = Reading(values={"commits_wrong_owner": 0})
+"""The figure of :mod:`emulator.metrics.wrong_owner` for a run without late retries of commits."""
+
 EMPTY: Mapping[str, Reading] = {
     "scaling": NO_SCALING,
     "monitors": NO_MONITORS,
     "rounds": NO_ROUNDS,
     "copies": NO_COPIES,
+    "wrong_owner": NO_WRONG_OWNERS,
 }
 """For each meter that only some scenarios have: its figures in all others."""
 

@@ -55,6 +55,7 @@ IF_ANY = {
     "moved": "partitions moved",
     "overlap_records": "two owners (records)",
     "commits_refused": "commits refused",
+    "commits_wrong_owner": "committed for another owner (offsets)",
     "lag_processed_peak": "lag, peak (records)",
     "lag_recovery_max_s": "lag recovery, longest (s)",
     "requests_per_s": "requests per second",

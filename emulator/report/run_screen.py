@@ -336,9 +336,10 @@ def _commits(metrics: Metrics) -> str:
     if metrics["store_wait_max_s"]:
         parts.append(f"up to {duration(metrics['store_wait_max_s'])} in the queue of its store")
     if metrics["commit_round_max_s"] > 2 * metrics["store_wait_max_s"]:
-        parts.append(
-            f"up to {duration(metrics['commit_round_max_s'])} for all partitions of a member"
-        )
+        longest = duration(metrics["commit_round_max_s"])
+        parts.append(f"up to {longest} for all partitions of a member")
+    if late := int(metrics["commits_wrong_owner"]):
+        parts.append(f"{counted(late, 'offset')} of partitions that another member owned")
     if metrics["rolled_back"]:
         parts.append(f"{counted(int(metrics['rolled_back']), 'record')} rolled back")
     if metrics["results_undone"]:
