@@ -23,6 +23,10 @@ hypothesis.settings.load_profile("settled")
 # A slow machine must not add lines to what a command writes.
 os.environ.setdefault("REBALANCE_PROGRESS", "off")
 
+# Reports are as wide as in a file, whatever the terminal; workers of xdist have 80 columns.
+os.environ["COLUMNS"] = str(WIDTH)
+os.environ.pop("FORCE_COLOR", None)
+
 
 def pytest_collection_finish() -> None:
     """Exempt the collected tests from garbage collection, which takes a tenth of the time."""
@@ -38,13 +42,6 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     if not file_path.is_relative_to(Path(__file__).parent):
         return collectors
     return [found for found in collectors if type(found).__name__ != "DoctestModule"]
-
-
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the largest width of reports and no colour, independent of the terminal."""
-    monkeypatch.setenv("COLUMNS", str(WIDTH))
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from emulator.metrics.metrics import pairs_of, values_of
 from emulator.report.columns import DISQUALIFIED, Column, any_disqualified, reason_rows
 from emulator.report.figures import NO_VALUE, as_lines, cells, fitted, note_if_alike, shown, why
 from emulator.report.ranking import ranking_lines
-from emulator.report.subject import heading, in_force, title_lines
+from emulator.report.subject import heading, in_force, seeds_named, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
 
 _DECIMALS = 9
@@ -30,8 +30,7 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
     """Yield the lines of a comparison; differences are to the first column."""
     first = columns[0]
     several = len(seeds) > 1
-    named = f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if several else f"seed {seeds[0]}"
-    yield from title_lines(first.subject, named)
+    yield from title_lines(first.subject, seeds_named(seeds))
     yield ""
     for column in columns:
         for group, base in zip(column.subject.groups, first.subject.groups, strict=True):
@@ -207,8 +206,7 @@ LEGEND = {
 def rows_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
     """Yield the lines of a comparison with a row for each of *columns*."""
     several = len(seeds) > 1
-    named = f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if several else f"seed {seeds[0]}"
-    yield from heading(columns[0].subject, named)
+    yield from heading(columns[0].subject, seeds_named(seeds))
     yield ""
     shown, left_out = _shown(columns, width() if width() == WIDTH else None)
     yield from _row_tables(columns, shown)

@@ -12,7 +12,7 @@ from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
 from emulator.report.comparison import Rows, missed, other_changes, paired
 from emulator.report.figures import ALL_SEEDS_ALIKE, ALWAYS, IF_ANY, all_alike
 from emulator.report.ranking import order_text, reasons
-from emulator.report.subject import in_force
+from emulator.report.subject import in_force, seeds_named
 from emulator.report.wording import figure, visible
 
 _LABELS = {**ALWAYS, **IF_ANY}
@@ -52,13 +52,10 @@ def comparison_markdown(
 
 def _head(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
     first = columns[0]
-    named = (
-        f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
-    )
     subject = first.subject
     yield f"## {_plain(subject.title)}"
     yield ""
-    yield f"Apache Kafka {subject.kafka}, emulated: {subject.run_for} long, {named}."
+    yield f"Apache Kafka {subject.kafka}, emulated: {subject.run_for} long, {seeds_named(seeds)}."
     yield ""
     for column in columns:
         facts = [

@@ -14,7 +14,7 @@ from emulator.metrics.distribution import Estimate, Summary, summarise
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics, values_of
 from emulator.report.figures import cells, fitted, note_if_alike, shown, why
-from emulator.report.subject import Subject, heading
+from emulator.report.subject import Subject, heading, seeds_named
 from emulator.report.verdict_screen import inconclusive_seeds, outcome
 from emulator.report.wording import figure, paragraph
 from emulator.verdicts.verdict import Verdict
@@ -43,8 +43,7 @@ class Tally:
 
 def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
     """Yield the lines of the summary of many seeds."""
-    number = len(tally.seeds)
-    yield from heading(subject, f"{number} seeds, {tally.seeds[0]} to {tally.seeds[-1]}")
+    yield from heading(subject, seeds_named(tally.seeds))
     yield ""
     yield from inconclusive_seeds(tally.verdicts)
     yield from fitted(_table(tally))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -206,6 +206,12 @@ def heading(subject: Subject, seeds: str) -> Iterator[str]:
         yield from paragraph(in_force(group), "", "  ")
     if len(subject.groups) > MOST_GROUPS:
         yield f"and {len(subject.groups) - MOST_GROUPS} more groups"
+
+
+def seeds_named(seeds: Sequence[int]) -> str:
+    """Return consecutive seeds as a report names them."""
+    several = len(seeds) > 1
+    return f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}" if several else f"seed {seeds[0]}"
 
 
 def title_lines(subject: Subject, seeds: str) -> list[str]:
