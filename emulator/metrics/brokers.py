@@ -270,6 +270,7 @@ class AvailabilityMeter:
         """Return the handler of each event type."""
         return {
             ev.Appended: self._on_appended,
+            ev.AppendsCounted: self._on_appended,
             ev.PartitionStalled: self._on_stalled,
             ev.PartitionResumed: self._on_resumed,
             ev.TopicDeleted: self._on_topic_deleted,
@@ -296,7 +297,7 @@ class AvailabilityMeter:
             },
         )
 
-    def _on_appended(self, _: ev.Event, what: ev.Appended) -> None:
+    def _on_appended(self, _: ev.Event, what: ev.Appended | ev.AppendsCounted) -> None:
         self._groups[what.group] = TopicPartition(OFFSETS_TOPIC, what.log_partition)
 
     def _on_stalled(self, event: ev.Event, what: ev.PartitionStalled) -> None:

@@ -106,6 +106,8 @@ def test_results_do_not_depend_on_when_ordinary_work_is_written(name, counted):
     run = played(name)
     if counted and any(group.handler for group in run.scenario.group):
         pytest.skip("what workers finish is written one by one: no sum stands for it")
+    if counted and any(isinstance(event.what, ev.OffsetGaps) for event in run.events):
+        pytest.skip("work on offsets of which some hold no record is written one by one")
     if any(group.monitor for group in run.scenario.group):
         pytest.skip("monitors see each commit at its time: none is written late")
     again = Rewriter(run.events, counted=counted)

@@ -75,6 +75,17 @@ def test_a_stalled_offsets_partition_lets_its_groups_wait():
     assert 0 == reading.values["unreadable_total_s"]
 
 
+def test_a_group_whose_commits_are_only_counted_waits_too():
+    """Its batches need no events of their own."""
+    history = History()
+    batch = {"records": (("OffsetCommit", 1),), "size": 90}
+    history.say(ev.AppendsCounted(log_partition=7, group="export", times=9, **batch))
+    stalled(history, OFFSETS, 4)
+
+    tables = read(AvailabilityMeter(), history).tables
+    assert {"export": 4} == tables["commits_unavailable.by_group"]
+
+
 def test_a_run_without_failures_has_none_of_it():
     """No rows where nothing ever stalled."""
     history = History()
