@@ -117,7 +117,7 @@ class SizeHistory:
     def settle(self) -> None:
         """Add the last point of each interval in which the log grew by equal appends."""
         growths, self._growths = self._growths, []
-        if not (growths and self.points):
+        if not growths:
             return
         before = self.latest
         intervals = self._intervals(growths)

@@ -166,6 +166,16 @@ def steady(appends, size):
     return [(first_us + number * every_us, size) for number in range(times)], what
 
 
+def test_a_log_may_begin_with_appends_that_are_only_counted():
+    """A group without members of its own writes nothing but commits."""
+    _, what = steady((SECOND, 3, SECOND), 2)
+    history = History()
+    history.now_us = 3 * SECOND
+    history.say(what)
+
+    assert 600 == read(LogMeter(), history).values["log_size"]
+
+
 @given(st.lists(STEADY, min_size=1, max_size=4))
 def test_appends_that_are_only_counted_give_the_same_course(stretches):
     """However they overlap, and with compactions in between."""
