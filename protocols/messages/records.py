@@ -77,11 +77,18 @@ class Gaps(NamedTuple):
     def next_run(self, position: int, end: int, limit: int) -> tuple[int, int, int]:
         """Return the first records without a gap, at most *limit*, and the position to read on from.
 
-        It is behind the gap after them (``CompletedFetch.fetchRecords``: ``nextFetchOffset`` becomes
-        ``currentBatch.nextOffset()``). Of no records begin and end are equal.
+        It is behind the gap after them, or behind the last record itself if that fills the limit:
+        a gap is skipped on the way to the next record (``CompletedFetch.nextFetchedRecord``), which
+        a full poll does not ask for (``fetchRecords``: ``nextFetchOffset = lastRecord.offset() + 1``).
+        Of no records begin and end are equal.
+
+        >>> markers = Gaps(cycle=11, records=10)
+        >>> [markers.next_run(0, 22, limit) for limit in (9, 10, 11)]
+        [(0, 9, 9), (0, 10, 10), (0, 10, 11)]
         """
         first, run_end = next(self.runs(position, end), (end, end))
-        run_end = min(run_end, first + limit)
+        if run_end >= first + limit:
+            return first, first + limit, first + limit
         return first, run_end, min(self.next_record(run_end), end)
 
     def count_in(self, first: int, end: int) -> int:

@@ -84,6 +84,29 @@ def test_the_limit_counts_records():
     assert [(13, 21)] == [(part.first, part.next_offset) for part in fetcher.collect(12)]
 
 
+@pytest.mark.parametrize(
+    ("rule", "limit", "position"),
+    [(MARKERS, 9, 9), (MARKERS, 10, 10), (MARKERS, 11, 12), (COMPACTED, 1, 1), (COMPACTED, 2, 8)],
+)
+def test_a_full_poll_stops_behind_its_last_record(rule, limit, position):
+    """The next poll skips the gap: nextFetchOffset is lastRecord.offset() + 1 until then."""
+    fetcher = fetched(0, 22, rule)
+    fetcher.collect(limit)
+
+    assert position == position_of(fetcher)
+    assert rule.next_record(position) == fetcher.collect(limit)[0].first
+
+
+def test_a_marker_left_by_a_full_poll_is_skipped_by_the_next():
+    """Until then nothing is fetched: the fetch is not drained (``FetchCollector.collectFetch``)."""
+    fetcher = fetched(0, 11, MARKERS)
+    fetcher.collect(10)
+
+    assert [] == fetcher.requests()
+    assert () == fetcher.collect(10)
+    assert [(1, 11)] == [(b, r.partitions[0].offset) for b, r in fetcher.requests()]
+
+
 @pytest.mark.parametrize(("position", "first"), [(10, 11), (11, 11)])
 def test_both_offsets_around_a_marker_lead_to_the_same_record(position, first):
     """Committed as last offset + 1, or as the position behind the marker."""
