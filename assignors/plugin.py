@@ -158,7 +158,7 @@ def check_assignment(
     return CheckedAssignment(assignment, _given_twice(assignment) if exclusive else (), data)
 
 
-def tell_assigned(
+def call_on_assignment(
     assignor: Assignor,
     partitions: tuple[TopicPartition, ...],
     generation: int,

@@ -89,7 +89,7 @@ def read_logs(logs: Logs) -> tuple[Evidence, Setup]:
 
 
 def _work(logs: Logs) -> list[Work]:
-    source = open_source(find_files(logs.processing), logs.columns or {}, logs.unit)
+    source = open_source(find_files(logs.processing), logs.columns or {}, logs.unit, clock=True)
     found = list[Work]()
     for done in _rows(source):
         found.append(done)

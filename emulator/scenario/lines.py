@@ -180,10 +180,10 @@ def _places(node: Any, place: Place = ()) -> Iterator[Place]:
             yield from _places(below, here)
 
 
-def told_twice(text: str, reason: str) -> str:
+def duplicate_key_message(text: str, reason: str) -> str:
     r"""Return the message of TOML's parser, in other words if a key is written twice.
 
-    >>> told_twice("a = 1\nb = 2\na = 3", "Cannot overwrite a value (at line 3, column 6)")
+    >>> duplicate_key_message("a = 1\nb = 2\na = 3", "Cannot overwrite a value (at line 3, column 6)")
     'a is written twice in its table, first in line 1; keep one of them (at line 3, column 6)'
     """
     found = re.search(r"at line (\d{1,9})", reason)

@@ -286,9 +286,9 @@ def read_toml(text: str, name: str) -> Document:
     except ValueError as error:
         last = f"at line {len(text.splitlines())}, the last one"
         reason = str(error).replace("at end of document", last)
-        from emulator.scenario.lines import line_in, told_twice  # noqa: PLC0415  most are right
+        from emulator.scenario.lines import line_in, duplicate_key_message  # noqa: PLC0415  most are right
 
-        (number, line), words = line_in(text, reason), told_twice(text, reason)
+        (number, line), words = line_in(text, reason), duplicate_key_message(text, reason)
         raise ScenarioError(name, [Problem("", f"not TOML: {words}{line}", line=number)]) from None
     except RecursionError:
         raise ScenarioError(name, [Problem("", "nested too deeply")]) from None

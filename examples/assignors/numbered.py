@@ -46,9 +46,9 @@ class NumberedAssignor:
     def on_assignment(
         self, partitions: tuple[TopicPartition, ...], generation: int, user_data: bytes = b""
     ) -> None:
-        """Keep the number."""
+        """Keep the number; a member without user data has none."""
         del partitions, generation
-        self.number = int(user_data)
+        self.number = int(user_data) if user_data else None
 
 
 def create() -> NumberedAssignor:

@@ -116,6 +116,17 @@ def test_numbered_tells_each_member_its_number(monkeypatch):
     assert [0, 1, 2, 3] == sorted(number for generation, number in told if generation == last)
 
 
+def test_numbered_takes_an_assignment_without_user_data():
+    """As of a leader with another assignor of the same name."""
+    load_with(FOLDER / "numbered.toml", ())
+    assignor = sys.modules["numbered"].create()
+    assignor.on_assignment((), 1, b"2")
+    numbers = [assignor.number]
+    assignor.on_assignment((), 2)
+
+    assert [2, None] == [*numbers, assignor.number]
+
+
 def test_broadcast_lets_every_member_process_every_partition_and_calls_that_no_repeat():
     """Both own all three partitions; what both process is neither repeated nor a zombie's work."""
     run = played("broadcast")

@@ -255,10 +255,12 @@ class Mapped:
         return [self.topic, self.consumer, *more]
 
 
-def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> Mapped:
+def map_columns(
+    there: Sequence[str], wanted: Mapping[str, str], where: str, *, clock: bool = False
+) -> Mapped:
     """Return the columns of *there* by their content; *wanted* names some of them.
 
-    Raise AuditError, with the closest names, if a column is missing or unknown.
+    *clock*: of the events of a run take the times of day, if there are any. Raise AuditError, with the closest names, if a column is missing or unknown.
     """
     for name, column in wanted.items():
         if name not in FOUND_AS:
@@ -271,7 +273,7 @@ def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> 
                 f"there are {listed(there)}"
             )
     if not wanted and set(there) >= EVENTS_COLUMNS:
-        return _of_events()
+        return _of_events("clock" if clock and "clock" in there else "at_us")
     found = {name: wanted.get(name) or _default(name, there) for name in FOUND_AS}
     for name in NEEDED:
         if found[name] is None:
@@ -286,12 +288,12 @@ def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> 
     return mapped
 
 
-def _of_events() -> Mapped:
+def _of_events(end: str) -> Mapped:
     return Mapped(
         topic="topic",
         partition="partition",
         consumer="consumer",
-        end="at_us",
+        end=end,
         lo="first",
         hi="next",
         events=True,

@@ -7,7 +7,7 @@ Each call continues until it has to wait for the network or the listener. Source
 
 from __future__ import annotations
 
-from assignors.plugin import tell_assigned
+from assignors.plugin import call_on_assignment
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.commits import commit_automatically
@@ -383,7 +383,7 @@ def _take(
     state = extend_subscription(state, consumer, assignment)
     assignor = consumer.assignor(synced.protocol)
     if assignor is not None:
-        tell_assigned(assignor, synced.assignment, synced.generation, synced.user_data)
+        call_on_assignment(assignor, synced.assignment, synced.generation, synced.user_data)
     autocommit_us = state.autocommit_us
     if consumer.profile.commit_clock is CommitClock.ASSIGNMENT:
         autocommit_us = now + consumer.settings.auto_commit_interval_ms * MS

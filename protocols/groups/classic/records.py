@@ -27,13 +27,16 @@ from protocols.offsets_topic.records import (
     MalformedRecordError,
     MemberMetadata,
     Record,
-    decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
     subscribed_topics,
 )
-from protocols.offsets_topic.records.embedded import read_assignment
+from protocols.offsets_topic.records.embedded import (
+    ConsumerProtocolAssignment,
+    assigned_partitions,
+    read_assignment,
+)
 from protocols.offsets_topic.records.errors import BrokenLogError
 
 UNKNOWN_TIMESTAMP = -1
@@ -77,6 +80,11 @@ def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Gr
         _member(group_id, place, value.protocol, stored)
         for place, stored in enumerate(value.members)
     ]
+    assigned = [
+        (stored.member_id, _assignment(stored.assignment))
+        for stored in value.members
+        if stored.assignment
+    ]
     leader = value.leader or (members[0].member_id if members else None)
     since_ms = value.current_state_timestamp
     return Group(
@@ -93,15 +101,11 @@ def restored(group_id: str, value: GroupMetadataValue | None, now_ms: int) -> Gr
             for member in members
             if member.instance_id is not None
         ),
-        assignments=Map(
-            (stored.member_id, _assignment(stored.assignment))
-            for stored in value.members
-            if stored.assignment
-        ),
+        assignments=Map((member_id, assigned_partitions(read)) for member_id, read in assigned),
         user_data=Map(
-            (stored.member_id, data)
-            for stored in value.members
-            if stored.assignment and (data := _user_data(stored.assignment)) is not None
+            (member_id, read.user_data)
+            for member_id, read in assigned
+            if read.user_data is not None
         ),
         support=support_of(members),
         table_length=hash_map_length(len(members)),
@@ -130,18 +134,11 @@ def _subscription(data: bytes) -> Subscription:
         return Subscription(topics=())
 
 
-def _assignment(data: bytes) -> Partitions:
+def _assignment(data: bytes) -> ConsumerProtocolAssignment:
     try:
-        return decode_assignment(data)
+        return read_assignment(data)
     except MalformedRecordError:
-        return ()
-
-
-def _user_data(data: bytes) -> bytes | None:
-    try:
-        return read_assignment(data).user_data
-    except MalformedRecordError:
-        return None
+        return ConsumerProtocolAssignment(assigned_partitions=(), user_data=None, value_version=0)
 
 
 def _member_metadata(

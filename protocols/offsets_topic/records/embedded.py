@@ -132,7 +132,12 @@ def decode_assignment(data: bytes) -> Partitions:
 
     Raise MalformedRecordError for bytes that are cut off or of a negative version.
     """
-    return _flat(read_assignment(data).assigned_partitions)
+    return assigned_partitions(read_assignment(data))
+
+
+def assigned_partitions(read: ConsumerProtocolAssignment) -> Partitions:
+    """Return the partitions of an assignment that was read field by field."""
+    return _flat(read.assigned_partitions)
 
 
 def _grouped(partitions: Iterable[TopicPartition]) -> tuple[PartitionsOfTopic, ...]:

@@ -13,10 +13,13 @@ from emulator.blaming.hypotheses import happenings
 from emulator.blaming.reading import Logs, read_logs
 from emulator.blaming.symptoms import symptoms_of
 from emulator.errors import EmulatorError
+from emulator.events.parquet import table_of
 from emulator.logs.offsets_log.writing import LogFolder
 
 START_US = 1_777_888_800_000_000
 """2026-05-04 10:00 UTC."""
+
+START_LINE = 'start = "2026-05-04T10:00:00Z"'
 
 SCENARIO = """
 title = "an incident"
@@ -147,15 +150,33 @@ def test_client_ids_and_epochs_of_commits_are_read(logs):
     assert setup.carries_epochs is True
 
 
+def events_of(scenario, folder):
+    """Return the file of events and the offsets log of a run with a restart in place of the crash."""
+    scenario = emulator.loads(
+        scenario.replace(
+            '[[fault]]\ncrash = "billing-1"',
+            '[[act]]\nclose = "billing-1"\nrestart_after = "300ms"',
+        )
+    )
+    with LogFolder(folder / "offsets") as log_files:
+        run = emulator.run(scenario, seed=0, log_files=log_files)
+    start = scenario.start
+    pq.write_table(table_of(run.events, start), folder / "processed.parquet")
+    return folder / "processed.parquet", folder / "offsets"
+
+
+def test_events_of_a_run_with_a_start_have_the_times_of_its_offsets_log(tmp_path):
+    """Of the offsets log all times are times of day."""
+    evidence, _ = read(events_of(SCENARIO, tmp_path))
+    found = symptoms_of(evidence)
+
+    assert START_US <= evidence.work[0].ended_us < START_US + 15_000_000
+    assert abs(found.stops[0].stopped_us - START_US - 15_000_000) < 500_000
+
+
 def test_a_quick_restart_is_found_in_the_events_of_a_run(tmp_path):
     """They have processed records as ranges up to a commit; the new member id has its exact time."""
-    scenario = SCENARIO.replace('start = "2026-05-04T10:00:00Z"', "").replace(
-        '[[fault]]\ncrash = "billing-1"', '[[act]]\nclose = "billing-1"\nrestart_after = "300ms"'
-    )
-    with LogFolder(tmp_path / "offsets") as log_files:
-        run = emulator.run(emulator.loads(scenario), seed=0, log_files=log_files)
-    pq.write_table(run.to_arrow(), tmp_path / "processed.parquet")
-    evidence, setup = read((tmp_path / "processed.parquet", tmp_path / "offsets"))
+    evidence, setup = read(events_of(SCENARIO.replace(START_LINE, ""), tmp_path))
     found = symptoms_of(evidence)
     (stop,) = found.stops
 

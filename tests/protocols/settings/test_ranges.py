@@ -51,6 +51,20 @@ OTHER_DEFAULTS = {
 """Three copies, as on a cluster; ``log.roll.ms`` has its default from ``log.roll.hours``."""
 
 
+NO_TEXT = {
+    "client.id": "",
+    "group.instance.id": "null",
+    "group.remote.assignor": "null",
+}
+"""What Kafka prints for settings that are None here."""
+
+ASSIGNOR_CLASSES = {
+    "range": "RangeAssignor",
+    "cooperative-sticky": "CooperativeStickyAssignor",
+}
+"""Assignors of clients, which Kafka names by their classes; the coordinator's have their names."""
+
+
 def test_every_setting_has_a_row():
     """Also a new one; and no row is of a setting that is not modelled."""
     modelled = {*fields_by_name(ConsumerSettings), *fields_by_name(BrokerSettings)}
@@ -79,6 +93,13 @@ def test_a_setting_has_the_range_and_the_default_of_kafka(of, name, type_, defau
             each.lower() for each in setting.choices
         }
         assert default == ours
+    elif setting.kind is Kind.NAMES:
+        classes = ASSIGNOR_CLASSES if of == "consumer" else {}
+        names = ", ".join(classes.get(each, each) for each in ours)
+        assert (type_, default) == ("LIST", f"[{names}]")
+    else:
+        assert (setting.kind, type_) == (Kind.TEXT, "STRING")
+        assert default == NO_TEXT.get(name, ours)
 
 
 @pytest.mark.long

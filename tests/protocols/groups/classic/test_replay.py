@@ -10,6 +10,7 @@ import pytest
 from immutables import Map
 
 from protocols.coordinator.durability import replayed
+from protocols.groups.classic import records
 from protocols.groups.classic.membership import renamed, without_member
 from protocols.groups.classic.records import group_record, restored
 from protocols.groups.classic.states import State
@@ -21,6 +22,7 @@ from protocols.offsets_topic.records import (
     OffsetCommitValue,
     Record,
 )
+from protocols.offsets_topic.records.embedded import read_assignment
 from protocols.values import replace
 
 from .driver import GroupDriver
@@ -106,6 +108,22 @@ def test_a_stable_group_loads_as_it_lives():
     for field in ("state", "generation", "leader_id", "static_members", "assignments"):
         assert getattr(driver.group, field) == getattr(loaded, field)
     assert driver.group.subscribed_topics == loaded.subscribed_topics
+
+
+def test_each_assignment_of_a_record_is_decoded_once(monkeypatch):
+    """Its partitions and its user data are of the same reading."""
+    driver = GroupDriver()
+    driver.static("R", "S")
+    decoded = []
+
+    def counted(data):
+        decoded.append(data)
+        return read_assignment(data)
+
+    monkeypatch.setattr(records, "read_assignment", counted)
+    restored(GROUP, driver.group_records()[-1], driver.now_ms)
+
+    assert 2 == len(decoded)
 
 
 def test_user_data_of_an_assignment_is_stored_and_renamed_with_its_member():
