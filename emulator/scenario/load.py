@@ -286,7 +286,7 @@ def read_toml(text: str, name: str) -> Document:
     except ValueError as error:
         last = f"at line {len(text.splitlines())}, the last one"
         reason = str(error).replace("at end of document", last)
-        from emulator.scenario.lines import line_in, duplicate_key_message  # noqa: PLC0415  most are right
+        from emulator.scenario.lines import duplicate_key_message, line_in  # noqa: PLC0415  most are right
 
         (number, line), words = line_in(text, reason), duplicate_key_message(text, reason)
         raise ScenarioError(name, [Problem("", f"not TOML: {words}{line}", line=number)]) from None
