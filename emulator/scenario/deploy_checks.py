@@ -83,7 +83,8 @@ def _canary_problems(path: str, act: RollingRestart, group: Group) -> Iterator[P
         reason = f"not below the {number} {what} that are restarted: none would be left"
         yield Problem(f"{path}.canary", reason, act.canary)
     for key in CANARY_KEYS if not act.canary else ():
-        if key in act.model_fields_set and getattr(act, key) not in (False, None):
+        given = getattr(act, key)
+        if key in act.model_fields_set and given is not None and given is not False:
             yield Problem(f"{path}.{key}", 'needs "canary", the number of members to begin with')
     if act.roll_back and (act.surge or act.names == "random"):
         reason = (

@@ -76,6 +76,9 @@ def _value(text: str) -> Any:
 
 
 def _frozen(value: Any) -> Any:
+    """Return a value with tuples in place of lists, in its tables too."""
+    if isinstance(value, dict):
+        return {key: _frozen(item) for key, item in value.items()}
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 

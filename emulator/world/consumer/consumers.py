@@ -34,6 +34,9 @@ class Consumers:
         self._failed_racks: dict[str, dict[str, int | None]] = {}
         """Racks that are down; the consumers that start when a rack is back, each with its cause."""
 
+        self._successors: dict[str, str] = {}
+        """By member: the one that was started in its place, under another name."""
+
         self.stand_ins: set[str] = set()
         """Names of spare processes that run in the place of members that are down."""
 
@@ -152,8 +155,9 @@ class Consumers:
         name = f"{consumer}+"
         copy = self._blueprints[consumer]
         if own_id and copy.settings.group_instance_id is not None:
-            base = consumer.rstrip("+")
+            base = _written_name(copy)
             copy = with_instance_id(copy, f"{base}.{len(name) - len(base) + 1}")
+        self._successors[consumer] = name
         self._add(copy, name)
         return name
 
@@ -214,19 +218,35 @@ class Consumers:
         return next(b.group.threads for b in self._blueprints.values() if b.group.id == group)
 
     def replica_of(self, consumer: str) -> tuple[str, ...]:
-        """Return the members that run in the process of a member, itself among them."""
-        group = self._blueprints[consumer].group
-        if group.threads == 1:
-            return (consumer,)
-        names = [member.name for member in group.members]
-        begin = names.index(consumer.rstrip("+")) // group.threads * group.threads
-        return tuple(map(self._newest, names[begin : begin + group.threads]))
+        """Return the members that run in the process of a member, itself (or its successor) among them."""
+        blueprint = self._blueprints[consumer]
+        threads = blueprint.group.threads
+        if threads == 1:
+            return (self.at_present(consumer),)
+        names = [member.name for member in blueprint.group.members]
+        begin = names.index(_written_name(blueprint)) // threads * threads
+        return tuple(map(self.at_present, names[begin : begin + threads]))
 
-    def _newest(self, name: str) -> str:
-        while f"{name}+" in self._blueprints:
-            name += "+"
-        return name
+    def at_present(self, consumer: str) -> str:
+        """Return the name under which a member runs: that of its last successor if it was replaced."""
+        while consumer not in self._running and consumer in self._successors:
+            consumer = self._successors[consumer]
+        return consumer
+
+    def is_replaced(self, consumer: str) -> bool:
+        """Return whether a member has a successor under another name."""
+        return consumer in self._successors
+
+    def start_again(self, consumer: str, cause: int) -> None:
+        """Start a member that was stopped, unless a successor runs in its place by now."""
+        if self.at_present(consumer) not in self._running:
+            self.start(consumer, cause)
 
     def of_group(self, group: str) -> list[str]:
         """Return the consumers of a group, in the order of the scenario."""
         return [b.name for b in self._blueprints.values() if b.group.id == group]
+
+
+def _written_name(blueprint: Blueprint) -> str:
+    """Return the name of a member in the scenario file; a successor runs under another one."""
+    return blueprint.as_written[1].name

@@ -34,7 +34,7 @@ class MemberScripts:
 
     def seek(self, act: model.Seek, began: int) -> Script:
         """Make a member seek before its next poll."""
-        process = self._running(act.member, began)
+        process = self._running(self._world.consumers.at_present(act.member), began)
         if process is not None:
             topics = self._world.topics
             call = partial(faults.on_positions.seek, process, act, topics, began)
@@ -43,7 +43,7 @@ class MemberScripts:
 
     def pause_partitions(self, act: model.PausePartitions, began: int) -> Script:
         """Make a member pause partitions before its next poll, and resume them after a while."""
-        process = self._running(act.member, began)
+        process = self._running(self._world.consumers.at_present(act.member), began)
         if process is None:
             return
         pause, resume = faults.on_positions.pause, faults.on_positions.resume
@@ -75,17 +75,23 @@ class MemberScripts:
         if fault.restart_after is not None:
             yield from wait(self._env, fault.restart_after)
             for name, event in together:
-                self._world.consumers.start(name, event)
+                self._world.consumers.start_again(name, event)
 
     def _with_its_process(
         self, fault: model.Crash | model.Close | model.Pause, began: int
     ) -> list[tuple[str, int]]:
-        """Return a fault's member and those in the same process, each with its own event."""
-        found = [(fault.member, began)]
-        for name in self._world.consumers.replica_of(fault.member):
+        """Return a fault's member and those in the same process, each with its own event.
+
+        A member that was replaced is not among them; its successor is.
+        """
+        consumers, found = self._world.consumers, []
+        first = consumers.at_present(fault.member)
+        for name in dict.fromkeys((first, *consumers.replica_of(fault.member))):
+            event = began
             if name != fault.member:
                 what = FaultBegan(fault=f"{fault.id}/{name}", verb=fault.verb, target=name)
-                found.append((name, self._run.recorder.write(what, began)))
+                event = self._run.recorder.write(what, began)
+            found.append((name, event))
         return found
 
     def close(self, fault: model.Close, began: int) -> Script:
@@ -98,7 +104,7 @@ class MemberScripts:
         if fault.restart_after is not None:
             yield from wait(self._env, fault.restart_after)
             for name, event in together:
-                self._world.consumers.start(name, event)
+                self._world.consumers.start_again(name, event)
 
     def stop_member(
         self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
@@ -145,7 +151,7 @@ class MemberScripts:
 
     def hang(self, fault: model.Hang, began: int) -> Script:
         """Make the handler of a member hang on one record."""
-        process = self._running(fault.member, began)
+        process = self._running(self._world.consumers.at_present(fault.member), began)
         if process is not None:
             process.application.hang(fault.lasting)
         yield self._env.timeout(fault.lasting)
@@ -163,7 +169,7 @@ class MemberScripts:
         if act.restart_after is not None:
             start_up = sampler(act.start_up, stream_key(self._run.seed, act.id, name))(0)
             yield from wait(self._env, act.restart_after + start_up)
-            self._world.consumers.start(name, event)
+            self._world.consumers.start_again(name, event)
 
     def zone_outage(self, fault: model.ZoneOutage, began: int) -> Script:
         """Kill the brokers and the running members of a rack; start them again at the end."""

@@ -83,9 +83,9 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
 
 def members_of(group: str, world: World) -> list[str]:
     """Return the members of a group: of those that were replaced the last successor, no stand-ins."""
-    known = world.consumers.of_group(group)
-    spare = world.consumers.stand_ins
-    return [name for name in known if f"{name}+" not in known and name not in spare]
+    consumers = world.consumers
+    known = (name for name in consumers.of_group(group) if name not in consumers.stand_ins)
+    return [name for name in known if not consumers.is_replaced(name)]
 
 
 Replica = tuple[str, ...]
@@ -142,7 +142,7 @@ def next_leader(fault: model.MoveCoordinator, world: World) -> int:
 
 def why_ineffective(fault: model.Fault, world: World) -> str:
     """Return why a fault would have no effect at this moment; empty if it would have one."""
-    running = world.consumers.running
+    consumers = world.consumers
     match fault:
         case (
             model.Crash()
@@ -152,9 +152,11 @@ def why_ineffective(fault: model.Fault, world: World) -> str:
             | model.Seek()
             | model.PausePartitions()
         ):
-            return "" if running(fault.member) else f"{fault.member} was not running"
+            name = consumers.at_present(fault.member)
+            return "" if consumers.running(name) else f"{name} was not running"
         case model.Start():
-            return f"{fault.member} was running already" if running(fault.member) else ""
+            name = consumers.at_present(fault.member)
+            return f"{name} was running already" if consumers.running(name) else ""
         case model.MoveCoordinator():
             able = next_leader(fault, world) != NO_BROKER
             return "" if able else f"no other copy in sync of {fault.group}'s offsets partition"

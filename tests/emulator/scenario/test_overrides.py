@@ -52,6 +52,14 @@ def test_settings_and_names_stand_in_brackets():
         ("title=a = b", lambda s: s.title == "a = b"),
         ("topic[orders].rate=50/s", lambda s: s.topic[0].rate == 50),
         ("topic[orders].rate.poisson=50/s", lambda s: s.topic[0].rate == Poisson(poisson=50)),
+        (
+            'topic[orders].rate={ steps = [{ at = "0s", rate = "1/s" }, { at = "1s", rate = "2/s" }] }',
+            lambda s: [step.rate for step in s.topic[0].rate.steps] == [1, 2],
+        ),
+        (
+            'topic[orders].rate={bursts={rate="9/s", for="1s", at=["5s", "9s"]}}',
+            lambda s: s.topic[0].rate.bursts.at == (5_000_000, 9_000_000),
+        ),
         ("fault[crash-1].at=3min", lambda s: s.fault[0].at == 180_000_000),
         ("act[crash-1].at=3min", lambda s: s.fault[0].at == 180_000_000),
         ("fault[crash-1].crash=billing-2", lambda s: s.fault[0].member == "billing-2"),

@@ -32,9 +32,10 @@ def played(
     strategy: str = "range",
     earlier: str = "",
     group: str = "",
+    more: str = "",
 ) -> emulator.Run:
     given = {"static": str(static).lower(), "strategy": strategy, "earlier": earlier}
-    return emulator.run(emulator.loads(SCENARIO.format(act=act, group=group, **given)))
+    return emulator.run(emulator.loads(SCENARIO.format(act=act, group=group, **given) + more))
 
 
 def lives(run: emulator.Run) -> list[tuple[str, str, int]]:
@@ -304,6 +305,8 @@ def test_members_have_to_fill_their_processes():
         ('probe_every = "1s"', 'readiness = "assigned"'),
         ("canary = 3", "none would be left"),
         ("canary_lag = 5", 'needs "canary"'),
+        ("canary_lag = 0", 'needs "canary"'),
+        ("canary_errors = 0", 'needs "canary"'),
         ("max_unavailable = 0", "may not be 0 when `maxSurge` is 0"),
         ('max_unavailable = "0%", surge = "0%"', "may not be 0 when `maxSurge` is 0"),
         ('max_unavailable = "101%", surge = 1', "not be greater than 100%"),
@@ -338,3 +341,37 @@ def test_advice_for_random_names_takes_stable_ones():
 
     assert trial.before[0]["downtime_max_s"] > 100
     assert trial.after[0]["downtime_max_s"] < 10
+
+
+LATER = '{{ at = "2min", restart_after = "10s", {} }}, '
+
+
+@pytest.mark.parametrize(
+    ("act", "how"),
+    [('drain_node = ["g-2"]', "closed"), ('close = "g-2"', "closed"), ('crash = "g-2"', "crashed")],
+)
+def test_an_act_on_a_replaced_member_is_played_on_its_successor(act, how):
+    run = played("surge = 1", earlier=LATER.format(act))
+
+    assert [("g-2+", how, 120), ("g-2+", "start", 130)] == lives(run)[-2:]
+    assert "g-2+" in begun(run, act.split()[0].replace("drain_node", "close"))
+
+
+def test_a_member_that_was_replaced_while_it_was_down_stays_down():
+    down = '{ crash = "g-2", at = "10s", restart_after = "2min" }, '
+    run = played("surge = 1", earlier=down)
+
+    assert [name for name, how, _ in lives(run) if how == "start"] == ["g-0+", "g-1+", "g-2+"]
+
+
+def test_names_of_members_may_end_with_a_plus():
+    more = """
+[[group]]
+id = "h"
+topics = ["t"]
+threads = 2
+members = [{ name = "a+" }, { name = "a" }]
+"""
+    run = played("order = ['g-0']", earlier='{ crash = "a+", at = "10s" }, ', group="", more=more)
+
+    assert {"a", "a+"} == {name for name, how, _ in lives(run) if how == "crashed"}
