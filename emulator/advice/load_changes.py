@@ -73,7 +73,8 @@ def split_hot_key(situation: Situation) -> Draft | None:
     topic = next(t for t in scenario.topic if t.name == load.hottest.rpartition("-")[0])
     for parts in (2, 4, 8, 16, 32, 64):
         keys = topic.keys and topic.keys.model_copy(update={"split": parts})
-        if max(rates_of(topic.model_copy(update={"keys": keys}))) * MARGIN <= load.fastest:
+        spread = topic.model_copy(update={"keys": keys})
+        if max(rates_of(spread, scenario.run_for)) * MARGIN <= load.fastest:
             why = f"{load.key_arrival:,.0f} records per second have the key {load.hottest_key}."
             what = f"the producer adds one of {parts} suffixes to hot keys of {topic.name}"
             return Draft(why, (what,), (f"topic[{topic.name}].keys.split={parts}",))

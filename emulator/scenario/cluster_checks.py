@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 
 from emulator.scenario.model import AddPartitions, Cluster, Group, Scenario, Topic
 from emulator.scenario.problems import Problem, hint, listed
+from emulator.scenario.rates import number_of_changes, segments_of
 from emulator.scenario.resolution import (
     ADMIN,
     BROKERS,
@@ -112,6 +113,24 @@ def topic_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _layout_problems(topic, scenario)
         yield from _late_problems(topic, scenario)
         yield from _gap_problems(topic, scenario)
+        yield from _rate_problems(topic, scenario)
+
+
+MOST_CHANGES = 100_000
+"""Of the rate of a topic in a run: each is an event, and no whole period reaches beyond one."""
+
+
+def _rate_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
+    """Yield a problem for a curve that repeats so fast that its changes would take all the time."""
+    segments = segments_of(topic.rate)
+    number = number_of_changes(segments, scenario.run_for) if segments else 0
+    if segments and segments.every_us and number > MOST_CHANGES:
+        given = format_duration(segments.every_us)
+        reason = (
+            f"the rate changes {number:,} times in the run of {format_duration(scenario.run_for)}; "
+            f"allowed are {MOST_CHANGES:,} times: make it longer, or the run shorter"
+        )
+        yield Problem(f"topic[{topic.name}].rate.curve.every", reason, given)
 
 
 def _gap_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:

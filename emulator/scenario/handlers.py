@@ -298,3 +298,10 @@ class WorkBy(Part):
     def depends(self) -> bool:
         """Whether a time depends on the state of the run, so that each poll has to be an event."""
         return bool(self.lag or self.concurrency)
+
+
+def crowding(given: WorkBy | None, in_work: int) -> float:
+    """Return the factor on the time of a record while *in_work* records of its group are in work."""
+    if given is None or given.concurrency is None:
+        return 1.0
+    return 1.0 + given.concurrency.each * max(in_work - given.concurrency.free, 0)

@@ -12,12 +12,11 @@ from math import inf
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.scenario.handlers import KEYS, mean_extra_us
+from emulator.scenario.handlers import KEYS, crowding, mean_extra_us
 from emulator.scenario.model import Bursts, Group, Scenario
 from emulator.scenario.rates import segments_of
 from emulator.scenario.resolution import (
     concurrency,
-    crowding,
     mean_work_of,
     mean_work_us,
     rates_of,
@@ -112,7 +111,7 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
             f"{topic.name}-{number}": rate
             for topic in topics
             if topic.produce_until is None or topic.produce_until >= scenario.run_for
-            for number, rate in enumerate(rates_of(topic))
+            for number, rate in enumerate(rates_of(topic, scenario.run_for))
         }
         if rates and group.members:
             yield _load_of(group, scenario, rates)
@@ -174,7 +173,7 @@ def _hot_key(partition: str, scenario: Scenario) -> dict[str, Any]:
     from emulator.scenario.keys import hottest_key  # noqa: PLC0415  few topics have keys
 
     key, share = hottest_key(topic, int(number))
-    return {"hottest_key": key, "key_arrival": share * sum(rates_of(topic))}
+    return {"hottest_key": key, "key_arrival": share * sum(rates_of(topic, scenario.run_for))}
 
 
 def _late(group: Group, capacity: float) -> dict[str, Any]:
@@ -227,7 +226,7 @@ def times_by_topic(group: Group, scenario: Scenario) -> dict[tuple[str, str], fl
     of_member, _ = concurrency(group)
     return {
         (member.name, topic.name): mean_work_us(
-            work_of(group, member), group.work_by.topic, [topic]
+            work_of(group, member), group.work_by.topic, [topic], scenario.run_for
         )
         / of_member
         for member in group.members

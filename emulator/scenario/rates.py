@@ -240,30 +240,61 @@ def _segments_of_curve(shape: CurveShape) -> Segments:
     return Segments((*leading, *lines, Segment(end.at, end.rate, at_0)), every)
 
 
-def mean_rate(segments: Segments, until_us: int) -> float:
-    """Return the mean rate from 0 until a time, in records per second."""
+def mean_rate(segments: Segments, begin_us: int, until_us: int) -> float:
+    """Return the mean rate between two times, in records per second; 0 if there is no time between."""
+    if until_us <= begin_us:
+        return 0.0
+    return (_area(segments, until_us) - _area(segments, begin_us)) / (until_us - begin_us)
+
+
+def _area(segments: Segments, until_us: int) -> float:
+    """Return the integral of the rate from 0 until a time: records per second, times microseconds."""
     parts, every = segments
     if every is None:
-        return _mean(parts, until_us)
-    return _mean(parts, every)
+        return _area_of(parts, until_us, max(until_us, parts[-1].begin_us))
+    cycles, rest_us = divmod(until_us, every)
+    return cycles * _area_of(parts, every, every) + _area_of(parts, rest_us, every)
 
 
-def _mean(parts: Sequence[Segment], until_us: int) -> float:
-    ends = [*(each.begin_us for each in parts[1:]), max(until_us, parts[-1].begin_us)]
+def _area_of(parts: Sequence[Segment], until_us: int, end_us: int) -> float:
+    """Return the integral over segments of which the last one ends at *end_us*."""
     total = 0.0
-    for part, end_us in zip(parts, ends, strict=True):
-        lasting = min(end_us, until_us) - part.begin_us
+    for part, part_end_us in zip(parts, _ends(parts, end_us), strict=True):
+        lasting = min(part_end_us, until_us) - part.begin_us
         if lasting > 0:
-            at_end = part.first + (part.last - part.first) * lasting / (end_us - part.begin_us)
-            total += lasting * (part.first + at_end) / 2
-    return total / until_us if until_us else parts[0].first
+            total += lasting * (part.first + _rate_after(part, part_end_us, lasting)) / 2
+    return total
 
 
-def long_run_rate(segments: Segments) -> float:
-    """Return the rate that holds in the end, or the mean of a curve that repeats."""
-    if segments.every_us is None:
-        return segments.parts[-1].last
-    return mean_rate(segments, segments.every_us)
+def _ends(parts: Sequence[Segment], end_us: int) -> list[int]:
+    return [*(each.begin_us for each in parts[1:]), end_us]
+
+
+def _rate_after(part: Segment, end_us: int, lasting_us: int) -> float:
+    """Return the rate so long after the begin of a segment."""
+    return part.first + (part.last - part.first) * lasting_us / (end_us - part.begin_us)
+
+
+def rate_in_the_end(segments: Segments, begin_us: int, until_us: int) -> float:
+    """Return the rate at the end of a time, or the mean of a curve that repeats.
+
+    What changes later does not count, and of a curve that does not come round in this time the part in it.
+    """
+    parts, every = segments
+    if every is not None:
+        whole = every <= until_us - begin_us
+        return mean_rate(segments, *((0, every) if whole else (begin_us, until_us)))
+    until_us = max(until_us, parts[0].begin_us + 1)
+    pairs = zip(parts, _ends(parts, max(until_us, parts[-1].begin_us + 1)), strict=True)
+    part, end_us = [pair for pair in pairs if pair[0].begin_us < until_us][-1]
+    return _rate_after(part, end_us, min(end_us, until_us) - part.begin_us)
+
+
+def number_of_changes(segments: Segments, until_us: int) -> int:
+    """Return how many segments begin up to a time."""
+    parts, every = segments
+    cycles, rest_us = (0, until_us) if every is None else divmod(until_us, every)
+    return cycles * len(parts) + sum(part.begin_us <= rest_us for part in parts)
 
 
 def changes_of(segments: Segments, until_us: int) -> list[int]:

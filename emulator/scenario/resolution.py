@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.scenario.distributions import mean_us
-from emulator.scenario.handlers import WorkBy
 from emulator.scenario.model import (
     Bursts,
     Cluster,
@@ -24,7 +23,7 @@ from emulator.scenario.model import (
     Start,
     Topic,
 )
-from emulator.scenario.rates import long_run_rate, mean_rate, segments_of
+from emulator.scenario.rates import mean_rate, rate_in_the_end, segments_of
 from emulator.scenario.units import US_PER_S
 from protocols.consumer.clients import Amount, profile_of
 from protocols.settings import (
@@ -303,7 +302,8 @@ def concurrency(group: Group) -> tuple[int, int]:
 def mean_work_of(group: Group, member: Member, scenario: Scenario) -> float:
     """Return the mean processing time of a record of a group's topics, in microseconds."""
     by_topic = group.work_by.topic if group.work_by else {}
-    return mean_work_us(work_of(group, member), by_topic, topics_of(group, scenario))
+    topics = topics_of(group, scenario)
+    return mean_work_us(work_of(group, member), by_topic, topics, scenario.run_for)
 
 
 def topics_of(group: Group, scenario: Scenario) -> list[Topic]:
@@ -327,10 +327,10 @@ def contested_groups(scenario: Scenario) -> frozenset[str]:
 # -- rates ------------------------------------------------------------------------------------
 
 
-def rate_of(topic: Topic) -> float:
-    """Return the mean rate of a partition, in records per second.
+def rate_of(topic: Topic, run_for: int) -> float:
+    """Return the mean rate of a partition in a run, in records per second.
 
-    Of a rate that changes: that of the whole period, or the one in the end if it does not repeat.
+    Of a rate that changes: the one at the end of the writing, or the mean of one that repeats.
     """
     match topic.rate:
         case float() as rate:
@@ -342,21 +342,28 @@ def rate_of(topic: Topic) -> float:
             return shape.rate * share + shape.between * (1 - share)
     segments = segments_of(topic.rate)
     assert segments is not None, "all other rates change"
-    return long_run_rate(segments)
+    return rate_in_the_end(segments, *_written_between(topic, run_for))
+
+
+def _written_between(topic: Topic, run_for: int) -> tuple[int, int]:
+    """Return from when until when the producer of a topic writes in a run (us)."""
+    until = run_for if topic.produce_until is None else min(topic.produce_until, run_for)
+    return topic.produce_from, max(until, topic.produce_from)
 
 
 def writing_of(topic: Topic, run_for: int) -> int:
     """Return for how long the producer of a topic writes in a run (us)."""
-    until = run_for if topic.produce_until is None else min(topic.produce_until, run_for)
-    return max(until - topic.produce_from, 0)
+    begin, until = _written_between(topic, run_for)
+    return until - begin
 
 
 def records_of(topic: Topic, run_for: int) -> float:
     """Return about how many records are produced in a run, in all partitions."""
+    begin, until = _written_between(topic, run_for)
     segments = segments_of(topic.rate)
-    mean = rate_of(topic) if segments is None else mean_rate(segments, run_for)
+    mean = mean_rate(segments, begin, until) if segments else rate_of(topic, run_for)
     factors = sum(factor_of(topic, number) for number in range(topic.partitions))
-    return mean * factors * writing_of(topic, run_for) / US_PER_S
+    return mean * factors * (until - begin) / US_PER_S
 
 
 def factor_of(topic: Topic, partition: int) -> float:
@@ -368,30 +375,23 @@ def factor_of(topic: Topic, partition: int) -> float:
     return topic.skew[partition] if partition < len(topic.skew) else 1.0
 
 
-def rates_of(topic: Topic) -> list[float]:
-    """Return the mean rate of each partition, in records per second."""
-    mean = rate_of(topic)
+def rates_of(topic: Topic, run_for: int) -> list[float]:
+    """Return the mean rate of each partition in a run, in records per second."""
+    mean = rate_of(topic, run_for)
     return [mean * factor_of(topic, number) for number in range(topic.partitions)]
 
 
 def mean_work_us(
-    usual: Distribution, by_topic: dict[str, Distribution], topics: list[Topic]
+    usual: Distribution, by_topic: dict[str, Distribution], topics: list[Topic], run_for: int
 ) -> float:
     """Return the mean time of a record of some topics (us), weighted by what arrives in each.
 
     *usual*: for topics without an entry in *by_topic*.
     """
-    rates = [(topic.name, sum(rates_of(topic))) for topic in topics]
+    rates = [(topic.name, sum(rates_of(topic, run_for))) for topic in topics]
     total = sum(rate for _, rate in rates)
     if len(topics) == 1:
         return mean_us(by_topic.get(topics[0].name, usual))
     if not by_topic or not total:
         return mean_us(usual)
     return sum(mean_us(by_topic.get(name, usual)) * rate for name, rate in rates) / total
-
-
-def crowding(given: WorkBy | None, in_work: int) -> float:
-    """Return the factor on the time of a record while *in_work* records of its group are in work."""
-    if given is None or given.concurrency is None:
-        return 1.0
-    return 1.0 + given.concurrency.each * max(in_work - given.concurrency.free, 0)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
-from emulator.scenario.resolution import crowding
+from emulator.scenario.handlers import crowding
 
 if TYPE_CHECKING:
     from emulator.scenario.handlers import WorkBy

@@ -1,0 +1,76 @@
+"""Rates that change: what arrives within a run, and how often they may change."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.scenario.load import loads
+from emulator.scenario.loads import loads_of
+from emulator.scenario.model import Scenario
+from emulator.scenario.problems import ScenarioError
+from emulator.scenario.resolution import records_of
+
+SCENARIO = """
+title = "rates"
+run_for = "{run_for}"
+topic = [{{ name = "t", partitions = 1, rate = {rate}{more} }}]
+group = [{{ id = "g", topics = ["t"], members = 1 }}]
+"""
+DAY = '{ curve = { every = "24h", points = [{ at = "0s", rate = "0/s" }, { at = "12h", rate = "24/s" }] } }'
+LATE_STEP = '{ steps = [{ at = "0s", rate = "1/s" }, { at = "1h", rate = "9/s" }] }'
+EARLY_STEP = '{ steps = [{ at = "0s", rate = "1/s" }, { at = "1min", rate = "9/s" }] }'
+LATE_RAMP = '{ ramp = { at = "1h", for = "1h", from = "1/s", to = "9/s" } }'
+FALLING = '{ ramp = { for = "10min", from = "9/s", to = "1/s" } }'
+
+
+def read(rate: str, run_for: str = "4min", more: str = "") -> Scenario:
+    return loads(SCENARIO.format(rate=rate, run_for=run_for, more=more))
+
+
+@pytest.mark.parametrize(
+    ("rate", "run_for", "more", "number"),
+    [
+        (DAY, "1h", "", 3_600),
+        (DAY, "48h", "", 48 * 3_600 * 12),
+        (DAY, "36h", "", 36 * 3_600 * 12),
+        (DAY, "26h", ', produce_from = "24h"', 7_200 * 2),
+        (EARLY_STEP, "4min", ', produce_from = "1min"', 180 * 9),
+        (EARLY_STEP, "4min", ', produce_until = "2min"', 60 + 540),
+        (LATE_STEP, "4min", "", 240),
+        (FALLING, "5min", "", 300 * 7),
+        ('"3/s"', "1min", ', produce_from = "20s"', 120),
+    ],
+)
+def test_records_are_those_of_the_time_of_writing(rate, run_for, more, number):
+    scenario = read(rate, run_for, more)
+
+    assert records_of(scenario.topic[0], scenario.run_for) == pytest.approx(number)
+
+
+@pytest.mark.parametrize(
+    ("rate", "run_for", "arrival"),
+    [
+        (LATE_STEP, "4min", 1),
+        (LATE_STEP, "1h", 1),
+        (LATE_STEP, "61min", 9),
+        (LATE_RAMP, "4min", 1),
+        (FALLING, "5min", 5),
+        (FALLING, "1h", 1),
+        (DAY, "1h", 1),
+        (DAY, "36h", 12),
+    ],
+)
+def test_a_load_is_of_the_rates_within_the_run(rate, run_for, arrival):
+    (load,) = loads_of(read(rate, run_for))
+
+    assert load.arrival == pytest.approx(arrival)
+
+
+def test_a_curve_that_changes_too_often_is_refused_with_the_number():
+    fast = DAY.replace("24h", "2us").replace("12h", "1us")
+    with pytest.raises(ScenarioError) as refused:
+        read(fast)
+
+    said = str(refused.value)
+    assert "rate.curve.every" in said
+    assert "the rate changes 240,000,001 times in the run of 4min; allowed are 100,000" in said
