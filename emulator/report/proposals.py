@@ -177,13 +177,16 @@ class Trial:
         """The place among other trials: by effect, by losses, duplicates, downtime and lag, by price.
 
         Figures that differ by less than a tenth of the value before count as equal, so that the
-        cheaper change comes first. One whose runs are disqualified comes behind all others.
+        cheaper change comes first. One whose runs are disqualified comes behind all others, but for
+        those that lose more records.
         """
         found = self.differences()
+        loses_more = any(found.get(name, 0.0) > 0 for name in ("lost", "truncated"))
         places = [found.get(name, 0.0) for name in RANKED_BY]
         tenths = [round(10 * found.get(name, 0.0) / self._before(name)) for name in RANKED_BY]
         price = PRICES.get(self.proposal.id, 1)
-        return bool(self.disqualified), [*Effect].index(self.effect), tenths, price, places
+        effect = [*Effect].index(self.effect)
+        return loses_more, bool(self.disqualified), effect, tenths, price, places
 
     def _before(self, name: str) -> float:
         return mean_of(name, self.before) or 1.0

@@ -16,7 +16,7 @@ from emulator.metrics.metrics import Metrics, values_of
 from emulator.report.figures import cells, fitted, note_if_alike, shown, why
 from emulator.report.subject import Subject, heading, seeds_named
 from emulator.report.verdict_screen import inconclusive_seeds, outcome
-from emulator.report.wording import figure, paragraph
+from emulator.report.wording import counted, duration, figure, paragraph
 from emulator.verdicts.verdict import Verdict
 
 IN_BRACKETS = "In brackets: the 95 % confidence interval; … if there are too few seeds for a bound."
@@ -36,9 +36,12 @@ class Tally:
     @property
     def worst_seed(self) -> int:
         """The seed with the most loss, then the most reprocessing, then the most downtime."""
-        names = ("lost", "reprocessed", "downtime_total_s")
-        costs = [tuple(run[name] for name in names) for run in self.metrics]
+        costs = [_costs(run) for run in self.metrics]
         return self.seeds[max(range(len(costs)), key=lambda at: (costs[at], -at))]
+
+
+def _costs(run: Metrics) -> tuple[float, ...]:
+    return run["lost"], run["reprocessed"], run["downtime_total_s"]
 
 
 def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
@@ -56,10 +59,19 @@ def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
         yield from paragraph(expected.message, outcome(expected))
     yield from _findings(tally)
     command = f"rebalance run {subject.name} --seed {tally.worst_seed}{subject.options}"
-    worst = (
-        f"The seed with the most loss, reprocessing and downtime is {tally.worst_seed}: {command}"
+    yield from ("", *paragraph(f"{_worst(tally)}: {command}"))
+
+
+def _worst(tally: Tally) -> str:
+    """Return which seed is the worst, with the figures that decide."""
+    worst = tally.metrics[tally.seeds.index(tally.worst_seed)]
+    figures = (
+        f"{counted(round(worst['lost']), 'record')} lost, {worst['reprocessed']:,.0f} reprocessed, "
+        f"{duration(worst['downtime_total_s'])} of downtime"
     )
-    yield from ("", *paragraph(worst))
+    alike = len({_costs(run) for run in tally.metrics}) == 1
+    order = "as in every seed" if alike else "compared in this order"
+    return f"The worst seed is {tally.worst_seed} ({figures}; {order})"
 
 
 def _table(tally: Tally) -> Table:

@@ -20,15 +20,13 @@ def trials_screen(run: FinishedRun) -> Iterator[str]:
     """Yield the lines about the trials of a run, none of them wider than the report."""
     trials = run.trials
     seeds = trials[0].seeds
-    is_wide = width() == WIDTH
-    yield from ("", "Changes tried")
-    if is_wide:
-        yield from _table(trials)
+    table = _table(trials) if width() == WIDTH else []
+    yield from ("", "Changes tried", *table)
     yield from paragraph(f"{seeds_text(seeds)} Before → after each change alone; times in seconds.")
     for trial in trials:
         yield ""
         yield from paragraph(f"{trial.proposal.id}: {verdict_of(trial)}", "  ", "    ")
-        if not is_wide:
+        if not table:
             yield from paragraph(_figures(trial, trials), "    ")
         yield from paragraph(trial.proposal.why, "    ")
         yield from (f"      {line}" for line in paste_lines(trial.proposal))
@@ -43,11 +41,14 @@ def _figures(trial: Trial, trials: Sequence[Trial]) -> str:
 
 
 def _table(trials: Sequence[Trial]) -> list[str]:
-    """Return the table with as many columns as there is room for."""
+    """Return the table with as many columns as there is room for; empty: for no figure is room."""
     shown = columns_of(trials)
-    while max(map(len, lines := list(as_lines(_columns(trials, shown))))) > WIDTH:
+    while shown:
+        lines = list(as_lines(_columns(trials, shown)))
+        if max(map(len, lines)) <= WIDTH:
+            return lines
         shown.popitem()
-    return lines
+    return []
 
 
 def _columns(trials: Sequence[Trial], shown: Mapping[str, str]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
 from emulator.report.proposal_wording import columns_of, verdict_of
 from emulator.report.proposals import Effect, Proposal, Trial
+from emulator.report.trials_screen import trials_screen
 from emulator.verdicts.disqualifying import Disqualified
 
 SHORT = """
@@ -161,6 +163,36 @@ def test_a_change_whose_runs_are_no_success_is_not_preferred():
     assert verdict_of(still).startswith("better, but disqualified (deploy stopped)")
     assert "Deploy stopped, as without it: it stopped." in verdict_of(still)
     assert [fine, still, broken] == sorted([broken, still, fine], key=lambda trial: trial.rank)
+
+
+def test_a_change_that_loses_more_records_is_behind_all_others():
+    """Also behind one whose runs are disqualified, however much less it reprocesses."""
+    before = runs(lost=[0], reprocessed=[500])
+    loses = Trial(proposal=PROPOSAL, seeds=(0,), before=before, after=runs(lost=[24]))
+    stopped = (Disqualified("deploy stopped", "it stopped", 1),)
+    worse = replace(loses, after=runs(reprocessed=[900]), disqualified=stopped)
+
+    assert Effect.MIXED == loses.effect
+    assert [worse, loses] == sorted([loses, worse], key=lambda trial: trial.rank)
+
+
+def test_without_room_for_a_column_the_figures_are_text(monkeypatch):
+    """Long reasons against the changes leave none in the widest report."""
+    monkeypatch.setenv("COLUMNS", "100")
+    reasons = tuple(Disqualified(f"a long reason of number {at}", "it is", 1) for at in range(5))
+    trial = Trial(
+        proposal=PROPOSAL,
+        seeds=(0,),
+        before=runs(reprocessed=[9]),
+        after=runs(reprocessed=[3]),
+        disqualified=reasons,
+    )
+    run = SimpleNamespace(trials=(trial,), subject=SimpleNamespace(name="x", options=""))
+
+    lines = list(trials_screen(run))
+
+    assert any("reprocessed 9 → 3" in line for line in lines)
+    assert max(map(len, lines)) <= 100
 
 
 def test_a_change_that_makes_a_dead_group_process_is_better_at_a_price():

@@ -216,10 +216,9 @@ def test_seeds_are_summed_up_with_the_worst_one_named(tmp_path):
     assert 0 == status
     assert "3 seeds, 0 to 2" in out
     assert document["worst_seed"] == worst["seed"]
-    worst_is = (
-        f"most loss, reprocessing and downtime is {worst['seed']}: rebalance run {path} --seed"
-    )
-    assert worst_is in " ".join(out.split())
+    figures = f"0 records lost, {worst['reprocessed']:,} reprocessed"
+    assert f"The worst seed is {worst['seed']} ({figures}, " in out
+    assert "compared in this order): rebalance run" in " ".join(out.split())
     assert [0, 1, 2] == document["seeds"] == [run["seed"] for run in document["runs"]]
     assert 3 == document["summary"]["reprocessed"]["runs"]
 
