@@ -62,6 +62,14 @@ class Gaps(NamedTuple):
         """
         return self.end_of(self.records_before(offset))
 
+    def move(self, offset: int, records: int) -> int:
+        """Return the offset before which so many records from *offset* on are, behind their gap.
+
+        >>> [Gaps(cycle=11, records=10).move(5, count) for count in (4, 5, 6)]
+        [9, 11, 12]
+        """
+        return self.end_of(self.records_before(offset) + records)
+
     def runs(self, first: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of offsets in [*first*, *end*) that hold records only.
 

@@ -311,6 +311,16 @@ def runs_of(log: PartitionLog | None, first: int, end: int) -> Iterable[tuple[in
     return ((first, end),) if gaps is None else gaps.runs(first, end)
 
 
+def records_in(log: ShownLog, first: int, end: int) -> int:
+    """Return the number of records in a range of offsets."""
+    return end - first if log.gaps is None else log.gaps.count_in(first, end)
+
+
+def offset_after(log: ShownLog, offset: int, records: int) -> int:
+    """Return the offset before which so many records from *offset* on are."""
+    return offset + records if log.gaps is None else log.gaps.move(offset, records)
+
+
 class StaleLog:
     """A stalled partition, as shown by a broker with stale metadata that no longer leads it."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from assignors.types import TopicPartition
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.partition_log import ShownLog
+from emulator.world.cluster.partition_log import ShownLog, offset_after
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.network import Party, Way
 from protocols.consumer.requests import FetchSession
@@ -74,7 +74,7 @@ class Want:
         log = self.log
         assert log is not None, "there are records in it"
         more = 0 if least_bytes <= log.record_size else -(-least_bytes // log.record_size) - 1
-        self.when_us = log.visible_us(self.offset + more)
+        self.when_us = log.visible_us(offset_after(log, self.offset, more))
 
 
 class FetchInFlight:

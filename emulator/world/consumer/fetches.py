@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.partition_log import ShownLog
+from emulator.world.cluster.partition_log import ShownLog, offset_after, records_in
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Reader, Want
 from emulator.world.kernel import Rank
@@ -157,7 +157,7 @@ class Fetches:
             found.append(answer)
             if not answer.error:
                 assert want.log is not None
-                room -= (answer.next_offset - answer.first) * want.log.record_size
+                room -= records_in(want.log, answer.first, answer.next_offset) * want.log.record_size
                 fetch.wants.answered(want.partition)
             if room <= 0:
                 break
@@ -175,8 +175,8 @@ class Fetches:
             return _error(want.partition, ErrorCode.OFFSET_OUT_OF_RANGE, want.offset)
         most = fetch.process.blueprint.settings.max_partition_fetch_bytes
         most = max(min(most, room) // log.record_size, 1 if first else 0)
-        count = min(log.high_watermark(fetch.ready_us) - want.offset, most)
-        end = want.offset + max(count, 0)
+        end = min(log.high_watermark(fetch.ready_us), offset_after(log, want.offset, most))
+        end = max(end, want.offset)
         return FetchedRecords(want.partition, want.offset, end, epochs=log.epochs, gaps=log.gaps)
 
     # -- fetches that a poll loop looks for itself -------------------------------------------------

@@ -28,6 +28,7 @@ from emulator.events import (
 )
 from emulator.scenario import model
 from emulator.scenario.resolution import replaced_together
+from emulator.world.cluster.partition_log import records_in
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.draws import sampler, stream_key
 from emulator.world.faults.targets import Replica, members_of, replicas_in_order
@@ -254,7 +255,11 @@ class RollingRestart:
         process.settle()
         progress, now = process.progress, self._run.kernel.now
         ends = ((tp, self._world.topics.find(tp)) for tp in progress.owned)
-        lags = (log.end(now) - (progress.done(tp) or 0) for tp, log in ends if log is not None)
+        lags = (
+            records_in(log, progress.done(tp) or 0, log.end(now))
+            for tp, log in ends
+            if log is not None
+        )
         return max(lags, default=0)
 
     def _on_unhealthy(self, errors: Errors) -> Script:

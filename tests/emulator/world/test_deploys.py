@@ -147,6 +147,16 @@ def test_a_canary_goes_back_as_the_deploy_replaces_members():
     ]
 
 
+def test_markers_behind_the_last_record_are_no_lag_of_a_canary():
+    """It begins at the committed offset before a marker, and has processed all records."""
+    text = SCENARIO.replace('"1/s"', '"1/s", transaction_records = 1, produce_until = "10s"')
+    act = 'canary_lag = 0, canary = 1, canary_for = "30s", probe_every = "5s"'
+    given = {"static": "false", "strategy": "range", "earlier": "", "group": 'commit = "sync"'}
+    run = emulator.run(emulator.loads(text.format(act=act, **given)))
+
+    assert ["closed"] * 3 == [how for _, how, _ in lives(run) if how != "start"]
+
+
 RARE_FETCHES = 'settings = { "fetch.min.bytes" = 1000000, "fetch.max.wait.ms" = 25000 }'
 SHORT_POLLS = 'settings = { "max.poll.interval.ms" = 500 }'
 

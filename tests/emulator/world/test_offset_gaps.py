@@ -146,3 +146,59 @@ def test_a_restart_at_a_marker_loses_nothing():
         run = played("transaction_records = 1", *POLICIES[policy])
 
         assert (0, 600) == (run.ledger.lost, run.ledger.distinct)
+
+
+BYTES = """
+title = "bytes"
+run_for = "20s"
+[[topic]]
+name = "t"
+partitions = 1
+backlog = 2000
+rate = "1/h"
+record_size = "1000B"
+{topic}
+[[group]]
+id = "g"
+topics = ["t"]
+members = 1
+work = "1ms"
+commit = {{ call = "sync", arguments = false }}
+[group.settings]
+"auto.offset.reset" = "earliest"
+{settings}
+"""
+
+
+def polls(topic, settings):
+    """Return how many records each poll returned, of a group that commits after each of them."""
+    run = emulator.run(loads(BYTES.format(topic=topic, settings=settings)), 0)
+    counts, count = [], 0
+    for event in run.events:
+        if isinstance(event.what, Processed):
+            count += event.what.next_offset - event.what.first
+        elif isinstance(event.what, CommitAccepted) and count:
+            counts, count = [*counts, count], 0
+    return counts
+
+
+@pytest.mark.parametrize("topic", ["", "transaction_records = 1", "compacted = 20"])
+@pytest.mark.parametrize(
+    ("settings", "first"),
+    [("", 500), ('"max.partition.fetch.bytes" = 300_000', 300), ('"fetch.max.bytes" = 7_000', 7)],
+)
+def test_offsets_without_records_have_no_bytes(topic, settings, first):
+    """A poll returns what the limit of records, or that of bytes, lets through."""
+    assert first == polls(topic, settings)[0]
+
+
+@pytest.mark.parametrize("topic", ["", "transaction_records = 1"])
+def test_a_fetch_waits_for_bytes_of_records(topic):
+    """At 5 records a second of 1,000 bytes a fetch that wants 10,000 is answered every 2 s."""
+    text = BYTES.format(
+        topic=topic, settings='"fetch.min.bytes" = 10_000\n"fetch.max.wait.ms" = 9_000'
+    )
+    live = text.replace("backlog = 2000", "").replace("1/h", "5/s")
+    run = emulator.run(loads(live), 0)
+
+    assert 10 <= sum(isinstance(event.what, CommitAccepted) for event in run.events) + 1 <= 11
