@@ -157,7 +157,9 @@ class Fetches:
             found.append(answer)
             if not answer.error:
                 assert want.log is not None
-                room -= records_in(want.log, answer.first, answer.next_offset) * want.log.record_size
+                room -= (
+                    records_in(want.log, answer.first, answer.next_offset) * want.log.record_size
+                )
                 fetch.wants.answered(want.partition)
             if room <= 0:
                 break
