@@ -316,6 +316,11 @@ def records_in(log: ShownLog, first: int, end: int) -> int:
     return end - first if log.gaps is None else log.gaps.count_in(first, end)
 
 
+def bytes_in(log: ShownLog, first: int, end: int) -> int:
+    """Return the size of the records in a range of offsets."""
+    return records_in(log, first, end) * log.record_size
+
+
 def offset_after(log: ShownLog, offset: int, records: int) -> int:
     """Return the offset before which so many records from *offset* on are."""
     return offset + records if log.gaps is None else log.gaps.move(offset, records)

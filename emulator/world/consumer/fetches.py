@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.partition_log import ShownLog, offset_after, records_in
+from emulator.world.cluster.partition_log import ShownLog, bytes_in, offset_after
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Reader, Want
 from emulator.world.kernel import Rank
@@ -157,9 +157,7 @@ class Fetches:
             found.append(answer)
             if not answer.error:
                 assert want.log is not None
-                room -= (
-                    records_in(want.log, answer.first, answer.next_offset) * want.log.record_size
-                )
+                room -= bytes_in(want.log, answer.first, answer.next_offset)
                 fetch.wants.answered(want.partition)
             if room <= 0:
                 break
