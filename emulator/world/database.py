@@ -19,6 +19,7 @@ from emulator.events import (
     ResultsRolledBack,
 )
 from emulator.scenario.model import Database
+from emulator.world.cluster.partition_log import runs_of
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.seeking import seek
 from emulator.world.kernel import Kernel, Rank, Then
@@ -244,17 +245,19 @@ class Transactions:
 
     def _write_processed(self, stored: OffsetsStored) -> None:
         """Write the work of a process that has ended: it has its results from now on."""
-        for tp, (first, next_offset, began_us) in self._open.items():
-            processed = Processed(
-                consumer=stored.consumer,
-                group=stored.group,
-                generation=self._last_epochs[tp],
-                partition=tp,
-                first=first,
-                next_offset=next_offset,
-                began_us=began_us,
-            )
-            self._process.run.recorder.write_data(processed)
+        process = self._process
+        for tp, (begin, end, began_us) in self._open.items():
+            for first, next_offset in runs_of(process.progress.log_of(tp), begin, end):
+                processed = Processed(
+                    consumer=stored.consumer,
+                    group=stored.group,
+                    generation=self._last_epochs[tp],
+                    partition=tp,
+                    first=first,
+                    next_offset=next_offset,
+                    began_us=began_us,
+                )
+                process.run.recorder.write_data(processed)
 
     def _answer(self, stored: OffsetsStored, error: str, then: Then) -> None:
         process = self._process

@@ -117,7 +117,7 @@ class Progress:
         self._unfold = unfold
         """Stops polling by arithmetic: each batch is written from now on."""
 
-        self._log_of = log_of
+        self.log_of = log_of
         self.behind: set[TopicPartition] = set()
         """Partitions whose logs were truncated since their epochs began."""
 
@@ -133,7 +133,7 @@ class Progress:
         for other in holders:
             other.write_now(tp)
         holders.append(self)
-        log = self._log_of(tp)
+        log = self.log_of(tp)
         self._epochs[tp] = Epoch(
             opened.generation, opened.offset, 0 if log is None else log.incarnation
         )
@@ -159,7 +159,7 @@ class Progress:
         *epoch*: the leader epoch of the last record that was handed out.
         """
         tp = part.partition
-        mine, log = self._epochs.get(tp), self._log_of(tp)
+        mine, log = self._epochs.get(tp), self.log_of(tp)
         if tp not in self.behind or mine is None or log is None:
             return
         incarnation = log.incarnation_of(epoch)
@@ -290,7 +290,7 @@ class Progress:
     def _write(self, tp: TopicPartition, epoch: Epoch) -> None:
         if epoch.done <= epoch.written:
             return
-        for first, next_offset in runs_of(self._log_of(tp), epoch.written, epoch.done):
+        for first, next_offset in runs_of(self.log_of(tp), epoch.written, epoch.done):
             finished = Processed(
                 consumer=self._consumer,
                 group=self._group,

@@ -115,6 +115,20 @@ def test_a_commit_on_its_way_takes_effect_when_its_process_crashes():
     assert run.ledger.lost == run.metrics["rolled_back"] == 0
 
 
+def test_a_commit_that_takes_effect_late_processes_no_marker(monkeypatch):
+    """Its work is written as that of a process that runs: in ranges of records only."""
+    marked = SCENARIO.replace('"20/s"', '"20/s"\ntransaction_records = 1')
+    monkeypatch.setitem(globals(), "SCENARIO", marked)
+    run = run_of('latency = "300ms"', more=IN_THE_COMMIT.replace("400", "200"))
+    (late,) = stored_late(run)
+    then = [e.what for e in run.events if type(e.what) is Processed and e.at_us == late.at_us]
+    offsets = [at for what in then for at in range(what.first, what.next_offset)]
+
+    assert offsets
+    assert not [at for at in offsets if at % 2]
+    assert not run.findings
+
+
 @pytest.mark.parametrize(("fenced", "doubled"), [("true", 0), ("false", 132)])
 def test_a_successor_that_reads_before_the_commit_arrives_is_fenced(fenced, doubled):
     """It has processed the same records; its own transaction then expects another offset."""
