@@ -20,8 +20,8 @@ from emulator.errors import EmulatorError
 
 MIB: Final = 2**20
 VARIABLE: Final = "REBALANCE_LIMITS"
-_UNITS: Final = {None: 1, "KiB": 2**10, "MiB": MIB, "GiB": 2**30}
-_VALUE: Final = re.compile(r"(\d{1,18})(KiB|MiB|GiB)?", re.ASCII)
+_UNITS: Final = {None: 1, "B": 1, "KiB": 2**10, "MiB": MIB, "GiB": 2**30}
+_VALUE: Final = re.compile(r"(\d{1,18})(B|KiB|MiB|GiB)?", re.ASCII)
 
 
 class BeyondLimitError(EmulatorError):
@@ -109,7 +109,10 @@ def _value(name: str, value: str | int) -> int:
         allowed = "a size such as 256MiB" if limit.is_size else "a whole number"
         raise ValueError(f"{value!r} is not {allowed}")
     number = int(found[1]) * _UNITS[found[2]]
-    if not 1 <= number <= limit.most:
+    if number < 1:
+        least = "1 byte" if limit.is_size else "1"
+        raise ValueError(f"{value} is out of range; allowed is {least} at least")
+    if number > limit.most:
         raise ValueError(f"{value} is out of range; allowed is {limit.shown(limit.most)} at most")
     return number
 

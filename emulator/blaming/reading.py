@@ -21,7 +21,16 @@ from emulator.blaming.ranges import taken_apart
 from emulator.blaming.screen import moment
 from emulator.blaming.setup import Setup
 from emulator.errors import RefusedError
-from emulator.logs.audit.reading import Source, find_files, open_source, parts_of, read_rows
+from emulator.logs.audit.reading import (
+    LogFile,
+    Source,
+    find_files,
+    format_of,
+    open_source,
+    parts_of,
+    read_rows,
+)
+from emulator.logs.errors import AuditError
 from emulator.logs.importing import run_import
 from emulator.logs.imports.exploring import COMMIT_COLUMNS, names_in
 from emulator.logs.imports.folder import explore_group, groups_in, rows_in
@@ -89,7 +98,7 @@ def read_logs(logs: Logs) -> tuple[Evidence, Setup]:
 
 
 def _work(logs: Logs) -> list[Work]:
-    source = open_source(find_files(logs.processing), logs.columns or {}, logs.unit, clock=True)
+    source = open_source(_processing_files(logs), logs.columns or {}, logs.unit, clock=True)
     found = list[Work]()
     for done in _rows(source):
         found.append(done)
@@ -99,6 +108,18 @@ def _work(logs: Logs) -> list[Work]:
             )
     found.sort(key=in_order)
     return found
+
+
+def _processing_files(logs: Logs) -> tuple[LogFile, ...]:
+    try:
+        return find_files(logs.processing)
+    except AuditError as error:
+        if not any(format_of(each) for each in logs.offsets):
+            raise
+        raise AuditError(
+            f"{error}; is it the offsets log? The processing log comes first: "
+            "rebalance blame PROCESSING OFFSETS"
+        ) from None
 
 
 def _rows(source: Source) -> Iterator[Work]:

@@ -223,7 +223,7 @@ def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iter
         yield Problem(_path(fault, "grace"), reason, format_duration(fault.grace))
     from emulator.scenario.deploy_checks import deploy_key_problems  # noqa: PLC0415  few need it
 
-    yield from deploy_key_problems(_path(fault), fault, group, names.member)
+    yield from deploy_key_problems(_member_path(fault), fault, group, names.member)
 
 
 def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[Problem]:

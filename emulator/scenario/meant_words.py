@@ -75,6 +75,20 @@ KEYS: dict[str, dict[str, str]] = {
 }
 """By table: keys of other systems, with the key that is meant, or with an explanation."""
 
+KEYS_ANYWHERE = {
+    "grace_period": "grace",
+    "gracePeriod": "grace",
+    "terminationGracePeriodSeconds": "grace",
+    "termination_grace_period": "grace",
+    "preStop": "pre_stop",
+    "hook": "pre_stop",
+    "maxSurge": "surge",
+    "maxUnavailable": "max_unavailable",
+    "work_time": "work",
+    "processing_time": "work",
+}
+"""Words for keys of any table, if it has the key that is meant."""
+
 VALUES = {
     "dead_letter": "forward",
     "dead-letter": "forward",
@@ -98,7 +112,9 @@ def unknown_value(given: object, words: Collection[str]) -> str:
 
 def unknown_key(key: object, table: str, known: Iterable[str]) -> str:
     """Return the reason against a key that a table does not have, with the key that is meant."""
-    meant, known = KEYS.get(table, {}), list(known)
+    known = list(known)
+    anywhere = {word: meant for word, meant in KEYS_ANYWHERE.items() if meant in known}
+    meant = anywhere | KEYS.get(table, {})
     for word in (key, *([] if nearest(key, known) else nearest(key, meant))):
         if word in meant:
             text = meant[str(word)]

@@ -9,6 +9,7 @@ table, so that one override replays a scenario under the other protocol.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from typing import Any
@@ -188,6 +189,8 @@ def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
 def _closest(document: Document, path: str, segments: Sequence[str]) -> str:
     """Return ``; nearest: …`` with the paths closest to one that does not exist."""
     known = list(all_paths(document))
+    if path.startswith("act["):
+        known = [re.sub(r"^fault\[", "act[", one) for one in known]
     last = segments[-1].removeprefix("[")
     ends = [one for one in known if one.endswith((f".{last}", f"[{last}]", f"[{path}]"))]
     near = nearest(path, ends, 3) or ends[:3] or nearest(path, known, 3)

@@ -55,6 +55,8 @@ def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: objec
         return value_wrong
     if kind == "too_long" or (kind == "missing" and isinstance(place[-1], int)):
         return "wrong length; allowed are exactly two"
+    if kind == "extra_forbidden" and tuple(place) == ("act",):
+        return _list_wanted(place, given)
     if kind == "extra_forbidden":
         return _unknown_key(place, given)
     if kind == "literal_error" and place[-1] == "client":

@@ -71,6 +71,13 @@ def test_the_defaults_of_segments_are_those_of_the_reader():
     assert Limits(records=5, inflated_bytes=1024) == segment_limits()
 
 
+def test_a_size_may_be_written_in_bytes():
+    """As in scenario files."""
+    assert ("batch", "512B") == parsed_limit("batch=512B")
+    limit_input(batch="512B")
+    assert 512 == most("batch")
+
+
 def test_a_limit_is_replaced_and_given_back():
     """In words or as a number; for this process and the workers it starts."""
     limit_input(row="256MiB", nesting=900)
@@ -85,7 +92,9 @@ def test_a_limit_is_replaced_and_given_back():
         ("row", "expected NAME=VALUE, such as row=256MiB"),
         ("rwo=5", "no limit 'rwo'; the limits are batch, .* Did you mean 'row'"),
         ("nesting=many", "'many' is not a whole number"),
-        ("nesting=0", "0 is out of range; allowed is 5,000 at most"),
+        ("nesting=0", "0 is out of range; allowed is 1 at least"),
+        ("rowgroup=0", "0 is out of range; allowed is 1 byte at least"),
+        ("nesting=5001", "5001 is out of range; allowed is 5,000 at most"),
         ("row=2000GiB", "2000GiB is out of range; allowed is 1,024 MiB at most"),
         ("row=-1", "."),
     ],

@@ -132,6 +132,14 @@ def test_a_missing_log_is_named(logs):
         read((Path("nowhere.jsonl"), logs[1]))
 
 
+def test_logs_in_the_wrong_order_are_said_to_be(logs):
+    """The folder of segments has no processing log."""
+    with pytest.raises(
+        EmulatorError, match=r"no file in this folder .* processing log comes first"
+    ):
+        read((logs[1], logs[0]))
+
+
 def test_member_ids_belong_to_who_processed_their_partitions(logs, tmp_path):
     """The processing log has names of hosts; the offsets log has other ones."""
     processed, offsets = logs

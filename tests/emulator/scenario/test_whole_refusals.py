@@ -69,6 +69,9 @@ def test_a_client_of_a_member_is_refused_there():
     assert "group[billing].member[billing-1].read_records = 5: poll of java" in problem
 
 
+ROLL = '[[act]]\nrolling_restart = "billing"\nat = "9s"\n'
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -85,6 +88,12 @@ def test_a_client_of_a_member_is_refused_there():
         (lag_rule("threshold = 1"), 'threshold = 1: unknown key; did you mean "above"?'),
         (lag_rule("treshold = 1"), 'did you mean "above"?'),
         (lag_rule("alow = 1"), "allowed here are"),
+        ('work_time = "5ms"', 'did you mean "work"?'),
+        (f'{ROLL}grace_period = "5s"', 'did you mean "grace"?'),
+        (f"{ROLL}terminationGracePeriodSeconds = 5", 'did you mean "grace"?'),
+        (f"{ROLL}maxSurge = 1", 'did you mean "surge"?'),
+        ('[act]\nclose = "billing-0"', "a list of tables is needed; write [[act]]"),
+        (f"{ROLL}canary = 9", "act[rolling_restart-1].canary = 9: not below"),
         (lag_rule("above = 1, evry = 1"), 'did you mean "every"?'),
     ],
 )  # fmt: skip
