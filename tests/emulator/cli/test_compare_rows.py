@@ -43,6 +43,17 @@ def test_the_variants_of_a_scenario_are_rows(tmp_path):
     assert max(map(len, out.splitlines())) <= WIDTH
 
 
+def test_what_a_seen_set_recognises_is_a_column_where_it_differs():
+    """By id it knows copies of the producer, by offset it does not."""
+    shorter = ("run_for=40s", "fault[crash-1].at=20s", "topic[orders].repeats={records=5,of=100}")
+    options = [option for each in shorter for option in ("--set", each)]
+    _, out, _ = rebalance("compare", "producer-repeats", *options, "--jobs", 1)
+    table = rows(out)
+    place = table[""].index("recognised")
+
+    assert int(table["seen-set by id"][place]) > int(table["seen-set by offset"][place])
+
+
 def test_rows_of_which_none_depends_on_the_seed_say_so(tmp_path):
     """A mean of what is always the same is no mean; latencies that are drawn make it one."""
     path, said = written(tmp_path, THREE), "All seeds gave the same figures"
