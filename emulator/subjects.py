@@ -215,6 +215,7 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         **_work(group, load),
         listener_us=mean_us(group.listener),
         arrival_per_s=0.0 if load is None else load.arrival,
+        peak_per_s=0.0 if load is None else load.peak,
         capacity_per_s=0.0 if load is None else load.capacity,
         settings=_in_force(settings, brokers),
     )

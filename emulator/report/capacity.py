@@ -92,6 +92,11 @@ def _of_group(group: GroupFacts, metrics: Metrics) -> Iterator[tuple[str, str]]:
         return
     if load:
         arrival = f"{figure(group.arrival_per_s)} records per second arrive for {group.id}"
+        if (
+            figure(group.peak_per_s) != figure(group.arrival_per_s)
+            and group.peak_per_s > group.arrival_per_s
+        ):
+            arrival += f" (at most {figure(group.peak_per_s)})"
         yield "load", f"{load:.0%}: {arrival}, {_who(group)} {figure(group.capacity_per_s)}"
     if busy:
         yield "busy", _busy(busy, metrics.tables[PROCESSED])

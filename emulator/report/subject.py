@@ -140,6 +140,9 @@ class GroupFacts:
     arrival_per_s: float = 0.0
     """Records per second that arrive for it until the end of the run."""
 
+    peak_per_s: float = 0.0
+    """The most that arrives at any time of the run, where rates change; 0: none changes."""
+
     capacity_per_s: float = 0.0
     """Records per second that its members together, as many as run at a time, can process."""
 

@@ -14,9 +14,10 @@ from typing import Any
 from assignors.values import dataclass
 from emulator.scenario.handlers import KEYS, crowding, mean_extra_us
 from emulator.scenario.model import Bursts, Group, Scenario
-from emulator.scenario.rates import segments_of
+from emulator.scenario.rates import peak_rate, segments_of
 from emulator.scenario.resolution import (
     concurrency,
+    factor_of,
     mean_work_of,
     mean_work_us,
     rates_of,
@@ -24,6 +25,7 @@ from emulator.scenario.resolution import (
     subscription_of,
     topics_of,
     work_of,
+    written_between,
 )
 from emulator.scenario.units import US_PER_S
 
@@ -36,6 +38,9 @@ class Load:
     members: int
     partitions: int
     arrival: float
+    peak: float = 0.0
+    """The most that arrives at any time of the run; not above ``arrival`` if no rate changes."""
+
     capacity: float
     """Of all members together."""
 
@@ -134,6 +139,7 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         members=len(speeds),
         partitions=len(rates),
         arrival=sum(rates.values()),
+        peak=_peak(group, scenario),
         capacity=min(sum(speeds) * of_member, at_most if group.pool else inf, store),
         store=store,
         hottest=hottest,
@@ -150,6 +156,20 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         **_late(group, sum(speeds) * of_member),
         **_best(group, min(speeds) * slower * of_member, len(rates)),
     )
+
+
+def _peak(group: Group, scenario: Scenario) -> float:
+    """Return the sum of the highest rates of a group's topics in the run, where rates change."""
+    peak, changes = 0.0, False
+    for topic in topics_of(group, scenario):
+        segments, rates = segments_of(topic.rate), rates_of(topic, scenario.run_for)
+        if segments is None:
+            peak += sum(rates)
+        else:
+            changes = True
+            factors = sum(factor_of(topic, number) for number in range(topic.partitions))
+            peak += factors * peak_rate(segments, *written_between(topic, scenario.run_for))
+    return peak if changes else 0.0
 
 
 def _longest_period_us(group: Group, scenario: Scenario) -> int:

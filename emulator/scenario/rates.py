@@ -290,6 +290,31 @@ def rate_in_the_end(segments: Segments, begin_us: int, until_us: int) -> float:
     return _rate_after(part, end_us, min(end_us, until_us) - part.begin_us)
 
 
+def peak_rate(segments: Segments, begin_us: int, until_us: int) -> float:
+    """Return the highest rate between two times, in records per second; 0 if there is no time between."""
+    parts, every = segments
+    if every is None:
+        return _peak(parts, begin_us, until_us, max(until_us, parts[-1].begin_us + 1))
+    if until_us - begin_us >= every:
+        return _peak(parts, 0, every, every)
+    cycle = begin_us // every * every
+    cycles = (cycle, cycle + every)
+    return max(_peak(parts, begin_us - at, min(until_us - at, every), every) for at in cycles)
+
+
+def _peak(parts: Sequence[Segment], begin_us: int, until_us: int, end_us: int) -> float:
+    """Return the highest rate between two times; the last segment ends at *end_us*."""
+    return max(
+        (
+            _rate_after(part, part_end_us, at_us - part.begin_us)
+            for part, part_end_us in zip(parts, _ends(parts, end_us), strict=True)
+            if part.begin_us < until_us and part_end_us > begin_us
+            for at_us in (max(part.begin_us, begin_us), min(part_end_us, until_us))
+        ),
+        default=0.0,
+    )
+
+
 def number_of_changes(segments: Segments, until_us: int) -> int:
     """Return how many segments begin up to a time."""
     parts, every = segments

@@ -342,10 +342,10 @@ def rate_of(topic: Topic, run_for: int) -> float:
             return shape.rate * share + shape.between * (1 - share)
     segments = segments_of(topic.rate)
     assert segments is not None, "all other rates change"
-    return rate_in_the_end(segments, *_written_between(topic, run_for))
+    return rate_in_the_end(segments, *written_between(topic, run_for))
 
 
-def _written_between(topic: Topic, run_for: int) -> tuple[int, int]:
+def written_between(topic: Topic, run_for: int) -> tuple[int, int]:
     """Return from when until when the producer of a topic writes in a run (us)."""
     until = run_for if topic.produce_until is None else min(topic.produce_until, run_for)
     return topic.produce_from, max(until, topic.produce_from)
@@ -353,13 +353,13 @@ def _written_between(topic: Topic, run_for: int) -> tuple[int, int]:
 
 def writing_of(topic: Topic, run_for: int) -> int:
     """Return for how long the producer of a topic writes in a run (us)."""
-    begin, until = _written_between(topic, run_for)
+    begin, until = written_between(topic, run_for)
     return until - begin
 
 
 def records_of(topic: Topic, run_for: int) -> float:
     """Return about how many records are produced in a run, in all partitions."""
-    begin, until = _written_between(topic, run_for)
+    begin, until = written_between(topic, run_for)
     segments = segments_of(topic.rate)
     mean = mean_rate(segments, begin, until) if segments else rate_of(topic, run_for)
     factors = sum(factor_of(topic, number) for number in range(topic.partitions))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from emulator.advising import reported
+from emulator.loading import LoadedScenario
+from emulator.report.capacity import capacity_lines
 from emulator.scenario.load import loads
 from emulator.scenario.loads import loads_of
 from emulator.scenario.model import Scenario
@@ -14,7 +19,7 @@ SCENARIO = """
 title = "rates"
 run_for = "{run_for}"
 topic = [{{ name = "t", partitions = 1, rate = {rate}{more} }}]
-group = [{{ id = "g", topics = ["t"], members = 1 }}]
+group = [{{ id = "g", topics = ["t"], members = 1, work = "700ms" }}]
 """
 DAY = '{ curve = { every = "24h", points = [{ at = "0s", rate = "0/s" }, { at = "12h", rate = "24/s" }] } }'
 LATE_STEP = '{ steps = [{ at = "0s", rate = "1/s" }, { at = "1h", rate = "9/s" }] }'
@@ -64,6 +69,33 @@ def test_a_load_is_of_the_rates_within_the_run(rate, run_for, arrival):
     (load,) = loads_of(read(rate, run_for))
 
     assert load.arrival == pytest.approx(arrival)
+
+
+@pytest.mark.parametrize(
+    ("rate", "run_for", "more", "peak"),
+    [
+        (FALLING, "10min", "", 9),
+        (FALLING, "10min", ', produce_from = "5min"', 5),
+        (LATE_STEP, "4min", "", 1),
+        (EARLY_STEP, "4min", "", 9),
+        (LATE_RAMP, "90min", "", 5),
+        (DAY, "1h", "", 2),
+        (DAY, "36h", "", 24),
+        (DAY, "25h", ', produce_from = "22h"', 4),
+        ('"3/s"', "4min", "", 0),
+    ],
+)
+def test_the_peak_is_the_highest_rate_of_the_run(rate, run_for, more, peak):
+    (load,) = loads_of(read(rate, run_for, more))
+
+    assert load.peak == pytest.approx(peak)
+
+
+def test_the_report_names_the_peak_of_a_rate_that_fell():
+    _, run = reported(LoadedScenario("rates", (), read(FALLING, "10min"), Path()), None)
+    (said,) = [text for title, text in capacity_lines(run) if title == "load"]
+
+    assert "1 records per second arrive for g (at most 9), its 1 member" in said
 
 
 def test_a_curve_that_changes_too_often_is_refused_with_the_number():
