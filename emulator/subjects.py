@@ -214,11 +214,20 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         unfenced=group.offsets == "database" and not fenced,
         **_work(group, load),
         listener_us=mean_us(group.listener),
-        arrival_per_s=0.0 if load is None else load.arrival,
-        peak_per_s=0.0 if load is None else load.peak,
-        capacity_per_s=0.0 if load is None else load.capacity,
+        **_load(load),
         settings=_in_force(settings, brokers),
     )
+
+
+def _load(load: Load | None) -> dict[str, Any]:
+    """Return what arrives and what can be processed; nothing if records do not arrive until the end."""
+    if load is None:
+        return {}
+    return {
+        "arrival_per_s": load.arrival,
+        "peak_per_s": load.peak,
+        "capacity_per_s": load.capacity,
+    }
 
 
 def _work(group: Group, load: Load | None) -> dict[str, Any]:
