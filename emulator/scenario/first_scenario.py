@@ -41,6 +41,7 @@ title = "my group, rolling restart"
 name = "orders"
 partitions = {answers.partitions}
 rate = {toml_value(each)}               # in each partition; {answers.rate} in all
+# backlog = 1000             # in each partition; without commits "latest" skips it, "earliest" reads it
 
 [[group]]
 id = "billing"
@@ -48,6 +49,7 @@ topics = ["orders"]
 members = {answers.members}
 work = {toml_value(answers.work)}               # of one record
 {settings}
+# settings.auto.offset.reset = "earliest"   # Kafka's default is "latest"
 # commit = "sync"            # left out: enable.auto.commit; also "async", "sync per record", …
 
 [[act]]
@@ -55,7 +57,8 @@ rolling_restart = "billing"
 between = ["60s", "70s"]      # at random, by the seed
 down_time = "5s"             # from a member's end to its start
 gap = "10s"                  # from a member's start to the next one's end
-# grace = "10s"              # kill a member that takes longer to close
+# grace = "10s"              # kill a member that takes longer: terminationGracePeriodSeconds
+# pre_stop = "5s"            # a preStop hook that sleeps; grace counts from its begin
 
 # [[fault]]                  # or what a crash costs
 # crash = "billing-1"

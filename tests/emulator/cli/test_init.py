@@ -44,6 +44,20 @@ def test_options_answer_and_the_rest_has_defaults(init):
     assert len(emulator.load("scenario.toml").group[0].members) == 1
 
 
+def test_its_remarks_are_keys_for_a_deploy(init, tmp_path):
+    """A backlog that is read, the grace period and the hook."""
+    init("mine.toml", typed="\n\n\n\n\n")
+    text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    for key in ("backlog", "settings.auto.offset.reset", "grace", "pre_stop"):
+        text = text.replace(f"# {key} =", f"{key} =")
+    scenario = emulator.loads(text)
+    (act,) = scenario.fault
+
+    assert 1_000 == scenario.topic[0].backlog
+    assert {"auto.offset.reset": "earliest"} == dict(scenario.group[0].settings)
+    assert (10_000_000, 5_000_000) == (act.grace, act.pre_stop)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
