@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from shlex import quote
@@ -36,11 +36,14 @@ from emulator.scenario.model import (
 )
 from emulator.scenario.resolution import (
     broker_settings,
+    changes_settings,
     client_of,
     commit_policy,
     concurrency,
     consumer_settings,
+    deployed,
     settings_in_force,
+    started_by,
     work_of,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
@@ -174,7 +177,21 @@ def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
     acts = [act for act in deploys if act.group == facts.id]
     renamed = any(act.names == "random" for act in acts)
     facts = replace(facts, names_change=renamed or any(act.surge for act in acts))
+    facts = replace(facts, deployed_interval_ms=_shorter_interval(facts, acts, scenario))
     return replace(facts, new_ids=True) if renamed and facts.static else facts
+
+
+def _shorter_interval(
+    facts: GroupFacts, acts: Sequence[RollingRestart], scenario: Scenario
+) -> int | None:
+    """Return the shortest ``max.poll.interval.ms`` of some deploys, if the group's own is longer."""
+    found = [
+        consumer_settings(*deployed(group, member, act)).max_poll_interval_ms
+        for act in acts
+        if changes_settings(act)
+        for group, member in started_by(act, scenario)
+    ]
+    return min((each for each in found if each < facts.shortest_interval_ms), default=None)
 
 
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:

@@ -47,7 +47,7 @@ def batch_within_grace(situation: Situation) -> Draft | None:
 def batch_within_interval(situation: Situation) -> Draft | None:
     """Batches after which poll() is called in time, with a margin."""
     steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
-    within_s = situation.seconds(INTERVAL) / steps
+    within_s = situation.facts.shortest_interval_ms / 1_000 / steps
     name = INTERVAL if steps == 1 else f"{INTERVAL} / {steps}"
     return _batches_within(situation, within_s, f"{name} is {duration(within_s)}")
 

@@ -50,6 +50,7 @@ from emulator.advice.drafts import (
     Make,
     capital,
     consumer,
+    of_deploys,
     of_group,
 )
 from emulator.advice.group_changes import GROUP_CHANGES
@@ -82,14 +83,17 @@ def longer_interval(situation: Situation) -> Draft | None:
     if batch_s == inf:
         return None
     value = milliseconds(max(batch_s, slow_s) * MARGIN)
-    if value <= situation.value(INTERVAL):
+    if value <= situation.facts.shortest_interval_ms:
         return None
     longest = (
         f"the slowest record takes {duration(slow_s)}"
         if slow_s > batch_s
         else situation.batch_text + (f", {steps} of them {duration(batch_s)}" if steps > 1 else "")
     )
-    now = duration(situation.seconds(INTERVAL))
+    now = duration(situation.facts.shortest_interval_ms / 1_000)
+    if situation.facts.deployed_interval_ms is not None:
+        why = f"{capital(longest)}; {INTERVAL} of a deploy is {now}."
+        return of_deploys(situation, INTERVAL, max(value, situation.value(INTERVAL)), why)
     return consumer(situation, INTERVAL, value, f"{capital(longest)}; {INTERVAL} is {now}.")
 
 

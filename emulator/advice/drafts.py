@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from emulator.advice.situation import Situation
 from emulator.report.subject import SET_BY_BROKERS
-from emulator.scenario.model import Group
+from emulator.scenario.model import Group, RollingRestart
 from emulator.scenario.resolution import deploys_of
 
 MARGIN: Final = 1.25
@@ -62,6 +62,19 @@ def of_group(group: Group, name: str, value: object) -> tuple[str, ...]:
         if name in member.settings
     ]
     return (f"group[{group.id}].settings[{name}]={value}", *members)
+
+
+def of_deploys(situation: Situation, name: str, value: object, why: str) -> Draft:
+    """Return the change of a consumer setting in the rolling restarts of the group that set it."""
+    acts = [
+        act.id
+        for act in situation.scenario.fault
+        if isinstance(act, RollingRestart)
+        and act.group == situation.group.id
+        and name in (act.settings or {})
+    ]
+    overrides = tuple(f"act[{act}].settings[{name}]={value}" for act in acts)
+    return Draft(why, (f"{name}={value} in {', '.join(acts)}",), overrides)
 
 
 def _deployed(situation: Situation, name: str) -> bool:

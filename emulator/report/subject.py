@@ -122,6 +122,9 @@ class GroupFacts:
     joins_s: float = 0.0
     """The time that the coordinator needs for one JoinGroup of each member."""
 
+    deployed_interval_ms: int | None = None
+    """``max.poll.interval.ms`` of a deploy, if it is shorter than the one before; None: it is not."""
+
     work_us: float = 0.0
     """The mean work on a record, of the member with the most."""
 
@@ -168,6 +171,11 @@ class GroupFacts:
     def value(self, setting: str) -> Any:
         """Return the value in force of a consumer setting."""
         return self.settings[self.name_of(setting)]
+
+    @property
+    def shortest_interval_ms(self) -> int:
+        """The shortest ``max.poll.interval.ms`` in force: of the group, or of a deploy."""
+        return self.deployed_interval_ms or int(self.value("max.poll.interval.ms"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

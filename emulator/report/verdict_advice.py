@@ -60,10 +60,12 @@ def batch(group: GroupFacts) -> str:
 def _loop(verdict: Verdict, group: GroupFacts, all_of: tuple[Verdict, ...]) -> Iterator[Given]:
     reasons = verdict.reasons
     if POLL_TOO_LATE in reasons:
-        stuck = any(
-            each.id is VerdictId.PARTITION_STUCK and each.group == group.id for each in all_of
-        )
-        yield from _poll_too_late(group, one_record=stuck)
+        stuck = [
+            each
+            for each in all_of
+            if each.id is VerdictId.PARTITION_STUCK and each.group == group.id
+        ]
+        yield from _poll_too_late(group, one_record=any(_by_record(group, each) for each in stuck))
     if "session expired" in reasons:
         waited_s = max(each.numbers.get("rebalance_s", 0) for each in all_of)
         if waited_s >= NEW_MEMBER_S:
@@ -83,12 +85,24 @@ def _loop(verdict: Verdict, group: GroupFacts, all_of: tuple[Verdict, ...]) -> I
         )
 
 
+def _by_record(group: GroupFacts, stuck: Verdict) -> bool:
+    """Return whether one record holds a partition up: a slow one, or batches are short enough."""
+    if group.handler or stuck.numbers.get("slow"):
+        return True
+    interval_us = group.shortest_interval_ms * 1_000
+    batch_us = int(group.value("max.poll.records")) * group.work_us
+    return group.work_us > interval_us or batch_us <= interval_us
+
+
 def _poll_too_late(group: GroupFacts, *, one_record: bool) -> Iterator[Given]:
-    interval_s = int(group.value("max.poll.interval.ms")) / 1_000
+    interval_ms = group.shortest_interval_ms
+    name = now(group, "max.poll.interval.ms")
+    if group.deployed_interval_ms is not None:
+        name = f"max.poll.interval.ms ({interval_ms} in a deploy)"
     yield Given(
         "poll-in-time",
-        f"Set {now(group, 'max.poll.interval.ms')} above the longest time between two calls of "
-        f"poll(). {batch(group)}, and the interval is {duration(interval_s)}.",
+        f"Set {name} above the longest time between two calls of poll(). {batch(group)}, and the "
+        f"interval is {duration(interval_ms / 1_000)}.",
     )
     if one_record:
         yield Given(

@@ -239,6 +239,7 @@ def _stuck(evidence: Evidence) -> Iterator[Verdict]:
                 "offset": worst.offset,
                 "owners": worst.owners,
                 "records": worst.behind,
+                "slow": bool(slow),
             },
             group=group.group,
             problem=True,
