@@ -185,7 +185,7 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
             f"smaller interval bounds the wait.",
         )
     rebalance_s = verdict.numbers.get("rebalance_s", 0)
-    if rebalance_s < verdict.numbers["longest_s"] / 2:
+    if rebalance_s < verdict.numbers["longest_s"] / 2 or verdict.numbers.get("session_expired"):
         return
     if group.joins_s > rebalance_s / 2 and not (group.static or group.names_change):
         yield Given(

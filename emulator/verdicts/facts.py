@@ -139,6 +139,7 @@ class FactsMeter:
         self._groups: dict[str, GroupFacts] = {}
         self._incarnations: dict[str, int] = {}
         self._running: set[Process] = set()
+        self._ended_us: dict[Process, int] = {}
         self._missed: list[Missed] = []
         self._refused_seeks: dict[int | None, Missed] = {}
         """Acts ``seek`` of which a part was refused and no part took effect, by their first event."""
@@ -289,8 +290,10 @@ class FactsMeter:
         self._closing.discard(what.consumer)
         self._group(what.group).consumers.add(what.consumer)
 
-    def _on_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
-        self._running.discard(self._process(what.consumer))
+    def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
+        process = self._process(what.consumer)
+        self._running.discard(process)
+        self._ended_us[process] = event.at_us
         self._closing.discard(what.consumer)
         if what.how == ev.End.FAILED:
             self._group(what.group).failures.append(Failure(what.consumer, what.reason))
@@ -309,8 +312,9 @@ class FactsMeter:
 
     def _on_removed(self, event: ev.Event, what: ev.MemberRemoved) -> None:
         group = self._group(what.group)
-        group.waits.remove(event.at_us, what.consumer, what.why)
         process = group.members.pop(what.member_id, None)
+        ended_us = self._ended_us.get(process) if process else None
+        group.waits.remove(event.at_us, what.consumer, what.why, ended_us)
         living = process in self._running and what.consumer not in self._paused
         if what.why not in EVICTIONS or not living:
             return

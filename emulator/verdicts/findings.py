@@ -20,6 +20,7 @@ from emulator.verdicts.verdict import (
     Evidence,
     Verdict,
     VerdictId,
+    longest_wait,
     named,
     slow_record_text,
     wait_text,
@@ -254,6 +255,7 @@ def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
     long = [name for name, down_s in table.items() if down_s >= LONG_DOWNTIME_S]
     worst = max(table, key=lambda name: table[name])
     partitions = counted(len(long), "partition")
+    wait = longest_wait(evidence.facts, worst, longest_s)
     yield Verdict(
         id=VerdictId.LONG_DOWNTIME,
         sentence=(
@@ -265,6 +267,7 @@ def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
             "longest_s": longest_s,
             "rebalance_s": evidence.metrics["time_to_stable_max_s"],
             "unsynced": evidence.metrics.tables["evictions.by_reason"].get(UNSYNCED, 0),
+            "session_expired": wait is not None and wait.expired,
         },
         problem=True,
     )

@@ -200,6 +200,19 @@ class Wait(NamedTuple):
     lasted_us: int
     members: tuple[str, ...]
     missing: str = POLL
+    ended_us: int | None = None
+    """How long before the last of them was removed, after its session, its process had ended."""
+
+    expired: bool = False
+    """Whether the wait ended with a session that expired, not with the rebalance timeout."""
+
+
+class Removal(NamedTuple):
+    """When a member was removed, why, and when its process had ended (None: it ran)."""
+
+    at_us: int
+    why: str
+    ended_us: int | None
 
 
 @dataclass(slots=True)
@@ -218,8 +231,8 @@ class Waits:
     last_revoked: str = ""
     """The last member that gave its partitions up in this join phase, to join again."""
 
-    removed: dict[str, int] = field(default_factory=dict)
-    """Members removed in this join phase, and when."""
+    removed: dict[str, Removal] = field(default_factory=dict)
+    """Members removed in this join phase."""
 
     def begin(self, at_us: int) -> None:
         """Begin a join phase, if none runs."""
@@ -233,25 +246,34 @@ class Waits:
         if self.since_us is not None:
             self.last_revoked = consumer
 
-    def remove(self, at_us: int, consumer: str, why: str) -> None:
-        """Note that a member left or was removed."""
+    def remove(self, at_us: int, consumer: str, why: str, ended_us: int | None = None) -> None:
+        """Note that a member left or was removed; *ended_us*: when its process had ended."""
         if self.since_us is not None:
-            self.removed[consumer] = at_us
+            self.removed[consumer] = Removal(at_us, why, ended_us)
         elif why == ev.Departure.DID_NOT_SYNC:
             self._note(Wait(at_us - self.joined_us, (consumer,), SYNC))
 
     def join(self, at_us: int) -> None:
         """End a join phase: its last members were removed now, or one has joined at last."""
         if self.since_us is not None:
-            removed = tuple(name for name, when_us in self.removed.items() if when_us == at_us)
-            members = removed or ((self.last_revoked,) if self.last_revoked else ())
+            removed = {name: one for name, one in self.removed.items() if one.at_us == at_us}
+            members = tuple(removed) or ((self.last_revoked,) if self.last_revoked else ())
             if members:
-                self._note(Wait(at_us - self.since_us, members))
+                self._note(_wait(at_us, at_us - self.since_us, members, [*removed.values()]))
         self.since_us, self.joined_us = None, at_us
 
     def _note(self, wait: Wait) -> None:
         if self.longest is None or wait.lasted_us > self.longest.lasted_us:
             self.longest = wait
+
+
+def _wait(at_us: int, lasted_us: int, members: tuple[str, ...], removed: list[Removal]) -> Wait:
+    """Return the wait of a join phase that ends now, when its last members were removed."""
+    expired = bool(removed) and all(each.why == ev.Departure.EXPIRED for each in removed)
+    ended = [each.ended_us for each in removed if each.ended_us is not None]
+    if not expired or len(ended) < len(removed):
+        return Wait(lasted_us, members, expired=expired)
+    return Wait(lasted_us, members, ended_us=at_us - max(ended), expired=True)
 
 
 class Failure(NamedTuple):

@@ -13,7 +13,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.wording import duration, joined
 from emulator.scenario.loads import Load
 from emulator.verdicts.facts import Facts
-from emulator.verdicts.group import POLL
+from emulator.verdicts.group import POLL, Wait
 
 MOST_NAMED = 3
 """Partitions, faults or consumers named in a sentence; the others are counted."""
@@ -113,6 +113,21 @@ def wait_text(facts: Facts, partition: str, downtime_s: float) -> str:
     *partition*, as metrics name it, had no owner for *downtime_s*: waits of its group count, of at
     least half of that time.
     """
+    longest = longest_wait(facts, partition, downtime_s)
+    if longest is None:
+        return ""
+    waited = f": a rebalance waited {duration(longest.lasted_us / 1_000_000)} for "
+    if longest.expired:
+        return f"{waited}{named(longest.members)}{_of_session(longest)}"
+    verb = "call" if longest.missing == POLL else "send"
+    return (
+        f"{waited}{named(longest.members)} to {verb} {longest.missing}, up to its rebalance timeout "
+        "(max.poll.interval.ms of Java clients)"
+    )
+
+
+def longest_wait(facts: Facts, partition: str, downtime_s: float) -> Wait | None:
+    """Return the longest wait of a rebalance that explains a downtime; None: none does."""
     waits = [
         group.longest_wait
         for group in facts.groups
@@ -121,13 +136,20 @@ def wait_text(facts: Facts, partition: str, downtime_s: float) -> str:
     ]
     longest = max(waits, key=lambda wait: wait.lasted_us, default=None)
     if longest is None or longest.lasted_us / 1_000_000 < downtime_s / 2:
-        return ""
-    verb = "call" if longest.missing == POLL else "send"
-    return (
-        f": a rebalance waited {duration(longest.lasted_us / 1_000_000)} for "
-        f"{named(longest.members)} to {verb} {longest.missing}, up to its rebalance timeout "
-        "(max.poll.interval.ms of Java clients)"
-    )
+        return None
+    return longest
+
+
+def _of_session(wait: Wait) -> str:
+    """Return what a rebalance waited for that ended when a session expired."""
+    until = "until the session expired (session.timeout.ms)"
+    if wait.ended_us is None:
+        return f", which sent no heartbeats, {until}"
+    silent = duration(min(wait.ended_us, wait.lasted_us) / 1_000_000)
+    if wait.ended_us >= wait.lasted_us:
+        return f", whose process had ended, {until}"
+    before = duration((wait.lasted_us - wait.ended_us) / 1_000_000)
+    return f": {before} until its process ended, then {silent} {until}"
 
 
 NEAR = 500

@@ -11,6 +11,7 @@ import emulator
 from assignors.types import TopicPartition
 from emulator.events import Departure, LagSampled
 from emulator.loading import ScenarioText, load_text
+from emulator.verdicts.facts import Facts, GroupEnd
 from emulator.verdicts.group import (
     MOST_CHECKPOINTS,
     SYNC,
@@ -20,7 +21,7 @@ from emulator.verdicts.group import (
     Wait,
     Waits,
 )
-from emulator.verdicts.verdict import VerdictId
+from emulator.verdicts.verdict import VerdictId, wait_text
 
 from .test_problems import found
 
@@ -275,3 +276,28 @@ def test_members_that_send_no_sync_group_are_waited_for_after_the_join_phase():
     waits.join(110)
 
     assert waits.longest == Wait(60, ("a",), SYNC)
+
+
+def test_a_wait_for_a_session_names_when_the_process_ended():
+    """The member died 18 s after the others began to join, and its session ended 45 s later."""
+    waits = Waits()
+    waits.begin(0)
+    waits.remove(63_000_000, "billing-2", Departure.EXPIRED, 18_000_000)
+    waits.join(63_000_000)
+
+    facts = Facts(ended_us=0, groups=(GroupEnd(group="billing", longest_wait=waits.longest),))
+
+    assert wait_text(facts, "orders-0", 63) == (
+        ": a rebalance waited 1 min 3 s for billing-2: 18 s until its process ended, then 45 s until "
+        "the session expired (session.timeout.ms)"
+    )
+
+
+def test_a_wait_for_the_session_of_a_running_member_is_no_wait_for_its_poll():
+    """It was paused or cut off."""
+    waits = Waits()
+    waits.begin(0)
+    waits.remove(45_000_000, "billing-2", Departure.EXPIRED)
+    waits.join(45_000_000)
+
+    assert waits.longest == Wait(45_000_000, ("billing-2",), expired=True)
