@@ -199,7 +199,8 @@ def _given(hint: Hint, subject: Subject, group: GroupFacts) -> GivenHint:
 
 def _with_values(text: str, subject: Subject, group: GroupFacts) -> str:
     values = {**subject.broker_settings, **group.settings}
-    values["max.poll.interval.ms"] = group.shortest_interval_ms
+    if group.deployed_interval_ms is not None:
+        values["max.poll.interval.ms"] = group.deployed_interval_ms
 
     def with_value(match: re.Match[str]) -> str:
         name = group.name_of(match[1])

@@ -175,7 +175,9 @@ class GroupFacts:
     @property
     def shortest_interval_ms(self) -> int:
         """The shortest ``max.poll.interval.ms`` in force: of the group, or of a deploy."""
-        return self.deployed_interval_ms or int(self.value("max.poll.interval.ms"))
+        if self.deployed_interval_ms is not None:
+            return self.deployed_interval_ms
+        return int(self.value("max.poll.interval.ms"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
