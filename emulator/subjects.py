@@ -172,13 +172,16 @@ def _lacked(group: Group, member: Member) -> frozenset[str]:
 
 def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
     """Note whether deploys give the members of a group new names, and what all joins take."""
-    facts = replace(facts, joins_s=facts.most_running * scenario.cluster.join_time / US_PER_S)
     deploys = (act for act in scenario.fault if isinstance(act, RollingRestart))
     acts = [act for act in deploys if act.group == facts.id]
     renamed = any(act.names == "random" for act in acts)
-    facts = replace(facts, names_change=renamed or any(act.surge for act in acts))
-    facts = replace(facts, deployed_interval_ms=_shorter_interval(facts, acts, scenario))
-    return replace(facts, new_ids=True) if renamed and facts.static else facts
+    return replace(
+        facts,
+        joins_s=facts.most_running * scenario.cluster.join_time / US_PER_S,
+        names_change=renamed or any(act.surge for act in acts),
+        deployed_interval_ms=_shorter_interval(facts, acts, scenario),
+        new_ids=renamed and facts.static,
+    )
 
 
 def _shorter_interval(

@@ -57,8 +57,12 @@ class OffsetGaps:
 
     def count(self, first: int, end: int) -> int:
         """Return the number of records in a range of offsets."""
-        gaps = Gaps(self.cycle, self.records, self.until)
-        return gaps.records_before(end) - gaps.records_before(first)
+        return Gaps(self.cycle, self.records, self.until).count_in(first, end)
+
+
+def records_between(gaps: OffsetGaps | None, first: int, end: int) -> int:
+    """Return the number of records in a range of offsets; *gaps* is None where each offset holds one."""
+    return end - first if gaps is None else gaps.count(first, end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

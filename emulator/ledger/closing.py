@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
+from emulator.events.run import records_between
 from emulator.ledger.accounts import Account, Draft, PartialWork
 from emulator.ledger.causes import Opening
 from emulator.ledger.commits import NONE_COMMITTED, CommittedOffsets
@@ -247,8 +248,7 @@ def _never_opened(closing: Closing, ownership: Ownership) -> int:
             if (group, partition) not in opened:
                 start = ownership.topics.of(topic).log_start(partition.partition)
                 end = max(closing.log_ends.get(partition, start), start)
-                gaps = ownership.topics.of(topic).gaps
-                waiting += end - start if gaps is None else gaps.count(start, end)
+                waiting += records_between(ownership.topics.of(topic).gaps, start, end)
     return waiting
 
 

@@ -286,9 +286,8 @@ class CommitOutcomes:
             self._offsets.of(fact.group, partition).outside = True
         if flight is not None:
             flight.accepted = True
-        if (
-            flight is None or flight.sent.kind != ev.CommitKind.DUAL
-        ):  # else Kafka has accepted them before
+        accepted_by_kafka = flight is not None and flight.sent.kind is ev.CommitKind.DUAL
+        if not accepted_by_kafka:
             self._accept(event, fact)
 
     def _accept(self, event: ev.Event, fact: ev.CommitAccepted | ev.OffsetsStored) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from assignors.values import dataclass
 from emulator.events import OffsetGaps
+from emulator.events.run import records_between
 from emulator.ledger.epochs import Attribution, Epoch
 
 MAX_SEGMENTS = 256
@@ -86,7 +87,7 @@ class Coverage:
 
     def count(self, start: int, end: int) -> int:
         """Return the number of records in a range of offsets."""
-        return end - start if self._offset_gaps is None else self._offset_gaps.count(start, end)
+        return records_between(self._offset_gaps, start, end)
 
     def process(self, epoch: Epoch, start: int, end: int) -> list[Repeat]:
         """Count [*start*, *end*) as processed by *epoch*; return the ranges that it reprocesses.

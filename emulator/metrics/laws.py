@@ -14,6 +14,7 @@ from dataclasses import field
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
+from emulator.events.run import records_between
 from emulator.ledger.cluster import Coordinators
 from emulator.ledger.entries import EntryKind, Ledger
 from emulator.ledger.epochs import end_of_finished
@@ -296,8 +297,7 @@ class LawChecker:
 
     def _records(self, partition: TopicPartition, first: int, end: int) -> int:
         """Return the number of records in a range of offsets; below 0 if it goes backwards."""
-        gaps = self._gaps.get(partition.topic)
-        return end - first if gaps is None else gaps.count(first, end)
+        return records_between(self._gaps.get(partition.topic), first, end)
 
     def _on_gaps(self, _: ev.Event, what: ev.OffsetGaps) -> None:
         self._gaps[what.topic] = what

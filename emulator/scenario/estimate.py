@@ -395,6 +395,3 @@ def _spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float
     by_records = records / policy.records if policy.records else 0.0
     by_time = run_for / policy.every if policy.every else 0.0
     return min(by_records + by_time, records)
-
-
-# -- records -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from emulator.scenario.periods import per_microsecond
@@ -58,7 +58,7 @@ class Varying:
         rates = [
             (per_microsecond(p.first * factor), per_microsecond(p.last * factor)) for p in parts
         ]
-        lengths = [*(b - a for a, b in zip(self._begins, self._begins[1:], strict=False)), 0]
+        lengths = [*(end - begin for begin, end in pairwise(self._begins)), 0]
         lengths[-1] = 0 if self._every is None else self._every - self._begins[-1]
         sloped = [2 * n for n, (first, last) in zip(lengths, rates, strict=True) if first != last]
         whole = math.lcm(*(rate.denominator for pair in rates for rate in pair))

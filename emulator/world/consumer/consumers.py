@@ -152,7 +152,7 @@ class Consumers:
 
         *own_id*: a static member gets an instance id of its own.
         """
-        name = f"{consumer}+"
+        name = successor_name(consumer)
         copy = self._blueprints[consumer]
         if own_id and copy.settings.group_instance_id is not None:
             base = _written_name(copy)
@@ -245,6 +245,11 @@ class Consumers:
     def of_group(self, group: str) -> list[str]:
         """Return the consumers of a group, in the order of the scenario."""
         return [b.name for b in self._blueprints.values() if b.group.id == group]
+
+
+def successor_name(consumer: str) -> str:
+    """Return the name under which the process runs that is started in the place of a member."""
+    return f"{consumer}+"
 
 
 def _written_name(blueprint: Blueprint) -> str:

@@ -30,6 +30,7 @@ from emulator.scenario import model
 from emulator.scenario.resolution import replaced_together
 from emulator.world.cluster.partition_log import records_in
 from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.consumers import successor_name
 from emulator.world.draws import sampler, stream_key
 from emulator.world.faults.targets import Replica, members_of, replicas_in_order
 from emulator.world.kernel import Script, wait
@@ -217,7 +218,7 @@ class RollingRestart:
 
     def _watch(self, canaries: list[str]) -> Errors:
         """Return the errors that the processes of these members will have."""
-        errors = Errors(frozenset(name + end for name in canaries for end in ("", "+")))
+        errors = Errors(frozenset(canaries) | frozenset(map(successor_name, canaries)))
         if self._act.canary_errors is not None:
             self._run.recorder.add_sink(errors)
         return errors
