@@ -1,10 +1,10 @@
 """Run a chunk and return its rows, and the schemas of the tables that hold them.
 
-``runs`` has one row per run: seed, digest, findings, why it is disqualified, every metric of the catalogue, the entries of
-table metrics that the study names, and the error of a failed run (then nothing else). A metric
-without a value, such as the takeover of a run in which nothing was taken over, is null. ``entries``
-has one row per ledger entry, ``events`` one per event. The cell is not a column but part of the
-folder's name (``cell=3``), as Spark, DuckDB and pyarrow read it.
+``runs`` has one row per run: seed, digest, findings, why it is disqualified, every metric of the
+catalogue, the entries of table metrics that the study names, and the error of a failed run (then
+nothing else). A metric without a value, such as the takeover of a run in which nothing was taken
+over, is null. ``entries`` has one row per ledger entry, ``events`` one per event. The cell is not a
+column but part of the folder's name (``cell=3``), as Spark, DuckDB and pyarrow read it.
 """
 
 from __future__ import annotations
