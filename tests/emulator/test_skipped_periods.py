@@ -99,6 +99,16 @@ def test_a_run_whose_periods_are_skipped_leaves_the_same(document, how):
     assert 0 < hold_both_ways(document, **how)
 
 
+def test_a_partition_without_further_records_does_not_end_the_search():
+    """The next record of such a partition never comes, however long the run waits."""
+    document = steady(run_for="6s", commit="sync", members=1)
+    quiet = {"name": "quiet", "partitions": 2, "backlog": 7}
+    document["topic"].append(quiet)
+    document["group"][0]["topics"].append("quiet")
+
+    assert 0 < hold_both_ways(document)
+
+
 def test_periods_are_skipped_across_requests_and_checks_that_change_nothing():
     """Metadata are requested, and offsets checked, a dozen times each: few of them are played."""
     quick = play_whole(scenario_from(with_upkeep()), folding=True)

@@ -125,7 +125,7 @@ class PartitionLog:
         elif self.gaps is not None:
             offset = self.gaps.records_before(offset)
         if self._visibility is None and offset >= self._backlog:
-            return self._arrival(offset - self._backlog) + self._replication_us
+            return min(NEVER, self._arrival(offset - self._backlog) + self._replication_us)
         return self.serial_visible_us(offset)
 
     def serial_visible_us(self, serial: int) -> int:
@@ -133,7 +133,7 @@ class PartitionLog:
         if self._visibility is None:
             if serial < self._backlog:
                 return self._backlog_us + self._replication_us
-            return self._arrival(serial - self._backlog) + self._replication_us
+            return min(NEVER, self._arrival(serial - self._backlog) + self._replication_us)
         return self._visibility.when(self._serial_appended_at(serial))
 
     def phase(self, offset: int) -> int | None:
