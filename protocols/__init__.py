@@ -40,7 +40,8 @@ One JoinGroup of a dynamic member, from request to answer:
 
 One commit, from the client to the next owner:
 
-1. ``protocols/consumer/classic/commits.py`` selects the offsets and creates the OffsetCommit;
+1. ``protocols/consumer/classic/commits.py`` (``async_commits.py`` if no call waits for it) selects the
+   offsets and creates the OffsetCommit;
    ``protocols/consumer/requests.py`` sends it and keeps it until the response.
 2. ``protocols/coordinator/dispatch.py`` hands it to ``protocols/groups/offsets.py``; the group's type
    accepts or rejects it (``protocols/groups/classic/kind.py``), and the handler proposes one

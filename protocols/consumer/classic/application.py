@@ -5,6 +5,7 @@ Source: ``ConsumerCoordinator.commitOffsetsSync``, ``commitOffsetsAsync``, ``clo
 
 from __future__ import annotations
 
+from protocols.consumer import metadata
 from protocols.consumer.calls import (
     Closed,
     CloseOperation,
@@ -12,17 +13,19 @@ from protocols.consumer.calls import (
     ExceptionName,
     IllegalCallError,
 )
-from protocols.consumer.classic.commits import (
-    begin_commit,
+from protocols.consumer.classic.async_commits import (
     end_pending,
-    exception_for,
     is_asynchronous,
+    keep_pending,
+    run_callbacks,
+    send_async,
+)
+from protocols.consumer.classic.commits import (
+    exception_for,
     is_illegal,
     local_error,
     local_refusal,
     report_refused_commit,
-    run_callbacks,
-    send_async,
     send_commit,
     waits_for_join,
 )
@@ -49,6 +52,7 @@ from protocols.consumer.requests import (
     Unknown,
     automatic_offsets,
     look_up,
+    on_reads,
 )
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
@@ -69,7 +73,7 @@ def commit_sync(
         step = report_refused_commit(state, offsets, CommitKind.SYNC, error)
         return step.also(Return(CommitResult(offsets, ExceptionName.ILLEGAL_STATE, error)))
     deadline = now + consumer.profile.commit_timeout_ms(consumer.settings) * MS
-    return begin_commit(state, consumer, offsets, now).then(
+    return _begin_commit(state, consumer, offsets, now).then(
         lambda s: begin_commit_sync(s, consumer, offsets, CommitKind.SYNC, deadline, now)
     )
 
@@ -78,8 +82,19 @@ def commit_async(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Send *offsets* of the application without waiting."""
-    return begin_commit(state, consumer, offsets, now).then(
+    return _begin_commit(state, consumer, offsets, now).then(
         lambda s: _send_or_keep(s, consumer, offsets, now)
+    )
+
+
+def _begin_commit(
+    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+) -> Step[ClientState]:
+    """Begin a commit of the application: run earlier callbacks, record its leader epochs."""
+    epochs = ((entry.partition, entry.leader_epoch) for entry in offsets)
+    step = run_callbacks(state, consumer, now)
+    return step.then(
+        lambda s: on_reads(s, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
     )
 
 
@@ -219,8 +234,7 @@ def _send_or_keep(
         return Step(state)
     if isinstance(state.coordinator, Known):
         return send_async(state, consumer, offsets, now)
-    pending = (*state.pending_commits, offsets)
-    return look_up(replace(state, pending_commits=pending), consumer, now)
+    return keep_pending(state, consumer, offsets, CommitKind.ASYNC, now)
 
 
 CLOSE = "close"

@@ -14,7 +14,7 @@ from protocols.consumer import offset_fetcher, record_queue, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
     application,
-    commits,
+    async_commits,
     membership,
     positions,
     rejoin,
@@ -224,7 +224,7 @@ class BackgroundClient:
             return Step(state)
         state = membership.note_new_metadata(state, consumer)
         step = membership.refresh_metadata(state, consumer, now)
-        step = step.then(lambda s: commits.run_callbacks(s, consumer, now))
+        step = step.then(lambda s: async_commits.run_callbacks(s, consumer, now))
         if step.state.autocommit_us != state.autocommit_us:
             step = step.also(SetTimer(AUTO_COMMIT, step.state.autocommit_us))
         if isinstance(step.state.coordinator, Unknown) and consumer.group_id:
@@ -279,7 +279,7 @@ class BackgroundClient:
         if not steady:
             return step
         return step.then(
-            lambda s: commits.commit_automatically(s, self.consumer, CommitKind.AUTO, now)
+            lambda s: async_commits.commit_automatically(s, self.consumer, CommitKind.AUTO, now)
         )
 
     # -- records -----------------------------------------------------------------------------------

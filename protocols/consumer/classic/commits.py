@@ -5,11 +5,6 @@ Source: ``ConsumerCoordinator.sendOffsetCommitRequest``, ``OffsetCommitResponseH
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Final
-
-from assignors.types import TopicPartition
-from protocols.consumer import metadata
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
 from protocols.consumer.classic.state import (
@@ -22,14 +17,11 @@ from protocols.consumer.classic.state import (
     PrepareCommitted,
     PrepareCommitting,
 )
-from protocols.consumer.clients import InRebalance, Repeats
-from protocols.consumer.reader import MS
+from protocols.consumer.clients import InRebalance
 from protocols.consumer.requests import (
     LOSES_COORDINATOR,
     RETRIED,
     Known,
-    automatic_offsets,
-    on_reads,
     take_number,
 )
 from protocols.facts import CommitAnswered, CommitKind, CommitRefused, CommitSent, pairs_of
@@ -37,17 +29,6 @@ from protocols.machine import Report, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
-
-
-def begin_commit(
-    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
-) -> Step[ClientState]:
-    """Begin a commit of the application: run earlier callbacks, record its leader epochs."""
-    epochs = ((entry.partition, entry.leader_epoch) for entry in offsets)
-    step = run_callbacks(state, consumer, now)
-    return step.then(
-        lambda s: on_reads(s, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
-    )
 
 
 def local_refusal(state: ClientState, consumer: Consumer) -> ExceptionName | None:
@@ -85,13 +66,16 @@ def send_commit(
     kind: CommitKind,
     now: int,
 ) -> Step[ClientState]:
-    """Send one OffsetCommit; the state must allow it and the coordinator must be known."""
-    generation = state.generation
+    """Send one OffsetCommit; the state must allow it and the coordinator must be known.
+
+    A consumer with partitions of its own names neither a member nor an instance.
+    """
+    generation, by_hand = state.generation, state.membership is Membership.BY_HAND
     request = OffsetCommitRequest(
         group_id=consumer.group_id,
         generation_id=generation.id,
         member_id=generation.member_id,
-        group_instance_id=consumer.settings.group_instance_id,
+        group_instance_id=None if by_hand else consumer.settings.group_instance_id,
         offsets=offsets,
     )
     number = state.reads.next_correlation_id
@@ -132,141 +116,6 @@ def local_error(exception: ExceptionName) -> ErrorCode:
     if exception == ExceptionName.ILLEGAL_STATE:
         return ErrorCode.INVALID_REQUEST
     return ErrorCode.UNKNOWN_MEMBER_ID
-
-
-# -- automatic commits -------------------------------------------------------------------------
-
-
-def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the periodic commit if it is due (``maybeAutoCommitOffsetsAsync``).
-
-    With an interval of 0 Kafka's poll loop never waits and commits in every pass. Passes take no
-    time here, so a waiting poll() commits once in each millisecond, the step of Kafka's clock.
-    """
-    settings = consumer.settings
-    if not settings.enable_auto_commit or now < state.autocommit_us:
-        return Step(state)
-    interval = settings.auto_commit_interval_ms * MS
-    step = commit_automatically(
-        replace(state, autocommit_us=now + interval), consumer, CommitKind.AUTO, now
-    )
-    if interval or not step.effects:
-        return step
-    return Step(replace(step.state, autocommit_us=now + MS), step.effects)
-
-
-def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState:
-    """Let each call of poll() commit if the interval is 0."""
-    if consumer.settings.auto_commit_interval_ms or state.autocommit_us > now + MS:
-        return state
-    return replace(state, autocommit_us=now)
-
-
-def commit_automatically(
-    state: ClientState,
-    consumer: Consumer,
-    kind: CommitKind,
-    now: int,
-    only: frozenset[TopicPartition] | None = None,
-) -> Step[ClientState]:
-    """Commit asynchronously; send nothing if there is nothing to commit.
-
-    *only*: the partitions that the commit covers; None: all.
-    """
-    offsets = automatic_offsets(consumer, only)
-    if not offsets or not isinstance(state.coordinator, Known):
-        return Step(state)
-    exception = local_refusal(state, consumer)
-    if exception is not None:
-        return report_refused_commit(state, offsets, kind, local_error(exception))
-    return send_commit(state, consumer, offsets, kind, now)
-
-
-# -- commitAsync --------------------------------------------------------------------------------
-
-
-def send_async(
-    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
-) -> Step[ClientState]:
-    """Send a commit without waiting; if the client rejects it, its callback gets the error."""
-    exception = local_refusal(state, consumer)
-    if is_illegal(state, consumer, offsets):
-        exception = ExceptionName.ILLEGAL_STATE
-    if exception is not None:
-        return _unsent(state, offsets, local_error(exception), now)
-    return send_commit(state, consumer, offsets, CommitKind.ASYNC, now)
-
-
-def _unsent(
-    state: ClientState, offsets: tuple[OffsetToCommit, ...], error: ErrorCode, now: int
-) -> Step[ClientState]:
-    flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, CommitKind.ASYNC)
-    callbacks = (*state.callbacks, (flight, state.reads.next_correlation_id, error))
-    return report_refused_commit(
-        replace(state, callbacks=callbacks), offsets, CommitKind.ASYNC, error
-    )
-
-
-def is_asynchronous(flight: InFlight) -> bool:
-    """Return whether a request in flight is a commit that no call waits for.
-
-    Automatic commits count, including the one before a rebalance
-    (``ConsumerCoordinator.inFlightAsyncCommits``).
-    """
-    return flight.asked is Asked.COMMIT and flight.kind in (
-        CommitKind.AUTO,
-        CommitKind.PREPARE,
-        CommitKind.ASYNC,
-    )
-
-
-def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the commits that waited for a lookup, in their order, after it succeeded."""
-    step = Step(replace(state, pending_commits=()))
-    for offsets in state.pending_commits:
-        step = step.then(partial(send_async, consumer=consumer, offsets=offsets, now=now))
-    return step
-
-
-def end_pending(state: ClientState, now: int) -> Step[ClientState]:
-    """End the commits that waited for a lookup that failed (``RetriableCommitFailedException``).
-
-    A later lookup could send them after newer ones.
-    """
-    step = Step(replace(state, pending_commits=()))
-    error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    for offsets in state.pending_commits:
-        step = step.then(partial(_unsent, offsets=offsets, error=error, now=now))
-    return step
-
-
-_REPEATED: Final = {
-    Repeats.NONE: frozenset[ErrorCode](),
-    Repeats.RETRIABLE: frozenset(RETRIED),
-    Repeats.MEMBERSHIP_TOO: frozenset(RETRIED)
-    | {
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        ErrorCode.ILLEGAL_GENERATION,
-        ErrorCode.REBALANCE_IN_PROGRESS,
-    },
-}
-"""The errors after which an automatic commit follows again soon."""
-
-
-def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Run the callbacks of asynchronous commits that ended.
-
-    After some failures, the next automatic commit follows after ``retry.backoff.ms``.
-    Source: ``invokeCompletedOffsetCommitCallbacks``, aiokafka ``_maybe_do_autocommit``.
-    """
-    if not state.callbacks:
-        return Step(state)
-    repeated = _REPEATED[consumer.profile.repeats_commits]
-    for flight, _, error in state.callbacks:
-        if flight.kind is CommitKind.AUTO and error in repeated:
-            retry = now + consumer.settings.retry_backoff_ms * MS
-            state = replace(state, autocommit_us=retry)
-    return Step(replace(state, callbacks=()))
 
 
 # -- answers ------------------------------------------------------------------------------------

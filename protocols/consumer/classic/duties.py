@@ -100,7 +100,8 @@ def wait_until_us(
     if state.beat is not None:
         until = min(until, state.beat.due_us)
     commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
-    if commits_due and isinstance(state.coordinator, Known):
+    by_hand = state.membership is Membership.BY_HAND
+    if commits_due and (by_hand or isinstance(state.coordinator, Known)):
         pause = 0 if consumer.settings.auto_commit_interval_ms else MS  # or it would never wait
         until = min(until, state.autocommit_us + pause)
     return until
@@ -117,18 +118,16 @@ def may_collect(state: ClientState, consumer: Consumer) -> bool:
     return rejoin.needed(state) or not positions.waiting_for_committed(consumer)
 
 
-def needs_coordinator(state: ClientState, consumer: Consumer, now: int) -> bool:
+def needs_coordinator(state: ClientState, consumer: Consumer) -> bool:
     """Return whether a turn has to look the coordinator up.
 
-    A member always needs it; a consumer with partitions of its own only for committed offsets and
-    automatic commits (``ConsumerCoordinator.poll``).
+    A member always needs it; a consumer with partitions of its own only for committed offsets
+    (``ConsumerCoordinator.poll``), and its commits look it up themselves.
     """
     if not isinstance(state.coordinator, Unknown):
         return False
-    if state.membership is not Membership.BY_HAND:
-        return True
-    commits = consumer.settings.enable_auto_commit and now >= state.autocommit_us
-    return commits or positions.waiting_for_committed(consumer)
+    by_hand = state.membership is Membership.BY_HAND
+    return not by_hand or positions.waiting_for_committed(consumer)
 
 
 def holds_records(state: ClientState, consumer: Consumer) -> bool:

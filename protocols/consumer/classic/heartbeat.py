@@ -8,7 +8,7 @@ is due.
 from __future__ import annotations
 
 from protocols.consumer.calls import CloseOperation, ExceptionName, Failed
-from protocols.consumer.classic.commits import end_pending, send_pending
+from protocols.consumer.classic.async_commits import end_pending, send_pending
 from protocols.consumer.classic.membership import (
     LEFT_BY_ITSELF,
     ask,

@@ -15,6 +15,7 @@ from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, turn
+from protocols.consumer.classic.async_commits import due_at_poll
 from protocols.consumer.classic.calm import (
     POLL,
     CalmPoll,
@@ -22,7 +23,6 @@ from protocols.consumer.classic.calm import (
     moved_state,
     relative_state,
 )
-from protocols.consumer.classic.commits import due_at_poll
 from protocols.consumer.classic.state import Calling, ClientState, Closing, CommittingSync, Consumer
 from protocols.consumer.reader import NEVER
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step

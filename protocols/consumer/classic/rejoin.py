@@ -10,7 +10,7 @@ from __future__ import annotations
 from assignors.plugin import call_on_assignment
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer.calls import ExceptionName, Failed
-from protocols.consumer.classic.commits import commit_automatically
+from protocols.consumer.classic.async_commits import commit_automatically
 from protocols.consumer.classic.membership import (
     ask,
     extend_subscription,

@@ -312,7 +312,7 @@ class ClientState:
     inbox: tuple[Envelope, ...] = ()
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     request_timer_us: int | None = None
-    pending_commits: tuple[tuple[OffsetToCommit, ...], ...] = ()
+    pending_commits: tuple[tuple[tuple[OffsetToCommit, ...], CommitKind], ...] = ()
     """Asynchronous commits that wait for a lookup; empty once the coordinator is known."""
 
     callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()

@@ -17,6 +17,7 @@ from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import (
     application,
+    async_commits,
     commits,
     duties,
     heartbeat,
@@ -112,7 +113,7 @@ def take_turn(
     step = in_turn(_FIRST_DUTIES, state, consumer, now)
     if isinstance(step.state.coordinator, Unknown):
         step = step.then(lambda s: pump(s, consumer, now))
-    if duties.needs_coordinator(step.state, consumer, now):
+    if duties.needs_coordinator(step.state, consumer):
         step = step.then(lambda s: look_up(s, consumer, now))
         if step.state.membership is not Membership.BY_HAND:
             return step
@@ -142,10 +143,10 @@ def wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     return heartbeat.turn(state, consumer, now, late_us)
 
 
-_FIRST_DUTIES = (membership.refresh_metadata, commits.run_callbacks, wake_heartbeat)
+_FIRST_DUTIES = (membership.refresh_metadata, async_commits.run_callbacks, wake_heartbeat)
 """What a turn does before it looks the coordinator up, or joins."""
 
-_LAST_DUTIES = (commits.autocommit_due, positions.update_positions)
+_LAST_DUTIES = (async_commits.autocommit_due, positions.update_positions)
 
 
 def beat(

@@ -28,6 +28,7 @@ class ClientBench(Bench):
         matches: Callable[[str], bool] | None = None,
         assignors: Iterable[Any] = ("range",),
         brokers: tuple[int, ...] = (BROKER,),
+        assigned: tuple[TopicPartition, ...] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(
@@ -45,6 +46,7 @@ class ClientBench(Bench):
                 protocol=max(shared),
                 topics=None if matches else tuple(subscribe),
                 matches=matches,
+                assigned=assigned,
                 jitter=lambda _what, _when: 0.5,
                 epoch_ms=1_700_000_000_000,
                 brokers=brokers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.classic import commits
+from protocols.consumer.classic import async_commits
 from protocols.consumer.classic.background import BackgroundClient
 from protocols.consumer.classic.state import Asked, ClientState, Consumer, InFlight
 from protocols.consumer.clients import profile_of
@@ -77,6 +77,6 @@ def test_aiokafka_repeats_automatic_commits_that_the_coordinator_refused(name):
     flight = InFlight(Asked.COMMIT, 1, 0, state.generation, (), CommitKind.AUTO)
     ended = replace(state, callbacks=((flight, 7, E.UNKNOWN_MEMBER_ID),))
 
-    after = commits.run_callbacks(ended, consumer, driver.now_us).state
+    after = async_commits.run_callbacks(ended, consumer, driver.now_us).state
 
     assert (after.autocommit_us == driver.now_us + 100_000) == REPEATED[name]

@@ -1,0 +1,190 @@
+"""Commits that no call waits for: automatic ones, and those of commitAsync.
+
+Source: ``ConsumerCoordinator.maybeAutoCommitOffsetsAsync``, ``commitOffsetsAsync``,
+``invokeCompletedOffsetCommitCallbacks``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from assignors.types import TopicPartition
+from protocols.consumer.calls import ExceptionName
+from protocols.consumer.classic.commits import (
+    is_illegal,
+    local_error,
+    local_refusal,
+    report_refused_commit,
+    send_commit,
+)
+from protocols.consumer.classic.state import Asked, ClientState, Consumer, InFlight, Membership
+from protocols.consumer.clients import Repeats
+from protocols.consumer.reader import MS
+from protocols.consumer.requests import RETRIED, Known, automatic_offsets, look_up
+from protocols.facts import CommitKind
+from protocols.machine import Step
+from protocols.messages import OffsetToCommit
+from protocols.messages.errors import ErrorCode
+from protocols.values import replace
+
+
+def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the periodic commit if it is due (``maybeAutoCommitOffsetsAsync``).
+
+    With an interval of 0 Kafka's poll loop never waits and commits in every pass. Passes take no
+    time here, so a waiting poll() commits once in each millisecond, the step of Kafka's clock.
+    """
+    settings = consumer.settings
+    if not settings.enable_auto_commit or now < state.autocommit_us:
+        return Step(state)
+    interval = settings.auto_commit_interval_ms * MS
+    step = commit_automatically(
+        replace(state, autocommit_us=now + interval), consumer, CommitKind.AUTO, now
+    )
+    if interval or not step.effects:
+        return step
+    return Step(replace(step.state, autocommit_us=now + MS), step.effects)
+
+
+def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState:
+    """Let each call of poll() commit if the interval is 0.
+
+    Without a group to join, the interval begins with the consumer, so with its first poll().
+    """
+    interval = consumer.settings.auto_commit_interval_ms * MS
+    if state.membership is Membership.BY_HAND and not state.autocommit_us:
+        return replace(state, autocommit_us=now + interval)
+    if interval or state.autocommit_us > now + MS:
+        return state
+    return replace(state, autocommit_us=now)
+
+
+def commit_automatically(
+    state: ClientState,
+    consumer: Consumer,
+    kind: CommitKind,
+    now: int,
+    only: frozenset[TopicPartition] | None = None,
+) -> Step[ClientState]:
+    """Commit asynchronously; send nothing if there is nothing to commit.
+
+    *only*: the partitions that the commit covers; None: all. A consumer with partitions of its own
+    looks an unknown coordinator up for it, as it does so for nothing else but committed offsets.
+    """
+    offsets = automatic_offsets(consumer, only)
+    if not offsets:
+        return Step(state)
+    if not isinstance(state.coordinator, Known):
+        by_hand = state.membership is Membership.BY_HAND
+        return keep_pending(state, consumer, offsets, kind, now) if by_hand else Step(state)
+    exception = local_refusal(state, consumer)
+    if exception is not None:
+        return report_refused_commit(state, offsets, kind, local_error(exception))
+    return send_commit(state, consumer, offsets, kind, now)
+
+
+# -- commitAsync --------------------------------------------------------------------------------
+
+
+def send_async(
+    state: ClientState,
+    consumer: Consumer,
+    offsets: tuple[OffsetToCommit, ...],
+    now: int,
+    kind: CommitKind = CommitKind.ASYNC,
+) -> Step[ClientState]:
+    """Send a commit without waiting; if the client rejects it, its callback gets the error."""
+    exception = local_refusal(state, consumer)
+    if is_illegal(state, consumer, offsets):
+        exception = ExceptionName.ILLEGAL_STATE
+    if exception is not None:
+        return _unsent(state, offsets, kind, local_error(exception), now)
+    return send_commit(state, consumer, offsets, kind, now)
+
+
+def _unsent(
+    state: ClientState,
+    offsets: tuple[OffsetToCommit, ...],
+    kind: CommitKind,
+    error: ErrorCode,
+    now: int,
+) -> Step[ClientState]:
+    flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, kind)
+    callbacks = (*state.callbacks, (flight, state.reads.next_correlation_id, error))
+    return report_refused_commit(replace(state, callbacks=callbacks), offsets, kind, error)
+
+
+def keep_pending(
+    state: ClientState,
+    consumer: Consumer,
+    offsets: tuple[OffsetToCommit, ...],
+    kind: CommitKind,
+    now: int,
+) -> Step[ClientState]:
+    """Keep a commit until the coordinator has been looked up (``commitOffsetsAsync``)."""
+    pending = (*state.pending_commits, (offsets, kind))
+    return look_up(replace(state, pending_commits=pending), consumer, now)
+
+
+def is_asynchronous(flight: InFlight) -> bool:
+    """Return whether a request in flight is a commit that no call waits for.
+
+    Automatic commits count, including the one before a rebalance
+    (``ConsumerCoordinator.inFlightAsyncCommits``).
+    """
+    return flight.asked is Asked.COMMIT and flight.kind in (
+        CommitKind.AUTO,
+        CommitKind.PREPARE,
+        CommitKind.ASYNC,
+    )
+
+
+def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the commits that waited for a lookup, in their order, after it succeeded."""
+    step = Step(replace(state, pending_commits=()))
+    for offsets, kind in state.pending_commits:
+        send = partial(send_async, consumer=consumer, offsets=offsets, now=now, kind=kind)
+        step = step.then(send)
+    return step
+
+
+def end_pending(state: ClientState, now: int) -> Step[ClientState]:
+    """End the commits that waited for a lookup that failed (``RetriableCommitFailedException``).
+
+    A later lookup could send them after newer ones.
+    """
+    step = Step(replace(state, pending_commits=()))
+    error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for offsets, kind in state.pending_commits:
+        step = step.then(partial(_unsent, offsets=offsets, kind=kind, error=error, now=now))
+    return step
+
+
+_REPEATED: Final = {
+    Repeats.NONE: frozenset[ErrorCode](),
+    Repeats.RETRIABLE: frozenset(RETRIED),
+    Repeats.MEMBERSHIP_TOO: frozenset(RETRIED)
+    | {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+    },
+}
+"""The errors after which an automatic commit follows again soon."""
+
+
+def run_callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Run the callbacks of asynchronous commits that ended.
+
+    After some failures, the next automatic commit follows after ``retry.backoff.ms``.
+    Source: ``invokeCompletedOffsetCommitCallbacks``, aiokafka ``_maybe_do_autocommit``.
+    """
+    if not state.callbacks:
+        return Step(state)
+    repeated = _REPEATED[consumer.profile.repeats_commits]
+    for flight, _, error in state.callbacks:
+        if flight.kind is CommitKind.AUTO and error in repeated:
+            retry = now + consumer.settings.retry_backoff_ms * MS
+            state = replace(state, autocommit_us=retry)
+    return Step(replace(state, callbacks=()))
