@@ -13,10 +13,11 @@ from emulator.events import Event
 from emulator.ledger.entries import Ledger
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Measured, Measurement, Metrics
+from emulator.scenario.deploys import ever_running
 from emulator.scenario.loads import loads_of
 from emulator.scenario.model import CommitPolicy, Scenario
-from emulator.scenario.resolution import commit_policy, consumer_settings, ever_running
-from emulator.verdicts.facts import FactsMeter
+from emulator.scenario.resolution import commit_policy, consumer_settings
+from emulator.verdicts.facts_meter import FactsMeter
 from emulator.verdicts.findings import cut_short, inconclusive, verdicts_of
 from emulator.verdicts.verdict import Verdict
 from emulator.world.build import play

@@ -21,6 +21,7 @@ from emulator.report.subject import (
     Subject,
 )
 from emulator.report.wording import counted, duration
+from emulator.scenario.deploys import changes_settings, deployed, rolling_restarts_of, started_by
 from emulator.scenario.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.loads import Load, loads_of
@@ -36,14 +37,11 @@ from emulator.scenario.model import (
 )
 from emulator.scenario.resolution import (
     broker_settings,
-    changes_settings,
     client_of,
     commit_policy,
     concurrency,
     consumer_settings,
-    deployed,
     settings_in_force,
-    started_by,
     work_of,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
@@ -83,6 +81,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
             for topic in scenario.topic
             if topic.retention is not None
         },
+        lag_unit="offset" if any(topic.has_gaps for topic in scenario.topic) else "record",
         moment=lambda at_us: format_moment(at_us, scenario.start),
     )
 
@@ -172,14 +171,14 @@ def _lacked(group: Group, member: Member) -> frozenset[str]:
 
 def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
     """Note whether deploys give the members of a group new names, and what all joins take."""
-    deploys = (act for act in scenario.fault if isinstance(act, RollingRestart))
-    acts = [act for act in deploys if act.group == facts.id]
+    acts = rolling_restarts_of(facts.id, scenario)
     renamed = any(act.names == "random" for act in acts)
     return replace(
         facts,
         joins_s=facts.most_running * scenario.cluster.join_time / US_PER_S,
         names_change=renamed or any(act.surge for act in acts),
         deployed_interval_ms=_shorter_interval(facts, acts, scenario),
+        becomes_cooperative=_becomes_cooperative(acts, scenario),
         new_ids=renamed and facts.static,
     )
 
@@ -189,12 +188,31 @@ def _shorter_interval(
 ) -> int | None:
     """Return the shortest ``max.poll.interval.ms`` of some deploys, if the group's own is longer."""
     found = [
-        consumer_settings(*deployed(group, member, act)).max_poll_interval_ms
+        consumer_settings(*after).max_poll_interval_ms
         for act in acts
         if changes_settings(act)
-        for group, member in started_by(act, scenario)
+        for after in _started(act, scenario)
     ]
     return min((each for each in found if each < facts.shortest_interval_ms), default=None)
+
+
+def _becomes_cooperative(acts: Sequence[RollingRestart], scenario: Scenario) -> bool:
+    """Return whether the last of some deploys that change settings leaves no eager assignor."""
+    last = [act for act in acts if changes_settings(act)][-1:]
+    started = [after for act in last for after in _started(act, scenario)]
+    return bool(started) and all(_is_cooperative(*after) for after in started)
+
+
+def _started(act: RollingRestart, scenario: Scenario) -> list[tuple[Group, Member]]:
+    """Return the members that a deploy starts, with their groups, as they are after it."""
+    return [deployed(group, member, act) for group, member in started_by(act, scenario)]
+
+
+def _is_cooperative(group: Group, member: Member) -> bool:
+    """Return whether a member keeps the partitions that do not move during a rebalance."""
+    settings = consumer_settings(group, member)
+    common = common_protocol(make_assignors(settings, member))
+    return settings.group_protocol == "consumer" or common is RebalanceProtocol.COOPERATIVE
 
 
 def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:
@@ -205,12 +223,11 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
     policy = commit_policy(group, first)
     clients = tuple(dict.fromkeys(client_of(group, member) for member in group.members))
     names = tuple(assignor.name for assignor in assignors)
-    keeps = common_protocol(assignors) is RebalanceProtocol.COOPERATIVE
     return GroupFacts(
         id=group.id,
         members=len(group.members),
         assignors=_of_coordinator(settings, brokers) if by_coordinator else names,
-        cooperative=by_coordinator or keeps,
+        cooperative=_is_cooperative(group, first),
         by_coordinator=by_coordinator,
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),

@@ -234,7 +234,7 @@ def static_membership(situation: Situation) -> Draft | None:
 def cooperative(situation: Situation) -> Draft | None:
     """The cooperative protocol: only partitions that move stop."""
     facts = situation.facts
-    if facts.cooperative or facts.shared or facts.mixed:
+    if not facts.stays_eager or facts.shared or facts.mixed:
         return None
     load = situation.load
     partitions = (

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from emulator.advice.situation import Situation
 from emulator.report.subject import SET_BY_BROKERS
-from emulator.scenario.model import Group, RollingRestart
-from emulator.scenario.resolution import deploys_of
+from emulator.scenario.deploys import deploys_of, rolling_restarts_of
+from emulator.scenario.model import Group
 
 MARGIN: Final = 1.25
 """A limit is this many times what has to fit into it: no value stands at the edge."""
@@ -68,10 +68,8 @@ def of_deploys(situation: Situation, name: str, value: object, why: str) -> Draf
     """Return the change of a consumer setting in the rolling restarts of the group that set it."""
     acts = [
         act.id
-        for act in situation.scenario.fault
-        if isinstance(act, RollingRestart)
-        and act.group == situation.group.id
-        and name in (act.settings or {})
+        for act in rolling_restarts_of(situation.group.id, situation.scenario)
+        if name in (act.settings or {})
     ]
     overrides = tuple(f"act[{act}].settings[{name}]={value}" for act in acts)
     return Draft(why, (f"{name}={value} in {', '.join(acts)}",), overrides)

@@ -9,9 +9,9 @@ from emulator.advice.drafts import STRATEGY, Draft, Make
 from emulator.advice.situation import Situation
 from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration
+from emulator.scenario.deploys import deployed, rolling_restarts_of, started_by
 from emulator.scenario.groups import CLOSE_TIMEOUT_US
-from emulator.scenario.model import RollingRestart
-from emulator.scenario.resolution import consumer_settings, deployed, started_by
+from emulator.scenario.resolution import consumer_settings
 from emulator.scenario.units import format_duration
 
 SESSION: Final = "session.timeout.ms"
@@ -65,7 +65,7 @@ def _without_common_assignor(
     """
     group = situation.group
     old = consumer_settings(group, group.members[0]).partition_assignment_strategy
-    for act in _restarts(situation):
+    for act in rolling_restarts_of(situation.group.id, situation.scenario):
         started = started_by(act, situation.scenario)
         if STRATEGY not in (act.settings or {}) or not started:
             continue
@@ -78,7 +78,11 @@ def _without_common_assignor(
 
 def readiness_of_the_process(situation: Situation) -> Draft | None:
     """A readiness probe that asks whether the process runs, not whether it has a partition."""
-    acts = [act.id for act in _restarts(situation) if act.readiness == "assigned"]
+    acts = [
+        act.id
+        for act in rolling_restarts_of(situation.group.id, situation.scenario)
+        if act.readiness == "assigned"
+    ]
     if not acts:
         return None
     return Draft(
@@ -90,7 +94,11 @@ def readiness_of_the_process(situation: Situation) -> Draft | None:
 
 def stable_instance_ids(situation: Situation) -> Draft | None:
     """Names, and instance ids, that members keep over a deploy."""
-    acts = [act for act in _restarts(situation) if act.names == "random"]
+    acts = [
+        act
+        for act in rolling_restarts_of(situation.group.id, situation.scenario)
+        if act.names == "random"
+    ]
     if not acts or not situation.facts.new_ids:
         return None
     beside = [f"act[{act.id}].surge=false" for act in acts if act.surge]
@@ -99,12 +107,6 @@ def stable_instance_ids(situation: Situation) -> Draft | None:
         ("group.instance.id: by ordinal (StatefulSet)",),
         (*(f"act[{act.id}].names=ordinal" for act in acts), *beside),
     )
-
-
-def _restarts(situation: Situation) -> Iterator[RollingRestart]:
-    for act in situation.scenario.fault:
-        if isinstance(act, RollingRestart) and act.group == situation.group.id:
-            yield act
 
 
 def wait_in_close(situation: Situation) -> Draft | None:

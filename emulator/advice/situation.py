@@ -10,6 +10,7 @@ from assignors.values import dataclass
 from emulator.metrics.metrics import Metrics
 from emulator.report.subject import GroupFacts
 from emulator.report.wording import duration
+from emulator.scenario.deploys import rolling_restarts_of
 from emulator.scenario.distributions import p99_us
 from emulator.scenario.loads import Load, loads_of
 from emulator.scenario.model import (
@@ -153,9 +154,8 @@ class Situation:
         yield from (act.id for act in self._stops() if act.mid_batch)
 
     def _stops(self) -> Iterator[RollingRestart | Close | DrainNode]:
+        yield from rolling_restarts_of(self.group.id, self.scenario)
         for act in self.scenario.fault:
-            if isinstance(act, RollingRestart) and act.group == self.group.id:
-                yield act
             if isinstance(act, Close) and act.member in self.names:
                 yield act
             if isinstance(act, DrainNode) and self.names.intersection(act.members):
@@ -164,11 +164,12 @@ class Situation:
     @property
     def down_s(self) -> float | None:
         """The longest time from the end of a member to its start, of 99 in 100; None: none starts again."""
-        found: list[int] = []
+        found = [
+            act.down_time + int(p99_us(act.start_up))
+            for act in rolling_restarts_of(self.group.id, self.scenario)
+        ]
         for act in self.scenario.fault:
-            if isinstance(act, RollingRestart) and act.group == self.group.id:
-                found.append(act.down_time + int(p99_us(act.start_up)))
-            elif isinstance(act, Close | Crash) and act.member in self.names:
+            if isinstance(act, Close | Crash) and act.member in self.names:
                 found += [] if act.restart_after is None else [act.restart_after]
         return max(found) / US_PER_S if found else None
 

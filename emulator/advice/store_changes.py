@@ -7,6 +7,7 @@ from typing import Final
 
 from emulator.advice.drafts import Draft, Make
 from emulator.advice.situation import Situation
+from emulator.scenario.deploys import rolling_restarts_of
 from emulator.scenario.faults import After
 from emulator.scenario.model import RestoreStore, RollingRestart
 
@@ -44,10 +45,8 @@ def dual_commit(situation: Situation) -> Draft | None:
     """Both stores have every offset until each member reads both."""
     acts = [
         act
-        for act in situation.scenario.fault
-        if isinstance(act, RollingRestart)
-        and act.group == situation.group.id
-        and (act.settings or {}).get(STORAGE) == "kafka"
+        for act in rolling_restarts_of(situation.group.id, situation.scenario)
+        if (act.settings or {}).get(STORAGE) == "kafka"
     ]
     if not acts:
         return None

@@ -10,7 +10,7 @@ from emulator.ledger.attribution import RESULTS_REMOVED
 from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.metrics.metrics import Metrics
-from emulator.report.cases import Case, GivenHint, Hint, closed, may_commit_ahead
+from emulator.report.cases import SWITCH, Case, GivenHint, Hint, closed, may_commit_ahead
 from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
 from emulator.report.owner_hints import (
@@ -65,7 +65,7 @@ ONLY_MOVED_STOP = Hint(
     "cooperative",
     "Each rebalance of the eager protocol stops all partitions. With "
     "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer only those that move "
-    "stop (switching a running group takes two rolling restarts).",
+    f"stop ({SWITCH}).",
 )
 
 ASSIGNED_TWICE = "The assignor gave the partition to several members, and all of them processed it."
@@ -163,7 +163,7 @@ def _for_restarts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
     for group in subject.groups[:1]:
         if not (group.static or group.autoscaler or group.names_change):
             yield _given(KEPT_BY_ID, subject, group)
-        if not group.cooperative and not group.shared:
+        if group.stays_eager and not group.shared:
             yield _given(ONLY_MOVED_STOP, subject, group)
 
 
@@ -206,7 +206,7 @@ def _with_values(text: str, subject: Subject, group: GroupFacts) -> str:
         name = group.name_of(match[1])
         return f"{name} (now {_spelled(values[name])})"
 
-    return _SETTING.sub(with_value, text)
+    return _SETTING.sub(with_value, text.replace(SWITCH, group.switch))
 
 
 def _spelled(value: Any) -> str:

@@ -51,6 +51,12 @@ class Case:
 
 When = Callable[[Case], bool]
 
+SWITCH = (
+    "switching a running group takes two rolling restarts, or one if cooperative-sticky is in its list "
+    "already, as in Java's default"
+)
+"""In the text of a hint; replaced by what a group needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hint:

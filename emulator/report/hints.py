@@ -25,6 +25,7 @@ from emulator.report.cases import (
     RESTARTS,
     STATIC,
     STAY_A_MEMBER,
+    SWITCH,
     WAIT_IN_CLOSE,
     Case,
     Hint,
@@ -231,8 +232,8 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "cooperative",
             "Set partition.assignment.strategy=cooperative-sticky: fewer partitions move in a "
-            "rebalance (switching a running group takes two rolling restarts).",
-            lambda case: not case.group.cooperative,
+            f"rebalance ({SWITCH}).",
+            lambda case: case.group.stays_eager,
         ),
     ),
     Cause.TWO_OWNERS: OWNER_HINTS,
@@ -241,8 +242,8 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint(
             "cooperative",
             "Set partition.assignment.strategy=cooperative-sticky: a member that keeps a partition "
-            "continues at its position (switching a running group takes two rolling restarts).",
-            lambda case: not case.group.cooperative and not case.mentions("lost"),
+            f"continues at its position ({SWITCH}).",
+            lambda case: case.group.stays_eager and not case.mentions("lost"),
         ),
         COMMIT_ON_REVOKE,
         STATIC,

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.checks import Expected
 from emulator.metrics.laws import Severity
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import reason_of
-from emulator.report.capacity import capacity_lines, drained
-from emulator.report.figures import lag_recovery, takeover
+from emulator.report.capacity import capacity_lines
 from emulator.report.given_hints import MOST_CAUSES, case_of, hint_texts, ranked, records_of
-from emulator.report.group_screen import groups_at_the_end, stable_groups
+from emulator.report.group_screen import groups_at_the_end
+from emulator.report.key_figures import figure_line, key_figures
 from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry, shortened
-from emulator.report.wording import copies_text, counted, duration, figure, joined, paragraph
-from emulator.verdicts.verdict import named
+from emulator.report.wording import counted, duration, figure, paragraph
 
 MOST_ENTRIES = 8
 """Number of lines shown of each; the others are counted."""
@@ -31,9 +30,6 @@ TITLES = {
     EntryKind.TRUNCATED: "Truncated from the log before they were processed",
 }
 """The kinds of entries that have a cause, in the order of the screen."""
-
-COLUMN = 15
-"""The column at which the text after a heading or number begins."""
 
 
 def run_screen(run: FinishedRun) -> Iterator[str]:
@@ -53,8 +49,8 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     yield from _help(run)
     yield from _warnings(run)
     yield from _expectations(run.expectations)
-    yield from _key_figures(run.metrics, stable_groups(run.groups), _more_figures(run))
-    yield from _figure("folded", folded_text(run.folded, run.live))
+    yield from key_figures(run, _more_figures(run))
+    yield from figure_line("folded", folded_text(run.folded, run.live))
     yield from _where_to_look_next(run)
 
 
@@ -212,36 +208,6 @@ def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
         yield from paragraph(expected.message, outcome(expected))
 
 
-def _handled(metrics: Metrics) -> Iterator[tuple[str, str]]:
-    """Yield copies, what deduplication recognised, and how often the handler failed."""
-    if copies := int(metrics["copies_processed"]):
-        yield "copies", copies_text(copies)
-    if duplicates := int(metrics["deduplicated"] + metrics["not_deduplicated"]):
-        known = f"recognised {int(metrics['deduplicated']):,} of"
-        yield "seen-set", f"{known} {counted(duplicates, 'duplicate')}"
-    if metrics["failed_attempts"]:
-        yield "failures", _failures(metrics)
-
-
-def _failures(metrics: Metrics) -> str:
-    """Return how often the handler failed, and where it sent the records."""
-    text = counted(int(metrics["failed_attempts"]), "failed attempt")
-    sent = [
-        f"{counted(int(number), 'record')} to {topic}"
-        for topic, number in metrics.tables["forwarded.by_topic"].items()
-    ]
-    if sent:
-        text += f"; sent {', '.join(sent)}"
-    again = int(metrics["forwarded_again"])
-    return f"{text}; {counted(again, 'record')} of these sent more than once" if again else text
-
-
-def _without_downtime(metrics: Metrics) -> str:
-    if not metrics["processed"]:
-        return "no partition was ever processed"
-    return "none: every partition always had an owner"
-
-
 def _more_figures(run: FinishedRun) -> Iterator[tuple[str, str]]:
     """Yield the figures that only some runs have: capacity, autoscalers, monitors."""
     yield from capacity_lines(run)
@@ -250,119 +216,6 @@ def _more_figures(run: FinishedRun) -> Iterator[tuple[str, str]]:
         from emulator.report.automation_screen import automation_lines  # noqa: PLC0415  as above
 
         yield from automation_lines(run.metrics, run.subject.moment)
-
-
-def _key_figures(metrics: Metrics, stable: str, more: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield the main figures in sentences; *stable*: a description of the stable groups."""
-    yield from ("", "Figures")
-    total, longest = metrics["downtime_total_s"], metrics["downtime_max_s"]
-    yield from _figure(
-        "downtime",
-        f"{duration(longest)} at most for one partition, {duration(total)} summed over partitions"
-        if total
-        else _without_downtime(metrics),
-    )
-    if away := _unavailability(metrics):
-        yield from _figure("brokers", away)
-    if taken_over := takeover(metrics):
-        yield from _figure("takeover", taken_over)
-    moved, unneeded = metrics["moved"], metrics["moved_unneeded"]
-    if metrics["rebalances"]:
-        yield from _figure(
-            "rebalances",
-            f"{figure(metrics['rebalances'])}, {duration(metrics['time_to_stable_total_s'])} until "
-            f"stable in total; {counted(int(moved), 'partition')} moved, {figure(unneeded)} unnecessarily",
-        )
-    if stable:
-        yield from _figure("group", stable)
-    if idle := _idle(metrics):
-        yield from _figure("idle", idle)
-    for name, text in more:
-        yield from _figure(name, text)
-    yield from _figure("lag", _lag(metrics))
-    yield from _figure("commits", _commits(metrics))
-    for name, text in _handled(metrics):
-        yield from _figure(name, text)
-    if metrics["log_loads"]:
-        yield from _figure("loads", _loads(metrics))
-    avoided = int(metrics["duplicates_avoided"])
-    if avoided:
-        records = counted(avoided, "record")
-        yield from _figure(
-            "avoided",
-            f"{records} not reprocessed: a commit took effect although its sender got no answer",
-        )
-
-
-def _unavailability(metrics: Metrics) -> str:
-    """Return how long reads or commits were unavailable; empty if they never were."""
-    parts = []
-    if total := metrics["unreadable_total_s"]:
-        parts.append(
-            f"no new records readable for {duration(metrics['unreadable_max_s'])} at most in one "
-            f"partition, {duration(total)} summed over partitions"
-        )
-    if longest := metrics["commits_unavailable_max_s"]:
-        parts.append(f"commits unavailable for {duration(longest)} at most")
-    return "; ".join(parts)
-
-
-MOSTLY = 0.5
-"""The share of the run after which a member without a partition is idle."""
-
-
-def _idle(metrics: Metrics) -> str:
-    """Return the members that had no partition for most of the run; empty if all had one."""
-    table = metrics.tables["member_idle.by_member"]
-    idle = [name for name, idle_s in table.items() if idle_s > MOSTLY * metrics["run_s"]]
-    if not idle:
-        return ""
-    members = counted(len(table), "member")
-    return f"{len(idle)} of {members} had no partition for most of the run: {named(idle)}"
-
-
-def _figure(name: str, text: str) -> list[str]:
-    return paragraph(text, f"  {name:<13}", " " * COLUMN)
-
-
-def _lag(metrics: Metrics) -> str:
-    text = f"{counted(int(metrics['lag_processed_peak']), 'record')} at most"
-    recovery = lag_recovery(metrics) or drained(metrics)
-    return f"{text}, {recovery}" if recovery else text
-
-
-def _commits(metrics: Metrics) -> str:
-    parts = [f"{figure(metrics['commits_accepted'])} accepted"]
-    if metrics["store_wait_max_s"]:
-        parts.append(f"up to {duration(metrics['store_wait_max_s'])} in the queue of its store")
-    if metrics["commit_round_max_s"] > 2 * metrics["store_wait_max_s"]:
-        longest = duration(metrics["commit_round_max_s"])
-        parts.append(f"up to {longest} for all partitions of a member")
-    if late := int(metrics["commits_wrong_owner"]):
-        parts.append(f"{counted(late, 'offset')} of partitions that another member owned")
-    if metrics["rolled_back"]:
-        parts.append(f"{counted(int(metrics['rolled_back']), 'record')} rolled back")
-    if metrics["results_undone"]:
-        parts.append(f"{counted(int(metrics['results_undone']), 'result')} undone by a restore")
-    refused = metrics.tables["commits_refused.by_error"]
-    if refused:
-        errors = joined([f"{figure(number)} {error}" for error, number in refused.items()])
-        parts.append(f"{figure(metrics['commits_refused'])} refused ({errors})")
-    if metrics["commit_messages_lost"]:
-        lost = counted(
-            int(metrics["commit_messages_lost"]), "request or response", "requests or responses"
-        )
-        parts.append(f"{lost} of commits lost")
-    if metrics["commits_unanswered"]:
-        parts.append(f"{figure(metrics['commits_unanswered'])} never answered")
-    return ", ".join(parts)
-
-
-def _loads(metrics: Metrics) -> str:
-    """Return how much of the offsets log coordinators have loaded."""
-    number = counted(int(metrics["log_loads"]), "offsets partition")
-    taken = f"{duration(metrics['log_loads_s'])} in total, waiting included"
-    return f"{number} loaded, {taken}; {figure(metrics['log_loads_bytes'])} bytes read"
 
 
 def folded_text(share: float, live: Mapping[str, float]) -> str:

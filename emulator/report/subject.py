@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 OWN_HANDLER = "own handler"
 """Begins the words of a handler that is code of the user."""
 
+COOPERATIVE_STICKY = "cooperative-sticky"
+
 SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
 """Consumer settings for which the consumer protocol uses the brokers' settings instead."""
 
@@ -61,6 +63,9 @@ class GroupFacts:
     assignors: tuple[str, ...]
     cooperative: bool
     """Whether its members keep the partitions that do not move during a rebalance."""
+
+    becomes_cooperative: bool = False
+    """Whether a deploy gives its members an assignor, or a protocol, with which they do."""
 
     by_coordinator: bool = False
     """Whether it uses the consumer protocol: the coordinator assigns, and sets the timeouts."""
@@ -173,6 +178,19 @@ class GroupFacts:
         return self.settings[self.name_of(setting)]
 
     @property
+    def stays_eager(self) -> bool:
+        """Whether each rebalance stops all its partitions, before and after its deploys."""
+        return not (self.cooperative or self.becomes_cooperative)
+
+    @property
+    def switch(self) -> str:
+        """How to change a running group to a cooperative assignor (KIP-429)."""
+        others = [name for name in self.assignors if name != COOPERATIVE_STICKY]
+        if len(others) == len(self.assignors):
+            return "switching a running group takes two rolling restarts"
+        return f"one rolling restart that removes {' and '.join(others)} from the list is enough"
+
+    @property
     def shortest_interval_ms(self) -> int:
         """The shortest ``max.poll.interval.ms`` in force: of the group, or of a deploy."""
         if self.deployed_interval_ms is not None:
@@ -200,6 +218,9 @@ class Subject:
     broker_settings: Mapping[str, Any]
     retentions: Mapping[str, str]
     """The retention of each topic, in words; topics without retention are left out."""
+
+    lag_unit: str = "record"
+    """What lag counts: offsets, if some of them hold no record."""
 
     moment: Callable[[int], str]
     """Returns a time of the run, given in microseconds, in readable form."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from emulator.scenario.cluster_checks import unknown
+from emulator.scenario.deploys import started_by
 from emulator.scenario.model import Group, Member, RollingRestart, Scenario, Start, Subscribe
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import (
@@ -13,7 +14,6 @@ from emulator.scenario.resolution import (
     client_of,
     commit_policy,
     consumer_settings,
-    started_by,
 )
 from protocols.consumer.clients import profile_of
 

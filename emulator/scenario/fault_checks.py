@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import Names, most_partitions, named_twice, unknown
+from emulator.scenario.deploys import Deploy, deployed, deploys_of, started_by
 from emulator.scenario.group_checks import (
     REFUSED,
     assignor_problems_of,
@@ -43,15 +44,11 @@ from emulator.scenario.model import (
 from emulator.scenario.problems import NOT_GIVEN, Problem, few_listed
 from emulator.scenario.resolution import (
     INSTANCE_ID,
-    Deploy,
     broker_names,
     broker_number,
     broker_settings,
     client_of,
     consumer_settings,
-    deployed,
-    deploys_of,
-    started_by,
 )
 from emulator.scenario.units import format_duration
 

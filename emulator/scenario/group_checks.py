@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.scenario.cluster_checks import named_twice, unknown
+from emulator.scenario.deploys import ever_running
 from emulator.scenario.kafka_settings import (
     ONLY_CLASSIC,
     ONLY_CONSUMER,
@@ -29,7 +30,6 @@ from emulator.scenario.resolution import (
     broker_settings,
     commit_policy,
     consumer_settings,
-    ever_running,
     members_of,
     subscription_of,
 )

@@ -22,6 +22,7 @@ from emulator.scenario.acts import (
     Subscribe,
 )
 from emulator.scenario.cluster import Cluster
+from emulator.scenario.deploys import replaced_together, started_by
 from emulator.scenario.distributions import mean_us
 from emulator.scenario.faults import (
     After,
@@ -37,14 +38,7 @@ from emulator.scenario.faults import (
 )
 from emulator.scenario.groups import Group, Member
 from emulator.scenario.model import Fault, Scenario
-from emulator.scenario.resolution import (
-    INSTANCE_ID,
-    broker_settings,
-    consumer_settings,
-    members_of,
-    replaced_together,
-    started_by,
-)
+from emulator.scenario.resolution import INSTANCE_ID, broker_settings, consumer_settings, members_of
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
 FAILOVER_US = 10_000_000

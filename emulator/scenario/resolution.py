@@ -1,6 +1,6 @@
 """Resolve the settings of a scenario, its names, rates and mean work.
 
-A member's settings override its group's, which override Kafka's defaults; a deploy changes them.
+A member's settings override its group's, which override Kafka's defaults.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from emulator.scenario.model import (
     Group,
     Member,
     Poisson,
-    RollingRestart,
     Scenario,
-    Start,
     Topic,
 )
 from emulator.scenario.rates import mean_rate, rate_in_the_end, segments_of
@@ -182,88 +180,6 @@ def settings_in_force(settings: ConsumerSettings | BrokerSettings) -> dict[str, 
     """Return all settings by Kafka's names, including defaults."""
     kind: Any = type(settings)
     return {setting.name: getattr(settings, field) for field, setting in settings_of(kind).items()}
-
-
-# -- deploys ---------------------------------------------------------------------------------
-
-Deploy = RollingRestart | Start
-"""The acts that start members, possibly with other settings."""
-
-
-def deploys_of(scenario: Scenario) -> list[Deploy]:
-    """Return the acts of a scenario that start members with other settings."""
-    acts = (act for act in scenario.fault if isinstance(act, RollingRestart | Start))
-    return [act for act in acts if changes_settings(act)]
-
-
-def replaced_together(act: RollingRestart, members: int) -> tuple[int, int]:
-    """Return how many members of a group are replaced at the same time: old one first, new one first.
-
-    Of *members*, the replicas of the group, a percentage of ``surge`` is rounded up, one of
-    ``max_unavailable`` down; if both give none, one is unavailable. Source: ``ResolveFenceposts`` of
-    Kubernetes' Deployment controller.
-    """
-    if act.surge is True:
-        return 0, _part(act.max_unavailable or 1, members, up=False) or 1
-    surge = _part(act.surge, members, up=True)
-    default = 0 if surge else 1
-    unavailable = default if act.max_unavailable is None else act.max_unavailable
-    found = _part(unavailable, members, up=False)
-    return (found, surge) if found or surge else (1, 0)
-
-
-def _part(number: int | str, members: int, *, up: bool) -> int:
-    if not isinstance(number, str):
-        return int(number)
-    whole, rest = divmod(int(number[:-1]) * members, 100)
-    return whole + (up and rest > 0)
-
-
-def changes_settings(act: Deploy) -> bool:
-    """Return whether an act changes the settings with which its members start."""
-    return act.settings is not None or bool(act.unset)
-
-
-def deployed(group: Group, member: Member, act: Deploy) -> tuple[Group, Member]:
-    """Return a group and a member with the settings after an act.
-
-    *group*, *member*: as the file has them; changes by earlier acts are not included.
-    """
-    of_group = {name: value for name, value in group.settings.items() if name not in act.unset}
-    own = {name: value for name, value in member.settings.items() if name not in act.unset}
-    own |= act.settings or {}
-    return (
-        group.model_copy(update={"settings": of_group}),
-        member.model_copy(update={"settings": own}),
-    )
-
-
-def started_by(act: Deploy, scenario: Scenario) -> list[tuple[Group, Member]]:
-    """Return the members that an act starts, each with its group, as written in the file."""
-    return [
-        (group, member)
-        for group in scenario.group
-        for member in group.members
-        if _starts(act, group, member)
-    ]
-
-
-def _starts(act: Deploy, group: Group, member: Member) -> bool:
-    if isinstance(act, Start):
-        return member.name == act.member
-    if group.id != act.group:
-        return False
-    return isinstance(act.order, str) or member.name in act.order
-
-
-def ever_running(scenario: Scenario) -> list[tuple[Group, Member]]:
-    """Return every member with its group, and again with its settings after each deploy."""
-    written = [(group, member) for group in scenario.group for member in group.members]
-    return written + [
-        deployed(group, member, act)
-        for act in deploys_of(scenario)
-        for group, member in started_by(act, scenario)
-    ]
 
 
 # -- names -----------------------------------------------------------------------------------

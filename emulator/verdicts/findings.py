@@ -169,7 +169,7 @@ def _nothing_processed(evidence: Evidence) -> Iterator[Verdict]:
     waiting = sum(group.waiting for group in groups)
     yield Verdict(
         id=VerdictId.NOTHING_PROCESSED,
-        sentence=f"nothing was processed, and {counted(waiting, 'record')} waited",
+        sentence=f"nothing was processed, and {counted(waiting, evidence.facts.lag_unit)} waited",
         numbers={"waiting": waiting},
         problem=True,
         cut_short=CONSEQUENCES,
@@ -188,7 +188,8 @@ def _dead(evidence: Evidence) -> Iterator[Verdict]:
             f"{named(dead)} ({named(list(reasons))})"
         )
         if not group.running:
-            sentence += f"; none runs any more, and {counted(group.waiting, 'record')} waited"
+            sentence += "; none runs any more, and "
+            sentence += f"{counted(group.waiting, evidence.facts.lag_unit)} waited"
         yield Verdict(
             id=VerdictId.MEMBERS_DIED if group.running else VerdictId.GROUP_DEAD,
             sentence=sentence,
@@ -221,17 +222,16 @@ def _loops(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _stuck(evidence: Evidence) -> Iterator[Verdict]:
-    records = evidence.facts.slow_records
     for group in evidence.facts.groups:
         if not group.stuck:
             continue
         worst = max(group.stuck, key=lambda stuck: (stuck.owners, stuck.behind))
-        slow = slow_record_text(records, str(worst.partition), worst.offset)
+        slow = slow_record_text(evidence.facts.slow_records, str(worst.partition), worst.offset)
         sentence = (
             f"{worst.partition} does not get past offset {worst.offset}: {worst.owners} owners in "
-            f"a row started there, and {counted(worst.behind, 'record')} wait behind it"
+            f"a row started there, and {counted(worst.behind, evidence.facts.lag_unit)} wait behind it"
+            f"{slow}"
         )
-        sentence += slow
         yield Verdict(
             id=VerdictId.PARTITION_STUCK,
             sentence=sentence,
@@ -254,13 +254,12 @@ def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
     table = evidence.metrics.tables["downtime.by_partition"]
     long = [name for name, down_s in table.items() if down_s >= LONG_DOWNTIME_S]
     worst = max(table, key=lambda name: table[name])
-    partitions = counted(len(long), "partition")
     wait = longest_wait(evidence.facts, worst, longest_s)
     yield Verdict(
         id=VerdictId.LONG_DOWNTIME,
         sentence=(
-            f"{partitions} had no owner that processes for a minute or more, {worst} for "
-            f"{duration(longest_s)}{wait_text(evidence.facts, worst, longest_s)}"
+            f"{counted(len(long), 'partition')} had no owner that processes for a minute or more, {worst} for "
+            f"{duration(longest_s)}{wait_text(wait)}"
         ),
         numbers={
             "partitions": len(long),

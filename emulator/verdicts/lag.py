@@ -64,7 +64,7 @@ def _stalled_verdict(evidence: Evidence, group: str, stalled: list[Stalled]) -> 
     slow = slow_record_text(evidence.facts.slow_records, str(worst.partition), worst.offset)
     sentence = (
         f"{worst.partition} made no progress at offset {worst.offset} in the last "
-        f"{duration(waited_s)}, and {counted(worst.behind, 'record')} wait"
+        f"{duration(waited_s)}, and {counted(worst.behind, evidence.facts.lag_unit)} wait"
     )
     sentence += slow
     more = len(stalled) - 1
@@ -169,7 +169,8 @@ def _growth_verdict(evidence: Evidence, group: GroupEnd, load: Load, growth: Gro
     return Verdict(
         id=VerdictId.LAG_GROWS,
         sentence=(
-            f"lag of {load.group} grew from {growth.before:,} to {growth.after:,} records in the last "
+            f"lag of {load.group} grew from {growth.before:,} to "
+            f"{counted(growth.after, evidence.facts.lag_unit)} in the last "
             f"{duration(lasted_s)}, although {figure(load.arrival)} records arrive per second and its "
             f"{counted(load.members, 'member')} can process {figure(load.capacity)}{_worked(busy)}"
         ),

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.metrics.recovery import BASELINE_SAMPLES
-from emulator.verdicts.facts import FactsMeter
+from emulator.verdicts.facts_meter import FactsMeter
 
 Ends = dict[TopicPartition, int]
 

@@ -107,27 +107,12 @@ def named(names: Sequence[str]) -> str:
     return joined([*names[:MOST_NAMED], *others])
 
 
-def wait_text(facts: Facts, partition: str, downtime_s: float) -> str:
-    """Return a clause that names the members a rebalance waited for; empty: it explains nothing.
+def longest_wait(facts: Facts, partition: str, downtime_s: float) -> Wait | None:
+    """Return the longest wait of a rebalance that explains a downtime; None: none does.
 
     *partition*, as metrics name it, had no owner for *downtime_s*: waits of its group count, of at
     least half of that time.
     """
-    longest = longest_wait(facts, partition, downtime_s)
-    if longest is None:
-        return ""
-    waited = f": a rebalance waited {duration(longest.lasted_us / 1_000_000)} for "
-    if longest.expired:
-        return f"{waited}{named(longest.members)}{_of_session(longest)}"
-    verb = "call" if longest.missing == POLL else "send"
-    return (
-        f"{waited}{named(longest.members)} to {verb} {longest.missing}, up to its rebalance timeout "
-        "(max.poll.interval.ms of Java clients)"
-    )
-
-
-def longest_wait(facts: Facts, partition: str, downtime_s: float) -> Wait | None:
-    """Return the longest wait of a rebalance that explains a downtime; None: none does."""
     waits = [
         group.longest_wait
         for group in facts.groups
@@ -138,6 +123,22 @@ def longest_wait(facts: Facts, partition: str, downtime_s: float) -> Wait | None
     if longest is None or longest.lasted_us / 1_000_000 < downtime_s / 2:
         return None
     return longest
+
+
+def wait_text(wait: Wait | None) -> str:
+    """Return a clause that names the members a rebalance waited for; empty without a wait."""
+    if wait is None:
+        return ""
+    waited = (
+        f": a rebalance waited {duration(wait.lasted_us / 1_000_000)} for {named(wait.members)}"
+    )
+    if wait.expired:
+        return waited + _of_session(wait)
+    verb = "call" if wait.missing == POLL else "send"
+    return (
+        f"{waited} to {verb} {wait.missing}, up to its rebalance timeout "
+        "(max.poll.interval.ms of Java clients)"
+    )
 
 
 def _of_session(wait: Wait) -> str:

@@ -24,7 +24,7 @@ from emulator.report.run_screen import run_screen
 from emulator.report.timeline import Timeline
 from emulator.scenario import catalogue
 from emulator.subjects import finished_run
-from emulator.verdicts.facts import FactsMeter
+from emulator.verdicts.facts_meter import FactsMeter
 from emulator.verdicts.findings import verdicts_of
 
 from .late_events import Rewriter

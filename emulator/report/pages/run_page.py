@@ -116,7 +116,9 @@ def numbers_of(run: FinishedRun) -> list[Number]:
     last = (
         Number(duration(max(first_s)), "slowest takeover, first record")
         if first_s
-        else Number(figure(metrics["lag_processed_peak"]), "lag at its peak (records)")
+        else Number(
+            figure(metrics["lag_processed_peak"]), f"lag at its peak ({run.subject.lag_unit}s)"
+        )
     )
     return [
         Number(f"{run.ledger.reprocessed:,}", "records reprocessed", run.ledger.reprocessed > 0),

@@ -14,14 +14,13 @@ from assignors.java import hash_map_order, topic_partition_hash
 from assignors.registry import load_assignor
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
+from emulator.scenario.deploys import Deploy, deployed
 from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
 from emulator.scenario.resolution import (
     INSTANCE_ID,
-    Deploy,
     client_of,
     commit_policy,
     consumer_settings,
-    deployed,
     poll_timeout_us,
     subscription_of,
     work_of,

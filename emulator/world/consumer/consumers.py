@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from assignors.types import TopicPartition
+from emulator.scenario.deploys import Deploy, changes_settings
 from emulator.scenario.model import FailListener
-from emulator.scenario.resolution import Deploy, changes_settings
 from emulator.world import consumer as consumer_room
 from emulator.world.consumer.blueprints import (
     Blueprint,

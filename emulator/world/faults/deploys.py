@@ -27,7 +27,7 @@ from emulator.events import (
     ProcessingFailed,
 )
 from emulator.scenario import model
-from emulator.scenario.resolution import replaced_together
+from emulator.scenario.deploys import replaced_together
 from emulator.world.cluster.partition_log import records_in
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.consumers import successor_name

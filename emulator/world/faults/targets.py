@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emulator.scenario import model
-from emulator.scenario.resolution import COORDINATOR_OF, Deploy, broker_number
+from emulator.scenario.deploys import Deploy
+from emulator.scenario.resolution import COORDINATOR_OF, broker_number
 from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.consumer.consumers import Consumers

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from emulator.report.run_screen import folded_text
 from emulator.report.timeline import TimelineEntry, shortened
 
@@ -60,3 +62,14 @@ def test_the_parts_of_the_members_time_add_up():
     parts = re.findall(r"([0-9.]+)%", folded_text(0.9, {"a": 0.05, "b": 0.03, "c": 0.02}))
 
     assert 100 == sum(float(part) for part in parts)
+
+
+@pytest.mark.parametrize(("key", "unit"), [("", "records"), ("transaction_records = 3", "offsets")])
+def test_lag_of_a_topic_with_markers_counts_offsets(tmp_path, key, unit):
+    """In the figures, and in what is said of a group that is dead."""
+    text = CRASH.replace("[[topic]]", f"[[topic]]\n{key}").replace('"earliest"', '"none"')
+    screen = rebalance("run", written(tmp_path, text)).out.replace("\n    ", "")
+
+    assert re.search(rf"  lag +[0-9,]+ {unit} at most", screen)
+    assert re.search(rf"nothing was processed, and [0-9,]+ {unit} waited", screen)
+    assert re.search(rf"none runs any more, and [0-9,]+ {unit} waited", screen)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.scenario.deploys import deployed, deploys_of, ever_running, started_by
 from emulator.scenario.load import load_with
-from emulator.scenario.resolution import (
-    consumer_settings,
-    deployed,
-    deploys_of,
-    ever_running,
-    started_by,
-)
+from emulator.scenario.resolution import consumer_settings
 
 from .samples import SMALLEST, read, refusal
 

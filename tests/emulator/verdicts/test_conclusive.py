@@ -9,7 +9,7 @@ import pytest
 import emulator
 from emulator import events as ev
 from emulator.metrics.metrics import measure
-from emulator.verdicts.facts import facts_of
+from emulator.verdicts.facts_meter import facts_of
 from emulator.verdicts.findings import cut_short, verdicts_of
 from emulator.verdicts.verdict import VerdictId, named
 

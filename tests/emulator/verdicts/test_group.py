@@ -21,7 +21,7 @@ from emulator.verdicts.group import (
     Wait,
     Waits,
 )
-from emulator.verdicts.verdict import VerdictId, wait_text
+from emulator.verdicts.verdict import VerdictId, longest_wait, wait_text
 
 from .test_problems import found
 
@@ -287,7 +287,7 @@ def test_a_wait_for_a_session_names_when_the_process_ended():
 
     facts = Facts(ended_us=0, groups=(GroupEnd(group="billing", longest_wait=waits.longest),))
 
-    assert wait_text(facts, "orders-0", 63) == (
+    assert wait_text(longest_wait(facts, "orders-0", 63)) == (
         ": a rebalance waited 1 min 3 s for billing-2: 18 s until its process ended, then 45 s until "
         "the session expired (session.timeout.ms)"
     )

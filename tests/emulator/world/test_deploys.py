@@ -6,8 +6,8 @@ import pytest
 
 import emulator
 from emulator import events as ev
+from emulator.scenario.deploys import replaced_together
 from emulator.scenario.problems import ScenarioError
-from emulator.scenario.resolution import replaced_together
 
 SCENARIO = """
 title = "deploys"

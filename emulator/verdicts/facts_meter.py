@@ -1,0 +1,306 @@
+"""Follow a run: faults, processes, the members of each group, and its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from assignors.types import TopicPartition
+from emulator import events as ev
+from emulator.metrics.readings import Handler
+from emulator.metrics.traffic import EVICTIONS
+from emulator.verdicts.facts import (
+    LEFT_BY_ITSELF,
+    POLL_TOO_LATE,
+    Facts,
+    FoundLate,
+    GroupEnd,
+    Lasting,
+    Missed,
+    Repeated,
+    StoppedDeploy,
+)
+from emulator.verdicts.group import Failure, GroupFacts, Process
+
+CLOSES = frozenset({"close", "restart"})
+"""The verbs that close a member."""
+
+GIVE_UP = "give_up"
+"""The verb of a rolling restart that stops before its end."""
+
+POISON = "poison"
+"""The verb of a record that takes long or fails, which has no end."""
+
+
+class FactsMeter:
+    """Follows a run; pass every event to ``feed``, then call ``close`` once."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, GroupFacts] = {}
+        self._incarnations: dict[str, int] = {}
+        self._running: set[Process] = set()
+        self._ended_us: dict[Process, int] = {}
+        self._missed: list[Missed] = []
+        self._refused_seeks: dict[int | None, Missed] = {}
+        """Acts ``seek`` of which a part was refused and no part took effect, by their first event."""
+
+        self._stopped_deploys: list[StoppedDeploy] = []
+        self._lasting: dict[str, Lasting] = {}
+        self._paused: set[str] = set()
+        self._closing: set[str] = set()
+        self._assigning: dict[str, int] = {}
+        self._slow_records: dict[str, None] = {}
+        self._created_us: dict[str, int] = {}
+        """Topic: when it was created or got partitions after the start of the run."""
+
+        self._found: dict[tuple[str, str], int] = {}
+        self._log_ends: dict[TopicPartition, int] = {}
+        self._lag_unit = "record"
+        self._disturbed_us = 0
+        """When the last fault began or ended."""
+
+        self._now_us = 0
+        self._handlers = self._handlers_by_event()
+
+    def _handlers_by_event(self) -> dict[type, Handler]:
+        return {
+            ev.FaultBegan: self._on_fault_began,
+            ev.FaultEnded: self._on_fault_ended,
+            ev.FaultMissed: self._on_fault_missed,
+            ev.ActRefused: self._on_refused,
+            ev.ConsumerStarted: self._on_started,
+            ev.ConsumerStopped: self._on_stopped,
+            ev.MemberAdded: self._on_added,
+            ev.MemberRemoved: self._on_removed,
+            ev.RebalanceStarted: self._on_rebalance,
+            ev.GroupEpochRaised: self._on_rebalance,
+            ev.JoinPhaseEnded: self._on_joined,
+            ev.GroupStabilised: self._on_stable,
+            ev.GroupEmptied: self._on_emptied,
+            ev.GroupConverted: self._on_converted,
+            ev.CoordinatorMoved: self._on_moved,
+            ev.ConsumerPaused: lambda _, what: self._paused.add(what.consumer),
+            ev.ConsumerResumed: lambda _, what: self._paused.discard(what.consumer),
+            ev.AssignorRan: self._on_assignor,
+            ev.ClientDropped: self._on_dropped,
+            ev.ListenerThrew: self._on_threw,
+            ev.EpochOpened: self._on_opened,
+            ev.EpochClosed: self._on_closed,
+            ev.LagSampled: self._on_sampled,
+            ev.TopicCreated: self._on_created,
+            ev.PartitionsAdded: self._on_created,
+            ev.OffsetGaps: self._on_gaps,
+            ev.RunEnded: self._on_ended,
+        }
+
+    def feed(self, event: ev.Event) -> None:
+        """Follow one event."""
+        self._now_us = event.at_us
+        handler = self._handlers.get(type(event.what))
+        if handler is not None:
+            handler(event, event.what)
+
+    def close(self) -> Facts:
+        """Return the facts of a finished run."""
+        return Facts(
+            ended_us=self._now_us,
+            groups=tuple(self._end_of(name) for name in sorted(self._groups)),
+            missed=(*self._refused_seeks.values(), *self._missed),
+            lasting=tuple(self._lasting.values()),
+            found=(*self._found_late(), *self._never_found()),
+            stopped_deploys=tuple(self._stopped_deploys),
+            slow_records=tuple(self._slow_records),
+            lag_unit=self._lag_unit,
+        )
+
+    def _found_late(self) -> Iterator[FoundLate]:
+        """Yield the new topics and partitions that got owners."""
+        for key, after_us in sorted(self._found.items()):
+            yield FoundLate(*key, after_us)
+
+    def _never_found(self) -> Iterator[FoundLate]:
+        """Yield the new topics and partitions that running groups read, and that got no owner."""
+        for name, group in sorted(self._groups.items()):
+            sampled, starts = group.progress.sampled, group.progress.starts
+            if sampled is None or not any(
+                each.consumer in group.consumers for each in self._running
+            ):
+                continue
+            missing = {each.topic for each in sampled.partitions if each not in starts}
+            for topic in sorted(missing & self._created_us.keys()):
+                yield FoundLate(name, topic, self._now_us - self._created_us[topic], is_found=False)
+
+    def _end_of(self, name: str) -> GroupEnd:
+        group = self._groups[name]
+        absent = {
+            process.consumer
+            for process in group.members.values()
+            if process.consumer and process not in self._running
+        }
+        return GroupEnd(
+            group=name,
+            rebalancing_since_us=group.rebalancing_since_us,
+            absent=tuple(sorted(absent)),
+            consumers=len(group.consumers),
+            running=sum(process.consumer in group.consumers for process in self._running),
+            failures=tuple(group.failures),
+            removed_in_close=tuple(group.removed_in_close),
+            removed_assigning=tuple(group.removed_assigning),
+            thrown=tuple(Repeated(*key, times) for key, times in group.thrown.items()),
+            loops=tuple(Repeated(*key, times) for key, times in group.loops.most_common()),
+            stuck=tuple(group.progress.stuck()),
+            stalled=tuple(group.progress.stalled()),
+            growth=group.progress.growth(self._disturbed_us),
+            waiting=group.progress.waiting(self._log_ends),
+            longest_wait=group.waits.longest,
+        )
+
+    def _group(self, name: str) -> GroupFacts:
+        return self._groups.setdefault(name, GroupFacts())
+
+    # -- faults ------------------------------------------------------------------------------
+
+    def _on_fault_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
+        """Note a fault that ends; the steps of a rolling restart have a cause."""
+        self._disturbed_us = event.at_us
+        if what.verb in CLOSES:
+            self._closing.add(what.target)
+        if what.verb == GIVE_UP:
+            group, _, why = what.target.partition(" stops: ")
+            self._stopped_deploys.append(StoppedDeploy(group, why))
+        if what.verb == POISON:
+            self._slow_records.setdefault(what.target.partition(" at ")[0])
+        elif event.cause is None:
+            self._lasting[what.fault] = Lasting(what.fault, what.verb, what.target)
+
+    def _on_fault_ended(self, event: ev.Event, what: ev.FaultEnded) -> None:
+        self._disturbed_us = event.at_us
+        self._lasting.pop(what.fault, None)
+
+    def _on_fault_missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
+        self._missed.append(Missed(what.fault, what.why))
+
+    def _on_refused(self, event: ev.Event, what: ev.ActRefused) -> None:
+        if what.verb in ("seek", "pause_partitions"):
+            self._refused_seeks[event.cause] = Missed(what.fault, what.why)
+
+    # -- processes and members ---------------------------------------------------------------
+
+    def _on_started(self, _: ev.Event, what: ev.ConsumerStarted) -> None:
+        self._incarnations[what.consumer] = what.incarnation
+        self._running.add(Process(what.consumer, what.incarnation))
+        self._paused.discard(what.consumer)
+        self._closing.discard(what.consumer)
+        self._group(what.group).consumers.add(what.consumer)
+
+    def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
+        process = self._process(what.consumer)
+        self._running.discard(process)
+        self._ended_us[process] = event.at_us
+        self._closing.discard(what.consumer)
+        if what.how == ev.End.FAILED:
+            self._group(what.group).failures.append(Failure(what.consumer, what.reason))
+
+    def _on_assignor(self, event: ev.Event, what: ev.AssignorRan) -> None:
+        self._assigning[what.consumer] = event.at_us + what.takes_us
+
+    def _process(self, consumer: str) -> Process:
+        return Process(consumer, self._incarnations.get(consumer, 0))
+
+    def _on_added(self, _: ev.Event, what: ev.MemberAdded) -> None:
+        group = self._group(what.group)
+        group.by_coordinator |= what.protocol == "consumer"
+        group.members.pop(what.replaced, None)
+        group.members[what.member_id] = self._process(what.consumer)
+
+    def _on_removed(self, event: ev.Event, what: ev.MemberRemoved) -> None:
+        group = self._group(what.group)
+        process = group.members.pop(what.member_id, None)
+        ended_us = self._ended_us.get(process) if process else None
+        group.waits.remove(event.at_us, what.consumer, what.why, ended_us)
+        living = process in self._running and what.consumer not in self._paused
+        if what.why not in EVICTIONS or not living:
+            return
+        if what.consumer in self._closing:
+            group.removed_in_close.append(Failure(what.consumer, what.why))
+        elif self._assigning.get(what.consumer, 0) > event.at_us:
+            group.removed_assigning.append(what.consumer)
+        else:
+            group.loops[what.consumer, what.why] += 1
+
+    def _on_threw(self, _: ev.Event, what: ev.ListenerThrew) -> None:
+        self._group(what.group).thrown[what.consumer, what.call] += 1
+
+    def _on_dropped(self, _: ev.Event, what: ev.ClientDropped) -> None:
+        if what.reason in LEFT_BY_ITSELF:
+            self._group(what.group).loops[what.consumer, POLL_TOO_LATE] += 1
+
+    def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+        group = self._group(what.group)
+        topic = what.partition.topic
+        if topic in self._created_us and what.partition not in group.progress.starts:
+            self._found[what.group, topic] = event.at_us - self._created_us[topic]
+        group.progress.open(what.partition, what.offset, what.consumer)
+        if what.source == ev.PositionSource.SEEK:
+            self._refused_seeks.pop(event.cause, None)
+
+    def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
+        if what.why == ev.End.REVOKED:
+            self._group(what.group).waits.revoke(what.consumer)
+
+    def _on_ended(self, _: ev.Event, what: ev.RunEnded) -> None:
+        self._log_ends = dict(what.log_ends)
+
+    def _on_gaps(self, _: ev.Event, _what: ev.OffsetGaps) -> None:
+        self._lag_unit = "offset"
+
+    def _on_created(self, event: ev.Event, what: ev.TopicCreated | ev.PartitionsAdded) -> None:
+        if event.at_us:
+            self._created_us[what.topic] = event.at_us
+
+    def _on_sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
+        self._group(what.group).progress.sample(event.at_us, what)
+
+    # -- groups ------------------------------------------------------------------------------
+
+    def _on_rebalance(
+        self, event: ev.Event, what: ev.RebalanceStarted | ev.GroupEpochRaised
+    ) -> None:
+        group = self._group(what.group)
+        if group.rebalancing_since_us is None:
+            group.rebalancing_since_us = event.at_us
+        if isinstance(what, ev.RebalanceStarted):
+            group.waits.begin(event.at_us)
+
+    def _on_joined(self, event: ev.Event, what: ev.JoinPhaseEnded) -> None:
+        """Begin a classic generation with the members of the event."""
+        group = self._group(what.group)
+        group.keep(what.consumers)
+        group.waits.join(event.at_us)
+
+    def _on_stable(self, _: ev.Event, what: ev.GroupStabilised) -> None:
+        self._group(what.group).rebalancing_since_us = None
+
+    def _on_emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
+        group = self._group(what.group)
+        group.members.clear()
+        group.rebalancing_since_us = None
+
+    def _on_converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
+        group = self._group(what.group)
+        group.by_coordinator = what.protocol == "consumer"
+        group.rebalancing_since_us = None
+
+    def _on_moved(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
+        """Apply a load: a loaded classic group is in the generation of its record."""
+        group = self._group(what.group)
+        if not group.by_coordinator:
+            group.rebalancing_since_us = None
+
+
+def facts_of(history: Iterable[Any]) -> Facts:
+    """Return the facts of a whole run."""
+    meter = FactsMeter()
+    for event in history:
+        meter.feed(event)
+    return meter.close()

@@ -1,0 +1,37 @@
+"""The hint for a cooperative assignor: how many restarts the change takes, and who has made it."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.advising import reported
+from emulator.loading import load_named
+from emulator.report.given_hints import hints_of
+
+STRATEGY = "settings[partition.assignment.strategy]"
+
+
+def cooperative_hints(*changes: str) -> list[str]:
+    loaded = load_named("rolling-restart-eager", ["run_for=100s", *changes])
+    return [hint.text for hint in hints_of(reported(loaded, 0)[1]) if hint.id == "cooperative"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "restarts"),
+    [
+        ("range", "two rolling restarts"),
+        ("range,cooperative-sticky", "one rolling restart that removes range from the list"),
+    ],
+)
+def test_a_list_with_both_assignors_needs_one_restart(listed, restarts):
+    """KIP-429; Java's default list has both."""
+    (text,) = cooperative_hints(f"group[billing].{STRATEGY}={listed}")
+
+    assert restarts in text
+
+
+def test_a_deploy_that_makes_the_change_is_not_told_to_make_it():
+    """What runs at the end is cooperative."""
+    listed = f"group[billing].{STRATEGY}=range,cooperative-sticky"
+
+    assert not cooperative_hints(listed, f"act[rolling_restart-1].{STRATEGY}=cooperative-sticky")
