@@ -128,7 +128,7 @@ class Fetcher:
         if self.revoking or self._in_flight.issuperset(positions.by_leader):
             return []
         if self._queue is None:
-            queued: dict[TopicPartition, int] = {}
+            queued: dict[TopicPartition, tuple[int, int]] = {}
             buffered = self._with_records()
         else:
             queued, buffered = self._queued_ends(), set()
@@ -141,11 +141,13 @@ class Fetcher:
                 continue
             wanted = tuple(
                 [
-                    FetchPartition(tp, queued.get(tp, reading.position), reading.current.epoch)
+                    FetchPartition(
+                        tp, queued.get(tp, (reading.position,))[0], reading.current.epoch
+                    )
                     for tp, reading in readings.items()
                     if reading.phase is Phase.READING
                     and tp not in unfetchable
-                    and not (queued and self._is_full(reading, queued))
+                    and not (self._queue and queued.get(tp, (0, 0))[1] >= self._queue)
                 ]
             )
             if wanted:
@@ -153,22 +155,16 @@ class Fetcher:
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
 
-    def _queued_ends(self) -> dict[TopicPartition, int]:
-        """Return the end of what is buffered behind the position, by partition."""
-        ends: dict[TopicPartition, int] = {}
+    def _queued_ends(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Return the end, and the records, of what is buffered behind the position, by partition."""
+        ends: dict[TopicPartition, tuple[int, int]] = {}
         for completed in self._buffer:
             reading = completed.reading
             tp = reading.partition
-            follows = completed.position == ends.get(tp, reading.position)
-            if follows and self.positions.readings.get(tp) is reading:
-                ends[tp] = completed.next_offset
+            end, records = ends.get(tp, (reading.position, 0))
+            if completed.position == end and self.positions.readings.get(tp) is reading:
+                ends[tp] = completed.next_offset, records + completed.count
         return ends
-
-    def _is_full(self, reading: Reading, ends: Mapping[TopicPartition, int]) -> bool:
-        """Return whether as many records of a partition are buffered as the client wants."""
-        assert self._queue is not None, "only clients with a queue ask"
-        end = ends.get(reading.partition)
-        return end is not None and end - reading.position >= self._queue
 
     def take_free(self) -> list[int]:
         """Return the brokers to fetch from now, and mark them as in flight.

@@ -307,34 +307,46 @@ class Taking:
         """Begin to take up to *limit* records at *begins_us*."""
         self._fetcher = fetcher
         self._left = limit
-        self._taken: list[Handed] = []
-        self._moments: list[int] = []
+        self._taken: list[tuple[Handed, int]] = []
+        """Each range without a gap, and the position behind it."""
+
+        self._moments: list[tuple[int, int]] = []
+        """For each completed fetch: when its records are taken, and how many."""
+
         moment = begins_us
         for size in fetcher.shares_ahead(limit):
             moment += size * EACH_RECORD_US
-            self._moments.append(moment)
+            self._moments.append((moment, size))
         self.ends_us = moment
 
     def catch_up(self, now: int) -> None:
         """Take the records that the application thread has reached at *now* (us)."""
-        while self._moments and self._moments[0] <= now:
-            del self._moments[0]
+        while self._moments and self._moments[0][0] <= now:
+            self._take(self._moments.pop(0)[1])
+
+    def _take(self, records: int) -> None:
+        """Take so many records of the fetch at the front; a gap ends a share, not the fetch."""
+        positions = self._fetcher.positions
+        while records > 0:
             share = self._fetcher.share(self._left)
             if share is None:
                 self._moments.clear()
                 return
-            self._left -= share.next_offset - share.first
-            self._taken.append(share)
+            count = share.next_offset - share.first
+            self._left -= count
+            records -= count
+            behind = positions.fetch_position(share.partition).offset
+            self._taken.append((share, behind))
 
     def finish(self) -> tuple[Handed, ...]:
         """Return the taken records, in the order in which the application gets them."""
-        return in_record_order(self._taken)
+        return in_record_order([share for share, _ in self._taken])
 
     def put_back(self) -> None:
         """Move the positions back, because none of these records was returned."""
         positions = self._fetcher.positions
-        for share in self._taken:
-            if positions.reads_at(share.partition, share.next_offset):
+        for share, behind in reversed(self._taken):
+            if positions.reads_at(share.partition, behind):
                 before = positions.fetch_position(share.partition)
                 positions.move_back(share.partition, share.first, before.epoch)
 

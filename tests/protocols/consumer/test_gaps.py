@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetching import Fetcher, Handed, in_record_order
+from protocols.consumer.kip848.application import Taking
 from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
 from protocols.messages.records import Gaps
 
@@ -50,9 +51,9 @@ def test_a_log_ends_behind_the_gap_after_its_last_record(rule, count):
     assert holds_record(rule, end)
 
 
-def fetched(position: int, end: int, rule: Gaps) -> Fetcher:
+def fetched(position: int, end: int, rule: Gaps, queue: int | None = None) -> Fetcher:
     """Return a consumer that has fetched a range with gaps."""
-    found = Fetcher()
+    found = Fetcher(queue)
     found.positions.update_leaders({TP: LeaderAndEpoch(1, 0)})
     found.assign([TP])
     found.positions.seek(TP, position)
@@ -138,3 +139,33 @@ def test_the_runs_of_a_partition_stay_together_in_the_order_of_consumer_records(
     partitions = list(dict.fromkeys(part.partition for part in ordered))
 
     assert [(tp, at) for tp in partitions for at in (0, 5)] == [part[:2] for part in ordered]
+
+
+@pytest.mark.parametrize("rule", [MARKERS, COMPACTED])
+def test_the_application_thread_takes_a_fetch_with_all_its_gaps(rule):
+    """A gap ends a range of records and not the fetch: nothing is left for the next poll."""
+    fetcher = fetched(0, 77, rule)
+    taking = Taking(fetcher, 500, begins_us=0)
+    taking.catch_up(taking.ends_us)
+
+    assert rule.count_in(0, 77) == sum(part.next_offset - part.first for part in taking.finish())
+    assert 77 == position_of(fetcher)
+
+
+def test_records_that_no_poll_returned_are_taken_again_from_the_first_of_them():
+    """Positions are moved back across the gaps between them."""
+    fetcher = fetched(0, 77, MARKERS)
+    taking = Taking(fetcher, 30, begins_us=0)
+    taking.catch_up(taking.ends_us)
+    taking.put_back()
+
+    assert 0 == position_of(fetcher)
+
+
+@pytest.mark.parametrize(("queue", "fetches"), [(6, []), (7, [21])])
+def test_a_full_queue_is_counted_in_records(queue, fetches):
+    """Three cycles of seven offsets hold six records; ``queued.min.messages`` counts messages."""
+    rule = Gaps(cycle=7, records=2)
+    fetcher = fetched(0, 21, rule, queue=queue)
+
+    assert fetches == [r.partitions[0].offset for _, r in fetcher.requests()]
