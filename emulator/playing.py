@@ -260,7 +260,7 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
 
         found["rounds"] = CommitRoundMeter()
     policies = (commit_policy(group, m) for group in scenario.group for m in group.members)
-    if any(policy.retry_older is not None for policy in policies):
+    if any(policy.retries_older for policy in policies):
         from emulator.metrics.wrong_owner import WrongOwnerMeter  # noqa: PLC0415  as above
 
         found["wrong_owner"] = WrongOwnerMeter()
@@ -315,4 +315,4 @@ def is_mistaken(scenario: Scenario) -> bool:
 
 
 def _mistaken(policy: CommitPolicy) -> bool:
-    return policy.off_by_one or policy.retry_older is not None
+    return policy.off_by_one or policy.retries_older

@@ -281,7 +281,7 @@ def _member_problems(group: model.Group, member: model.Member, above: str) -> It
 
 def _is_plain(policy: model.CommitPolicy) -> bool:
     """Return whether a policy has none of the habits that the traced application lacks."""
-    odd = policy.off_by_one or policy.leader_epoch or policy.retry_older is not None
+    odd = policy.off_by_one or policy.leader_epoch or policy.retries_older
     odd = odd or policy.on_refusal != "ignore" or policy.offsets != "frontier"
     if policy.when == "every":
         odd = odd or policy.every is None or policy.records is not None

@@ -59,6 +59,10 @@ class CommitPolicy(Part):
     retry_older: Duration | None = None
     """A bug: retry a failed async commit after this time, even if newer commits were sent."""
 
+    retry_older_in: Literal["revoked", "assigned"] | None = None
+    """A bug: keep failed async commits, and commit their offsets again in the next call of the revoke
+    listener, behind newer ones, or when partitions have been assigned, whoever owns theirs by then."""
+
     on_refusal: Literal["ignore", "discard", "stop", "keep"] = "ignore"
     """After a refused commit: continue, discard the rest of the batch, or exit the process. ``keep``:
     after a RebalanceInProgressException, commit it again behind the next poll, if still owned."""
@@ -76,8 +80,6 @@ class CommitPolicy(Part):
             raise ValueError('when = "every" needs "every" (a time) or "records" (a number)')
         if self.when != "every" and spaced:
             raise ValueError('"every" and "records" need when = "every"')
-        if self.retry_older is not None and self.call != "async":
-            raise ValueError('"retry_older" needs call = "async"')
         if self.on_refusal == "keep" and self.call != "sync":
             raise ValueError('on_refusal = "keep" needs call = "sync"')
         if self.leader_epoch and not (self.on_revoke or self._has_offsets):
@@ -89,6 +91,20 @@ class CommitPolicy(Part):
         if self.off_by_one and not self._names_offsets:
             raise ValueError('"off_by_one" needs a commit with offsets: call = "sync" or "async"')
         return self
+
+    @model_validator(mode="after")
+    def _retries_one_way(self) -> Self:
+        if self.retries_older and self.call != "async":
+            key = "retry_older" if self.retry_older is not None else "retry_older_in"
+            raise ValueError(f'"{key}" needs call = "async"')
+        if self.retry_older is not None and self.retry_older_in is not None:
+            raise ValueError('set only one of "retry_older" and "retry_older_in"')
+        return self
+
+    @property
+    def retries_older(self) -> bool:
+        """Whether failed commits are sent again, over newer ones."""
+        return self.retry_older is not None or self.retry_older_in is not None
 
     @property
     def _names_offsets(self) -> bool:

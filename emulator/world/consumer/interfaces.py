@@ -57,6 +57,9 @@ class Commits(Protocol):
     def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
         """React to a failed ``commitAsync``."""
 
+    flush_late: Callable[[Call, Callable[[], None]], None]
+    """Send in a listener call what failed before and was kept for it, then continue."""
+
 
 class SeenBehind(Protocol):
     """The deduplication behind a handler."""

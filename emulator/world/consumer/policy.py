@@ -19,6 +19,7 @@ from emulator.world.consumer.interfaces import (
     ConsumerProcess,
     RecordHandler,
 )
+from emulator.world.consumer.late_retries import LateRetries
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
 from protocols.machine import Call
@@ -42,6 +43,8 @@ class PolicyCommits:
         self._then: OnResult | None = None
         self.uncommitted: Ends = {}
         self.on_async_failure: Callable[[Offsets], None] = lambda _: None
+        self._late_retries = LateRetries(process, self)
+        self.flush_late = self._late_retries.flush
         self.kept: Ends = {}
         """Offsets whose commit was refused during a rebalance, to be committed after the next poll."""
 
@@ -193,17 +196,9 @@ class PolicyCommits:
         return self._policy.on_refusal == "discard"
 
     def async_failed(self, offsets: Offsets) -> None:
-        """Retry a failed commit later, even after newer ones: a user error, set by ``retry_older``."""
+        """Let the application react to a failed commit."""
         self.on_async_failure(offsets)
-        pause = self._policy.retry_older
-        if pause is not None:
-            due_us, index = self._kernel.now + pause, self._process.blueprint.index
-            self._kernel.at(due_us, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
-
-    def _send_again(self, offsets: Offsets) -> None:
-        if self._process.alive and not self._process.hold(lambda: self._send_again(offsets)):
-            self._process.run.recorder.disturbances += 1  # no period has it again
-            self.send_async(offsets)
+        self._late_retries.failed(offsets)
 
 
 THREW = Failed(ExceptionName.KAFKA, message="its rebalance listener threw")
@@ -230,7 +225,10 @@ class Listener:
         if call.listener == "revoked":
             self._application.step("revoking", lambda: self._revoking(call))
         else:
-            self._spend(call, lambda: self._ended(call))
+            self._spend(call, lambda: self._flush(call, lambda: self._ended(call)))
+
+    def _flush(self, call: Call, then: Callable[[], None]) -> None:
+        self._application.commits.flush_late(call, then)
 
     def _revoking(self, call: Call) -> None:
         policy = self._blueprint.commit
@@ -238,9 +236,11 @@ class Listener:
         commits = policy.on_revoke or stores or self._blueprint.commits_by_timer
         finish, end = self._application.finish, partial(self._ended, call)
         if self._blueprint.group.listener_commits == "after":
-            self._spend(call, lambda: finish(call.partitions, end, commits=commits))
+            flush = partial(self._flush, call, end)
+            self._spend(call, lambda: finish(call.partitions, flush, commits=commits))
         else:
-            finish(call.partitions, lambda: self._spend(call, end), commits=commits)
+            flush = partial(self._flush, call, partial(self._spend, call, end))
+            finish(call.partitions, flush, commits=commits)
 
     def _spend(self, call: Call, then: Callable[[], None]) -> None:
         """Let the time of a call pass, and code of the user run, then continue."""

@@ -18,6 +18,7 @@ from emulator.events import (
     NotProcessed,
     Processed,
 )
+from emulator.scenario.problems import ScenarioError
 
 from .stage import SECOND, staged
 
@@ -252,6 +253,50 @@ def test_an_older_commit_is_sent_again_over_newer_ones():
     (tp, old), *_ = lost.what.offsets
     newer = [dict(e.what.offsets).get(tp, 0) for e in commits(seen) if e.at_us < failed.at_us]
     assert max(newer) > old
+
+
+@pytest.mark.parametrize(("call", "kind"), [("revoked", "sync"), ("assigned", "async")])
+def test_failed_commits_are_kept_for_a_call_of_the_listener(call, kind):
+    """And are sent in it with their old offsets, once, over what was committed since."""
+    lose = (
+        '[[fault]]\nlose_message = { kind = "OffsetCommit", member = "g-1", nth = 2, '
+        'part = "request" }\n[[act]]\nclose = "g-0"\nat = "10s"\n'
+    )
+    seen = played(
+        f'{{ call = "async", retry_older_in = "{call}" }}',
+        lose,
+        settings='"request.timeout.ms" = "2s"',
+        run_for="14s",
+    )
+    failed = next(e for e in seen.all(CommitAnswered, consumer="g-1") if e.what.error != "NONE")
+    lost = next(e for e in commits(seen) if e.what.commit == failed.what.commit)
+    listened = next(
+        e for e in seen.all(ListenerCalled, consumer="g-1", call=call) if e.at_us > failed.at_us
+    )
+    again = [
+        e for e in commits(seen) if e.at_us > failed.at_us and e.what.offsets == lost.what.offsets
+    ]
+    newer = [dict(e.what.offsets) for e in commits(seen) if e.at_us < again[0].at_us]
+
+    assert [kind] == [event.what.kind for event in again]
+    assert again[0].at_us <= listened.at_us
+    assert all(max(each.get(tp, 0) for each in newer) > at for tp, at in lost.what.offsets)
+
+
+@pytest.mark.parametrize(
+    ("commit", "reason"),
+    [
+        ('{ call = "sync", retry_older_in = "revoked" }', 'needs call = "async"'),
+        ('{ call = "async", retry_older = "1s", retry_older_in = "revoked" }', "only one of"),
+        ('{ call = "async", retry_older_in = "revokd" }', "revoked"),
+    ],
+)
+def test_retries_that_no_application_makes_are_refused(commit, reason):
+    """With what may be written."""
+    with pytest.raises(ScenarioError) as refused:
+        played(commit)
+
+    assert reason in str(refused.value)
 
 
 def test_without_the_mistake_a_failed_async_commit_is_not_repeated():
