@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from emulator.metrics.checks import Expected
     from emulator.metrics.monitors import MonitorRule
     from emulator.metrics.readings import LateMeter
-    from emulator.scenario.model import Monitor
+    from emulator.metrics.scaling import Workload
+    from emulator.scenario.model import Group, Monitor
     from emulator.verdicts.settling import Settling
 
 
@@ -240,15 +241,23 @@ def replaced_groups(scenario: Scenario) -> dict[str, str]:
     return {group.id: group.replaces for group in scenario.group if group.replaces is not None}
 
 
+def _workload(group: Group) -> Workload:
+    """Return the replicas of a group that has an autoscaler."""
+    from emulator.metrics.scaling import Workload  # noqa: PLC0415  few groups have one
+    from emulator.scenario.lifetimes import first_replicas, replicas_of  # noqa: PLC0415  as above
+
+    of_member = {name: replica for replica in replicas_of(group) for name in replica}
+    return Workload(len(first_replicas(group)), group.threads, of_member)
+
+
 def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
     """Return the meters that only some scenarios need, by their keys."""
     found: dict[str, LateMeter] = {}
     scaled = [group for group in scenario.group if group.autoscaler is not None]
     if scaled:
         from emulator.metrics.scaling import ScalingMeter  # noqa: PLC0415  few scenarios need it
-        from emulator.scenario.lifetimes import first_members  # noqa: PLC0415  as above
 
-        found["scaling"] = ScalingMeter({group.id: len(first_members(group)) for group in scaled})
+        found["scaling"] = ScalingMeter({group.id: _workload(group) for group in scaled})
     if has_monitors(scenario):
         from emulator.metrics.monitors import MonitorMeter  # noqa: PLC0415  few scenarios need it
 

@@ -306,8 +306,9 @@ def _describe_autoscaler(group: Group) -> str:
 
     first = len(first_members(group))
     static = "static " if group.static else ""
+    of_each = "" if group.threads == 1 else f", {group.threads} in each process,"
     return (
-        f"{first} {static}members and an autoscaler ({scaler.kind}, {scaler.min_replicas} to "
+        f"{first} {static}members{of_each} and an autoscaler ({scaler.kind}, {scaler.min_replicas} to "
         f"{scaler.max_replicas} replicas, one for a lag of {scaler.lag_threshold:,})"
     )
 

@@ -1,12 +1,12 @@
 """Measure the autoscalers of a run: their steps, flapping, the cost and the use of replicas.
 
-A replica is useful while it has a partition: a member that has none costs as much and does nothing.
+A replica is useful while one of its members has a partition: without one it costs as much and does nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
 from assignors.types import TopicPartition
@@ -20,6 +20,31 @@ FLAPS_WITHIN_US = 900_000_000
 
 USEFUL = "useful_replicas_share"
 US_PER_HOUR = 3_600_000_000
+
+
+Replica = tuple[str, ...]
+"""The members of one process, by their names in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The replicas of a group that has an autoscaler."""
+
+    first: int
+    """Their number at the begin of the run."""
+
+    threads: int
+    """Members of each."""
+
+    replicas: Mapping[str, Replica]
+    """By member."""
+
+    def replica_of(self, consumer: str) -> Replica:
+        """Return the replica of a member or of its successor, whose name ends with ``+``."""
+        name = consumer
+        while name not in self.replicas and name.endswith("+"):
+            name = name.removesuffix("+")
+        return self.replicas.get(name, (consumer,))
 
 
 @dataclass(slots=True)
@@ -49,12 +74,16 @@ class Step:
 class ScaledGroup:
     """The replicas of one group."""
 
+    workload: Workload
     replicas: Integral
     useful: Integral = field(default_factory=lambda: Integral(0))
     peak: int = 0
     steps: list[Step] = field(default_factory=list)
     owned: defaultdict[str, set[TopicPartition]] = field(default_factory=lambda: defaultdict(set))
     """By consumer."""
+
+    busy: Counter[Replica] = field(default_factory=Counter)
+    """By replica, the number of its consumers that own a partition; only those with one."""
 
     partitions: set[TopicPartition] = field(default_factory=set)
     """Those that had an owner at some time."""
@@ -72,20 +101,37 @@ class ScaledGroup:
         self.replicas.set(what.after, at_us)
         self.peak = max(self.peak, what.after)
 
-    def update_useful(self, at_us: int) -> None:
-        """Count the consumers that own a partition."""
-        self.useful.set(sum(map(bool, self.owned.values())), at_us)
+    def open(self, at_us: int, consumer: str, partition: TopicPartition) -> None:
+        """Note that a consumer owns a partition."""
+        self.partitions.add(partition)
+        owned = self.owned[consumer]
+        if not owned:
+            self.busy[self.workload.replica_of(consumer)] += 1
+            self.useful.set(len(self.busy), at_us)
+        owned.add(partition)
+
+    def close(self, at_us: int, consumer: str, partitions: Iterable[TopicPartition]) -> None:
+        """Note that a consumer owns partitions no more."""
+        owned = self.owned.get(consumer)
+        if not owned:
+            return
+        owned.difference_update(partitions)
+        if not owned:
+            replica = self.workload.replica_of(consumer)
+            self.busy[replica] -= 1
+            if not self.busy[replica]:
+                del self.busy[replica]
+            self.useful.set(len(self.busy), at_us)
 
 
 class ScalingMeter:
-    """Measures the groups that have an autoscaler.
+    """Measures the groups that have an autoscaler."""
 
-    *replicas*: by group, those at the begin of the run.
-    """
-
-    def __init__(self, replicas: Mapping[str, int]) -> None:
+    def __init__(self, workloads: Mapping[str, Workload]) -> None:
+        """*workloads*: by group."""
         self._groups = {
-            group: ScaledGroup(Integral(number), peak=number) for group, number in replicas.items()
+            group: ScaledGroup(each, Integral(each.first), peak=each.first)
+            for group, each in workloads.items()
         }
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -102,19 +148,15 @@ class ScalingMeter:
 
     def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
         if group := self._groups.get(what.group):
-            group.owned[what.consumer].add(what.partition)
-            group.partitions.add(what.partition)
-            group.update_useful(event.at_us)
+            group.open(event.at_us, what.consumer, what.partition)
 
     def _on_closed(self, event: ev.Event, what: ev.EpochClosed) -> None:
         if group := self._groups.get(what.group):
-            group.owned[what.consumer].discard(what.partition)
-            group.update_useful(event.at_us)
+            group.close(event.at_us, what.consumer, (what.partition,))
 
     def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
         if group := self._groups.get(what.group):
-            group.owned.pop(what.consumer, None)
-            group.update_useful(event.at_us)
+            group.close(event.at_us, what.consumer, tuple(group.owned[what.consumer]))
 
     def read(self, ended_us: int, ledger: Ledger) -> Reading:
         """Return the numbers of a run that ended at *ended_us*."""
@@ -150,6 +192,7 @@ class ScalingMeter:
                 "steps": len(group.steps),
                 "reversals": sum(step.reverses for step in group.steps),
                 "replicas_max": group.peak,
+                "members_max": group.peak * group.workload.threads,
                 "partitions": len(group.partitions),
                 "replica_hours": paid / US_PER_HOUR,
                 "idle_hours": (paid - useful) / US_PER_HOUR,

@@ -141,7 +141,8 @@ class RollingRestart(Timed):
     exceptions of their listeners, and clients that drop out of the group."""
 
     roll_back: bool = False
-    """If a canary fails, start all that were restarted again with their earlier settings."""
+    """If a canary fails, replace all that were restarted by members with their earlier settings, in the same
+    way."""
 
     mid_batch: bool = False
     """Stop the batch after the current record."""

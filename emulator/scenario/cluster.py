@@ -241,7 +241,8 @@ class Autoscaler(Part):
 
     min_replicas: int = Field(1, ge=0)
     max_replicas: int = Field(ge=1, le=short_forms.MOST_MEMBERS)
-    """The group gets so many members; those that it does not begin with wait for the autoscaler."""
+    """The group gets members for so many processes (``threads`` in each); those that it does not begin with
+    wait for the autoscaler."""
 
     lag_threshold: int = Field(10, ge=1, le=ANY_NUMBER)
     """Lag for each replica (``lagThreshold``; of an HPA, the ``averageValue`` of its metric)."""

@@ -26,10 +26,7 @@ def deploy_key_problems(
 def thread_problems(group: Group) -> Iterator[Problem]:
     """Yield what a group with several members in each process cannot have."""
     path = f"group[{group.id}].threads"
-    if group.autoscaler is not None:
-        reason = "an autoscaler is played for processes with one consumer each; leave it out"
-        yield Problem(path, reason, group.threads)
-    elif len(group.members) % group.threads:
+    if group.autoscaler is None and len(group.members) % group.threads:
         reason = f"{len(group.members)} members do not fill processes of {group.threads}"
         yield Problem(path, reason, group.threads)
 
@@ -86,8 +83,3 @@ def _canary_problems(path: str, act: RollingRestart, group: Group) -> Iterator[P
         given = getattr(act, key)
         if key in act.model_fields_set and given is not None and given is not False:
             yield Problem(f"{path}.{key}", 'needs "canary", the number of members to begin with')
-    if act.roll_back and (act.surge or act.names == "random"):
-        reason = (
-            'going back is played for members that keep their names; leave out "surge" and "names"'
-        )
-        yield Problem(f"{path}.roll_back", reason, given=True)

@@ -228,8 +228,8 @@ class Group(Part):
     """A file may give a number; the names are then ``<id>-0``, ``<id>-1``, …"""
 
     threads: int = Field(1, ge=1)
-    """Members in each process, in the order of their names: crashes, closes, pauses and deploys affect
-    all of them together (docs/how-to/deploys.md)."""
+    """Members in each process, in the order of the file: crashes, closes, pauses, deploys and steps of an
+    autoscaler affect all of them together (docs/how-to/deploys.md)."""
 
     autoscaler: Autoscaler | None = None
     """What starts and stops members by lag (docs/how-to/autoscaling.md)."""
@@ -332,7 +332,9 @@ class Group(Part):
     @property
     def most_running(self) -> int:
         """The largest number of members that run at a time: an autoscaler may not start them all."""
-        return min(len(self.members), self.autoscaler.max_replicas if self.autoscaler else 10**9)
+        if self.autoscaler is None:
+            return len(self.members)
+        return min(len(self.members), self.autoscaler.max_replicas * self.threads)
 
     @property
     def is_serial(self) -> bool:

@@ -76,6 +76,19 @@ def first_members(group: Group) -> tuple[str, ...]:
     return tuple(member.name for member in group.members if member.start != "by act")
 
 
+def replicas_of(group: Group) -> tuple[tuple[str, ...], ...]:
+    """Return the members of each process of a group, by name."""
+    names = [member.name for member in group.members]
+    begins = range(0, len(names), group.threads)
+    return tuple(tuple(names[begin : begin + group.threads]) for begin in begins)
+
+
+def first_replicas(group: Group) -> tuple[tuple[str, ...], ...]:
+    """Return the processes that start without an act or an autoscaler."""
+    first = set(first_members(group))
+    return tuple(replica for replica in replicas_of(group) if first.issuperset(replica))
+
+
 def lifetimes(scenario: Scenario) -> dict[str, Lifetime]:
     """Return the lifetime of each member, by name."""
     switches = _switches(scenario)
@@ -250,7 +263,7 @@ def _scaled(group: Group, run_for: int) -> Iterator[tuple[str, int, bool]]:
         for number, name in enumerate(waiting, 1):
             yield name, number * until_us // (len(waiting) + 1), True
         return
-    idle = running[group.autoscaler.min_replicas :]
+    idle = running[group.autoscaler.min_replicas * group.threads :]
     for number, name in enumerate(reversed(idle), 1):
         yield name, number * run_for // (len(idle) + 1), False
 
@@ -297,8 +310,7 @@ def _in_process(scenario: Scenario, member: str) -> list[str]:
     for group in scenario.group:
         names = [each.name for each in group.members]
         if member in names:
-            begin = names.index(member) // group.threads * group.threads
-            return names[begin : begin + group.threads]
+            return list(replicas_of(group)[names.index(member) // group.threads])
     return [member]
 
 

@@ -8,15 +8,21 @@ from emulator.scenario.short_forms import MOST_MEMBERS
 
 
 def with_spare_members(group: Any) -> Any:
-    """Return a group, as a file has it, with members up to ``max_replicas`` that wait for a start."""
+    """Return a group, as a file has it, with members up to ``max_replicas`` that wait for a start.
+
+    A replica has a member for each of its threads.
+    """
     scaler, members = group["autoscaler"], group.get("members")
-    most = getattr(scaler, "max_replicas", None)
+    replicas, threads = getattr(scaler, "max_replicas", None), group.get("threads", 1)
     if isinstance(scaler, dict):
-        most = scaler.get("max_replicas")
+        replicas = scaler.get("max_replicas")
     named = isinstance(members, tuple) and all(
         not isinstance(each, dict) or "name" in each for each in members
     )
-    if type(most) is not int or not named or most > MOST_MEMBERS:
+    if type(replicas) is not int or type(threads) is not int or not named:
+        return group
+    most = replicas * threads
+    if most > MOST_MEMBERS:
         return group
     taken = {each["name"] if isinstance(each, dict) else each.name for each in members}
     names = (f"{group.get('id')}-{number}" for number in range(most + len(members)))

@@ -23,7 +23,7 @@ def scaling_problems(evidence: Evidence) -> Iterator[Verdict]:
     for row in evidence.metrics.listings["replicas"]:
         mine = [step for step in steps if step["group"] == row["group"]]
         yield from _flaps(row, mine)
-        if row["replicas_max"] > row["partitions"]:
+        if row["members_max"] > row["partitions"]:
             yield from _idle(row)
         yield from _repeats(row, mine)
 

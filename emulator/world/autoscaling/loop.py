@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.events import FaultBegan, FaultEnded, Rescaled
-from emulator.scenario.lifetimes import first_members
 from emulator.scenario.model import Autoscaler, Group
 from emulator.world.autoscaling.hpa import HorizontalAutoscaler
 from emulator.world.autoscaling.lag_metrics import (
@@ -17,13 +15,10 @@ from emulator.world.autoscaling.lag_metrics import (
     PartitionOffsets,
     exported_lag,
 )
-from emulator.world.draws import draw, sampler, stream_key
-from emulator.world.faults.scripts import MemberScripts
-from emulator.world.kernel import Rank, Script, wait
+from emulator.world.autoscaling.workload import Workload
+from emulator.world.draws import draw, stream_key
+from emulator.world.kernel import Rank
 from emulator.world.world import World
-
-REACTION_US = 1_000
-"""From a decision to the change of the workload."""
 
 
 def begin_autoscalers(world: World) -> None:
@@ -92,12 +87,17 @@ class GroupScaler:
             self._scraped.popleft()
 
     def _sync(self) -> None:
-        """Let the HPA decide on its metric; without one it does nothing."""
+        """Let the HPA decide on its metric; without one it does nothing.
+
+        The metric is divided by the replicas that are there (``scale.Status.Replicas``), which a deploy
+        may have added to; within the tolerance, so many are wanted.
+        """
         lag = self._lag_of_sync()
         current = self._workload.replicas
         if lag is None or not current:
             return
-        wanted = self._hpa.wanted(current, lag)
+        there = current + self._world.consumers.surplus(self._group.id)
+        wanted = self._hpa.wanted(there, lag)
         after = self._hpa.replicas(current, wanted, self._run.kernel.now)
         self._rescale(after, wanted, int(lag))
 
@@ -141,112 +141,3 @@ class GroupScaler:
         for tp, log in self._world.topics.partitions():
             if tp.topic in topics:
                 yield PartitionOffsets(tp, committed.get(tp), log.end(now))
-
-
-class Workload:
-    """The replicas of one group: members that run, start or stop."""
-
-    def __init__(self, world: World, group: Group, rules: Autoscaler) -> None:
-        self._world = world
-        self._run = world.run
-        self._group = group.id
-        self._rules = rules
-        self._names = [member.name for member in group.members]
-        self._scripts = MemberScripts(world)
-        self._alive = list(first_members(group))
-        """The replicas that are not being stopped, the newest last."""
-
-        self._starting: dict[str, int] = {}
-        """Members that have not called their consumer yet, and the number of that start."""
-
-        self._stopping: set[str] = set()
-        self._steps = self._starts = 0
-        self._withdrawn = world.consumers.withdrawn
-        self._withdrawn.update(name for name in self._names if name not in self._alive)
-
-    @property
-    def replicas(self) -> int:
-        """The number of replicas that was asked for last."""
-        return len(self._alive)
-
-    def rescale(self, after: int, wanted: int, lag: int) -> None:
-        """Start or stop members until there are *after*."""
-        before = self.replicas
-        self._steps += 1
-        step = f"{self._group}-scale-{self._steps}"
-        verb = "scale_up" if after > before else "scale_down"
-        target = f"{self._group} ({before} to {after})"
-        write = self._run.recorder.write
-        began = write(FaultBegan(fault=step, verb=verb, target=target), None)
-        write(
-            Rescaled(
-                group=self._group, fault=step, before=before, after=after, wanted=wanted, lag=lag
-            ),
-            began,
-        )
-        names = self._starters(after - before) if after > before else self._leavers(before - after)
-        play = self._start if after > before else self._stop
-        scripts = [play(name, step, began) for name in names]
-        ended = FaultEnded(fault=step, verb=verb, target=target)
-        self._run.kernel.process(self._together(scripts, ended, began))
-
-    def _together(self, scripts: list[Script], ended: FaultEnded, began: int) -> Script:
-        env = self._run.kernel.env
-        yield env.timeout(REACTION_US)
-        yield from [env.process(script) for script in scripts]
-        self._run.recorder.write(ended, began)
-
-    # -- up ----------------------------------------------------------------------------------------
-
-    def _starters(self, number: int) -> list[str]:
-        """Return the members to start: the first that are not in use, then those that are stopping."""
-        alive = set(self._alive)
-        free = [name for name in self._names if name not in alive]
-        free.sort(key=lambda name: name in self._stopping)
-        names = free[:number]
-        self._alive += names
-        self._withdrawn.difference_update(names)
-        for name in names:
-            self._starts += 1
-            self._starting[name] = self._starts
-        return names
-
-    def _start(self, name: str, step: str, cause: int) -> Script:
-        number = self._starting[name]
-        env = self._run.kernel.env
-        key = stream_key(self._run.seed, "start_up", f"{name}/{number}")
-        yield from wait(env, sampler(self._rules.start_up, key)(0))
-        process = self._world.consumers.running(name)
-        if process is not None and name in self._stopping:
-            yield process.ended  # its name is in use until then
-        if self._starting.get(name) != number:
-            return  # a step down came first
-        del self._starting[name]
-        began = FaultBegan(fault=f"{step}/{name}", verb="start", target=name)
-        self._world.consumers.start(name, self._run.recorder.write(began, cause))
-
-    # -- down --------------------------------------------------------------------------------------
-
-    def _leavers(self, number: int) -> list[str]:
-        """Return the members to stop: first those that have not begun."""
-        order = self._alive[::-1]
-        if self._rules.removes == "random":
-            key = stream_key(self._run.seed, "removes", self._group)
-            order.sort(key=lambda name: draw(key, self._steps * 100_003 + self._names.index(name)))
-        order.sort(key=lambda name: name not in self._starting)
-        names = order[:number]
-        self._alive = [name for name in self._alive if name not in names]
-        self._withdrawn.update(names)
-        return names
-
-    def _stop(self, name: str, step: str, cause: int) -> Script:
-        if self._starting.pop(name, None) is not None:
-            return
-        rules, env = self._rules, self._run.kernel.env
-        self._stopping.add(name)
-        began = FaultBegan(fault=f"{step}/{name}", verb="close", target=name)
-        event = self._run.recorder.write(began, cause)
-        yield from wait(env, rules.pre_stop)
-        grace = max(0, rules.grace - rules.pre_stop)
-        yield from self._scripts.stop_member(name, event, mid_batch=rules.mid_batch, grace=grace)
-        self._stopping.discard(name)

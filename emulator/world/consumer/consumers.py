@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
@@ -20,6 +21,9 @@ from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
 from protocols.values import replace
 
+Replica = tuple[str, ...]
+"""The members that run in one process: one for each of its threads."""
+
 
 class Consumers:
     """Starts processes and finds them."""
@@ -37,11 +41,22 @@ class Consumers:
         self._successors: dict[str, str] = {}
         """By member: the one that was started in its place, under another name."""
 
-        self.stand_ins: set[str] = set()
-        """Names of spare processes that run in the place of members that are down."""
+        self.spares: set[str] = set()
+        """Names that no deploy restarts: of stand-ins for members that are down, and of successors that
+        were taken back."""
 
         self.withdrawn: set[str] = set()
-        """Members that an autoscaler does not want to run; nothing else starts them."""
+        """Members, by their names in the file, that an autoscaler does not want to run: neither they nor
+        their successors are started."""
+
+        self.newest: dict[str, Deploy] = {}
+        """By group: the deploy whose settings members have that an autoscaler starts."""
+
+        self.surging: defaultdict[str, set[Replica]] = defaultdict(set)
+        """By group: replicas that a deploy has started beside those that they replace."""
+
+        self._created: dict[str, int] = {}
+        """When an autoscaler started a member last."""
 
         self.failing: dict[str, FailListener] = context.failing
         """Consumers whose rebalance listeners throw at present."""
@@ -112,7 +127,7 @@ class Consumers:
 
         *deploy*: the act that starts it; changed settings apply from now on.
         """
-        if consumer in self._running or consumer in self.withdrawn:
+        if consumer in self._running or self.is_withdrawn(consumer):
             return None
         if deploy is not None and changes_settings(deploy):
             self._blueprints[consumer] = redeployed(self._blueprints[consumer], deploy)
@@ -135,6 +150,25 @@ class Consumers:
         process.start(cause)
         return process
 
+    def create(self, consumer: str, cause: int) -> None:
+        """Start a consumer for an autoscaler, with the settings of the last deploy of its group."""
+        self._created[consumer] = self.context.run.kernel.now
+        self.start(consumer, cause, self.newest.get(self._blueprints[consumer].group.id))
+
+    def is_created_since(self, consumer: str, at_us: int) -> bool:
+        """Return whether an autoscaler has started a consumer since an instant."""
+        return self._created.get(consumer, -1) >= at_us
+
+    def is_withdrawn(self, consumer: str) -> bool:
+        """Return whether an autoscaler does not want a member, or the one that it replaced, to run."""
+        if not self.withdrawn:
+            return False
+        return _written_name(self._blueprints[consumer]) in self.withdrawn
+
+    def surplus(self, group: str) -> int:
+        """Return the number of replicas that a deploy has added to those that are wanted."""
+        return sum(not self.is_withdrawn(replica[0]) for replica in self.surging[group])
+
     def subscribe(self, consumer: str, topics: tuple[str, ...], cause: int) -> None:
         """Subscribe a consumer to other topics, from its next poll on and after later starts."""
         self._blueprints[consumer] = resubscribed(self._blueprints[consumer], topics)
@@ -147,24 +181,31 @@ class Consumers:
         self.context.events.subscribed(process, topics)
         process.carry_out(process.client.subscribe(self.context.run.kernel.now, topics))
 
-    def add_copy(self, consumer: str, *, own_id: bool = False) -> str:
+    def add_copy(
+        self, consumer: str, *, own_id: bool = False, like: Blueprint | None = None
+    ) -> str:
         """Add a copy of a consumer's blueprint under the name of its successor; return the name.
 
-        *own_id*: a static member gets an instance id of its own.
+        *own_id*: a static member gets an instance id of its own. *like*: copied instead.
         """
         name = successor_name(consumer)
-        copy = self._blueprints[consumer]
+        copy = self._blueprints[consumer] if like is None else like
         if own_id and copy.settings.group_instance_id is not None:
             base = _written_name(copy)
             copy = with_instance_id(copy, f"{base}.{len(name) - len(base) + 1}")
         self._successors[consumer] = name
+        self.spares.discard(name)
         self._add(copy, name)
         return name
+
+    def keep(self, consumer: str) -> None:
+        """Take the successor of a member back: it has ended, and the member still runs."""
+        self.spares.add(self._successors.pop(consumer))
 
     def add_stand_in(self, consumer: str) -> str:
         """Add a copy of a consumer's blueprint that runs in its place; return its name."""
         name = f"{consumer}*"
-        self.stand_ins.add(name)
+        self.spares.add(name)
         self._add(self._blueprints[consumer], name)
         return name
 
@@ -217,7 +258,7 @@ class Consumers:
         """Return the number of members in each process of a group."""
         return next(b.group.threads for b in self._blueprints.values() if b.group.id == group)
 
-    def replica_of(self, consumer: str) -> tuple[str, ...]:
+    def replica_of(self, consumer: str) -> Replica:
         """Return the members that run in the process of a member, itself (or its successor) among them."""
         blueprint = self._blueprints[consumer]
         threads = blueprint.group.threads
@@ -232,6 +273,13 @@ class Consumers:
         while consumer not in self._running and consumer in self._successors:
             consumer = self._successors[consumer]
         return consumer
+
+    def in_place_of(self, consumer: str) -> list[str]:
+        """Return a member and all its successors, as far as they run."""
+        line = [consumer]
+        while line[-1] in self._successors:
+            line.append(self._successors[line[-1]])
+        return [name for name in line if name in self._running]
 
     def is_replaced(self, consumer: str) -> bool:
         """Return whether a member has a successor under another name."""

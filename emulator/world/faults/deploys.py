@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import simpy
 
+from assignors.values import dataclass
 from emulator.events import (
     ClientDropped,
     CommitRefused,
@@ -27,12 +28,12 @@ from emulator.events import (
     ProcessingFailed,
 )
 from emulator.scenario import model
-from emulator.scenario.deploys import replaced_together
+from emulator.scenario.deploys import changes_settings, replaced_together
 from emulator.world.cluster.partition_log import records_in
 from emulator.world.consumer.blueprints import Blueprint
-from emulator.world.consumer.consumers import successor_name
+from emulator.world.consumer.consumers import Replica, successor_name
 from emulator.world.draws import sampler, stream_key
-from emulator.world.faults.targets import Replica, members_of, replicas_in_order
+from emulator.world.faults.targets import members_of, replicas_in_order
 from emulator.world.kernel import Script, wait
 from emulator.world.world import World
 
@@ -64,16 +65,15 @@ class RollingRestart:
         self._replaced: list[tuple[str, str]] = []
         """Each member that was replaced, and its successor."""
 
-        self._restarted: list[list[Blueprint]] = []
-        """Replicas whose restart has begun, each as it was before, in the order of their restarts."""
+        self._restarted: list[Restarted] = []
+        """Replicas whose restart has begun, in the order of their restarts."""
 
         self._has_given_up = False
 
     def play(self) -> Script:
         """Replace the canaries, and then the others if the canaries are healthy."""
-        act, withdrawn = self._act, self._consumers.withdrawn
-        order = replicas_in_order(act, self._world)
-        left = (replica for replica in order if not withdrawn.intersection(replica))
+        act = self._act
+        left = self._left(self._run.kernel.now)
         if act.canary:
             first = list(islice(left, act.canary))
             errors = self._watch([name for replica in first for name in replica])
@@ -82,12 +82,23 @@ class RollingRestart:
             if not replaced or not (yield from self._is_healthy(errors)):
                 yield from self._on_unhealthy(errors)
                 return
+        if isinstance(act.order, str) and changes_settings(act):
+            self._consumers.newest[act.group] = act
         yield from self._in_lanes(left)
+
+    def _left(self, began_us: int) -> Iterator[Replica]:
+        """Yield the replicas to restart: wanted by the autoscaler, and not started by it meanwhile."""
+        consumers = self._consumers
+        for replica in replicas_in_order(self._act, self._world):
+            is_new = any(consumers.is_created_since(name, began_us) for name in replica)
+            if not is_new and not any(map(consumers.is_withdrawn, replica)):
+                yield replica
 
     def _in_lanes(self, left: Iterator[Replica]) -> Script:
         """Replace replicas, ``max_unavailable`` and ``surge`` of them at the same time."""
-        members = set(members_of(self._act.group, self._world)) - self._consumers.withdrawn
-        replicas = len(members) // self._consumers.threads(self._act.group)
+        consumers, group = self._consumers, self._act.group
+        wanted = (not consumers.is_withdrawn(name) for name in members_of(group, self._world))
+        replicas = sum(wanted) // consumers.threads(group)
         unavailable, surge = replaced_together(self._act, replicas)
         lanes = [self._one_by_one(left, surge=False) for _ in range(unavailable)]
         lanes += [self._one_by_one(left, surge=True) for _ in range(surge)]
@@ -101,10 +112,11 @@ class RollingRestart:
         for replica in left:
             if last:
                 yield from wait(self._env, act.gap)
-                if act.stop_at_failure and not all(map(self._consumers.running, last)):
+                if act.stop_at_failure and any(map(self._has_ended, last)):
                     _drain(left)
                     return
-            self._restarted.append([self._consumers.blueprint(name) for name in replica])
+            earlier = [self._consumers.blueprint(name) for name in replica]
+            self._restarted.append(Restarted(earlier, surge=surge))
             restarts = [self._begin("restart", name, f"{act.id}/{name}") for name in replica]
             last = yield from self._replace(replica, restarts, surge=surge)
             if not last:
@@ -133,23 +145,43 @@ class RollingRestart:
             own_id = act.names == "random"
             successors = tuple(consumers.add_copy(name, own_id=own_id) for name in replica)
         if surge:
-            yield from wait(self._env, start_up)
-            self._start(successors, restarts)
-            if not (yield from self._await_ready(successors)):
-                return Replica()
-            yield from wait(self._env, act.down_time)
+            is_ready = yield from self._add(successors, restarts, start_up, act)
+            if is_ready:
+                yield from self._end(replica, restarts)
+            return successors if is_ready else Replica()
         yield from self._end(replica, restarts)
-        if surge:
-            return successors
         down_us = act.down_time + start_up
         pairs = zip(replica, restarts, strict=True)
         yield from self._together([self._while_down(*pair, down_us) for pair in pairs])
-        self._start(successors, restarts)
+        self._start(successors, restarts, act)
         return successors if (yield from self._await_ready(successors)) else Replica()
 
-    def _start(self, successors: Replica, restarts: list[int]) -> None:
-        for name, restart in zip(successors, restarts, strict=True):
-            self._consumers.start(name, restart, self._act)
+    def _add(
+        self,
+        successors: Replica,
+        causes: list[int],
+        start_up: int,
+        deploy: model.RollingRestart | None,
+    ) -> Generator[simpy.Event, Any, bool]:
+        """Start successors beside the members that they replace; return whether these can end.
+
+        *deploy*: the act whose settings they have; None: those of their blueprints.
+        """
+        surging = self._consumers.surging[self._act.group]
+        surging.add(successors)
+        yield from wait(self._env, start_up)
+        self._start(successors, causes, deploy)
+        is_ready = yield from self._await_ready(successors)
+        if is_ready:
+            yield from wait(self._env, self._act.down_time)
+            surging.discard(successors)
+        return is_ready
+
+    def _start(
+        self, successors: Replica, causes: list[int], deploy: model.RollingRestart | None = None
+    ) -> None:
+        for name, cause in zip(successors, causes, strict=True):
+            self._consumers.start(name, cause, deploy)
 
     def _together(self, scripts: list[Script]) -> Script:
         """Play scripts at the same time, until the last one ends."""
@@ -197,18 +229,23 @@ class RollingRestart:
         return True
 
     def _has_ended(self, consumer: str) -> bool:
-        """Return whether a started member does not run, and does not wait for its rack."""
+        """Return whether a started member does not run, and neither waits for its rack nor is withdrawn."""
         consumers = self._consumers
-        return consumers.running(consumer) is None and not consumers.waits_for_rack(consumer)
+        if consumers.running(consumer) is not None or consumers.is_withdrawn(consumer):
+            return False
+        return not consumers.waits_for_rack(consumer)
 
     def _give_up(self, consumer: str, why: str = "is not ready") -> None:
         """Write that the restart stops because of a member."""
-        self._has_given_up = True
         why = "has ended" if self._has_ended(consumer) else why
         target = f"{self._act.group} stops: {consumer} {why}"
-        self._begin("give_up", target, f"{self._act.id}/give up")
+        again = " going back" if self._has_given_up else ""
+        self._has_given_up = True
+        self._begin("give_up", target, f"{self._act.id}/give up{again}")
 
     def _is_ready(self, consumer: str) -> bool:
+        if self._consumers.is_withdrawn(consumer):
+            return True  # nothing waits for a replica that the autoscaler has removed
         process = self._consumers.running(consumer)
         if process is None:
             return False
@@ -269,17 +306,63 @@ class RollingRestart:
         if failed and not self._has_given_up:
             self._give_up(*failed)
         if self._act.roll_back:
-            for earlier in self._restarted:
-                yield from self._go_back(earlier)
+            for restarted in self._restarted:
+                if not (yield from self._go_back(restarted)):
+                    return
 
-    def _go_back(self, earlier: list[Blueprint]) -> Script:
-        """Start the members of a replica again as they were before their restart."""
-        act, replica = self._act, tuple(each.name for each in earlier)
-        events = [self._begin("roll_back", name, f"{act.id}/{name}/back") for name in replica]
-        yield from self._end(replica, events)
-        yield from wait(self._env, act.down_time + self._start_up_us(replica[0], nth=1))
-        for each, event in zip(earlier, events, strict=True):
-            self._consumers.start_from(each, event)
+    def _go_back(self, restarted: Restarted) -> Generator[simpy.Event, Any, bool]:
+        """Replace the members of a replica by ones as they were before; return whether they are ready."""
+        act, consumers, earlier = self._act, self._consumers, restarted.earlier
+        written = tuple(each.name for each in earlier)
+        if restarted.surge and any(map(consumers.running, written)):
+            yield from self._take_back(written)
+            return True
+        present = tuple(map(consumers.at_present, written))
+        events = self._begin_going_back(written, present)
+        start_up = self._start_up_us(written[0], nth=1)
+        if not restarted.surge:
+            yield from self._end(present, events)
+            yield from wait(self._env, act.down_time + start_up)
+        if not restarted.surge and act.names == "ordinal":
+            for each, event in zip(earlier, events, strict=True):
+                consumers.start_from(each, event)
+            return True
+        own_id = act.names == "random"
+        pairs = zip(present, earlier, strict=True)
+        copies = tuple(consumers.add_copy(name, own_id=own_id, like=old) for name, old in pairs)
+        if not restarted.surge:
+            self._start(copies, events)
+            return True
+        is_ready = yield from self._add(copies, events, start_up, None)
+        if is_ready:
+            yield from self._end(present, events)
+        return is_ready
+
+    def _take_back(self, written: Replica) -> Script:
+        """End successors that were not ready, so that their predecessors still run."""
+        consumers = self._consumers
+        successors = tuple(map(successor_name, written))
+        yield from self._end(successors, self._begin_going_back(written, successors))
+        consumers.surging[self._act.group].discard(successors)
+        for name in written:
+            consumers.keep(name)
+
+    def _begin_going_back(self, written: Replica, present: Replica) -> list[int]:
+        return [
+            self._begin("roll_back", target, f"{self._act.id}/{name}/back")
+            for name, target in zip(written, present, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """A replica whose restart has begun."""
+
+    earlier: list[Blueprint]
+    """Its members as they were before."""
+
+    surge: bool
+    """Whether its successors start before it ends."""
 
 
 class Errors:

@@ -9,7 +9,7 @@ from emulator.scenario.deploys import Deploy
 from emulator.scenario.resolution import COORDINATOR_OF, broker_number
 from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NO_BROKER
-from emulator.world.consumer.consumers import Consumers
+from emulator.world.consumer.consumers import Consumers, Replica
 from emulator.world.draws import draw, stream_key
 from emulator.world.triggers import STEPS_OF
 from emulator.world.world import World
@@ -83,14 +83,10 @@ def in_order(act: model.RollingRestart | model.Subscribe, world: World) -> list[
 
 
 def members_of(group: str, world: World) -> list[str]:
-    """Return the members of a group: of those that were replaced the last successor, no stand-ins."""
+    """Return the members of a group: of those that were replaced the last successor, no spares."""
     consumers = world.consumers
-    known = (name for name in consumers.of_group(group) if name not in consumers.stand_ins)
+    known = (name for name in consumers.of_group(group) if name not in consumers.spares)
     return [name for name in known if not consumers.is_replaced(name)]
-
-
-Replica = tuple[str, ...]
-"""The members that run in one process: one for each of its threads."""
 
 
 def replicas_in_order(act: model.RollingRestart, world: World) -> Iterator[Replica]:

@@ -120,33 +120,6 @@ def test_a_stand_in_runs_with_the_instance_id_of_the_member_that_is_down():
 LACKS_RANGE = 'settings = { "partition.assignment.strategy" = "cooperative-sticky" }'
 
 
-def test_a_canary_that_fails_goes_back_and_the_others_stay():
-    run = played(f'canary = 1, canary_for = "30s", roll_back = true, {LACKS_RANGE}')
-
-    assert lives(run) == [
-        ("g-0", "closed", 20),
-        ("g-0", "start", 20),
-        ("g-0", "failed", 20),
-        ("g-0", "start", 30),
-    ]
-    assert begun(run, "roll_back") == ["g-0"]
-    assert run.ledger.lost == 0
-
-
-def test_a_canary_goes_back_as_the_deploy_replaces_members():
-    """The delay before SIGTERM, the time down, and the start-up."""
-    run = played(
-        f'canary = 1, roll_back = true, pre_stop = "2s", down_time = "3s", start_up = "4s", {LACKS_RANGE}'
-    )
-
-    assert lives(run) == [
-        ("g-0", "closed", 22),
-        ("g-0", "start", 29),
-        ("g-0", "failed", 29),
-        ("g-0", "start", 48),
-    ]
-
-
 def test_markers_behind_the_last_record_are_no_lag_of_a_canary():
     """It begins at the committed offset before a marker, and has processed all records."""
     text = SCENARIO.replace('"1/s"', '"1/s", transaction_records = 1, produce_until = "10s"')
@@ -155,32 +128,6 @@ def test_markers_behind_the_last_record_are_no_lag_of_a_canary():
     run = emulator.run(emulator.loads(text.format(act=act, **given)))
 
     assert ["closed"] * 3 == [how for _, how, _ in lives(run) if how != "start"]
-
-
-RARE_FETCHES = 'settings = { "fetch.min.bytes" = 1000000, "fetch.max.wait.ms" = 25000 }'
-SHORT_POLLS = 'settings = { "max.poll.interval.ms" = 500 }'
-
-
-@pytest.mark.parametrize(
-    ("version", "limit", "said"),
-    [
-        (RARE_FETCHES, "canary_lag = 10", "has a lag of more than 10 records"),
-        (RARE_FETCHES, "canary_lag = 100", ""),
-        (SHORT_POLLS, "canary_errors = 1", "has had more than 1 errors"),
-        (SHORT_POLLS, "canary_errors = 1000", ""),
-    ],
-)
-def test_a_canary_beyond_a_limit_goes_back_at_the_next_probe(version, limit, said):
-    """It reads once in 25 s, or its polls outlast their interval; it has a partition either way."""
-    run = played(
-        f'{limit}, roll_back = true, canary = 1, canary_for = "60s", probe_every = "5s", {version}',
-        group='work = "700ms"',
-    )
-    back = [at_us for name, how, at_us in lives(run) if (name, how) == ("g-0", "start")]
-
-    assert begun(run, "give_up") == ([f"g stops: g-0 {said}"] if said else [])
-    assert begun(run, "roll_back") == (["g-0"] if said else [])
-    assert not said or 20 < back[1] < 60
 
 
 @pytest.mark.parametrize(
@@ -211,30 +158,6 @@ def test_a_percentage_that_gives_no_member_is_one():
 
     assert replaced_together(act, 3) == (1, 0)
     assert replaced_together(act, 10) == (3, 0)
-
-
-def test_a_canary_that_was_not_reached_does_not_go_back():
-    """Also if an earlier deploy has changed its settings."""
-    run = played(
-        f'canary = 2, readiness = "assigned", deadline = "20s", roll_back = true, {LACKS_RANGE}',
-        earlier='{ rolling_restart = "g", at = "5s", settings = { "max.poll.records" = 9 } }, ',
-    )
-
-    assert {name for name, _, at_us in lives(run) if at_us >= 20} == {"g-0"}
-    assert begun(run, "give_up") == ["g stops: g-0 has ended"]
-    assert begun(run, "roll_back") == ["g-0"]
-
-
-@pytest.mark.parametrize(("canary", "back"), [(1, ["g-2"]), (4, ["g-2", "g-1", "g-0"])])
-def test_canaries_that_go_back_are_those_that_were_restarted(canary, back):
-    """The order begins with two members that wait for the autoscaler; they are left out."""
-    run = played(
-        f'order = "reversed", canary = {canary}, roll_back = true, {LACKS_RANGE}',
-        group='autoscaler = { kind = "keda", max_replicas = 5, lag_threshold = 1000000 }',
-    )
-
-    assert begun(run, "restart") == begun(run, "roll_back") == back
-    assert begun(run, "give_up") == ["g stops: g-2 has ended"]
 
 
 def test_the_others_follow_a_canary_that_is_ready():
@@ -272,12 +195,6 @@ def test_a_deploy_replaces_the_members_of_a_process_together():
     ]
     closed = sorted(name for name, how, at_s in found if (how, at_s) == ("closed", 27))
     assert closed == ["g-0", "g-1", "g-2", "g-3"]
-
-
-def test_a_canary_is_a_process_and_goes_back_as_one():
-    run = of_processes(f"canary = 1, roll_back = true, {LACKS_RANGE}")
-
-    assert begun(run, "restart") == begun(run, "roll_back") == ["g-0", "g-1"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +240,6 @@ def test_members_have_to_fill_their_processes():
         ('surge = "a third"', 'a percentage such as "25%"'),
         ("max_unavailable = true", "a number of members, 0 or more"),
         ("roll_back = true", 'needs "canary"'),
-        ("canary = 1, roll_back = true, surge = true", "members that keep their names"),
         ('names = "stable"', "ordinal"),
         ('readyness = "assigned"', 'did you mean "readiness"'),
     ],

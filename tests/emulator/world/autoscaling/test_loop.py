@@ -143,6 +143,118 @@ def test_a_deploy_leaves_members_alone_that_the_autoscaler_does_not_want():
     }
 
 
+# -- deploys and processes of several members ------------------------------------------------------
+
+
+def begins_of(run: emulator.Run) -> list[tuple[str, int]]:
+    """Return each start of a consumer with its second."""
+    return [
+        (e.what.consumer, e.at_us // 1_000_000)
+        for e in run.events
+        if isinstance(e.what, ev.ConsumerStarted)
+    ]
+
+
+def ends_of(run: emulator.Run) -> list[str]:
+    return [e.what.consumer for e in run.events if isinstance(e.what, ev.ConsumerStopped)]
+
+
+OF_TWO = {"members": 2, "group": "threads = 2", "rate": "60/s"}
+
+
+def test_a_replica_of_several_members_starts_and_stops_with_all_of_them():
+    scaled = scenario(
+        'max_replicas = 2; lag_threshold = 300; scale_down.stabilization_window = "20s"', **OF_TWO
+    )
+    run = emulator.run(scaled)
+
+    assert steps_of(run) == [(1, 2), (2, 1)]
+    assert [name for name, _ in begins_of(run)] == ["g-0", "g-1", "g-2", "g-3"]
+    assert ends_of(run) == ["g-2", "g-3"]
+    assert run.metrics["useful_replicas_share"] > 0.9
+    assert run.digest == emulator.run(scaled, mode="exact", keep_events=False).digest
+
+
+def test_a_replica_is_useful_with_one_partition_for_all_of_its_members():
+    run = emulator.run(
+        scenario(
+            'max_replicas = 4; lag_threshold = 50; allow_idle_consumers = true; topic = "t"',
+            **OF_TWO,
+        )
+    )
+    [row] = run.metrics.listings["replicas"]
+
+    assert (row["replicas_max"], row["members_max"], row["partitions"]) == (4, 8, 4)
+    owned = (e.what for e in run.events if isinstance(e.what, ev.EpochOpened))
+    assert {each.consumer for each in owned} == {"g-0", "g-1", "g-2", "g-3"}
+    assert 0.4 < run.metrics["useful_replicas_share"] < 0.7
+
+
+SURGE = 'act = [{{ rolling_restart = "g", at = "30s", surge = {}, ready_after = "50s" }}]'
+
+
+def test_replicas_that_a_deploy_adds_count_for_the_hpa_as_in_kubernetes():
+    """Within the tolerance the HPA wants as many as there are: 2, and 4 while the deploy has added 2."""
+    steady = 'max_replicas = 8; lag_threshold = {}; tolerance = 0.99; kind = "hpa"; average_over = "1min"'
+    keys: dict[str, Any] = {"members": 2, "run_for": "2min", "rate": "10/s"}
+    calm = emulator.run(scenario(steady.format(200), **keys))
+    deployed = emulator.run(scenario(steady.format(200), **keys, act=SURGE.format(2)))
+
+    assert steps_of(calm) == []
+    assert steps_of(deployed)[0] == (2, 4)
+
+
+@pytest.mark.parametrize("way", ["surge = 1", 'names = "random"'])
+def test_a_step_down_stops_the_successors_of_members_that_a_deploy_has_replaced(way):
+    run = emulator.run(
+        scenario(
+            'max_replicas = 4; lag_threshold = 2000; scale_down.stabilization_window = "60s"',
+            members=4,
+            rate="20/s",
+            act=f'act = [{{ rolling_restart = "g", at = "10s", {way} }}]',
+        )
+    )
+
+    assert steps_of(run)[0] == (4, 1)
+    assert ends_of(run)[4:] == ["g-1+", "g-2+", "g-3+"]
+
+
+def test_a_step_down_during_a_deploy_stops_both_versions_and_the_deploy_goes_on():
+    """g-2+ runs beside g-2 for 40 s; the autoscaler removes that replica meanwhile."""
+    run = emulator.run(
+        scenario(
+            'max_replicas = 3; lag_threshold = 2000; scale_down.stabilization_window = "30s"',
+            members=3,
+            rate="20/s",
+            act='act = [{ rolling_restart = "g", at = "20s", order = "reversed", surge = 1, '
+            'ready_after = "40s" }]',
+        )
+    )
+
+    assert steps_of(run)[0] == (3, 1)
+    assert {"g-2", "g-2+"} <= set(ends_of(run))
+    assert begins_of(run)[-1][0] == "g-0+"
+    assert not [e for e in run.events if getattr(e.what, "verb", "") == "give_up"]
+
+
+def test_replicas_that_start_after_a_deploy_have_its_version():
+    run = emulator.run(
+        scenario(
+            UP_AND_DOWN,
+            act='act = [{ rolling_restart = "g", at = "1s", settings = { "max.poll.records" = 7 } }]',
+        ),
+        polls=True,
+    )
+    polled = {
+        e.what.consumer: sum(end - first for _, first, end in e.what.ranges)
+        for e in run.events
+        if isinstance(e.what, ev.Polled) and e.at_us > 2_000_000
+    }
+
+    assert len(polled) > 2
+    assert max(polled.values()) <= 7
+
+
 def metrics_of(
     monkeypatch: pytest.MonkeyPatch, scaled: emulator.Scenario, name: str = "_metric"
 ) -> list[Any]:
@@ -243,9 +355,15 @@ def test_without_an_autoscaler_the_figures_are_zero_and_the_share_has_no_value()
         ("max_replicas = 4", {"act": 'act = [{ start = "g-2", at = "9s" }]'}, "starts it"),
         (
             "max_replicas = 4",
-            {"act": 'act = [{ rolling_restart = "g", at = "9s", surge = true }]'},
-            "would not count",
+            {"members": 3, "group": "threads = 2"},
+            "g-2, g-3 are one process",
         ),
+        (
+            "max_replicas = 1",
+            {"members": 4, "group": "threads = 2"},
+            "begins with 2 processes of 2 members each",
+        ),
+        ("max_replicas = 60000", {"group": "threads = 2", "members": 2}, "more than 100,000"),
     ],
 )
 def test_what_an_autoscaler_cannot_do_is_refused_with_the_reason(scaler, keys, message):
