@@ -348,6 +348,8 @@ class MemberSettings:
     """Whether SIGTERM ends the batch after the record in progress."""
 
     poll_timeout_us: int = POLL_TIMEOUT_US
+    listener_us: int = 0
+    """Nominal duration of a call of its rebalance listener, without commits."""
 
 
 def reset_policy(conf: Mapping[str, str]) -> str:
@@ -358,11 +360,8 @@ def reset_policy(conf: Mapping[str, str]) -> str:
 def member_settings(trace: Trace) -> MemberSettings:
     """Return the settings of a member; raise CaptureError if a number is invalid."""
     conf = trace.conf
-    kafka = {
-        key.removeprefix(KAFKA): value
-        for key, value in sorted(conf.items())
-        if key.startswith(KAFKA)
-    }
+    given = sorted(conf.items())
+    kafka = {key.removeprefix(KAFKA): value for key, value in given if key.startswith(KAFKA)}
     kafka.setdefault("auto.offset.reset", RESET_POLICY)
     automatic = conf.get("mode") in ("auto", "store")
     kafka["enable.auto.commit"] = "true" if automatic else "false"
@@ -382,6 +381,7 @@ def member_settings(trace: Trace) -> MemberSettings:
         work_us=milliseconds(trace, "work") or 0,
         stops_in_batch=conf.get("stop") == "midbatch",
         poll_timeout_us=milliseconds(trace, "pollTimeout") or POLL_TIMEOUT_US,
+        listener_us=milliseconds(trace, "listener") or 0,
     )
 
 

@@ -62,7 +62,7 @@ class StartUp:
     """The first successful response to that."""
 
     assigned_us: int | None
-    """Its listener returned from its first ``assigned`` call."""
+    """Its listener returned from its first ``assigned`` call, less what that call nominally takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +135,7 @@ def start_ups(capture: Capture) -> tuple[StartUp, ...]:
 def _start_up(capture: Capture, trace: Trace) -> StartUp:
     log = capture.client_logs[trace.name]
     calls = (entry for entry in trace.entries if isinstance(entry, Listened))
+    assigned = next((call.at_us for call in calls if call.call == "assigned"), None)
     return StartUp(
         member=trace.member,
         incarnation=trace.incarnation,
@@ -144,7 +145,7 @@ def _start_up(capture: Capture, trace: Trace) -> StartUp:
         coordinator_us=next(iter(times_of(log, "Discovered group coordinator")), None),
         join_sent_us=_first_request(capture, trace),
         joined_us=_first_answer(capture, trace),
-        assigned_us=next((call.at_us for call in calls if call.call == "assigned"), None),
+        assigned_us=None if assigned is None else assigned - member_settings(trace).listener_us,
     )
 
 

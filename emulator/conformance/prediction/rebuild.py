@@ -76,6 +76,7 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
         coordinator=capture.coordinator,
         lateness=_lateness(noise, seed),
         wake_up=noise.wake_up,
+        listener=Constant(constant=max(member.listener_us for member in members)),
     )
     scenario = Scenario(
         title=capture.name,

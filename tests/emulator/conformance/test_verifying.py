@@ -38,10 +38,11 @@ CALM = [
     "nocommit-eager-join/run-1",
     "precommit-crash/run-2",
     "static-crash-return/run-21",
+    "slow-listener-classic/run-1",
 ]
 RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21", "coordinator-kill/run-1"]
 RACES += ["kip848-interval-batch/run-8"]
-MADE_HERE = ("close-consumer/run-1", "slow-listener-classic/run-1", "unequal-cooperative/run-1")
+MADE_HERE = ("close-consumer/run-1", "unequal-cooperative/run-1")
 """Captured by the command, under load; no other folder has them."""
 
 AHEAD_AND_BEHIND = (3, 1)
