@@ -42,6 +42,9 @@ from emulator.versions import KAFKA
 
 MOST_CURVES = 8
 MOST_NUMBERS = 5
+MOST_COLUMNS = 8
+"""Columns of the answer as a table; one with more has a column for each cell instead."""
+
 LOG_FROM = 12.0
 """Ratio of the ends of an axis from which it is logarithmic."""
 
@@ -112,7 +115,9 @@ def drawn(picture: Picture) -> Chart:
 
 
 def _table(findings: Findings) -> Iterator[Part]:
-    rows = answer_table(findings)
+    rows: Sequence[Sequence[str]] = answer_table(findings)
+    if rows and len(rows[0]) > max(len(rows), MOST_COLUMNS):
+        rows = list(zip(*rows, strict=True))
     if rows:
         yield Part(title="Answer", tables=[Table(caption="The cells of the answer", rows=rows)])
 

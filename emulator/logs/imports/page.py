@@ -44,15 +44,17 @@ MOST_GENERATIONS: Final = 2_000
 
 _STYLE_OF: Final = {
     Reason.EXPIRED: 6,
-    Reason.LATE_POLL: 6,
+    Reason.LATE_POLL: 14,
     Reason.GONE: 1,
     Reason.LEFT: 4,
-    Reason.EMPTIED: 4,
+    Reason.EMPTIED: 12,
     Reason.RESTARTED: 3,
-    Reason.STATIC_REJOIN: 3,
+    Reason.STATIC_REJOIN: 11,
     Reason.JOINED: 2,
-    Reason.FORMED: 2,
+    Reason.FORMED: 10,
 }
+"""Related reasons have one colour, as 6 and 14, and different markers."""
+
 _OTHER: Final = 5
 _REWIND: Final = 6
 

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Final
 
 from assignors.values import dataclass
-from emulator.report.pages.drawing import LABELS_WIDTH, TimeScale, across, text
+from emulator.report.pages.drawing import LABELS_WIDTH, TimeScale, across, shortened, text
 from emulator.report.pages.history import Span
 from emulator.report.pages.thinning import Piece
 from emulator.report.wording import duration
@@ -34,8 +34,9 @@ class Canvas:
     bottom: float = TOP
 
     def label(self, y: float, content: str, kind: str = "tick") -> None:
-        """Add a label at the left."""
-        self.labels.append(text(LABELS_WIDTH - 6, y, content, class_=kind, text_anchor="end"))
+        """Add a label at the left; a long one loses its middle."""
+        words = shortened(content)
+        self.labels.append(text(LABELS_WIDTH - 6, y, words, class_=kind, text_anchor="end"))
 
     def heading(self, content: str) -> None:
         """Begin a part of the figure with its name."""

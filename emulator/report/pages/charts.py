@@ -20,6 +20,7 @@ from emulator.report.pages.drawing import (
     across,
     element,
     figure_of,
+    fill_of,
     number,
     stretched,
     text,
@@ -246,35 +247,36 @@ def legend_of(series: Sequence[Series]) -> list[tuple[str, str]]:
 
 def _swatch(series: Series) -> str:
     if isinstance(series, Bars):
-        return swatch(element("rect", x=1, y=1, width=26, height=12, class_=f"f{_style(series)}"))
+        box: Attributes = {"x": 1, "y": 1, "width": 26, "height": 12}
+        return swatch(element("rect", fill=fill_of(series.style), class_="piece", **box))
     if isinstance(series, Rings):
         return swatch(_ring(14, 7, 5.5))
-    line = element("polyline", points="0,7 28,7", class_=f"curve l{_style(series)}")
+    line = element("polyline", points="0,7 28,7", class_=_line_class(series.style))
     dot = _marker(series.style, 14, 7, hollow=isinstance(series, Dots) and series.hollow)
     return swatch((line if isinstance(series, Curve) else "") + dot)
 
 
-def _style(series: Curve | Dots | Bars) -> int:
-    return series.style % STYLES
+def _line_class(style: int) -> str:
+    """Return the classes of a line: a colour and a dash, and thick when these repeat."""
+    return f"curve l{style % STYLES}" + (" again" if style >= STYLES else "")
 
 
 Place = Callable[[float], float]
 
 
 def _draw_curve(curve: Curve, x_of: Place, y_of: Place) -> str:
-    style = _style(curve)
     banded = [point for point in curve.points if point.low is not None and point.high is not None]
     drawn = []
     if len(banded) > 1:
         upper = [(point.x, point.high or 0.0) for point in banded]
         lower = [(point.x, point.low or 0.0) for point in reversed(banded)]
         area = " ".join(f"{number(x_of(x))},{number(y_of(y))}" for x, y in [*upper, *lower])
-        drawn.append(element("polygon", points=area, class_=f"band f{style}"))
+        drawn.append(element("polygon", points=area, class_=f"band f{curve.style % STYLES}"))
     places = [(x_of(point.x), y_of(point.y)) for point in curve.points]
     if curve.steps:
         places = list(_stairs(places))
     line = " ".join(f"{number(x)},{number(y)}" for x, y in places)
-    drawn.append(element("polyline", points=line, class_=f"curve l{style}"))
+    drawn.append(element("polyline", points=line, class_=_line_class(curve.style)))
     lines = stretched("".join(drawn), ABOVE + HEIGHT + BELOW)
     if not curve.markers:
         return lines
@@ -298,7 +300,7 @@ def _draw_dots(dots: Dots, x_of: Place, y_of: Place) -> str:
 
 def _marker(style: int, x: str | float, y: float, *, hollow: bool, tip: str = "") -> str:
     kind = f"dot h{style % STYLES}" if hollow else f"dot f{style % STYLES}"
-    shape = f"#k{style % len(MARKERS)}"
+    shape = f"#k{(style + style // STYLES) % len(MARKERS)}"
     return element("use", title(tip) if tip else "", href=shape, x=x, y=y, class_=kind)
 
 
@@ -311,7 +313,7 @@ def _draw_bars(bars: Bars, x_of: Place, y_of: Place) -> str:
         tip = title(bar.text) if bar.text else ""
         height = max(abs(bottom - top), 0.5)
         drawn.append(
-            element("rect", tip, height=height, class_=f"bar f{bars.style % STYLES}", **shape)
+            element("rect", tip, height=height, fill=fill_of(bars.style), class_="piece", **shape)
         )
         if bar.low is not None and bar.high is not None and bar.low != bar.high:
             middle = across((x + x_of(bar.end)) / 2)

@@ -29,6 +29,8 @@ MOST_ENTRIES: Final = 40
 """Entries of each variant."""
 
 MOST_NUMBERS: Final = 5
+MOST_NAMED: Final = 4
+"""Variants that are named in the title and have a figure at the top; of more, the ends are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ def compare_page(
     facts = [first.subject.name, named, f"{first.subject.run_for} long"]
     return render(
         Page(
-            title=f"{first.subject.title}: {joined([column.name for column in columns])}",
+            title=f"{first.subject.title}: {_variants(columns)}",
             facts=" | ".join([*facts, f"Apache Kafka {first.subject.kafka}", version]),
             answer=list(_answer(columns)),
             numbers=_numbers(columns),
@@ -58,6 +60,12 @@ def compare_page(
             text="\n".join(comparison_screen(seeds, columns)),
         )
     )
+
+
+def _variants(columns: Sequence[Column]) -> str:
+    if len(columns) > MOST_NAMED:
+        return counted(len(columns), "variant")
+    return joined([column.name for column in columns])
 
 
 def _mean(column: Column, metric: str) -> float:
@@ -79,14 +87,32 @@ def _answer(columns: Sequence[Column]) -> Iterator[str]:
         if len(means) > 1 and len({figure(mean) for mean, _ in means}) == 1:
             yield f"{words}: {figure(means[0][0])} records with each of them."
             continue
-        ranked = [f"{figure(mean)} with {name}" for mean, name in sorted(means)]
-        yield f"{words}: {joined(ranked)} (records)."
+        yield f"{words}: {_ranked(means)} (records)."
+
+
+def _ranked(means: Sequence[tuple[float, str]]) -> str:
+    """Return the variants from the least to the largest mean; of many, both ends."""
+    ranked = sorted(means)
+    if len(ranked) <= MOST_NAMED:
+        return joined([f"{figure(mean)} with {name}" for mean, name in ranked])
+    ends = []
+    for end in dict.fromkeys(figure(mean) for mean in (ranked[0][0], ranked[-1][0])):
+        names = [name for mean, name in ranked if figure(mean) == end]
+        more = len(names) - MOST_NAMED
+        ends.append(
+            f"{end} with {joined([*names[:MOST_NAMED], *([f'{more} more'] if more > 0 else [])])}"
+        )
+    return f"from {' to '.join(ends)}"
 
 
 def _numbers(columns: Sequence[Column]) -> list[Number]:
     """Return five figures: the reprocessed records of each variant, then what all variants span."""
-    values = [(_mean(column, "reprocessed"), _named(column)) for column in columns]
-    numbers = [Number(figure(mean), f"reprocessed, {name}", mean > 0) for mean, name in values]
+    if len(columns) > MOST_NAMED:
+        numbers = [Number(f"{len(columns)}", "variants")]
+        numbers.append(_span(columns, "reprocessed", "records reprocessed"))
+    else:
+        values = [(_mean(column, "reprocessed"), _named(column)) for column in columns]
+        numbers = [Number(figure(mean), f"reprocessed, {name}", mean > 0) for mean, name in values]
     spanned = (
         ("lost", "records lost"),
         ("downtime_max_s", "longest time without an owner (s)"),
@@ -103,12 +129,13 @@ def _span(columns: Sequence[Column], metric: str, label: str) -> Number:
     """Return the least and the largest mean of a metric among the variants."""
     means = sorted(_mean(column, metric) for column in columns)
     ends = dict.fromkeys(figure(mean) for mean in (means[0], means[-1]))
-    return Number(" to ".join(ends), label, metric == "lost" and means[-1] > 0)
+    is_bad = metric in ("lost", "reprocessed") and means[-1] > 0
+    return Number(" to ".join(ends), label, is_bad)
 
 
 def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
     first = columns[0]
-    rows: list[list[str]] = [["metric", *_titles(columns)]]
+    rows: list[Sequence[str]] = [["metric", *_titles(columns)]]
     for label, (of_first, *said) in reason_rows(columns):
         rows.append([label, of_first, *chain.from_iterable((each, "") for each in said)])
     charted: list[Difference] = []
@@ -124,7 +151,10 @@ def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
                 mean = found.mean
                 charted.append(Difference(label, column.name, mean.value, mean.low, mean.high))
         rows.append(cells)
-    caption = f"Means of {counted(len(seeds), 'seed')}; differences from {first.name}"
+    if len(columns) > MOST_NAMED:
+        rows = list(_by_variant(rows))
+    what = f"Means of {len(seeds)} seeds" if len(seeds) > 1 else f"Seed {seeds[0]}"
+    caption = f"{what}; differences from {first.name}"
     if len(seeds) > 1:
         caption += ", seed by seed, with their 95 % confidence interval"
     return Part(
@@ -133,6 +163,17 @@ def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
         tables=[Table(caption=caption, rows=rows)],
         charts=[draw_differences(charted, first.name)] if charted else [],
     )
+
+
+def _by_variant(rows: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield a table of metrics with a row for each variant, with differences in parentheses."""
+    titles, *metrics = rows
+    yield ("variant", *(name for name, *_ in metrics))
+    yield (titles[1], *(row[1] for row in metrics))
+    for place in range(2, len(titles), 2):
+        cells = ((row[place], row[place + 1]) for row in metrics)
+        together = (f"{value} ({change})" if change else value for value, change in cells)
+        yield (titles[place], *together)
 
 
 def _paired(name: str, first: Sequence[Metrics], second: Sequence[Metrics]) -> Comparison | None:

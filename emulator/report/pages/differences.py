@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Final, NamedTuple
 
 from emulator.report.pages.drawing import (
+    FIGURE_WIDTHS,
     LABELS_WIDTH,
     Attributes,
     across,
     element,
     figure_of,
+    shown_at,
     text,
     title,
 )
@@ -22,7 +25,12 @@ WIDTH: Final = 1_000
 
 ROW: Final = 18
 HEAD: Final = 26
-"""Heights in pixels of a row and of a metric's heading."""
+LINE: Final = 12
+"""Heights in pixels of a row, of a metric's heading, and of a further line of a name."""
+
+NAME_LINES: Final = 3
+NAME_WIDTH: Final = 16
+"""Lines of a variant's name beside its row, and characters of a line."""
 
 CHARACTER: Final = 12
 """The width of a digit in a label of a wide font, where the figure is 550 pixels wide."""
@@ -54,23 +62,33 @@ def draw_differences(differences: Sequence[Difference], base: str) -> Chart:
         drawn.append(text(4, y + 16, metric, class_="part"))
         y += HEAD
         for one in mine:
-            labels.append(
-                text(LABELS_WIDTH - 6, y + 12, one.variant[:18], class_="tick", text_anchor="end")
-            )
-            drawn.append(_row(one, y + ROW / 2, (WIDTH / 2 - room) / max(ends)))
-            y += ROW
+            lines = _name_lines(one.variant)
+            height = ROW + LINE * (len(lines) - 1)
+            for place, line in enumerate(lines):
+                at = {"class_": "tick", "text_anchor": "end"}
+                labels.append(text(LABELS_WIDTH - 6, y + 12 + LINE * place, line, **at))
+            drawn.append(_row(one, y + height / 2, (WIDTH / 2 - room) / max(ends)))
+            y += height
     middle = element("line", x1="50%", x2="50%", y1=4, y2=y, class_="axis")
     name = f"Differences from {base}, paired by seed"
+    has_intervals = any(one.low != one.high for one in differences)
+    whiskers = " Whiskers: 95 % confidence interval over the seeds." if has_intervals else ""
     parts = figure_of("".join(labels), middle + "".join(drawn), y + 4, name)
     return Chart(
         title=name,
         caption=(
-            f"Left of the line: less than with {base}; right: more. Whiskers: 95 % confidence interval "
-            "over the seeds. Each metric has a scale of its own; metrics without a difference are left out."
+            f"Left of the line: less than with {base}; right: more.{whiskers} "
+            "Each metric has a scale of its own; metrics without a difference are left out."
         ),
         labels=parts[0],
         figure=parts[1],
     )
+
+
+def _name_lines(name: str) -> list[str]:
+    """Return a variant's name in lines; a very long one without its middle."""
+    lines = wrap(name, NAME_WIDTH)
+    return lines if len(lines) <= NAME_LINES else [*lines[: NAME_LINES - 1], f"…{lines[-1]}"]
 
 
 def _words(one: Difference) -> str:
@@ -99,6 +117,9 @@ def _row(one: Difference, y: float, scale: float) -> str:
     at_right = one.mean >= 0
     ends = x_of(low), x_of(high), x_of(one.mean)
     edge = max(ends) + GAP if at_right else min(ends) - GAP
-    side = {"class_": "wide", "text_anchor": "start" if at_right else "end"}
+    side = {
+        "class_": shown_at(FIGURE_WIDTHS[1:]).strip(),
+        "text_anchor": "start" if at_right else "end",
+    }
     label = text(across(edge), y + 4, words, **side)
     return bar + whisker + element("g", point, class_="mark") + label

@@ -10,8 +10,7 @@ a pattern, so that neither alone carries a meaning.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
@@ -35,8 +34,11 @@ MARKERS: Final = (
 WIDTH: Final = 1_000
 """The width of a figure beside its labels, in units of its computation."""
 
-NARROWEST: Final = 230
-"""Pixels of a figure on a phone; labels that would not fit there have the class ``wide``."""
+FIGURE_WIDTHS: Final = (230, 445, 805)
+"""Pixels of a figure on the narrowest screens of three classes: phones, tablets and paper, desktops.
+
+Labels are laid out for each; the style of the page shows those of the reader's class.
+"""
 
 CHARACTER: Final = 6.4
 """Pixels of a character of a label."""
@@ -231,25 +233,54 @@ LABELS_WIDTH: Final = 116
 """Pixels of the column of labels at the left of a figure, which does not scroll."""
 
 
-def tick_labels(ticks: Iterable[tuple[float, str]], *heights: float) -> Iterator[str]:
-    """Yield the labels of a horizontal axis at some heights, without those that would overlap.
+def shown_at(widths: Collection[float]) -> str:
+    """Return the classes of a label that is shown at some of :data:`FIGURE_WIDTHS` only.
 
-    Those that would overlap only on a narrow screen have the class ``wide``.
+    >>> shown_at((230, 445, 805)), shown_at((445, 805))
+    ('', ' fit w1 w2')
     """
-    free, free_narrow = -math.inf, -math.inf
-    for x, label in ticks:
+    kinds = [f" w{place}" for place, width in enumerate(FIGURE_WIDTHS) if width in widths]
+    return "" if len(kinds) == len(FIGURE_WIDTHS) else f" fit{''.join(kinds)}"
+
+
+def shown_from(pixels: float) -> str | None:
+    """Return the classes of a label that a figure must be that wide for; None: no figure is."""
+    widths = [width for width in FIGURE_WIDTHS if width >= pixels]
+    return shown_at(widths) if widths else None
+
+
+def shortened(name: str, most: int = 16) -> str:
+    """Return a name with at most that many characters: its beginning and its end.
+
+    >>> shortened("orders-12"), shortened("orders-of-all-shops-12")
+    ('orders-12', 'orders-…shops-12')
+    """
+    before = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:before]}…{name[before + 1 - most :]}"
+
+
+def tick_labels(ticks: Iterable[tuple[float, str]], *heights: float) -> Iterator[str]:
+    """Yield the labels of a horizontal axis at some heights, at each width those that do not overlap."""
+    labels = list(ticks)
+    fitting = {width: _fitting_ticks(labels, width) for width in FIGURE_WIDTHS}
+    for place, (x, label) in enumerate(labels):
+        widths = [width for width, places in fitting.items() if place in places]
+        if widths:
+            kind = f"tick{shown_at(widths)}"
+            for y in heights:
+                yield text(across(x), y, label, class_=kind, text_anchor=_anchor(x, 0)[0])
+
+
+def _fitting_ticks(labels: Sequence[tuple[float, str]], width: float) -> set[int]:
+    """Return the numbers of the labels that do not overlap in a figure of that many pixels."""
+    free, found = -4.0, set()
+    for place, (x, label) in enumerate(labels):
         long = CHARACTER * len(label)
-        anchor, before = _anchor(x, long)
-        begin, narrow = x - before, x * NARROWEST / WIDTH - before
-        if begin < free:
-            continue
-        free = begin + long + 6
-        fits = narrow >= max(free_narrow, -4) and narrow + long <= NARROWEST + 4
-        if fits:
-            free_narrow = narrow + long + 6
-        kind = "tick" if fits else "tick wide"
-        for y in heights:
-            yield text(across(x), y, label, class_=kind, text_anchor=anchor)
+        begin = x * width / WIDTH - _anchor(x, long)[1]
+        if begin >= free and begin + long <= width + 4:
+            free = begin + long + 6
+            found.add(place)
+    return found
 
 
 def _anchor(x: float, long: float) -> tuple[str, float]:

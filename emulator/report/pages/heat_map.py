@@ -16,11 +16,12 @@ from emulator.report.pages.charts import (
 from emulator.report.pages.drawing import (
     CHARACTER,
     LABELS_WIDTH,
-    NARROWEST,
     WIDTH,
     Attributes,
     across,
     element,
+    shortened,
+    shown_from,
     text,
     title,
 )
@@ -54,7 +55,7 @@ def draw_heat_map(heat: HeatMap) -> Chart:
     for row, (_, name) in enumerate(heat.up.ticks):
         y = ABOVE + HEIGHT - (row + 1) * tall
         middle = {"class_": "tick", "text_anchor": "end"}
-        labels.append(text(LABELS_WIDTH - 6, y + tall / 2 + 4, name[:16], **middle))
+        labels.append(text(LABELS_WIDTH - 6, y + tall / 2 + 4, shortened(name), **middle))
         for column, value in enumerate(heat.values[row]):
             if value is not None:
                 drawn.append(_cell(column * wide, y, wide, tall, value, heat.scale))
@@ -76,10 +77,12 @@ def _cell(
         "height": tall - 1,
     }
     words = figure(value)
-    fits = CHARACTER * len(words) <= wide * NARROWEST / WIDTH
-    kind = f"in-heat{step}" + ("" if fits else " wide")
     drawn = element("rect", title(words), class_=f"heat{step}", **shape)
-    return drawn + text(across(x + wide / 2), y + tall / 2 + 4, words, class_=kind)
+    kind = shown_from(CHARACTER * len(words) * WIDTH / wide)
+    if kind is None:
+        return drawn
+    at_middle = across(x + wide / 2)
+    return drawn + text(at_middle, y + tall / 2 + 4, words, class_=f"in-heat{step}{kind}")
 
 
 def _frame(y: float, tall: float, **place: str | float) -> str:

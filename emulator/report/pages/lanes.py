@@ -45,7 +45,7 @@ def draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]], share: flo
     height = 14.0 if len(shown) <= 30 else 12.0
     for place, name in enumerate(shown):
         y = canvas.bottom + (place + 1) * height - 3
-        canvas.label(y, name if len(name) < 17 else f"…{name[-15:]}")
+        canvas.label(y, name)
     tops = {name: canvas.bottom + place * height for place, name in enumerate(shown)}
     for name, span in kept:
         shape = canvas.rect(span.begin_us, span.end_us, tops[name] + 1, height - 3)

@@ -32,6 +32,9 @@ GENERATOR: Final = "rebalance-emulator"
 MOST_NAMED: Final = 32
 """Owners in a legend; fills repeat beyond."""
 
+LONG_NUMBER: Final = 7
+"""Characters of a figure at the top that has large digits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
@@ -41,6 +44,11 @@ class Number:
     label: str
     is_bad: bool = False
     """Whether records were reprocessed or lost; the value is then marked, not only coloured."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the value needs smaller digits to be on one line of its box."""
+        return len(self.value) > LONG_NUMBER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,6 @@ from emulator.report.pages.canvas import (
 from emulator.report.pages.drawing import (
     CHARACTER,
     FILLS,
-    NARROWEST,
     WIDTH,
     Attributes,
     TimeScale,
@@ -27,6 +26,7 @@ from emulator.report.pages.drawing import (
     figure_of,
     fill_of,
     number,
+    shown_from,
     stretched,
     text,
     tick_labels,
@@ -35,7 +35,8 @@ from emulator.report.pages.drawing import (
     value_axis,
     value_ticks,
 )
-from emulator.report.pages.history import GroupHistory, History, Moment, Sample, Span
+from emulator.report.pages.faults import fault_lines
+from emulator.report.pages.history import GroupHistory, History, Sample, Span
 from emulator.report.pages.lanes import draw_lanes
 from emulator.report.pages.marks import MOST_MARKS, Mark, glyphs
 from emulator.report.pages.thinning import (
@@ -52,9 +53,6 @@ from emulator.report.wording import counted, duration, figure
 
 MOST_TITLED: Final = 2_000
 """Pieces with a tool tip of their own; more are drawn as one shape for each owner."""
-
-MOST_LINES: Final = 60
-"""Faults drawn as lines."""
 
 MOST_BANDS: Final = 250
 """Rebalances drawn as bands."""
@@ -121,7 +119,7 @@ def draw_timeline(
         draw_automation(canvas, group.automation)
     _draw_curves(canvas, samples_within(group.samples, begin_us, end_us))
     bands = _bands(canvas, group.rebalances)
-    lines, faults = _fault_lines(canvas, history.faults)
+    lines, faults = fault_lines(canvas, history.faults)
     inside = [mark for mark in marks if begin_us <= mark.at_us <= end_us]
     most = max(round(MOST_MARKS * view.share), 20)
     shown, smaller = largest(inside, most, lambda mark: mark.records)
@@ -160,8 +158,7 @@ def _draw_rows(
         y = top + place * height
         places[row.name] = y + height / 2
         if place % each_label == 0:
-            name = row.name if len(row.name) < 17 else f"…{row.name[-15:]}"
-            canvas.label(y + (min(height, 16) - 2 if height >= 12 else 9), name)
+            canvas.label(y + (min(height, 16) - 2 if height >= 12 else 9), row.name)
         if titled:
             _draw_gaps(canvas, row, y, height, view.without)
             _draw_row(canvas, row, y, height, owners)
@@ -232,10 +229,8 @@ def _name_in(canvas: Canvas, piece: Piece, y: float) -> str:
     """Return the name of an owner inside its piece, if there is room for it."""
     x, end = canvas.scale.x(piece.begin_us), canvas.scale.x(piece.end_us)
     needed = CHARACTER * len(piece.owner) + 8
-    if end - x < needed * 1.5:
-        return ""
-    kind = "owner" if (end - x) * NARROWEST / WIDTH >= needed else "owner wide"
-    return text(across(x), y, piece.owner, dx=4, class_=kind)
+    kind = shown_from(needed * WIDTH / max(end - x, 1))
+    return "" if kind is None else text(across(x), y, piece.owner, dx=4, class_=f"owner{kind}")
 
 
 def _outline(canvas: Canvas, piece: Piece, y: float, height: float) -> str:
@@ -336,45 +331,3 @@ def _longest_of_stretches(spans: Sequence[Span], scale: TimeScale) -> list[Span]
         if known is None or span.end_us - span.begin_us > known.end_us - known.begin_us:
             longest[place] = span
     return [longest[place] for place in sorted(longest)]
-
-
-def _fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tuple[str, str]]]:
-    """Return a numbered line for each fault, and the texts of the numbers."""
-    scale = canvas.scale
-    inside = [one for one in faults if scale.begin_us <= one.begin_us <= scale.end_us]
-    shown, left_out = largest(inside, MOST_LINES, lambda one: one.end_us - one.begin_us)
-    if left_out:
-        canvas.notes.append(f"{counted(left_out, 'shorter fault')} are not drawn.")
-    lines, named = [], []
-    for place, fault in enumerate(shown, 1):
-        x, label = scale.x(fault.begin_us), f"F{place}"
-        length = duration((fault.end_us - fault.begin_us) / 1e6)
-        lasted = f", for {length}" if fault.end_us > fault.begin_us else ""
-        words = f"{canvas.moment(fault.begin_us)} {fault.text}{lasted}"
-        line_at: Attributes = {"x1": across(x), "x2": across(x), "y1": 16, "y2": canvas.bottom}
-        line = element("line", title(f"{label}: {words}"), **line_at)
-        lines.append(element("g", line, class_="fault"))
-        if fault.end_us > fault.begin_us:
-            shape = canvas.rect(fault.begin_us, fault.end_us, 16, 4)
-            lines.append(element("rect", class_="fault-length", **shape))
-        named.append((label, words))
-    names = _fault_names([scale.x(fault.begin_us) for fault in shown])
-    return "".join([*lines, *names]), named
-
-
-def _fault_names(places: Sequence[float]) -> Iterator[str]:
-    """Yield the numbers of faults; those close together have one label, from the first to the last."""
-    apart = 48 if len(places) < 10 else 60  # F11-F12 needs more room than F1-F2
-    clusters: list[list[int]] = []
-    for at, x in enumerate(places):
-        if not clusters or x - places[clusters[-1][0]] >= apart:
-            clusters.append([at])
-        clusters[-1].append(at)
-    free = -99.0
-    for first, *_, last in clusters:
-        x, label = places[first], f"F{first + 1}" + (f"-F{last + 1}" if last > first else "")
-        fits = x * NARROWEST / WIDTH >= free
-        free = x * NARROWEST / WIDTH + 48 if fits else free
-        anchor = "end" if x > WIDTH - 60 else "start" if x < 60 else "middle"
-        kind = "fault-name" if fits else "fault-name wide"
-        yield text(across(x), 12, label, class_=kind, text_anchor=anchor)

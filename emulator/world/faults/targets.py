@@ -67,6 +67,9 @@ def _new_settings(act: Deploy) -> str:
 
 
 def _plain(value: object) -> str:
+    """Return the value of a setting as in a properties file."""
+    if isinstance(value, bool):
+        return str(value).lower()
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

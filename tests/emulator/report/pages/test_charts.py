@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import pytest
 
@@ -20,7 +21,9 @@ from emulator.report.pages.charts import (
     value_axis_of,
 )
 from emulator.report.pages.differences import CHARACTER, WIDTH, Difference, draw_differences
-from emulator.report.pages.drawing import tick_labels
+from emulator.report.pages.drawing import CHARACTER as CHARACTER_PX
+from emulator.report.pages.drawing import FIGURE_WIDTHS, tick_labels
+from emulator.report.pages.faults import fault_names
 from emulator.report.pages.heat_map import HeatMap, draw_heat_map
 
 
@@ -109,12 +112,43 @@ def test_labels_of_differences_are_inside_the_picture():
         assert begin + len(words) * CHARACTER <= WIDTH
 
 
-def test_labels_that_would_overlap_on_a_phone_are_marked():
-    """The style hides them there; the first of an axis stays, those that overlap anywhere are not drawn."""
-    drawn = list(tick_labels([(place * 100, f"0:0{place}:00") for place in range(10)], 34))
-    narrow = [words for words in drawn if "wide" not in words]
+def ends_of(label, width):
+    """Return where a label begins and ends in a figure of that many pixels."""
+    x, anchor, words = re.search(r'x="([\d.]+)%".*text-anchor="(\w+)">([^<]+)<', label).groups()
+    long = CHARACTER_PX * len(words)
+    begin = float(x) * width / 100 - {"start": 0, "middle": long / 2, "end": long}[anchor]
+    return begin, begin + long
 
-    assert 10 == len(drawn)
-    assert 2 <= len(narrow) < 10
-    assert "0:00:00" in narrow[0]
-    assert 2 == len(list(tick_labels([(0, "0:00:00"), (5, "0:00:01"), (990, "0:00:02")], 34)))
+
+def shown_in(labels, level):
+    """Return the labels that the style shows at a class of widths."""
+    return [each for each in labels if " fit" not in each or f" w{level}" in each]
+
+
+@pytest.mark.parametrize("level", range(len(FIGURE_WIDTHS)))
+@pytest.mark.parametrize("number", [1, 4, 9, 23])
+def test_labels_never_cover_each_other(level, number):
+    """Those of an axis and those of faults, on a phone, a tablet and a desktop; the first is shown."""
+    width = FIGURE_WIDTHS[level]
+    for step in range(1, 400, 19):
+        places = sorted((step * (place + 1) ** 2) % WIDTH for place in range(number))
+        ticks = shown_in(tick_labels([(x, "0:04:00.500") for x in [0, *places]], 34), level)
+        faults = shown_in(fault_names(places), level)
+        for labels in (ticks, faults):
+            ends = [ends_of(each, width) for each in labels]
+            assert all(before[1] < after[0] for before, after in pairwise(ends))
+            assert ends[-1][1] <= width + 4
+        assert ">0:04:00.500<" in ticks[0]
+        assert ">F1" in faults[0]
+        assert f"F{number}<" in faults[-1]
+
+
+def test_long_names_of_variants_are_in_lines():
+    """Each line is short enough for the column; the first and the last words of a name stay."""
+    name = "a session that is much shorter than that of the others, with static members"
+    found = [Difference("lag", name, 1.0, 1.0, 1.0), Difference("lag", "eager", 2.0, 2.0, 2.0)]
+    chart = draw_differences(found, "as written")
+    lines = re.findall(r"<text[^>]*>([^<]+)<", chart.labels)
+
+    assert ["a session that", "is much shorter", "…static members", "eager"] == lines
+    assert "Whiskers" not in chart.caption
