@@ -41,7 +41,9 @@ class TopicCreated:
 class OffsetGaps:
     """Some offsets of a topic's partitions hold no record: markers of transactions, or compacted records.
 
-    Of each ``cycle`` of offsets below ``until`` the first ``records`` hold one.
+    Of each ``cycle`` of offsets below ``until`` the first ``records`` hold one, or with several ``parts``
+    so many of each of the first parts, with one offset between two of them. For a group that reads
+    committed records those of aborted transactions hold none, either.
     """
 
     topic: str
@@ -49,6 +51,9 @@ class OffsetGaps:
     cycle: int
     records: int
     until: int
+    parts: int = 1
+    group: str = ""
+    """The group whose consumers find them so; empty: all others."""
 
     @property
     def has_end(self) -> bool:
@@ -57,7 +62,7 @@ class OffsetGaps:
 
     def count(self, first: int, end: int) -> int:
         """Return the number of records in a range of offsets."""
-        return Gaps(self.cycle, self.records, self.until).count_in(first, end)
+        return Gaps(self.cycle, self.records, self.until, self.parts).count_in(first, end)
 
 
 def records_between(gaps: OffsetGaps | None, first: int, end: int) -> int:

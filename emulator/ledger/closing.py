@@ -248,7 +248,8 @@ def _never_opened(closing: Closing, ownership: Ownership) -> int:
             if (group, partition) not in opened:
                 start = ownership.topics.of(topic).log_start(partition.partition)
                 end = max(closing.log_ends.get(partition, start), start)
-                waiting += records_between(ownership.topics.of(topic).gaps, start, end)
+                gaps = ownership.topics.of(topic).gaps_for(group)
+                waiting += records_between(gaps, start, end)
     return waiting
 
 

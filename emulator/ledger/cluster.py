@@ -60,8 +60,12 @@ class Topic:
     log_layers: dict[int, LogLayers] = field(default_factory=dict)
     """Of the partitions whose logs were truncated."""
 
-    gaps: OffsetGaps | None = None
-    """Which offsets hold no record; None: all hold one."""
+    gaps: dict[str, OffsetGaps] = field(default_factory=dict)
+    """Which offsets hold no record, by group; empty name: for all others."""
+
+    def gaps_for(self, group: str) -> OffsetGaps | None:
+        """Return which offsets hold no record for a group; None: all hold one."""
+        return self.gaps.get(group) or self.gaps.get("")
 
     def truncate(self, partition: int, first: int, incarnation: int) -> None:
         """Begin a new incarnation of a partition's log at *first*."""
@@ -106,7 +110,7 @@ class Topics:
 
     def on_offset_gaps(self, _: Event, fact: OffsetGaps) -> None:
         """Note which offsets of a topic hold no record."""
-        self.of(fact.topic).gaps = fact
+        self.of(fact.topic).gaps[fact.group] = fact
 
     def on_partitions_added(self, event: Event, fact: PartitionsAdded) -> None:
         """Add partitions to a topic."""

@@ -238,7 +238,7 @@ class Ownership:
             base = epoch.start
             if topic.created(number) > stable:
                 base = min(base, topic.log_start(number))
-            coverage = Coverage(base, gaps=topic.gaps)
+            coverage = Coverage(base, gaps=topic.gaps_for(epoch.group))
             account = Account(key.group, key.partition, topic.topic_id, coverage)
             account.reader = key.reader
             account.log_layers = topic.log_layers_of(number)

@@ -92,7 +92,7 @@ class LawChecker:
         """Groups that became empty or whose coordinator moved: their generation may restart."""
 
         self._protocols: dict[str, str] = {}
-        self._gaps: dict[str, ev.OffsetGaps] = {}
+        self._gaps: dict[tuple[str, str], ev.OffsetGaps] = {}
         """The topics with offsets that hold no record."""
 
         self._readers: dict[Key, dict[str, Reader]] = {}
@@ -290,17 +290,18 @@ class LawChecker:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
         if reading is None or what.began_us < self._started_us.get(what.consumer, 0):
             return  # a database has committed the work of an earlier process
-        if self._records(what.partition, reading.cursor, what.first):
+        if self._records(what.group, what.partition, reading.cursor, what.first):
             text = f"{what.consumer} was at {reading.cursor} of {what.partition}, then {what.first}"
             self._find(event, Law.NO_GAPS, Severity.ERROR, what.consumer, text)
         reading.move(what.next_offset)
 
-    def _records(self, partition: TopicPartition, first: int, end: int) -> int:
+    def _records(self, group: str, partition: TopicPartition, first: int, end: int) -> int:
         """Return the number of records in a range of offsets; below 0 if it goes backwards."""
-        return records_between(self._gaps.get(partition.topic), first, end)
+        gaps = self._gaps.get((group, partition.topic)) or self._gaps.get(("", partition.topic))
+        return records_between(gaps, first, end)
 
     def _on_gaps(self, _: ev.Event, what: ev.OffsetGaps) -> None:
-        self._gaps[what.topic] = what
+        self._gaps[what.group, what.topic] = what
 
     def _on_processed_out_of_order(self, _: ev.Event, what: ev.ProcessedOutOfOrder) -> None:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
@@ -314,7 +315,7 @@ class LawChecker:
 
     def _on_sent(self, event: ev.Event, what: ev.CommitSent) -> None:
         for (partition, offset), done in zip(what.offsets, what.processed, strict=True):
-            if offset > done >= 0 and self._records(partition, done, offset):
+            if offset > done >= 0 and self._records(what.group, partition, done, offset):
                 text = f"{what.consumer} commits {offset} of {partition} with {done} processed"
                 self._find(event, Law.COMMIT_AHEAD, Severity.WARNING, what.consumer, text)
                 return

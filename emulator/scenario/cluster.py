@@ -122,6 +122,10 @@ class Topic(Part):
     """The producer is transactional: behind so many records comes a marker, which has an offset and is no
     record. Left out: it is not."""
 
+    aborted_every: int | None = Field(None, ge=2, le=1_000_000)
+    """Of so many transactions the last is aborted: consumers with ``isolation.level=read_committed`` skip
+    its records. Left out: none is."""
+
     repeats: Repeats | None = None
     """The producer has no idempotence and repeats requests: some records are copies of others
     (docs/how-to/topics.md)."""
@@ -156,6 +160,8 @@ class Topic(Part):
     def _gaps_are_possible(self) -> Self:
         if self.compacted is not None and self.transaction_records is not None:
             raise ValueError('set only one of "compacted" and "transaction_records"')
+        if self.aborted_every is not None and self.transaction_records is None:
+            raise ValueError('"aborted_every" concerns transactions; set "transaction_records"')
         if self.has_gaps and self.repeats is not None:
             raise ValueError('"repeats" cannot be combined with offsets without records')
         if self.compacted is not None and not self.backlog:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, Self
 
+from emulator.scenario.isolation import isolation_problems
 from emulator.scenario.model import AddPartitions, Cluster, Group, Scenario, Topic
 from emulator.scenario.problems import Problem, hint, listed
 from emulator.scenario.rates import number_of_changes, segments_of
@@ -113,6 +114,7 @@ def topic_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _layout_problems(topic, scenario)
         yield from _late_problems(topic, scenario)
         yield from _gap_problems(topic, scenario)
+        yield from isolation_problems(topic, scenario)
         yield from _rate_problems(topic, scenario)
 
 

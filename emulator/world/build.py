@@ -11,6 +11,7 @@ from typing import Any
 from assignors.values import dataclass
 from emulator import events
 from emulator.events import LagSampled
+from emulator.scenario.isolation import reads_committed
 from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.periods import period_of
 from emulator.versions import KAFKA
@@ -340,12 +341,15 @@ class Samples:
         if not watched:
             return
         partitions = tuple(tp for tp, _ in watched)
+        committed_only = any(reads_committed(group, member) for member in group.members)
         sampled = LagSampled(
             group=group.id,
             partitions=partitions,
             log_ends=tuple(log.end(now) for _, log in watched),
             committed=tuple(committed.get(tp, -1) for tp in partitions),
-            processed=tuple(log.behind_gap(done.get(tp, -1)) for tp, log in watched),
+            processed=tuple(
+                log.behind_gap(done.get(tp, -1), committed=committed_only) for tp, log in watched
+            ),
         )
         run.recorder.write(sampled)
 

@@ -19,7 +19,6 @@ from emulator.events import (
     ResultsRolledBack,
 )
 from emulator.scenario.model import Database
-from emulator.world.cluster.partition_log import runs_of
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.seeking import seek
 from emulator.world.kernel import Kernel, Rank, Then
@@ -247,7 +246,7 @@ class Transactions:
         """Write the work of a process that has ended: it has its results from now on."""
         process = self._process
         for tp, (begin, end, began_us) in self._open.items():
-            for first, next_offset in runs_of(process.progress.log_of(tp), begin, end):
+            for first, next_offset in process.progress.runs(tp, begin, end):
                 processed = Processed(
                     consumer=stored.consumer,
                     group=stored.group,

@@ -47,6 +47,7 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.settings.consumer import READ_COMMITTED
 
 
 class Caller(Protocol):
@@ -322,15 +323,20 @@ class Router:
         return FindCoordinatorResponse(node_id=leader)
 
     def _offsets(self, request: ListOffsetsRequest, broker: int) -> Message:
-        found = tuple(self._listed(tp, when, broker) for tp, when in request.partitions)
+        committed = request.isolation_level == READ_COMMITTED
+        found = tuple(
+            self._listed(tp, when, broker, committed=committed) for tp, when in request.partitions
+        )
         return ListOffsetsResponse(offsets=found)
 
     def _end_offsets(self, request: OffsetsForLeaderEpochRequest, broker: int) -> Message:
         return end_offsets(request, broker, self._topics, self._run.kernel.now)
 
-    def _listed(self, tp: TopicPartition, timestamp: int, broker: int) -> ListedOffset:
+    def _listed(
+        self, tp: TopicPartition, timestamp: int, broker: int, *, committed: bool
+    ) -> ListedOffset:
         now = self._run.kernel.now
-        log = self._topics.shown_by(broker, tp)
+        log = self._topics.shown_by(broker, tp, committed=committed)
         if log is None:
             return ListedOffset(tp, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if not log.led_by(broker):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import OffsetGaps, TopicCreated
+from emulator.scenario.isolation import committed_readers
+from emulator.scenario.model import Topic
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.hosts import CoordinatorContext
-from emulator.world.cluster.partition_log import gaps_of
+from emulator.world.cluster.offset_gaps import committed_gaps_of, gaps_of
 from emulator.world.cluster.replication import Replication
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics
@@ -51,12 +53,20 @@ class World:
         )
         event = run.causes.topics = run.recorder.write(created, cause)
         self.controller.adopt(event)
-        gaps = gaps_of(topic)
-        if gaps is not None:
-            run.recorder.write(
-                OffsetGaps(topic=name, topic_id=log.topic_id, **gaps._asdict()), event
-            )
+        self._write_gaps(topic, log.topic_id, event)
         self.on_topics_changed()
+
+    def _write_gaps(self, topic: Topic, topic_id: str, cause: int) -> None:
+        """Write which offsets of a new topic hold no record, for all groups and for some."""
+        gaps, committed = gaps_of(topic), committed_gaps_of(topic)
+        if gaps is None:
+            return
+        found = {"": gaps}
+        if committed is not None and committed != gaps:
+            found |= dict.fromkeys(committed_readers(self.run.scenario, topic), committed)
+        for group, each in found.items():
+            what = OffsetGaps(topic=topic.name, topic_id=topic_id, group=group, **each._asdict())
+            self.run.recorder.write(what, cause)
 
     def on_topics_changed(self) -> None:
         """Update coordinators and fetches in flight after a change of topics."""

@@ -102,7 +102,10 @@ def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
         reader.positions.ask_again(Phase.RESETTING, partitions, gate)
         number, after = step.state.numbered()
         listing = {**after.listing, number: partitions}
-        request = ListOffsetsRequest(partitions=tuple((tp, timestamp) for tp in partitions))
+        request = ListOffsetsRequest(
+            partitions=tuple((tp, timestamp) for tp in partitions),
+            isolation_level=reader.settings.isolation_level,
+        )
         sent = Send(leader, request, number)
         step = Step(replace(after, listing=listing), (*step.effects, sent))
     return step

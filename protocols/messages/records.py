@@ -24,7 +24,8 @@ NO_END = 1 << 62
 class Gaps(NamedTuple):
     """The offsets of a partition that hold no record: markers of transactions, or compacted records.
 
-    Up to ``until`` the offsets repeat in cycles, of which the first ``records`` offsets hold records.
+    Up to ``until`` the offsets repeat in cycles, of which the first ``records`` offsets hold records; with
+    several ``parts``, so many offsets of each of the first parts do, with one offset between two parts.
     The Java client reads them off its batches: ``RecordBatch.nextOffset`` is behind the last offset
     of a batch, whether or not a record of it is left, and records of control batches are skipped
     (``CompletedFetch.nextFetchedRecord``).
@@ -33,6 +34,12 @@ class Gaps(NamedTuple):
     cycle: int
     records: int
     until: int = NO_END
+    parts: int = 1
+
+    @property
+    def per_cycle(self) -> int:
+        """The number of records in a cycle."""
+        return self.records * self.parts
 
     def records_before(self, offset: int) -> int:
         """Return the number of records below an offset.
@@ -40,9 +47,14 @@ class Gaps(NamedTuple):
         >>> markers = Gaps(cycle=11, records=10)
         >>> [markers.records_before(offset) for offset in (9, 10, 11, 22)]
         [9, 10, 10, 20]
+        >>> third_aborted = Gaps(cycle=33, records=10, parts=2)
+        >>> [third_aborted.records_before(offset) for offset in (10, 11, 22, 33, 34)]
+        [10, 10, 20, 20, 21]
         """
         cycles, rest = divmod(min(offset, self.until), self.cycle)
-        return cycles * self.records + min(rest, self.records) + max(offset - self.until, 0)
+        part, inside = divmod(rest, self.records + 1)
+        within = part * self.records + min(inside, self.records)
+        return cycles * self.per_cycle + min(within, self.per_cycle) + max(offset - self.until, 0)
 
     def end_of(self, count: int) -> int:
         """Return the end of a log that has had so many records, behind the gap after the last one.
@@ -51,8 +63,9 @@ class Gaps(NamedTuple):
         [9, 11, 12]
         """
         within = min(count, self.records_before(self.until))
-        cycles, rest = divmod(within, self.records)
-        return cycles * self.cycle + rest + count - within
+        cycles, rest = divmod(within, self.per_cycle)
+        part, inside = divmod(rest, self.records)
+        return cycles * self.cycle + part * (self.records + 1) + inside + count - within
 
     def next_record(self, offset: int) -> int:
         """Return the first offset from *offset* on that holds a record.
@@ -78,9 +91,14 @@ class Gaps(NamedTuple):
         """
         first = self.next_record(first)
         while first < end:
-            gap = first - first % self.cycle + self.records if first < self.until else NO_END
+            gap = self._end_of_part(first) if first < self.until else NO_END
             yield first, min(gap, end)
             first = self.next_record(min(gap, end))
+
+    def _end_of_part(self, offset: int) -> int:
+        """Return the first offset behind a record that holds none."""
+        rest = offset % self.cycle
+        return offset - rest % (self.records + 1) + self.records
 
     def next_run(self, position: int, end: int, limit: int) -> tuple[int, int, int]:
         """Return the first records without a gap, at most *limit*, and the position to read on from.
@@ -151,6 +169,9 @@ class ListOffsetsRequest:
 
     partitions: tuple[tuple[TopicPartition, int], ...]
     """With a timestamp each, in epoch ms; -1 latest, -2 earliest."""
+
+    isolation_level: str = "read_uncommitted"
+    """With ``read_committed`` latest is the last stable offset (``Partition.fetchOffsetForTimestamp``)."""
 
 
 class ListedOffset(NamedTuple):

@@ -11,6 +11,8 @@ from assignors.values import dataclass
 from protocols.settings.kinds import LONG_MAX, Kind, Setting, declared
 
 DEFAULT_ASSIGNORS = ("range", "cooperative-sticky")
+READ_UNCOMMITTED = "read_uncommitted"
+READ_COMMITTED = "read_committed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +118,12 @@ class ConsumerSettings:
         ),
     )
     isolation_level: str = declared(
-        "read_uncommitted",
+        READ_UNCOMMITTED,
         Setting(
             "isolation.level",
             Kind.CHOICE,
-            "Whether records of open transactions are read.",
-            choices=("read_uncommitted", "read_committed"),
+            "Whether records of open and aborted transactions are read.",
+            choices=(READ_UNCOMMITTED, READ_COMMITTED),
         ),
     )
     fetch_min_bytes: int = declared(

@@ -9,10 +9,11 @@ visible until that is noticed or over.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
 
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import IN_FLIGHT, NEVER, Appended, Arrivals, Visibility
+from emulator.world.cluster.committed_log import CommittedLog
+from emulator.world.cluster.offset_gaps import committed_gaps_of, gaps_of
 from emulator.world.cluster.replicas import WHOLE, Belief, Era, ReplicaSet, Truncation
 from protocols.messages import EpochStart
 from protocols.messages.records import Gaps
@@ -34,8 +35,10 @@ class PartitionLog:
         "_history",
         "_replication_us",
         "_visibility",
+        "committed_gaps",
         "cuts",
         "gaps",
+        "is_transactional",
         "record_size",
         "replicas",
         "start",
@@ -68,6 +71,10 @@ class PartitionLog:
         self.gaps = gaps_of(topic)
         """Which offsets hold no record; None: all do."""
 
+        self.is_transactional = topic.transaction_records is not None
+        self.committed_gaps = committed_gaps_of(topic)
+        """The same for readers of committed records."""
+
         self._history = WHOLE
         self._eras: tuple[Era, ...] = ()
         self.cuts: tuple[EpochStart, ...] = ()
@@ -86,9 +93,15 @@ class PartitionLog:
             return self.gaps.end_of(serial)
         return serial if self._history is WHOLE else self._history.offset(serial)
 
-    def behind_gap(self, offset: int) -> int:
+    @property
+    def delivered(self) -> Gaps | None:
+        """Which offsets hold no record for a reader of all records."""
+        return self.gaps
+
+    def behind_gap(self, offset: int, *, committed: bool = False) -> int:
         """Return the first offset from *offset* on that holds a record, or will hold one; -1 of -1."""
-        return offset if self.gaps is None or offset < 0 else self.gaps.next_record(offset)
+        gaps = self.committed_gaps if committed else self.gaps
+        return offset if gaps is None or offset < 0 else gaps.next_record(offset)
 
     def append(self, at_us: int) -> None:
         """Append a record of a consumer, which arrives then; no producer writes to the topic."""
@@ -296,36 +309,6 @@ class PartitionLog:
         return self.start > before
 
 
-def gaps_of(topic: Topic) -> Gaps | None:
-    """Return which offsets of a partition of a topic hold no record; None: all hold one."""
-    if topic.transaction_records is not None:
-        return Gaps(topic.transaction_records + 1, topic.transaction_records)
-    if topic.compacted is not None:
-        return Gaps(topic.compacted, 1, topic.backlog * topic.compacted)
-    return None
-
-
-def runs_of(log: PartitionLog | None, first: int, end: int) -> Iterable[tuple[int, int]]:
-    """Return the ranges of offsets that hold records only."""
-    gaps = None if log is None else log.gaps
-    return ((first, end),) if gaps is None else gaps.runs(first, end)
-
-
-def records_in(log: ShownLog, first: int, end: int) -> int:
-    """Return the number of records in a range of offsets."""
-    return end - first if log.gaps is None else log.gaps.count_in(first, end)
-
-
-def bytes_in(log: ShownLog, first: int, end: int) -> int:
-    """Return the size of the records in a range of offsets."""
-    return records_in(log, first, end) * log.record_size
-
-
-def offset_after(log: ShownLog, offset: int, records: int) -> int:
-    """Return the offset before which so many records from *offset* on are."""
-    return offset + records if log.gaps is None else log.gaps.move(offset, records)
-
-
 class StaleLog:
     """A stalled partition, as shown by a broker with stale metadata that no longer leads it."""
 
@@ -344,6 +327,11 @@ class StaleLog:
     def start(self) -> int:
         """The log start offset."""
         return self._log.start
+
+    @property
+    def delivered(self) -> Gaps | None:
+        """Which offsets hold no record for a reader of all records."""
+        return self.gaps
 
     def end(self, now: int) -> int:
         """Return the log end offset."""
@@ -383,5 +371,5 @@ class StaleLog:
         return tuple(start for start in known if start.epoch <= self._epoch)
 
 
-ShownLog = PartitionLog | StaleLog
+ShownLog = PartitionLog | StaleLog | CommittedLog
 """A partition as one broker shows it."""

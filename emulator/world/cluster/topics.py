@@ -18,6 +18,7 @@ from emulator.world.cluster.arrivals import (
     Silent,
     Steady,
 )
+from emulator.world.cluster.committed_log import CommittedLog
 from emulator.world.cluster.partition_log import PartitionLog, ShownLog, StaleLog
 from emulator.world.cluster.replicas import NO_BROKER, Belief, ReplicaSet
 from emulator.world.draws import base64_id, stream_key
@@ -69,6 +70,10 @@ class Topics:
         self._stale: dict[
             tuple[TopicPartition, int], tuple[tuple[PartitionLog, Belief], StaleLog]
         ] = {}
+        self._committed: dict[
+            tuple[TopicPartition, int], tuple[PartitionLog | StaleLog, CommittedLog]
+        ] = {}
+        """What a broker shows of a partition, and the same for readers of committed records."""
 
     def create(self, topic: Topic, now: int) -> TopicLog:
         """Create a topic with its partitions; a recreated topic gets a new id."""
@@ -112,8 +117,23 @@ class Topics:
             return None
         return log.partitions[tp.partition]
 
-    def shown_by(self, broker: int, tp: TopicPartition) -> ShownLog | None:
-        """Return a partition by the metadata of one broker, which may be stale."""
+    def shown_by(
+        self, broker: int, tp: TopicPartition, *, committed: bool = False
+    ) -> ShownLog | None:
+        """Return a partition by the metadata of one broker, which may be stale.
+
+        *committed*: for a reader with ``isolation.level=read_committed``.
+        """
+        shown = self._shown_by(broker, tp)
+        whole = self.find(tp)
+        if not committed or shown is None or whole is None or not whole.is_transactional:
+            return shown
+        view = self._committed.get((tp, broker))
+        if view is None or view[0] is not shown:
+            view = self._committed[tp, broker] = (shown, CommittedLog(whole, shown))
+        return view[1]
+
+    def _shown_by(self, broker: int, tp: TopicPartition) -> PartitionLog | StaleLog | None:
         log = self.find(tp)
         belief = None if log is None else log.replicas.belief(broker)
         if log is None or belief is None or belief.leader != broker:

@@ -15,6 +15,7 @@ from assignors.registry import load_assignor
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
 from emulator.scenario.deploys import Deploy, deployed
+from emulator.scenario.isolation import reads_committed
 from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
 from emulator.scenario.resolution import (
     INSTANCE_ID,
@@ -92,6 +93,7 @@ class Blueprint:
     reads_gaps: bool
     """Whether one of its topics has offsets without a record."""
 
+    reads_committed: bool
     seed: int
     epoch_ms: int
     brokers: tuple[int, ...]
@@ -204,7 +206,6 @@ def _blueprint(
     plain = not (work or rules or forwarded or group.deduplication or group.work_by or own)
     conditions = _conditions(group, member)
     late = sampler(group.lateness, stream_key(seed, "lateness", member.name))
-    start = scenario.start
     return Blueprint(
         name=member.name,
         index=index,
@@ -224,8 +225,9 @@ def _blueprint(
         poison=rules,
         reads_forwarded=forwarded,
         reads_gaps=any(topic.has_gaps for topic in read_by(group, scenario)),
+        reads_committed=reads_committed(group, member),
         seed=seed,
-        epoch_ms=0 if start is None else int(start.timestamp() * 1000),
+        epoch_ms=int(scenario.start.timestamp() * 1000) if scenario.start else 0,
         brokers=tuple(range(1, scenario.cluster.brokers + 1)),
     )
 
@@ -282,6 +284,7 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         settings=_client_settings(group, member),
         profile=profile_of(client_of(group, member), member.coordinator_lookup),
         commit=commit_policy(group, member),
+        reads_committed=reads_committed(group, member),
     )
 
 

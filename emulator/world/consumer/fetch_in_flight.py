@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from assignors.types import TopicPartition
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.partition_log import ShownLog, offset_after
+from emulator.world.cluster.offset_gaps import offset_after
+from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.network import Party, Way
 from protocols.consumer.requests import FetchSession
@@ -68,6 +69,10 @@ class Want:
 
         self.log = log
         self.when_us = NEVER
+
+    def reads(self, log: ShownLog) -> bool:
+        """Return whether it is of a partition, whatever its reader gets of it."""
+        return self.log is not None and self.log.replicas is log.replicas
 
     def look_ahead(self, least_bytes: int) -> None:
         """Work out from when on the records at a new offset can be answered."""
@@ -131,6 +136,11 @@ class FetchInFlight:
         self.ready_us = ready
         back = self._back
         self.arrives_us = ready + (back if type(back) is int else back(ready))  # type: ignore[operator]
+
+    def asks_for(self, readings: Mapping[TopicPartition, Reading]) -> bool:
+        """Return whether it asks for what is read next: a position may have been reset since."""
+        wants = self.wants.cached.values()
+        return all(want.offset == readings[want.partition].position for want in wants)
 
     def bring_up(self, readings: Mapping[TopicPartition, Reading]) -> None:
         """Move the session to what its consumer reads next of the same partitions."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.partition_log import ShownLog, bytes_in, offset_after
+from emulator.world.cluster.offset_gaps import bytes_in, offset_after
+from emulator.world.cluster.partition_log import ShownLog
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Reader, Want
 from emulator.world.kernel import Rank
@@ -62,7 +63,7 @@ class Fetches:
         now = self._run.kernel.now
 
         def keep(want: Want | None, part: FetchPartition) -> Want:
-            log = self._topics.shown_by(broker, part.partition)
+            log = self._shown_to(process, broker, part.partition)
             if want is None or want.offset != part.offset or want.log is not log:
                 want = Want(part.partition, part.offset, log)
             want.epoch = part.current_leader_epoch
@@ -77,6 +78,10 @@ class Fetches:
         self._in_flight.setdefault(process.name, {})[broker] = fetch
         self._hold(fetch)
         self._await(fetch)
+
+    def _shown_to(self, process: Reader, broker: int, tp: TopicPartition) -> ShownLog | None:
+        committed = process.blueprint.reads_committed
+        return self._topics.shown_by(broker, tp, committed=committed)
 
     def _ways(self, process: Reader, broker: int) -> tuple[Way, Way]:
         """Return the delays of the two directions."""
@@ -177,7 +182,8 @@ class Fetches:
         most = max(min(most, room) // log.record_size, 1 if first else 0)
         end = min(log.high_watermark(fetch.ready_us), offset_after(log, want.offset, most))
         end = max(end, want.offset)
-        return FetchedRecords(want.partition, want.offset, end, epochs=log.epochs, gaps=log.gaps)
+        gaps = log.delivered
+        return FetchedRecords(want.partition, want.offset, end, epochs=log.epochs, gaps=gaps)
 
     # -- fetches that a poll loop looks for itself -------------------------------------------------
 
@@ -204,7 +210,7 @@ class Fetches:
                 return None
             if fetch is None:
                 fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
-            elif not _asks_for(fetch, readings):
+            elif not fetch.asks_for(readings):
                 return None
             if not (self._reachable(fetch) and self._is_readable(fetch, readings, now)):
                 return None
@@ -218,7 +224,7 @@ class Fetches:
         """Return whether a broker shows all partitions read from it, now and when last asked."""
         for tp, want in fetch.wants.cached.items():
             log, reading = want.log, readings[tp]
-            if log is None or log is not self._topics.shown_by(fetch.broker, tp):
+            if log is None or log is not self._shown_to(fetch.process, fetch.broker, tp):
                 return False
             epochs = {want.epoch, reading.current.epoch}
             if any(log.replicas.refusal(fetch.broker, epoch) for epoch in epochs):
@@ -296,7 +302,7 @@ class Fetches:
             for fetch in list(self._in_flight[name].values()):
                 least = fetch.process.blueprint.settings.fetch_min_bytes
                 for want in fetch.wants.cached.values():
-                    want.log = self._topics.shown_by(fetch.broker, want.partition)
+                    want.log = self._shown_to(fetch.process, fetch.broker, want.partition)
                     want.when_us = _visible_us(want, fetch.broker, least, now)
                 if fetch.ready_us > now:
                     self._plan(fetch, now)
@@ -319,7 +325,7 @@ class Fetches:
         for name in sorted(self._in_flight):
             for fetch in list(self._in_flight[name].values()):
                 want = fetch.wants.cached.get(tp)
-                if want is not None and want.log is log and fetch.ready_us > now:
+                if want is not None and want.reads(log) and fetch.ready_us > now:
                     least = fetch.process.blueprint.settings.fetch_min_bytes
                     want.when_us = _visible_us(want, fetch.broker, least, now)
                     self._plan(fetch, now)
@@ -369,12 +375,6 @@ def _comes_again(
         return True
     now, later = log.visible_us(position), log.visible_us(position + records.get(tp, 0))
     return later == now + later_us if now < NEVER else later >= NEVER
-
-
-def _asks_for(fetch: FetchInFlight, readings: Mapping[TopicPartition, Reading]) -> bool:
-    """Return whether a fetch asks for what is read next: a position may have been reset since."""
-    wants = fetch.wants.cached.values()
-    return all(want.offset == readings[want.partition].position for want in wants)
 
 
 def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:

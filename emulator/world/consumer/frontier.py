@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Hashable
 
 from assignors.types import TopicPartition
+from emulator.world.consumer.epoch import Epoch
 from emulator.world.consumer.handler import RecordWork
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
-from emulator.world.consumer.progress import Epoch
 from protocols.consumer.fetching import Handed
 
 

@@ -80,8 +80,7 @@ class Process:
         """Triggered when the process ends."""
 
         self.progress = Progress(
-            blueprint.name,
-            blueprint.group.id,
+            blueprint,
             run.recorder,
             owners,
             self.settle,

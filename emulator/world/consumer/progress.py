@@ -19,45 +19,18 @@ from emulator.events import (
     ProcessedOutOfOrder,
     ReadOn,
 )
-from emulator.world.cluster.partition_log import PartitionLog, runs_of
+from emulator.world.cluster.offset_gaps import runs_of
+from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.consumer.epoch import Epoch
 from emulator.world.consumer.handler import Batch, RecordWork
 from emulator.world.run import Recorder
 from protocols.consumer.fetching import Handed
 
 if TYPE_CHECKING:
+    from emulator.world.consumer.blueprints import Blueprint
     from emulator.world.consumer.seen_set import Deliveries
 
 LogOf = Callable[[TopicPartition], PartitionLog | None]
-
-
-class Epoch:
-    """One epoch of one partition."""
-
-    __slots__ = (
-        "began_us",
-        "done",
-        "ended",
-        "generation",
-        "incarnation",
-        "out_of_order",
-        "position",
-        "written",
-    )
-
-    def __init__(self, generation: int, offset: int, incarnation: int) -> None:
-        self.generation = generation
-        self.incarnation = incarnation
-        """Of the log that it reads: there may have been truncations since."""
-
-        self.written = offset
-        self.done = offset
-        self.position = offset
-        self.began_us = 0
-        self.out_of_order: dict[int, bool] = {}
-        """Records beyond ``done`` that are finished, and whether their processing failed."""
-
-        self.ended: tuple[str, int | None] | None = None
-        """Why the consumer gave the partition up, and the event; the handler still has records."""
 
 
 class Owners:
@@ -90,16 +63,15 @@ class Progress:
 
     def __init__(
         self,
-        consumer: str,
-        group: str,
+        blueprint: Blueprint,
         recorder: Recorder,
         owners: Owners,
         settle: Callable[[], None],
         unfold: Callable[[], None],
         log_of: LogOf,
     ) -> None:
-        self._consumer = consumer
-        self._group = group
+        self._consumer = blueprint.name
+        self._group = blueprint.group.id
         self._recorder = recorder
         self._by_record = recorder.by_record
         self._on_record = recorder.on_record
@@ -118,6 +90,7 @@ class Progress:
         """Stops polling by arithmetic: each batch is written from now on."""
 
         self.log_of = log_of
+        self._committed = blueprint.reads_committed
         self.behind: set[TopicPartition] = set()
         """Partitions whose logs were truncated since their epochs began."""
 
@@ -290,7 +263,7 @@ class Progress:
     def _write(self, tp: TopicPartition, epoch: Epoch) -> None:
         if epoch.done <= epoch.written:
             return
-        for first, next_offset in runs_of(self.log_of(tp), epoch.written, epoch.done):
+        for first, next_offset in self.runs(tp, epoch.written, epoch.done):
             finished = Processed(
                 consumer=self._consumer,
                 group=self._group,
@@ -302,6 +275,10 @@ class Progress:
             )
             self._recorder.write_data(finished)
         epoch.written = epoch.done
+
+    def runs(self, tp: TopicPartition, first: int, end: int) -> Iterable[tuple[int, int]]:
+        """Return the parts of a range of offsets that hold records only, for this reader."""
+        return runs_of(self.log_of(tp), first, end, committed=self._committed)
 
     def write_now(self, tp: TopicPartition) -> None:
         """Write the progress up to now: another process begins on ``tp``."""
