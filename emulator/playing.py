@@ -275,10 +275,19 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
         found["wrong_owner"] = WrongOwnerMeter()
     repeating = {topic.name: topic.repeats for topic in scenario.topic if topic.repeats}
     if repeating:
-        from emulator.metrics.copies import CopyMeter, CopyRule  # noqa: PLC0415  as above
+        from emulator.metrics.copies import CopyRule, RuleMeter  # noqa: PLC0415  as above
 
         rules = {name: CopyRule(each.records, each.of) for name, each in repeating.items()}
-        found["copies"] = CopyMeter(rules)
+        found["copies"] = RuleMeter("copies_processed", rules)
+    if any(topic.aborted_every for topic in scenario.topic):
+        from emulator.metrics.copies import AbortedRule, RuleMeter  # noqa: PLC0415  as above
+
+        aborted = {
+            topic.name: AbortedRule(topic.transaction_records, topic.aborted_every)
+            for topic in scenario.topic
+            if topic.aborted_every and topic.transaction_records
+        }
+        found["aborted"] = RuleMeter("aborted_processed", aborted)
     return found
 
 

@@ -213,11 +213,7 @@ VALUES = (
     Metric("rewind_max_records", "records", "largest of these decreases"),
     Metric("evictions", "count", "members that the coordinator removed after a timeout"),
     Metric("evictions_living", "count", "of these, members whose process ran and was not paused"),
-    Metric(
-        "drop_outs",
-        "count",
-        "consumers that dropped out of their group: fenced, or poll interval exceeded",
-    ),
+    Metric("drop_outs", "count", "consumers that left: fenced, or poll interval exceeded"),
     Metric(
         "failed_attempts",
         "count",
@@ -232,6 +228,7 @@ VALUES = (
     ),
     Metric("not_deduplicated", "records", "those that it had forgotten, or never known"),
     Metric("copies_processed", "records", "processed copies in the topic (`repeats`)"),
+    Metric("aborted_processed", "records", "processed, of aborted transactions (`aborted_every`)"),
     Metric("lag_committed_peak", "records", "maximum, summed over a group's partitions"),
     Metric("lag_committed_peak_partition", "records", "maximum of one partition"),
     Metric("lag_committed_area", "record-s", "committed lag, integrated over time"),
@@ -304,6 +301,7 @@ TABLES = (
     Metric("partial.by_fault", "records", "by the fault or action at the root"),
     Metric("processed_by_both.by_partition", "records", "by a group and by its replacement"),
     Metric("copies_processed.by_partition", "records", "processed copies in the topic"),
+    Metric("aborted_processed.by_partition", "records", "processed, of aborted transactions"),
     Metric("processed_by_neither.by_partition", "records", "by neither of these"),
     Metric("monitor_alarms.by_state", "count", "by the monitor and the state that it gave"),
     Metric("rebalances.by_reason", "count", "by the coordinator's reason, without ids"),

@@ -1,8 +1,8 @@
-"""Count the processed records that their producer wrote twice: they are copies in the topic.
+"""Count the processed records that a producer wrote twice, or took back.
 
 A producer without idempotence sends a batch again when it got no answer, and the topic has its records
-twice. A group that processes each record once processes these twice: that is no work of the group, and
-the ledger does not count it.
+twice: copies. A transactional producer aborts transactions, whose records stay in the topic. A group that
+processes each record once processes these, too: that is no reprocessing, and the ledger does not count it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,42 @@ class CopyRule(NamedTuple):
     records: int
     of: int
 
-    def copies_before(self, offset: int) -> int:
+    def before(self, offset: int) -> int:
         """Return the number of copies below an offset.
 
-        >>> [CopyRule(records=2, of=10).copies_before(offset) for offset in (8, 9, 10, 20)]
+        >>> [CopyRule(records=2, of=10).before(offset) for offset in (8, 9, 10, 20)]
         [0, 1, 2, 4]
         """
         cycles, rest = divmod(offset, self.of)
         return cycles * self.records + max(rest - (self.of - self.records), 0)
 
 
-class CopyMeter:
-    """Measures topics whose producer repeats; *rules*: by topic."""
+class AbortedRule(NamedTuple):
+    """Of each *every* transactions of so many *records* and a marker the last is aborted."""
 
-    def __init__(self, rules: Mapping[str, CopyRule]) -> None:
+    records: int
+    every: int
+
+    def before(self, offset: int) -> int:
+        """Return the number of aborted records below an offset.
+
+        >>> [AbortedRule(records=2, every=3).before(offset) for offset in (6, 7, 9, 18)]
+        [0, 1, 2, 4]
+        """
+        size = self.records + 1
+        cycles, rest = divmod(offset, size * self.every)
+        last = max(rest - size * (self.every - 1), 0)
+        return cycles * self.records + min(last, self.records)
+
+
+class RuleMeter:
+    """Measures which processed records follow a rule of their topic's producer; *rules*: by topic."""
+
+    def __init__(
+        self, name: str, rules: Mapping[str, CopyRule] | Mapping[str, AbortedRule]
+    ) -> None:
+        """Measure under the name of a metric."""
+        self._name = name
         self._rules = rules
         self._processed: dict[Key, Offsets] = {}
 
@@ -55,14 +77,14 @@ class CopyMeter:
             self._processed.setdefault(key, Offsets()).add(what.first, what.next_offset)
 
     def read(self, _ended_us: int, _ledger: Ledger) -> Reading:
-        """Return the copies that each group has processed, each counted once."""
-        counts = {key: self._copies(key) for key in sorted(self._processed)}
+        """Return the records that each group has processed, each counted once."""
+        counts = {key: self._count(key) for key in sorted(self._processed)}
         return Reading(
-            values={"copies_processed": sum(counts.values())},
-            tables={"copies_processed.by_partition": {**named(counts)}},
+            values={self._name: sum(counts.values())},
+            tables={f"{self._name}.by_partition": {**named(counts)}},
         )
 
-    def _copies(self, key: Key) -> int:
+    def _count(self, key: Key) -> int:
         rule, done = self._rules[key[1].topic], self._processed[key]
         ranges = zip(done.starts, done.ends, strict=True)
-        return sum(rule.copies_before(end) - rule.copies_before(start) for start, end in ranges)
+        return sum(rule.before(end) - rule.before(start) for start, end in ranges)

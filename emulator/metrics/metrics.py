@@ -145,6 +145,9 @@ NO_ROUNDS = Reading(values={"commit_round_max_s": 0})
 NO_COPIES = Reading(values={"copies_processed": 0}, tables={"copies_processed.by_partition": {}})
 """The figures of :mod:`emulator.metrics.copies` for a run whose producers do not repeat."""
 
+NO_ABORTED = Reading(values={"aborted_processed": 0}, tables={"aborted_processed.by_partition": {}})
+"""The same for a run without aborted transactions."""
+
 NO_WRONG_OWNERS = Reading(values={"commits_wrong_owner": 0})
 """The figure of :mod:`emulator.metrics.wrong_owner` for a run without late retries of commits."""
 
@@ -153,6 +156,7 @@ EMPTY: Mapping[str, Reading] = {
     "monitors": NO_MONITORS,
     "rounds": NO_ROUNDS,
     "copies": NO_COPIES,
+    "aborted": NO_ABORTED,
     "wrong_owner": NO_WRONG_OWNERS,
 }
 """For each meter that only some scenarios have: its figures in all others."""

@@ -31,6 +31,7 @@ IF_ANY = {
     "deduplicated": "recognised by the seen-set (records)",
     "not_deduplicated": "not recognised (records)",
     "copies_processed": "copies in the topic (records)",
+    "aborted_processed": "of aborted transactions (records)",
     "forwarded": "forwarded (records)",
     "forwarded_again": "forwarded again (records)",
     "processed_by_both": "processed by both groups (records)",

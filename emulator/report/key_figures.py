@@ -9,7 +9,15 @@ from emulator.report.capacity import drained
 from emulator.report.figures import lag_recovery, takeover
 from emulator.report.group_screen import stable_groups
 from emulator.report.subject import FinishedRun
-from emulator.report.wording import copies_text, counted, duration, figure, joined, paragraph
+from emulator.report.wording import (
+    aborted_text,
+    copies_text,
+    counted,
+    duration,
+    figure,
+    joined,
+    paragraph,
+)
 from emulator.verdicts.verdict import named
 
 COLUMN = 15
@@ -135,6 +143,8 @@ def _handled(metrics: Metrics) -> Iterator[tuple[str, str]]:
     """Yield copies, what deduplication recognised, and how often the handler failed."""
     if copies := int(metrics["copies_processed"]):
         yield "copies", copies_text(copies)
+    if aborted := int(metrics["aborted_processed"]):
+        yield "aborted", aborted_text(aborted)
     if duplicates := int(metrics["deduplicated"] + metrics["not_deduplicated"]):
         known = f"recognised {int(metrics['deduplicated']):,} of"
         yield "seen-set", f"{known} {counted(duplicates, 'duplicate')}"

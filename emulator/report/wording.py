@@ -115,6 +115,14 @@ def copies_text(copies: int) -> str:
     )
 
 
+def aborted_text(records: int) -> str:
+    """Return what records of aborted transactions mean: the producer took them back."""
+    return (
+        f"{counted(records, 'processed record')} of transactions that were aborted; "
+        "isolation.level=read_committed skips them"
+    )
+
+
 def offset_range(first: int, next_offset: int) -> str:
     """Return a range of offsets with its size.
 

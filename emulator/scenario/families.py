@@ -72,7 +72,7 @@ _NAMES: Mapping[Family, str] = {
     """,
     Family.OFFSETS: """
         reader-without-group-id i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
-        i5-offset-beyond-the-end lag-never-zero offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
+        i5-offset-beyond-the-end lag-never-zero aborted-transactions offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
         retention-overtakes seek-back-after-a-bug database-restored producer-repeats reset-none
     """,
     Family.TOPICS: """

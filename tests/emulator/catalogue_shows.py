@@ -16,6 +16,7 @@ SHOWS = {
     "catching-up-is-slower": {Cause.CRASHED},
     "crash-at-the-peak": {Cause.CRASHED},
     "lag-never-zero": set(),
+    "aborted-transactions": set(),
     "producer-repeats": {Cause.CRASHED},
     "topic-deleted": {Cause.REFUSED},
     "topic-recreated": {Cause.OLD_TOPIC},

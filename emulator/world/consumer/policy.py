@@ -44,7 +44,7 @@ class PolicyCommits:
         self.uncommitted: Ends = {}
         self.on_async_failure: Callable[[Offsets], None] = lambda _: None
         self._late_retries = LateRetries(process, self)
-        self.flush_late = self._late_retries.flush
+        self.flush_late: Callable[[Call, Callable[[], None]], None] = self._late_retries.flush
         self.kept: Ends = {}
         """Offsets whose commit was refused during a rebalance, to be committed after the next poll."""
 

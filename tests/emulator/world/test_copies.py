@@ -52,7 +52,7 @@ def test_copies_are_counted_as_they_are_placed(records, more, end):
     repeats = Repeats(records=records, of=of)
     copies = [offset for offset in range(end) if repeats.original(offset) != offset]
 
-    assert len(copies) == CopyRule(records, of).copies_before(end)
+    assert len(copies) == CopyRule(records, of).before(end)
     assert all(repeats.original(repeats.original(copy)) == copy - records for copy in copies)
 
 

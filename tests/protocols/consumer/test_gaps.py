@@ -15,18 +15,26 @@ from protocols.messages.records import Gaps
 TP = TopicPartition("t", 0)
 MARKERS = Gaps(cycle=11, records=10)
 COMPACTED = Gaps(cycle=7, records=1, until=70)
+ABORTED = Gaps(cycle=33, records=10, parts=2)
+"""Of three transactions of ten records and a marker the third is aborted."""
 
 gaps = st.one_of(
     st.builds(lambda records: Gaps(records + 1, records), st.integers(1, 12)),
     st.builds(
         lambda cycle, left: Gaps(cycle, 1, cycle * left), st.integers(2, 9), st.integers(1, 9)
     ),
+    st.builds(
+        lambda records, every: Gaps((records + 1) * every, records, parts=every - 1),
+        st.integers(1, 9),
+        st.integers(2, 5),
+    ),
 )
 
 
 def holds_record(rule: Gaps, offset: int) -> bool:
     """Return the definition, offset by offset."""
-    return offset >= rule.until or offset % rule.cycle < rule.records
+    part, inside = divmod(offset % rule.cycle, rule.records + 1)
+    return offset >= rule.until or (part < rule.parts and inside < rule.records)
 
 
 @given(gaps, st.integers(0, 120), st.integers(0, 120))
@@ -141,7 +149,17 @@ def test_the_runs_of_a_partition_stay_together_in_the_order_of_consumer_records(
     assert [(tp, at) for tp in partitions for at in (0, 5)] == [part[:2] for part in ordered]
 
 
-@pytest.mark.parametrize("rule", [MARKERS, COMPACTED])
+def test_the_records_of_an_aborted_transaction_are_skipped():
+    """The position is behind its marker, and the next transaction is read."""
+    assert [(0, 10), (11, 21), (33, 40)] == [
+        (part.first, part.next_offset) for part in fetched(0, 40, ABORTED).collect(500)
+    ]
+    fetcher = fetched(22, 33, ABORTED)
+    assert () == fetcher.collect(500)
+    assert 33 == position_of(fetcher)
+
+
+@pytest.mark.parametrize("rule", [MARKERS, COMPACTED, ABORTED])
 def test_the_application_thread_takes_a_fetch_with_all_its_gaps(rule):
     """A gap ends a range of records and not the fetch: nothing is left for the next poll."""
     fetcher = fetched(0, 77, rule)
