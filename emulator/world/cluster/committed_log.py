@@ -11,15 +11,12 @@ record that there is; its marker is not modelled.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partition_log import PartitionLog, StaleLog
 from emulator.world.cluster.replicas import ReplicaSet
-
-if TYPE_CHECKING:
-    from emulator.world.cluster.partition_log import PartitionLog, StaleLog
-    from protocols.messages import EpochStart
-    from protocols.messages.records import Gaps
+from protocols.messages import EpochStart
+from protocols.messages.records import Gaps
 
 
 class CommittedLog:

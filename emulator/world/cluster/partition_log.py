@@ -12,7 +12,6 @@ from bisect import bisect_right
 
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import IN_FLIGHT, NEVER, Appended, Arrivals, Visibility
-from emulator.world.cluster.committed_log import CommittedLog
 from emulator.world.cluster.offset_gaps import committed_gaps_of, gaps_of
 from emulator.world.cluster.replicas import WHOLE, Belief, Era, ReplicaSet, Truncation
 from protocols.messages import EpochStart
@@ -369,7 +368,3 @@ class StaleLog:
         """The start offset of each leader epoch that this leader knows."""
         known = self._era.epochs if self._era.until_us < NEVER else self._log.epochs
         return tuple(start for start in known if start.epoch <= self._epoch)
-
-
-ShownLog = PartitionLog | StaleLog | CommittedLog
-"""A partition as one broker shows it."""

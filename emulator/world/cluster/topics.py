@@ -19,8 +19,9 @@ from emulator.world.cluster.arrivals import (
     Steady,
 )
 from emulator.world.cluster.committed_log import CommittedLog
-from emulator.world.cluster.partition_log import PartitionLog, ShownLog, StaleLog
+from emulator.world.cluster.partition_log import PartitionLog, StaleLog
 from emulator.world.cluster.replicas import NO_BROKER, Belief, ReplicaSet
+from emulator.world.cluster.shown_log import ShownLog
 from emulator.world.draws import base64_id, stream_key
 from protocols.messages import (
     EpochEndOffset,

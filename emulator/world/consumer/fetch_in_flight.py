@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from assignors.types import TopicPartition
 from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.offset_gaps import offset_after
-from emulator.world.cluster.partition_log import ShownLog
+from emulator.world.cluster.shown_log import ShownLog, offset_after
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.network import Party, Way
 from protocols.consumer.requests import FetchSession

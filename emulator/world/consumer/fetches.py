@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.offset_gaps import bytes_in, offset_after
-from emulator.world.cluster.partition_log import ShownLog
+from emulator.world.cluster.shown_log import ShownLog, bytes_in, offset_after
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Reader, Want
 from emulator.world.kernel import Rank

@@ -29,7 +29,7 @@ from emulator.events import (
 )
 from emulator.scenario import model
 from emulator.scenario.deploys import changes_settings, replaced_together
-from emulator.world.cluster.offset_gaps import records_in
+from emulator.world.cluster.shown_log import records_in
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.consumers import Replica, successor_name
 from emulator.world.draws import sampler, stream_key
