@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from protocols.consumer.clients import CLIENTS, ClientProfile, profile_of
+from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
 
 if TYPE_CHECKING:
     from emulator.blaming.setup import Setup, Table
@@ -28,6 +28,7 @@ Sources: ``ConsumerConfig.maybeOverrideClientId``, ``CONFIGURATION.md`` of librd
 ``AIOKafkaConsumer``, ``KafkaConsumer.DEFAULT_CONFIG``, ``kgo.ClientID``."""
 
 REBALANCE_TIMEOUT: Final = "rebalance.timeout.ms"
+LARGEST_BATCH: Final = "max.poll.records"
 
 ALSO_POSSIBLE: Final = 0.01
 """Added to the distance of a library for each more usual one that is possible, too."""
@@ -98,6 +99,21 @@ def timeout_settings(profile: ClientProfile, settings: Table) -> Table:
     mine = dict(settings)
     timeout_ms = mine.pop("max.poll.interval.ms", None)
     return mine if timeout_ms is None else mine | {REBALANCE_TIMEOUT: timeout_ms}
+
+
+def batch_keys(profile: ClientProfile, read_with: str | None, settings: Table) -> Table:
+    """Return the keys of a group by which its client's call hands out batches as large as in *settings*.
+
+    *settings*: of the Java client; its setting of the largest batch is removed where the call does not
+    look at it.
+    """
+    amount = profile.reads[read_with or next(iter(profile.reads))]
+    mine = dict(settings)
+    records = mine.get(LARGEST_BATCH)
+    if amount is not Amount.SETTING:
+        mine.pop(LARGEST_BATCH, None)
+    asked = {"read_records": records} if records and amount is Amount.GIVEN else {}
+    return {"settings": mine} | asked
 
 
 def _by_default(setup: Setup) -> str:

@@ -153,16 +153,19 @@ def before(evidence: Evidence, formed_us: int, onset_us: int) -> Figures:
     commits = [each for each in evidence.commits if formed_us < each.at_us < onset_us]
     behind = _behind(evidence.work, commits)
     return {
-        "commit_every_s": usual_interval_s(evidence.commits),
+        "commit_every_s": usual_interval_s(commits if intervals_s(commits) else evidence.commits),
         "uncommitted": median(behind) if behind else -1,
         "ahead": _percent(sum(each < 0 for each in behind), len(behind)),
     }
 
 
 def usual_interval_s(commits: Sequence[Committed]) -> float:
-    """Return the median time between two commits of one partition; an hour if none has two."""
-    times = intervals_s(commits)
-    return median(times) if times else 3_600
+    """Return the upper quartile of times between two commits of one partition; an hour if none has two.
+
+    Commits at a rebalance make single times shorter, and none makes one longer.
+    """
+    times = sorted(intervals_s(commits))
+    return times[len(times) * 3 // 4] if times else 3_600
 
 
 def intervals_s(commits: Sequence[Committed]) -> list[float]:

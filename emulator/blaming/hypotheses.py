@@ -8,9 +8,9 @@ from itertools import pairwise
 from statistics import median
 
 from assignors.values import dataclass
-from emulator.blaming.clients import timeout_settings
+from emulator.blaming.clients import batch_keys, timeout_settings
 from emulator.blaming.policies import Policy
-from emulator.blaming.setup import Setup, Table
+from emulator.blaming.setup import Setup, Table, heartbeat_ms, session_ms_of
 from emulator.blaming.symptoms import Stop, Symptoms
 from protocols.consumer.clients import profile_of
 
@@ -20,15 +20,17 @@ _JOIN_US = 2_500_000
 """From the start of a process to its first record, in the runs that are tried."""
 
 
+_METADATA_MS = 500
+_DISCOVERED_US = 500_000
+"""From the creation of partitions until a member discovers them, with metadata that is refreshed so often."""
+
 FOR_GOOD = 0.07
 """How unusual it is that a pause or a cut lasts up to the end of the log, as a crash does."""
 
-HALF_A_HEARTBEAT_US = 700_000
 UNEVEN_US = 3 * SECOND
 """The members of one rolling restart follow at times that differ by no more than this."""
 
 USUAL_PAUSE_US = 10 * SECOND
-USUAL_SESSION_MS = 45_000
 SHORTEST_GRACE_US, LONGEST_GRACE_US = 4 * SECOND, 300 * SECOND
 
 _BEYOND_THE_END_US = 600 * SECOND
@@ -48,6 +50,9 @@ class Happening:
     """As in a scenario file; ``at`` is the time since the onset, in microseconds."""
 
     acts: tuple[Table, ...] = ()
+    settings: tuple[tuple[str, object], ...] = ()
+    """Of the consumers, by the names of the Java client."""
+
     partitions: Mapping[str, int] = field(default_factory=dict)
     """Of topics that had another number of partitions before it."""
 
@@ -86,13 +91,17 @@ def happenings(symptoms: Symptoms, setup: Setup) -> list[Happening]:
         ]
         found += [_with_starts(each, symptoms) for each in stopped]
     if symptoms.added:
-        found.append(_expansion(symptoms))
+        found.append(_expansion(symptoms, setup))
     if symptoms.joined:
         found.append(_joins(symptoms))
     return found
 
 
 _LEFT = "“sending LeaveGroup request” in the client's log"
+_SCALED_IN = f"{_LEFT}; if an autoscaler did it, its event (SuccessfulRescale of an HPA)"
+_SCALED_OUT = (
+    "the start of a process; if an autoscaler did it, its event (SuccessfulRescale of an HPA)"
+)
 _KILLED = "the exit of the process (code 137 of a SIGKILL), without a LeaveGroup request in its log"
 
 
@@ -124,21 +133,23 @@ def _without_return(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
     )
     yield Happening("crash", f"{names} crashed", _KILLED, crashed)
     closed = _each(symptoms, _close)
-    yield Happening("close", f"{names} closed", _LEFT, (), closed)
+    yield Happening("close", f"{names} closed", _SCALED_IN, (), closed)
     closed = _each(symptoms, _close_in_batch)
-    yield Happening(f"close{MID_BATCH}", f"{names} closed in mid-batch", _LEFT, (), closed)
+    yield Happening(f"close{MID_BATCH}", f"{names} closed in mid-batch", _SCALED_IN, (), closed)
 
 
 def _idle_us(symptoms: Symptoms, setup: Setup) -> int:
     """Return how long a consumer lived after its last record, where records are rare.
 
-    Its session ends so much later. Half a heartbeat interval passes since the last heartbeat.
+    Its session ends so much later. It began with the last heartbeat, half an interval before the crash
+    on average, and the others join with their next heartbeats, within an interval of its end: together,
+    the next generation comes half an interval later than a session after the crash.
     """
     (first, *_), next_us = symptoms.stops, symptoms.next_generation_us
     if setup.protocol != "classic" or next_us is None or first.usual_us < SECOND:
         return 0
-    session_us = (setup.session_timeout_ms or USUAL_SESSION_MS) * 1_000
-    idle_us = next_us - symptoms.onset_us - session_us - HALF_A_HEARTBEAT_US
+    half_us = heartbeat_ms(setup) * 1_000 // 2
+    idle_us = next_us - symptoms.onset_us - session_ms_of(setup) * 1_000 - half_us
     return max(0, min(idle_us, 2 * first.usual_us))
 
 
@@ -198,7 +209,7 @@ def _killed_late(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
     """
     if setup.protocol != "classic" or symptoms.next_generation_us is None:
         return
-    session_us = (setup.session_timeout_ms or USUAL_SESSION_MS) * 1_000
+    session_us = session_ms_of(setup) * 1_000
     grace_us = symptoms.next_generation_us - symptoms.onset_us - session_us
     if not SHORTEST_GRACE_US <= grace_us <= LONGEST_GRACE_US or len(symptoms.stops) > 1:
         return
@@ -263,18 +274,31 @@ def _joins(symptoms: Symptoms) -> Happening:
         {"start": name, "at": max(0, at_us - symptoms.onset_us - _JOIN_US)}
         for name, at_us in symptoms.joined
     )
-    return Happening("join", f"{names} joined", "the start of a process", (), acts)
+    return Happening("join", f"{names} joined", _SCALED_OUT, (), acts)
 
 
-def _expansion(symptoms: Symptoms) -> Happening:
+def _expansion(symptoms: Symptoms, setup: Setup) -> Happening:
+    """Return the creation of partitions, so early that the group rebalances from the onset on.
+
+    Clients of the classic protocol discover partitions when their metadata is refreshed, which may be
+    minutes after the creation; how long is not in the logs, and each is played as if it were short.
+    """
     counts: dict[str, int] = {}
     earlier: dict[str, int] = {}
     for (topic, number), _ in symptoms.added:
         counts[topic] = max(counts.get(topic, 0), number + 1)
         earlier[topic] = min(earlier.get(topic, number), number)
-    acts = tuple({"add_partitions": topic, "to": to, "at": 0} for topic, to in counts.items())
-    words = f"partitions were added to {', '.join(counts)}"
-    return Happening("partitions added", words, "the creation of the partitions", (), acts, earlier)
+    is_classic = setup.protocol == "classic"
+    at_us = -_DISCOVERED_US if is_classic else 0
+    acts = tuple({"add_partitions": topic, "to": to, "at": at_us} for topic, to in counts.items())
+    return Happening(
+        "partitions added",
+        f"partitions were added to {', '.join(counts)}",
+        "the creation of the partitions",
+        acts=acts,
+        settings=(("metadata.max.age.ms", _METADATA_MS),) if is_classic else (),
+        partitions=earlier,
+    )
 
 
 def _names(symptoms: Symptoms) -> str:
@@ -323,7 +347,7 @@ def completed(
         | lasting
         | {
             "topic": topics,
-            "group": [group | _of_client(policy, group["settings"])],
+            "group": [group | _of_client(policy, group["settings"] | dict(happening.settings))],
             "fault": [_from(onset_us, each) for each in happening.faults],
             "act": [_from(onset_us, each) for each in happening.acts],
         }
@@ -332,8 +356,10 @@ def completed(
 
 def _of_client(policy: Policy, settings: Table) -> Table:
     """Return the keys of a group that its client and commit policy decide."""
-    mine = timeout_settings(profile_of(policy.client), settings | dict(policy.settings))
-    table: Table = {"commit": policy.commit, "settings": mine, "client": policy.client}
+    profile = profile_of(policy.client)
+    mine = timeout_settings(profile, settings | dict(policy.settings))
+    table: Table = {"commit": policy.commit, "client": policy.client}
+    table |= batch_keys(profile, policy.read_with, mine)
     return table | ({"read_with": policy.read_with} if policy.read_with else {})
 
 

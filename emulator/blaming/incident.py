@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from assignors.values import dataclass
+from emulator.blaming.explanations import Explanation
 from emulator.blaming.reading import Logs, read_logs
 from emulator.blaming.screen import blame_screen
-from emulator.blaming.trials import SEEDS, Blame, Explanation, OnBegin, OnProgress, blame_for
+from emulator.blaming.trials import SEEDS, Blame, OnBegin, OnProgress, blame_for
 from emulator.input_files import each_path
 from emulator.scenario.load import scenario_of, tidy
 from emulator.scenario.part import ScenarioSource
@@ -67,8 +68,13 @@ def _as_dict(explanation: Explanation) -> dict[str, Any]:
         "read_with": explanation.policy.read_with,
         "policy": explanation.policy.name,
         "alike": [
-            {"client": policy.client, "read_with": policy.read_with, "happening": happening.name}
-            for policy, happening in explanation.alike
+            {
+                "client": other.policy.client,
+                "read_with": other.policy.read_with,
+                "happening": other.happening.name,
+                "fit": round(other.fit, 1),
+            }
+            for other in explanation.alike
         ],
         "happening": explanation.happening.name,
         "words": explanation.happening.words,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
+from emulator.blaming.explanations import Explanation
 from emulator.blaming.figures import FIGURES, NEVER_S, Figures, misfits
 from emulator.blaming.symptoms import Symptoms
-from emulator.blaming.trials import Blame, Explanation, told_apart_by
+from emulator.blaming.trials import Blame, told_apart_by
 from emulator.report.wording import counted, paragraph, printable
 
 SHOWN = 5

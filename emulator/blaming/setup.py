@@ -7,6 +7,8 @@ from statistics import median
 from typing import Any
 
 from assignors.values import dataclass
+from emulator.blaming.batches import records_of_batch
+from emulator.blaming.clients import LARGEST_BATCH
 from emulator.blaming.evidence import Evidence, Work
 from emulator.blaming.symptoms import Symptoms
 
@@ -17,6 +19,8 @@ _FORMING_US = 4_000_000
 
 SHORTEST_SESSION_MS, LONGEST_SESSION_MS = 3_000, 40_000
 """Times from a stop to a new group epoch that are taken for a session timeout other than 45 s."""
+
+USUAL_SESSION_MS, USUAL_HEARTBEAT_MS = 45_000, 3_000
 
 BUSY = 0.9
 """A group whose consumers work for this part of the time has a backlog."""
@@ -69,7 +73,7 @@ def scenario_of(setup: Setup, evidence: Evidence, symptoms: Symptoms) -> Table:
                 "id": setup.group,
                 "topics": _topics(evidence),
                 "work": f"{_work_us(quiet or evidence.work)}us",
-                "settings": _settings(setup),
+                "settings": _settings(setup) | _batches(evidence, symptoms),
                 "member": [_member(setup, name, late=name in joined) for name in members],
             }
         ],
@@ -120,17 +124,34 @@ def _work_us(work: Sequence[Work]) -> int:
     return max(1, round(median(times)))
 
 
+def session_ms_of(setup: Setup) -> int:
+    """Return the session timeout of a classic group (ms)."""
+    return setup.session_timeout_ms or USUAL_SESSION_MS
+
+
+def heartbeat_ms(setup: Setup) -> int:
+    """Return the heartbeat interval of a classic group (ms): the default, or a third of its session."""
+    return min(USUAL_HEARTBEAT_MS, max(1, session_ms_of(setup) // 3))
+
+
 def _settings(setup: Setup) -> Table:
     settings: Table = {"auto.offset.reset": "earliest", "group.protocol": setup.protocol}
     if setup.protocol == "classic":
-        session_ms = setup.session_timeout_ms or 45_000
-        settings["session.timeout.ms"] = session_ms
-        settings["heartbeat.interval.ms"] = min(3_000, max(1, session_ms // 3))
+        settings["session.timeout.ms"] = session_ms_of(setup)
+        settings["heartbeat.interval.ms"] = heartbeat_ms(setup)
         if setup.assignor:
             settings["partition.assignment.strategy"] = setup.assignor
     if setup.rebalance_timeout_ms:
         settings["max.poll.interval.ms"] = setup.rebalance_timeout_ms
     return settings
+
+
+def _batches(evidence: Evidence, symptoms: Symptoms) -> Table:
+    """Return the setting of the largest batch, where the commits of busy consumers show it."""
+    if not is_busy(evidence, symptoms):
+        return {}
+    records = records_of_batch(evidence, symptoms.formed_us, symptoms.onset_us)
+    return {} if records is None else {LARGEST_BATCH: records}
 
 
 def _cluster_settings(setup: Setup, symptoms: Symptoms) -> Table:

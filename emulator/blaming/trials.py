@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import exp
 from statistics import median
 
 from assignors.values import dataclass
 from emulator.blaming.case import Case, case_of, later_us
-from emulator.blaming.evidence import Evidence, evidence_of, grouped, in_order
+from emulator.blaming.evidence import Evidence, evidence_of, in_order
+from emulator.blaming.explanations import Explanation, merged
 from emulator.blaming.figures import (
     AFTER,
     BEFORE,
     CONTRADICTION,
     Figure,
     Figures,
-    Range,
     after,
     before,
     contradicted,
@@ -69,50 +68,6 @@ OnBegin = Callable[[Scenario, int], None]
 """Called with a scenario like those that are played, and the number of runs."""
 
 
-Alike = tuple[Policy, Happening]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """One policy with one happening, and how well it explains what was seen."""
-
-    policy: Policy
-    happening: Happening
-    scenario: Table
-    """As a scenario file has it."""
-
-    figures: Mapping[str, Range]
-
-    distance: float
-    """The mean difference of all figures from what was seen, each divided by its tolerance, with
-    ``CONTRADICTION`` for each figure that cannot be, and how unusual the explanation is."""
-
-    contradicted: tuple[str, ...] = ()
-    """The figures that cannot be as seen."""
-
-    alike: tuple[Alike, ...] = ()
-    """Less usual ones with the same figures in all runs: of other clients or calls, or with consumers
-    that close in mid-batch."""
-
-    @property
-    def words(self) -> str:
-        """The policies and the happening."""
-        readers = [policy.reader for policy, _ in self.alike if policy.reader != self.policy.reader]
-        named = [each.words for _, each in self.alike if each.name != self.happening.name]
-        also = _or(dict.fromkeys(readers))
-        return f"{self.policy.words}{also}; {self.happening.words}{_or(dict.fromkeys(named))}"
-
-    @property
-    def middle(self) -> Figures:
-        """The median of each figure."""
-        return {name: each[1] for name, each in self.figures.items()}
-
-    @property
-    def fit(self) -> float:
-        """The fit in percent: 100 if all figures are as seen."""
-        return 100 * exp(-self.distance)
-
-
 @dataclass(frozen=True, slots=True)
 class Blame:
     """What was seen of an incident, and its explanations, the best first."""
@@ -149,7 +104,7 @@ def blame_for(
     ranked = _searched(case, _likely(case, tried, runs), happened, runs)
     if seeds > 1:
         ranked = _repeated(case, ranked, seeds, runs)
-    return Blame(setup, case.symptoms, case.seen, case.figures, tuple(_merged(ranked)))
+    return Blame(setup, case.symptoms, case.seen, case.figures, tuple(merged(ranked)))
 
 
 def _searched(
@@ -173,22 +128,6 @@ def _repeated(
     number = _affordable(BUDGET_S / 4, cost_s(case, ranked[0].policy), REPEATED)
     again = [runs.explained_again(case, each, seeds) for each in ranked[:number]]
     return _ranked([*again, *ranked[number:]])
-
-
-def _merged(ranked: Sequence[Explanation]) -> Iterator[Explanation]:
-    """Yield one of the explanations with the same policy and family of happenings, and equal figures."""
-    together = grouped(ranked, lambda one: (one.policy.name, one.happening.family, _key(one)))
-    for same in together.values():
-        alike = ((other.policy, other.happening) for other in same[1:])
-        yield replace(same[0], alike=tuple(alike))
-
-
-def _or(words: Iterable[str]) -> str:
-    return "".join(f" (or {each})" for each in words)
-
-
-def _key(one: Explanation) -> tuple[Range, ...]:
-    return tuple(one.figures.values())
 
 
 def cost_s(case: Case, policy: Policy) -> float:
@@ -221,9 +160,10 @@ def _ranked(found: Sequence[Explanation]) -> list[Explanation]:
 
 @dataclass(frozen=True, slots=True)
 class _Likely:
-    """A policy, and when the incident begins in runs with it."""
+    """A policy, the figures of its commits without an incident, and when that begins in runs with it."""
 
     policy: Policy
+    before: Figures
     distance: float
     onset_us: int
 
@@ -233,9 +173,10 @@ def _likely(case: Case, tried: Sequence[Policy], runs: _Runs) -> list[_Likely]:
     found = []
     for policy in tried:
         quiet = runs.quiet(case, policy)
-        off = _distance(case, before(quiet, _FORMED_US, case.warm_us), BEFORE)
+        usual = before(quiet, _FORMED_US, case.quiet_us)
+        off = _distance(case, usual, BEFORE) + policy.unusual
         onset_us = max(_FORMED_US, case.warm_us + later_us(case, quiet))
-        found.append(_Likely(policy, off + policy.unusual, onset_us))
+        found.append(_Likely(policy, usual, off, onset_us))
     return _kept(sorted(found, key=lambda each: each.distance))
 
 
@@ -252,7 +193,7 @@ class _Runs:
         self.total = total
         self._done, self._group, self._progress = 0, case.setup.group, progress
         self._polls = is_exact(case)
-        self._onsets: dict[tuple[str, str], int] = {}
+        self._tried: dict[tuple[str, str], _Likely] = {}
 
     def quiet(self, case: Case, policy: Policy) -> Evidence:
         """Return what the logs show of a policy up to the incident."""
@@ -262,19 +203,20 @@ class _Runs:
     def explained(self, case: Case, likely: _Likely, happening: Happening) -> Explanation:
         """Play a policy with a happening once; return how well it explains what was seen."""
         scenario = completed(case.base, likely.policy, happening, likely.onset_us, case.after_us)
-        played = self._figures(case, scenario, likely.onset_us, 0)
-        self._onsets[likely.policy.words, happening.name] = likely.onset_us
+        played = self._figures(case, scenario, likely, 0)
+        self._tried[likely.policy.words, happening.name] = likely
         return _explanation(case, likely.policy, happening, scenario, [played])
 
     def explained_again(self, case: Case, one: Explanation, seeds: int) -> Explanation:
         """Play an explanation under more seeds."""
-        onset_us = self._onsets[one.policy.words, one.happening.name]
-        more = [self._figures(case, one.scenario, onset_us, seed) for seed in range(1, seeds)]
+        likely = self._tried[one.policy.words, one.happening.name]
+        more = [self._figures(case, one.scenario, likely, seed) for seed in range(1, seeds)]
         return _explanation(case, one.policy, one.happening, one.scenario, [one.middle, *more])
 
-    def _figures(self, case: Case, scenario: Table, onset_us: int, seed: int) -> Figures:
+    def _figures(self, case: Case, scenario: Table, likely: _Likely, seed: int) -> Figures:
+        """Return the figures of a run; those of the time before the incident have a longer run of their own."""
         played = self._play(scenario, seed)
-        return before(played, _FORMED_US, onset_us) | after(played, onset_us, case.stopped)
+        return likely.before | after(played, likely.onset_us, case.stopped)
 
     def _play(self, scenario: Table, seed: int) -> Evidence:
         """Return what the logs of a run show."""

@@ -79,7 +79,7 @@ def blame(
     most 30 minutes; it should begin some seconds before the incident.
 
     --json prints one line, one JSON object: group, onset_us, stops, seen, explanations (client,
-    read_with, policy, alike: clients with equal figures, happening, words, fit in percent,
+    read_with, policy, alike: clients that fit about as well, happening, words, fit in percent,
     contradicted: figures that cannot be, figures: smallest, median, largest), figures.
 
     Exit status: 0 success; 2 bad input.

@@ -10,7 +10,9 @@ import pytest
 
 import emulator
 from emulator.blaming.evidence import Evidence, Work, evidence_of, recorded
-from emulator.blaming.hypotheses import MID_BATCH
+from emulator.blaming.explanations import Explanation
+from emulator.blaming.hypotheses import MID_BATCH, Happening
+from emulator.blaming.policies import Policy
 from emulator.blaming.setup import Setup
 from emulator.blaming.trials import blame_for
 from emulator.conformance.captured.capture import Capture, read_capture
@@ -164,6 +166,11 @@ def fault_in(capture: Capture) -> str:
     return "join" if "start" in verbs else "nothing"
 
 
+def _all_of(one: Explanation) -> list[tuple[Policy, Happening]]:
+    """Return the policy and the happening of an explanation and of its alternatives."""
+    return [(each.policy, each.happening) for each in (one, *one.alike)]
+
+
 def place_of(path: Path) -> int:
     """Return the place of the true client, policy and fault among the explanations."""
     capture = read_capture(path)
@@ -173,7 +180,7 @@ def place_of(path: Path) -> int:
     places = (
         place
         for place, each in enumerate(found, 1)
-        for policy, happening in ((each.policy, each.happening), *each.alike)
+        for policy, happening in _all_of(each)
         if (policy.client, policy.name, happening.name) == true
         and (member.client != "aiokafka" or policy.read_with == member.read_with)
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from emulator.blaming.hypotheses import completed, happenings
@@ -153,3 +155,19 @@ def test_a_consumer_of_rare_records_crashes_when_its_session_says_so():
     (fault,) = crash.faults
 
     assert 3 < fault["at"] / SECOND < 4.5
+
+
+def test_new_partitions_are_discovered_at_the_onset():
+    """Clients of the classic protocol see them at the next refresh of their metadata, brokers at once."""
+    seen = evidence(
+        steady("a", 0, 1, 40), steady("b", 1, 1, 40), steady("b", 2, 20, 40), generations=(0, 19)
+    )
+    found = []
+    for protocol in ("classic", "consumer"):
+        setup = replace(SETUP, protocol=protocol)
+        [grew] = [each for each in happenings(symptoms_of(seen), setup) if each.partitions]
+        base = scenario_of(SETUP, seen, symptoms_of(seen))
+        [group] = completed(base, policies(seen, SETUP)[0], grew, 20 * SECOND)["group"]
+        found.append((grew.acts[0]["at"], group["settings"].get("metadata.max.age.ms")))
+
+    assert found == [(-SECOND // 2, 500), (0, None)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from emulator.blaming.explanations import Explanation
 from emulator.blaming.figures import FIGURES, after, before, contradicted
 from emulator.blaming.hypotheses import NOTHING
 from emulator.blaming.policies import policies
 from emulator.blaming.screen import blame_screen
 from emulator.blaming.setup import Setup
 from emulator.blaming.symptoms import symptoms_of
-from emulator.blaming.trials import Blame, Explanation
+from emulator.blaming.trials import Blame
 
 from .incidents import evidence, steady
 

@@ -1,0 +1,81 @@
+"""How many records a call of the application hands out, from the commits of consumers that always work.
+
+A consumer with a backlog gets full batches, and the Java client commits only between two of them. So each
+of its commits covers whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd
+
+from assignors.types import TopicPartition
+from emulator.blaming.evidence import Committed, Evidence
+
+USUAL = 500
+"""The default of ``max.poll.records``."""
+
+FEWEST = 3
+"""Commits with fewer records in all say nothing."""
+
+MOST_OF_THEM = 0.8
+"""The part of the commits that have to cover whole batches: a fetch may end within one."""
+
+_AT_ONCE_US = 50_000
+"""Commits of a consumer within this time are those of one request."""
+
+
+def records_of_batch(evidence: Evidence, formed_us: int, onset_us: int) -> int | None:
+    """Return the records of a full batch of busy consumers; None: the default, or not known.
+
+    *formed_us*, *onset_us*: the quiet time that is looked at.
+    """
+    covered = list(_covered(evidence, formed_us, onset_us))
+    if len(covered) < FEWEST:
+        return None
+    divisors = {gcd(one, other) for one in covered for other in covered}
+    whole = (
+        each
+        for each in sorted(divisors, reverse=True)
+        if FEWEST <= each <= USUAL
+        and sum(not records % each for records in covered) >= MOST_OF_THEM * len(covered)
+    )
+    records = next(whole, None)
+    if records is None and max(covered) < USUAL:
+        records = max(covered)
+    return None if records == USUAL else records
+
+
+def _covered(evidence: Evidence, formed_us: int, onset_us: int) -> Iterator[int]:
+    """Yield the records that each commit of a consumer covers beyond its last one."""
+    reached: dict[TopicPartition, int] = {}
+    asked: dict[str, tuple[int, int]] = {}
+    """By consumer: when its last request was written, and the records that this one covers."""
+
+    for consumer, commit in _with_owners(evidence, onset_us):
+        before = reached.get(commit.partition, commit.offset)
+        reached[commit.partition] = max(before, commit.offset)
+        if commit.at_us <= formed_us:
+            continue
+        more = max(0, commit.offset - before)
+        at_us, records = asked.get(consumer, (commit.at_us, 0))
+        if commit.at_us - at_us > _AT_ONCE_US:
+            if records:
+                yield records
+            records = 0
+        asked[consumer] = (commit.at_us, records + more)
+    yield from (records for _, records in asked.values() if records)
+
+
+def _with_owners(evidence: Evidence, end_us: int) -> Iterator[tuple[str, Committed]]:
+    """Yield the commits before an instant with the consumer that last worked on the partition."""
+    owners: dict[TopicPartition, str] = {}
+    work, place = evidence.work, 0
+    for commit in evidence.commits:
+        if commit.at_us >= end_us:
+            return
+        while place < len(work) and work[place].ended_us <= commit.at_us:
+            owners[work[place].partition] = work[place].consumer
+            place += 1
+        if commit.partition in owners:
+            yield owners[commit.partition], commit

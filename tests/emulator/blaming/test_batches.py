@@ -1,0 +1,81 @@
+"""The size of batches, from the commits of consumers that always work."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.blaming.batches import records_of_batch
+from emulator.blaming.clients import batch_keys
+from emulator.blaming.setup import scenario_of
+from emulator.blaming.symptoms import symptoms_of
+from protocols.consumer.clients import profile_of
+
+from .incidents import SECOND, SETUP, evidence, steady
+
+BUSY = steady("a", 0, 0, 60, every_s=0.01)
+
+
+def seen(*offsets: int, every_s: float = 1):
+    """Return a consumer that works all the time, with commits of these offsets."""
+    commits = [(place * every_s, 0, offset) for place, offset in enumerate(offsets, 1)]
+    return evidence(BUSY, commits=commits)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "records"),
+    [
+        ((100, 200, 300, 400, 500, 600), 100),
+        ((300, 500, 1_000, 1_200, 1_900), 100),
+        ((500, 1_000, 2_000, 3_000), None),
+        ((100, 200, 300, 337, 437, 537, 637, 737), 100),
+        ((117, 241, 322, 450, 571), 128),
+        ((1_117, 2_243, 3_322, 4_451), None),
+        ((100, 200), None),
+    ],
+    ids=["a batch", "several", "the default", "a fetch ends", "uneven", "uneven and large", "few"],
+)
+def test_commits_of_busy_consumers_cover_whole_batches(offsets, records):
+    assert records_of_batch(seen(*offsets), 0, 60 * SECOND) == records
+
+
+def test_the_partitions_of_one_request_count_together():
+    """A batch of 90 with records of two partitions; the third one is another consumer's."""
+    both = evidence(
+        steady("a", 0, 0, 30, every_s=0.02),
+        steady("a", 1, 0, 30, every_s=0.02),
+        steady("b", 2, 0, 30, every_s=0.01),
+        commits=[
+            each
+            for place in range(1, 9)
+            for each in (
+                (place, 0, place * 40),
+                (place + 0.01, 1, place * 50),
+                (place + 0.02, 2, place * 180),
+            )
+        ],
+    )
+
+    assert records_of_batch(both, 0, 60 * SECOND) == 90
+
+
+def test_consumers_that_wait_for_records_say_nothing_of_their_batches():
+    idle = evidence(steady("a", 0, 0, 60), commits=[(at, 0, at * 10) for at in range(5, 60, 5)])
+
+    for given, expected in ((idle, False), (seen(*range(100, 2_000, 100)), True)):
+        [group] = scenario_of(SETUP, given, symptoms_of(given))["group"]
+        assert ("max.poll.records" in group["settings"]) is expected
+
+
+@pytest.mark.parametrize(
+    ("client", "call", "keys"),
+    [
+        ("java", None, {"settings": {"max.poll.records": 100, "a": 1}}),
+        ("librdkafka", None, {"settings": {"a": 1}}),
+        ("librdkafka", "consume", {"settings": {"a": 1}, "read_records": 100}),
+        ("aiokafka", "getone", {"settings": {"a": 1}}),
+        ("aiokafka", "getmany", {"settings": {"max.poll.records": 100, "a": 1}}),
+        ("franz-go", "PollRecords", {"settings": {"a": 1}, "read_records": 100}),
+    ],
+)
+def test_each_client_gets_its_batches_by_its_own_key(client, call, keys):
+    assert batch_keys(profile_of(client), call, {"max.poll.records": 100, "a": 1}) == keys

@@ -1,0 +1,54 @@
+"""Explanations that the logs do not tell apart are one, with their clients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from emulator.blaming.explanations import CLIENTS_DIFFER, Explanation, merged
+from emulator.blaming.hypotheses import MID_BATCH, NOTHING
+from emulator.blaming.policies import Policy
+
+AUTO = Policy("automatic commits", "auto")
+BY_POLL = replace(AUTO, client="librdkafka", read_with="poll")
+SYNC = Policy("commitSync after each batch", "sync")
+CLOSED = replace(NOTHING, name="close", words="m1 closed")
+IN_BATCH = replace(NOTHING, name=f"close{MID_BATCH}", words="m1 closed in mid-batch")
+
+
+def explained(policy, happening, distance: float, repeated: float = 0) -> Explanation:
+    figures = {"repeated": (repeated, repeated, repeated)}
+    return Explanation(policy, happening, {}, figures, distance)
+
+
+def words(*ranked: Explanation) -> list[str]:
+    return [each.words for each in merged(ranked)]
+
+
+def test_a_client_that_fits_about_as_well_is_named_with_its_fit():
+    assert words(
+        explained(AUTO, CLOSED, 0.1, 1),
+        explained(SYNC, CLOSED, 0.15, 2),
+        explained(BY_POLL, CLOSED, 0.2, 3),
+    ) == [
+        "java, automatic commits (or librdkafka with poll, 82 %); m1 closed",
+        "java, commitSync after each batch; m1 closed",
+    ]
+
+
+def test_a_client_that_fits_much_less_is_an_explanation_of_its_own():
+    ranked = [
+        explained(AUTO, CLOSED, 0.1, 1),
+        explained(BY_POLL, CLOSED, 0.1 + CLIENTS_DIFFER + 0.01, 3),
+    ]
+
+    assert len(merged(ranked)) == 2
+
+
+def test_another_way_to_close_is_one_only_with_equal_figures():
+    """Both are of the same client, so the figures can tell them apart."""
+    best = explained(AUTO, CLOSED, 0.1, 1)
+
+    assert words(best, explained(AUTO, IN_BATCH, 0.11, 1)) == [
+        "java, automatic commits; m1 closed (or m1 closed in mid-batch)"
+    ]
+    assert len(words(best, explained(AUTO, IN_BATCH, 0.11, 2))) == 2
