@@ -262,7 +262,10 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
         from emulator.metrics.monitors import MonitorMeter  # noqa: PLC0415  few scenarios need it
 
         found["monitors"] = MonitorMeter(
-            {group.id: [_monitor_rule(each) for each in group.monitor] for group in scenario.group}
+            {
+                group.id: [_monitor_rule(each, group) for each in group.monitor]
+                for group in scenario.group
+            }
         )
     if any(group.offsets != "kafka" for group in scenario.group):
         from emulator.metrics.commit_rounds import CommitRoundMeter  # noqa: PLC0415  as above
@@ -291,7 +294,7 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
     return found
 
 
-def _monitor_rule(monitor: Monitor) -> MonitorRule:
+def _monitor_rule(monitor: Monitor, group: Group) -> MonitorRule:
     """Return a monitor of a group as a rule."""
     from emulator.metrics.monitors import MonitorRule  # noqa: PLC0415  as above
 
@@ -299,6 +302,7 @@ def _monitor_rule(monitor: Monitor) -> MonitorRule:
         name=monitor.name or monitor.rule,
         every_us=monitor.every,
         stuck_after_us=monitor.stuck_after,
+        sees_commits=monitor.rule != "burrow" or group.offsets != "database",
         above=monitor.above,
         lasting_us=monitor.lasting,
         by_partition=monitor.of == "partition",

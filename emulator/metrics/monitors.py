@@ -1,6 +1,7 @@
 """What monitors would have said, and when, compared with what was really stuck.
 
-A monitor sees the commits of a group and the ends of the logs, and nothing else. A partition is stuck while
+A monitor sees the commits of a group and the ends of the logs, and nothing else; of a group that commits to a
+database, one like Burrow sees no commits, and it knows no such group. A partition is stuck while
 records wait in it and none is processed for a given time.
 """
 
@@ -33,6 +34,9 @@ class MonitorRule:
     name: str
     every_us: int
     stuck_after_us: int
+    sees_commits: bool = True
+    """Whether it can read the commits: Burrow reads those in Kafka and in ZooKeeper."""
+
     above: int | None = None
     """Of a rule on lag; None: Burrow's rules."""
 
@@ -135,6 +139,8 @@ class Monitor:
 
     def commit(self, at_us: int, offsets: ev.Offsets) -> None:
         """Put the offsets of a commit into the window; lag is that to the end that was read last."""
+        if not self.rule.sees_commits:
+            return
         for partition, offset in offsets:
             ends = self._ends.get(partition)
             if ends:
@@ -288,6 +294,7 @@ def _summary(group: str, monitor: Monitor, stuck: Sequence[Stretch], ended_us: i
     return {
         "group": group,
         "monitor": monitor.rule.name,
+        "sees_commits": monitor.rule.sees_commits,
         "alarms": len(monitor.alarms.all),
         "false": sum(_is_false(alarm, stuck, ended_us) for alarm in alarms),
         "stuck": len(stuck),

@@ -37,6 +37,9 @@ def _replicas(row: Any, metrics: Metrics) -> str:
 
 def _monitor(row: Any, metrics: Metrics, moment: Callable[[int], str]) -> str:
     """Return the alarms of a monitor: when, how many of them false, and what it missed."""
+    if not row["sees_commits"]:
+        unseen = f", {counted(row['stuck'], 'standstill')} missed" if row["stuck"] else ""
+        return f"no alarm: it does not see offsets in a database{unseen}"
     text = counted(row["alarms"], "alarm")
     if row["alarms"]:
         begins = [

@@ -10,16 +10,13 @@ from emulator.scenario.units import format_duration
 
 
 def monitor_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
-    """Yield names that two monitors share, and rules on what a monitor cannot see."""
+    """Yield names that two monitors share, and intervals shorter than those of the samples."""
     names = [monitor.name or monitor.rule for monitor in group.monitor]
     for number, (name, monitor) in enumerate(zip(names, group.monitor, strict=True)):
         path = f"group[{group.id}].monitor[{number}]"
         if name in names[:number]:
             reason = "another monitor of the group has this name; give each a name"
             yield Problem(f"{path}.name", reason, name)
-        if monitor.rule == "burrow" and group.offsets == "database":
-            reason = 'Burrow does not see offsets in your database; use rule = "lag"'
-            yield Problem(f"{path}.rule", reason, monitor.rule)
         yield from _finer_than_samples(path, monitor, scenario.lag_every)
 
 

@@ -24,8 +24,14 @@ def monitor_problems(evidence: Evidence) -> Iterator[Verdict]:
             sentence=(
                 f"the monitor {row['monitor']} of {row['group']} {noticed}gave "
                 f"{counted(false, 'false alarm')}"
+                + ("" if row["sees_commits"] else ": it does not see offsets in a database")
             ),
-            numbers={"missed": missed, "stuck": stuck, "false": false},
+            numbers={
+                "missed": missed,
+                "stuck": stuck,
+                "false": false,
+                "sees_commits": row["sees_commits"],
+            },
             group=row["group"],
             problem=True,
         )

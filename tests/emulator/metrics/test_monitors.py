@@ -13,6 +13,7 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.metrics.burrow import Commit, Status, append, status_of
 from emulator.metrics.monitors import MonitorMeter, MonitorRule
+from emulator.report.automation_screen import automation_lines
 from emulator.scenario.problems import ScenarioError
 from emulator.verdicts.monitoring import monitor_problems
 from emulator.verdicts.verdict import VerdictId
@@ -164,6 +165,20 @@ def test_commits_to_zookeeper_are_seen():
     assert [alarm.state for alarm in monitor.alarms.all] == ["STOP"]
 
 
+def test_burrow_sees_no_offsets_in_a_database_and_misses_every_standstill():
+    """A rule on lag that the application's own database is read for notices the hang."""
+    rules = '{ rule = "burrow", every = "15s" }, { rule = "lag", above = 50, every = "15s" }'
+    run = emulator.run(watched(f'{rules}]\noffsets = "database"\npoison = ['))
+    burrow, lag = run.metrics.listings["monitors"]
+    [verdict] = [each for each in run.verdicts if each.id == VerdictId.MONITOR_WRONG]
+
+    assert burrow["alarms"] == 0 < burrow["missed"] == burrow["stuck"]
+    assert lag["missed"] == 0 < lag["alarms"]
+    assert verdict.sentence.endswith("it does not see offsets in a database")
+    lines = [text for _, text in automation_lines(run.metrics, str)]
+    assert "burrow: no alarm: it does not see offsets in a database, 1 standstill missed" in lines
+
+
 def test_a_partition_that_was_deleted_is_neither_stuck_nor_an_alarm():
     meter = meter_of_one_monitor()
     for at_s, what in ((0, sampled(TP)), (1, STORED), (9, sampled(TP)), (20, sampled())):
@@ -176,6 +191,7 @@ def test_a_partition_that_was_deleted_is_neither_stuck_nor_an_alarm():
 
 def test_a_verdict_says_what_was_noticed_and_nothing_of_standstills_without_one():
     row = {"group": "g", "monitor": "m", "stuck": 2, "missed": 0, "false": 3, "delay_max_s": 0.0}
+    row["sees_commits"] = True
     quiet = {**row, "stuck": 0, "delay_max_s": None}
     metrics = SimpleNamespace(listings={"monitors": (row, quiet)})
 
@@ -192,7 +208,6 @@ def test_a_verdict_says_what_was_noticed_and_nothing_of_standstills_without_one(
         ('{ rule = "lag" }', 'needs "above"'),
         ('{ rule = "burrow", above = 3 }', 'needs "above"'),
         ('{ rule = "burow" }', "burrow"),
-        ('{ rule = "burrow" }]\noffsets = "database"\npoison = [', "in your database"),
         ('{ rule = "burrow" }, { rule = "burrow", every = "1s" }', "give each a name"),
     ],
 )
