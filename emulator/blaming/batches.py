@@ -8,36 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import gcd
+from typing import Final
 
 from assignors.types import TopicPartition
 from emulator.blaming.evidence import Committed, Evidence
 
+LARGEST_BATCH: Final = "max.poll.records"
 USUAL = 500
 """The default of ``max.poll.records``."""
 
-FEWEST = 3
-"""Commits with fewer records in all say nothing."""
+FEWEST_COMMITS = 3
+SMALLEST = 10
+"""Fewer records divide the numbers of commits by chance."""
 
-MOST_OF_THEM = 0.8
-"""The part of the commits that have to cover whole batches: a fetch may end within one."""
+MOST_OF_THEM = 2 / 3
+"""The part of the commits that have to cover whole batches: a fetch may end within one, and so may the
+backlog."""
 
 _AT_ONCE_US = 50_000
 """Commits of a consumer within this time are those of one request."""
 
 
 def records_of_batch(evidence: Evidence, formed_us: int, onset_us: int) -> int | None:
-    """Return the records of a full batch of busy consumers; None: the default, or not known.
+    """Return what the records of a full batch of busy consumers may be; None: the default, or not known.
 
     *formed_us*, *onset_us*: the quiet time that is looked at.
     """
     covered = list(_covered(evidence, formed_us, onset_us))
-    if len(covered) < FEWEST:
+    if len(covered) < FEWEST_COMMITS:
         return None
     divisors = {gcd(one, other) for one in covered for other in covered}
     whole = (
         each
         for each in sorted(divisors, reverse=True)
-        if FEWEST <= each <= USUAL
+        if SMALLEST <= each <= USUAL
         and sum(not records % each for records in covered) >= MOST_OF_THEM * len(covered)
     )
     records = next(whole, None)

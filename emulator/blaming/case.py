@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from assignors.values import dataclass
+from emulator.blaming.batches import records_of_batch
 from emulator.blaming.evidence import Evidence
 from emulator.blaming.figures import Figure, Figures, after, before, figures_for, repeats_of
 from emulator.blaming.policies import interval_ms
@@ -46,6 +47,9 @@ class Case:
     busy: bool
     """Whether the consumers worked all the time before it."""
 
+    batch: int | None
+    """The records of a full batch, if they are busy and their commits show another one than the default."""
+
     @property
     def records(self) -> float:
         """About how many records a run of an explanation processes."""
@@ -53,6 +57,11 @@ class Case:
         lasted_us = max(1, seen[-1].ended_us - seen[0].began_us)
         number = sum(done.next_offset - done.first for done in seen)
         return number * (self.warm_us + self.after_us) / lasted_us
+
+    @property
+    def usual_us(self) -> int:
+        """By when the usual commits of a policy are measured: a backlog is that of the log, and ends."""
+        return self.warm_us if self.busy else self.quiet_us
 
     @property
     def after_us(self) -> int:
@@ -67,6 +76,8 @@ def case_of(evidence: Evidence, setup: Setup) -> Case:
     symptoms = whole.until(evidence.work[-1].ended_us)
     stopped = tuple(stop.consumer for stop in symptoms.stops)
     warm_us = warm_up_us(evidence, symptoms)
+    busy = is_busy(evidence, symptoms)
+    quiet = symptoms.formed_us, symptoms.onset_us
     return Case(
         evidence=evidence,
         setup=setup,
@@ -77,7 +88,8 @@ def case_of(evidence: Evidence, setup: Setup) -> Case:
         | after(evidence, symptoms.onset_us, stopped),
         figures=figures_for(evidence.commits, symptoms.formed_us, symptoms.onset_us),
         warm_us=warm_us,
-        busy=is_busy(evidence, symptoms),
+        busy=busy,
+        batch=records_of_batch(evidence, *quiet) if busy else None,
         quiet_us=warm_us + max(_COMMITTING_US, _intervals_us(evidence)),
     )
 

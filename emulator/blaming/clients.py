@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from emulator.blaming.batches import LARGEST_BATCH
 from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ Sources: ``ConsumerConfig.maybeOverrideClientId``, ``CONFIGURATION.md`` of librd
 ``AIOKafkaConsumer``, ``KafkaConsumer.DEFAULT_CONFIG``, ``kgo.ClientID``."""
 
 REBALANCE_TIMEOUT: Final = "rebalance.timeout.ms"
-LARGEST_BATCH: Final = "max.poll.records"
 
 ALSO_POSSIBLE: Final = 0.01
 """Added to the distance of a library for each more usual one that is possible, too."""
@@ -101,19 +101,16 @@ def timeout_settings(profile: ClientProfile, settings: Table) -> Table:
     return mine if timeout_ms is None else mine | {REBALANCE_TIMEOUT: timeout_ms}
 
 
-def batch_keys(profile: ClientProfile, read_with: str | None, settings: Table) -> Table:
-    """Return the keys of a group by which its client's call hands out batches as large as in *settings*.
+def batch_keys(profile: ClientProfile, read_with: str | None, batch: int | None) -> Table:
+    """Return the keys of a group by which a client's call hands out at most *batch* records.
 
-    *settings*: of the Java client; its setting of the largest batch is removed where the call does not
-    look at it.
+    They are its settings (``settings``) or what it asks for; none for a call that does neither.
     """
+    if batch is None:
+        return {"settings": {}}
     amount = profile.reads[read_with or next(iter(profile.reads))]
-    mine = dict(settings)
-    records = mine.get(LARGEST_BATCH)
-    if amount is not Amount.SETTING:
-        mine.pop(LARGEST_BATCH, None)
-    asked = {"read_records": records} if records and amount is Amount.GIVEN else {}
-    return {"settings": mine} | asked
+    asked = {"read_records": batch} if amount is Amount.GIVEN else {}
+    return {"settings": {LARGEST_BATCH: batch} if amount is Amount.SETTING else {}} | asked
 
 
 def _by_default(setup: Setup) -> str:

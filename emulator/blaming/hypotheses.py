@@ -358,8 +358,9 @@ def _of_client(policy: Policy, settings: Table) -> Table:
     """Return the keys of a group that its client and commit policy decide."""
     profile = profile_of(policy.client)
     mine = timeout_settings(profile, settings | dict(policy.settings))
-    table: Table = {"commit": policy.commit, "client": policy.client}
-    table |= batch_keys(profile, policy.read_with, mine)
+    batches = batch_keys(profile, policy.read_with, policy.batch)
+    table: Table = {"commit": policy.commit, "client": policy.client, **batches}
+    table["settings"] = mine | batches["settings"]
     return table | ({"read_with": policy.read_with} if policy.read_with else {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from statistics import median
@@ -12,7 +13,7 @@ from emulator.blaming.clients import ALSO_POSSIBLE, clients_of, unusual
 from emulator.blaming.evidence import Committed, Evidence, grouped
 from emulator.blaming.figures import intervals_s
 from emulator.blaming.setup import Setup, Table
-from protocols.consumer.clients import CLIENTS, Covers, profile_of
+from protocols.consumer.clients import CLIENTS, Amount, Covers, profile_of
 
 LONGEST_INTERVAL_MS = 600_000
 """Longer times between commits are not taken for an interval."""
@@ -51,6 +52,9 @@ class Policy:
     read_with: str | None = None
     """The call that hands records out; None: the client's usual one."""
 
+    batch: int | None = None
+    """``max.poll.records``, or as many as the call asks for; None: the default."""
+
     @property
     def is_per_record(self) -> bool:
         """Whether it commits after each record."""
@@ -71,13 +75,17 @@ class Policy:
     @property
     def words(self) -> str:
         """The client and the policy."""
-        return f"{self.reader}, {self.name}"
+        batches = "" if self.batch is None else f" in batches of at most {self.batch}"
+        return f"{self.reader}, {self.name}{batches}"
 
 
-def policies(evidence: Evidence, setup: Setup, *, busy: bool = False) -> list[Policy]:
+def policies(
+    evidence: Evidence, setup: Setup, *, busy: bool = False, batch: int | None = None
+) -> list[Policy]:
     """Return the policies that are tried; intervals are those seen between commits.
 
-    *busy*: whether consumers worked all the time before the incident, in batches of any size.
+    *busy*: whether consumers worked all the time before the incident, in batches of any size. *batch*:
+    the largest batch that their commits show beside the default one; each policy is tried with both.
 
     Of libraries that are only possible beside a more usual one, only the automatic commits are
     tried: commits of the application are the same in all of them.
@@ -88,7 +96,19 @@ def policies(evidence: Evidence, setup: Setup, *, busy: bool = False) -> list[Po
         found += _automatic(client, _automatic_ms(every_ms, busy=busy), unusual(setup, client))
         if place == 0:
             found += _by_the_application(client, every_ms)
-    return [each for each in found if _is_possible(each, evidence, busy=busy)]
+    possible = [each for each in found if _is_possible(each, evidence, busy=busy)]
+    return [*possible, *(_in_batches(each, batch) for each in possible if batch and _asks(each))]
+
+
+def _asks(policy: Policy) -> bool:
+    """Return whether the call that hands records out has a largest batch."""
+    profile = profile_of(policy.client)
+    amount = profile.reads[policy.read_with or next(iter(profile.reads))]
+    return amount in (Amount.SETTING, Amount.GIVEN)
+
+
+def _in_batches(policy: Policy, batch: int | None) -> Policy:
+    return replace(policy, batch=batch, unusual=policy.unusual + ALSO_POSSIBLE)
 
 
 def interval_ms(evidence: Evidence) -> int:

@@ -7,8 +7,6 @@ from statistics import median
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.blaming.batches import records_of_batch
-from emulator.blaming.clients import LARGEST_BATCH
 from emulator.blaming.evidence import Evidence, Work
 from emulator.blaming.symptoms import Symptoms
 
@@ -73,7 +71,7 @@ def scenario_of(setup: Setup, evidence: Evidence, symptoms: Symptoms) -> Table:
                 "id": setup.group,
                 "topics": _topics(evidence),
                 "work": f"{_work_us(quiet or evidence.work)}us",
-                "settings": _settings(setup) | _batches(evidence, symptoms),
+                "settings": _settings(setup),
                 "member": [_member(setup, name, late=name in joined) for name in members],
             }
         ],
@@ -144,14 +142,6 @@ def _settings(setup: Setup) -> Table:
     if setup.rebalance_timeout_ms:
         settings["max.poll.interval.ms"] = setup.rebalance_timeout_ms
     return settings
-
-
-def _batches(evidence: Evidence, symptoms: Symptoms) -> Table:
-    """Return the setting of the largest batch, where the commits of busy consumers show it."""
-    if not is_busy(evidence, symptoms):
-        return {}
-    records = records_of_batch(evidence, symptoms.formed_us, symptoms.onset_us)
-    return {} if records is None else {LARGEST_BATCH: records}
 
 
 def _cluster_settings(setup: Setup, symptoms: Symptoms) -> Table:

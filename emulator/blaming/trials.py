@@ -8,7 +8,7 @@ from statistics import median
 
 from assignors.values import dataclass
 from emulator.blaming.case import Case, case_of, later_us
-from emulator.blaming.evidence import Evidence, evidence_of, in_order
+from emulator.blaming.evidence import Evidence, evidence_of, grouped, in_order
 from emulator.blaming.explanations import Explanation, merged
 from emulator.blaming.figures import (
     AFTER,
@@ -96,7 +96,7 @@ def blame_for(
     *seeds* seeds. *evidence* has at least one piece of work.
     """
     case = case_of(evidence, setup)
-    tried = policies(case.evidence, setup, busy=case.busy)
+    tried = policies(case.evidence, setup, busy=case.busy, batch=case.batch)
     happened = happenings(case.symptoms, setup)
     runs = _Runs(case, _number(tried, len(happened), seeds), progress)
     if begin is not None:
@@ -169,15 +169,17 @@ class _Likely:
 
 
 def _likely(case: Case, tried: Sequence[Policy], runs: _Runs) -> list[_Likely]:
-    """Return the policies whose commits are most like those before the incident."""
+    """Return the policies whose commits are most like those before the incident, each with its best batch."""
     found = []
     for policy in tried:
         quiet = runs.quiet(case, policy)
-        usual = before(quiet, _FORMED_US, case.quiet_us)
+        usual = before(quiet, _FORMED_US, case.usual_us)
         off = _distance(case, usual, BEFORE) + policy.unusual
         onset_us = max(_FORMED_US, case.warm_us + later_us(case, quiet))
         found.append(_Likely(policy, usual, off, onset_us))
-    return _kept(sorted(found, key=lambda each: each.distance))
+    found.sort(key=lambda each: each.distance)
+    of_each = grouped(found, lambda each: (each.policy.reader, each.policy.name))
+    return _kept([best for best, *_ in of_each.values()])
 
 
 def _kept(likely: Sequence[_Likely]) -> list[_Likely]:

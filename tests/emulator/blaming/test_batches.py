@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from emulator.blaming.batches import records_of_batch
+from emulator.blaming.case import case_of
 from emulator.blaming.clients import batch_keys
-from emulator.blaming.setup import scenario_of
-from emulator.blaming.symptoms import symptoms_of
+from emulator.blaming.evidence import Evidence
+from emulator.blaming.policies import policies
 from protocols.consumer.clients import profile_of
 
 from .incidents import SECOND, SETUP, evidence, steady
@@ -15,10 +16,14 @@ from .incidents import SECOND, SETUP, evidence, steady
 BUSY = steady("a", 0, 0, 60, every_s=0.01)
 
 
-def seen(*offsets: int, every_s: float = 1):
+def commits(*offsets: int) -> list[tuple[float, int, int]]:
+    """Return a commit of each of these offsets, one a second."""
+    return [(place, 0, offset) for place, offset in enumerate(offsets, 1)]
+
+
+def seen(*offsets: int) -> Evidence:
     """Return a consumer that works all the time, with commits of these offsets."""
-    commits = [(place * every_s, 0, offset) for place, offset in enumerate(offsets, 1)]
-    return evidence(BUSY, commits=commits)
+    return evidence(BUSY, commits=commits(*offsets))
 
 
 @pytest.mark.parametrize(
@@ -31,8 +36,18 @@ def seen(*offsets: int, every_s: float = 1):
         ((117, 241, 322, 450, 571), 128),
         ((1_117, 2_243, 3_322, 4_451), None),
         ((100, 200), None),
+        ((500, 1_000, 1_500, 2_000, 2_102, 2_207), None),
     ],
-    ids=["a batch", "several", "the default", "a fetch ends", "uneven", "uneven and large", "few"],
+    ids=[
+        "a batch",
+        "several",
+        "the default",
+        "a fetch ends",
+        "uneven",
+        "uneven and large",
+        "few",
+        "a backlog ends",
+    ],
 )
 def test_commits_of_busy_consumers_cover_whole_batches(offsets, records):
     assert records_of_batch(seen(*offsets), 0, 60 * SECOND) == records
@@ -60,22 +75,36 @@ def test_the_partitions_of_one_request_count_together():
 
 def test_consumers_that_wait_for_records_say_nothing_of_their_batches():
     idle = evidence(steady("a", 0, 0, 60), commits=[(at, 0, at * 10) for at in range(5, 60, 5)])
+    busy = evidence(
+        BUSY, steady("a", 0, 70, 80, first=6_000), commits=commits(*range(100, 6_000, 100))
+    )
 
-    for given, expected in ((idle, False), (seen(*range(100, 2_000, 100)), True)):
-        [group] = scenario_of(SETUP, given, symptoms_of(given))["group"]
-        assert ("max.poll.records" in group["settings"]) is expected
+    assert case_of(idle, SETUP).batch is None
+    assert case_of(busy, SETUP).batch == 100
+
+
+def test_each_policy_is_tried_with_the_default_batch_and_with_the_one_seen():
+    """But for calls that hand out one record, or all."""
+    tried = [(each.reader, each.batch) for each in policies(seen(9, 18, 27), SETUP, batch=100)]
+
+    assert {("java", None), ("java", 100), ("librdkafka with consume", 100)} <= set(tried)
+    assert ("librdkafka with poll", 100) not in tried
+    assert "java, automatic commits in batches of at most 100" in {
+        each.words for each in policies(seen(9, 18, 27), SETUP, batch=100)
+    }
 
 
 @pytest.mark.parametrize(
     ("client", "call", "keys"),
     [
-        ("java", None, {"settings": {"max.poll.records": 100, "a": 1}}),
-        ("librdkafka", None, {"settings": {"a": 1}}),
-        ("librdkafka", "consume", {"settings": {"a": 1}, "read_records": 100}),
-        ("aiokafka", "getone", {"settings": {"a": 1}}),
-        ("aiokafka", "getmany", {"settings": {"max.poll.records": 100, "a": 1}}),
-        ("franz-go", "PollRecords", {"settings": {"a": 1}, "read_records": 100}),
+        ("java", None, {"settings": {"max.poll.records": 100}}),
+        ("librdkafka", None, {"settings": {}}),
+        ("librdkafka", "consume", {"settings": {}, "read_records": 100}),
+        ("aiokafka", "getone", {"settings": {}}),
+        ("aiokafka", "getmany", {"settings": {"max.poll.records": 100}}),
+        ("franz-go", "PollRecords", {"settings": {}, "read_records": 100}),
     ],
 )
 def test_each_client_gets_its_batches_by_its_own_key(client, call, keys):
-    assert batch_keys(profile_of(client), call, {"max.poll.records": 100, "a": 1}) == keys
+    assert batch_keys(profile_of(client), call, 100) == keys
+    assert batch_keys(profile_of(client), call, None) == {"settings": {}}
