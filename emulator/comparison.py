@@ -228,7 +228,7 @@ def _load_variant(
     """Load a variant; a wrong key in it is reported as one of the variant."""
     sets = [*overrides, *variant.overrides]
     try:
-        return load_text(text, sets, allow_large=allow_large, runs=runs)
+        return load_text(text, sets, allow_large=allow_large, runs=runs, together=variant.overrides)
     except ScenarioError as error:
         named = {f"`overrides={each}`": f"`variants={each}`" for each in variant.overrides}
         problems = [replace(each, path=named.get(each.path, each.path)) for each in error.problems]

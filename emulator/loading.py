@@ -135,14 +135,22 @@ def load_text(
     *,
     allow_large: bool = False,
     runs: int = 1,
+    together: Sequence[str] | None = None,
 ) -> LoadedScenario:
     """Load a text with some keys changed.
+
+    *together*: the last ones of *overrides*, if those before them belong to the scenario: only they
+    may remove settings that others have written.
 
     Raises ``ScenarioError`` if it is invalid or, unless *allow_large*, if one run would take more than
     two hours of CPU time, and ``RefusedError`` if *runs* of them would, or if *overrides* is one text.
     """
     if isinstance(overrides, str):
         raise RefusedError(f"`overrides={overrides}`: a list is needed; write [{overrides!r}]")
+    if overrides:
+        from emulator.scenario.overrides import refuse_removed  # noqa: PLC0415  most runs have none
+
+        refuse_removed(overrides if together is None else together, written.source)
     scenario = loads(
         written.text,
         written.source,

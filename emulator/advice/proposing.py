@@ -82,7 +82,9 @@ def changed(loaded: LoadedScenario, proposal: Proposal) -> Scenario:
     """
     if loaded.written is not None:
         overrides = (*loaded.overrides, *proposal.overrides)
-        return load_text(loaded.written, overrides, allow_large=True).scenario
+        return load_text(
+            loaded.written, overrides, allow_large=True, together=proposal.overrides
+        ).scenario
     from emulator.scenario.toml import to_toml  # noqa: PLC0415  most scenarios are files
 
     text = ScenarioText(loaded.name, "scenario", to_toml(loaded.scenario), loaded.folder)

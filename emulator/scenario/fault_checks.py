@@ -11,9 +11,8 @@ from emulator.scenario.group_checks import (
     REFUSED,
     assignor_problems_of,
     settings_problems,
-    why_refused,
 )
-from emulator.scenario.kafka_settings import CONSUMER, OLD_CONSUMER, PROTOCOL
+from emulator.scenario.kafka_settings import CONSUMER, OLD_CONSUMER, PROTOCOL, why_refused
 from emulator.scenario.model import (
     AddPartitions,
     After,

@@ -12,9 +12,9 @@ from emulator.scenario.deploys import ever_running
 from emulator.scenario.kafka_settings import (
     ONLY_CLASSIC,
     ONLY_CONSUMER,
-    PROTOCOL,
     REMOTE_ASSIGNOR,
     STRATEGY,
+    why_refused,
 )
 from emulator.scenario.model import Cluster, Group, Member, Scenario
 from emulator.scenario.problems import Problem, hint, listed
@@ -213,13 +213,6 @@ def _settings_path(group: Group, member: Member, *names: str) -> str:
     return f"{_path(group, member) if mine else f'group[{group.id}]'}.settings"
 
 
-INSTEAD = {
-    "session.timeout.ms": "group.consumer.session.timeout.ms in [cluster] settings",
-    "heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms in [cluster] settings",
-    "partition.assignment.strategy": f'"{REMOTE_ASSIGNOR}" here',
-}
-"""Replacements, with the consumer protocol, for settings that Kafka rejects there."""
-
 REFUSED = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
 """Settings that Kafka refuses, by protocol."""
 
@@ -252,16 +245,6 @@ def _refused(path: str, given: dict[str, object], protocols: set[str]) -> Iterat
             if name in REFUSED[protocol]:
                 rest = "; the group has both protocols: set it for single members" if both else ""
                 yield Problem(f"{path}[{name}]", why_refused(name, protocol) + rest, value)
-
-
-def why_refused(name: str, protocol: str) -> str:
-    """Return why Kafka rejects a setting with a protocol."""
-    if protocol == "classic":
-        return f"Kafka refuses it with {PROTOCOL}=classic, where members run the assignor"
-    return (
-        f"Kafka refuses it with {PROTOCOL}=consumer, where the coordinator decides; leave it out, "
-        f"and set {INSTEAD[name]}"
-    )
 
 
 def assignor_problems_of(

@@ -318,3 +318,20 @@ BrokerTable = Annotated[
     ),
 ]
 """Kafka's broker settings by name."""
+
+INSTEAD = {
+    "session.timeout.ms": "group.consumer.session.timeout.ms in [cluster] settings",
+    "heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms in [cluster] settings",
+    "partition.assignment.strategy": f'"{REMOTE_ASSIGNOR}" here',
+}
+"""Replacements, with the consumer protocol, for settings that Kafka rejects there."""
+
+
+def why_refused(name: str, protocol: str) -> str:
+    """Return why Kafka rejects a setting with a protocol."""
+    if protocol == "classic":
+        return f"Kafka refuses it with {PROTOCOL}=classic, where members run the assignor"
+    return (
+        f"Kafka refuses it with {PROTOCOL}=consumer, where the coordinator decides; leave it out, "
+        f"and set {INSTEAD[name]}"
+    )

@@ -4,7 +4,8 @@ A value is parsed as TOML if possible, otherwise as text, so that ``10s``, ``5``
 quotes. If a path does not exist, the error names the closest ones.
 
 A change of ``settings[group.protocol]`` removes the settings of the other protocol from the same
-table, so that one override replays a scenario under the other protocol.
+table, so that one override replays a scenario under the other protocol; :func:`refuse_removed` finds
+those that another override has written.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from emulator.scenario.kafka_settings import (
     ONLY_CONSUMER,
     PROTOCOL,
     flattened,
+    why_refused,
 )
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Document, Part
@@ -45,6 +47,38 @@ def override(document: Document, overrides: Sequence[str], name: str) -> Documen
     if problems:
         raise ScenarioError(name, problems)
     return document
+
+
+def refuse_removed(overrides: Sequence[str], name: str) -> None:
+    """Raise ScenarioError for settings that a later change of the protocol would remove.
+
+    *overrides*: those that belong together. A setting of the file may be removed, one beside the
+    change of the protocol was meant: the file may not have both either.
+    """
+    written: dict[tuple[str, ...], dict[str, tuple[str, Any]]] = {}
+    problems = []
+    for text in overrides:
+        path, value = _read(text) if "=" in text else (text, None)
+        *table, entry = _table_and_entry(split(path) or [""])
+        if entry == PROTOCOL:
+            gone = ONLY_CLASSIC if value == "consumer" else ONLY_CONSUMER
+            removed = written.get(tuple(table), {})
+            problems += [
+                Problem(where, why_refused(key, str(value)), given)
+                for key, (where, given) in removed.items()
+                if key in gone
+            ]
+        written.setdefault(tuple(table), {})[entry] = (path, value)
+    if problems:
+        raise ScenarioError(name, problems)
+
+
+def _table_and_entry(segments: Sequence[str]) -> list[str]:
+    """Return the segments of a table, and the name in it; names of settings have dots."""
+    if "settings" not in segments:
+        return [*segments]
+    end = segments.index("settings") + 1
+    return [*segments[:end], ".".join(each.removeprefix("[") for each in segments[end:])]
 
 
 def _override(document: Document, text: str) -> Document:

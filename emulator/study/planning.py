@@ -103,7 +103,7 @@ def plan_study(
     protocols = _overrides_of_protocols(loaded, base, str(path))
 
     def load_cell(overrides: Sequence[str]) -> Scenario:
-        return load_text(written, overrides, allow_large=allow_large).scenario
+        return load_text(written, overrides, allow_large=allow_large, together=()).scenario
 
     plan = make_plan(loaded, protocols, load_cell, str(path))
     if not allow_large:

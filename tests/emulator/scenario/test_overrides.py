@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.comparison import load_variants
+from emulator.loading import load_named, read_text
 from emulator.scenario import catalogue
 from emulator.scenario.load import loads
 from emulator.scenario.model import (
@@ -155,3 +157,33 @@ def test_a_path_that_leads_nowhere_is_refused_with_the_nearest(override, said):
 def test_all_wrong_paths_are_reported_together():
     """Each wrong override has its line."""
     assert 2 == len(refusal("rte=1", "run_fr=2").splitlines())
+
+
+SESSION = "group[billing].settings[session.timeout.ms]"
+CONSUMER = "group[billing].settings[group.protocol]=consumer"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_setting_that_another_override_would_remove_is_refused(order):
+    """In any order, as in a file; one of the file may be removed."""
+    together = [f"{SESSION}=12s", CONSUMER][::order]
+
+    with pytest.raises(ScenarioError, match="where the coordinator decides"):
+        load_named("quiet", together)
+    assert (
+        "session.timeout.ms"
+        not in load_named("m1-session-timeout", [CONSUMER]).scenario.group[0].settings
+    )
+
+
+def test_a_variant_may_change_the_protocol_of_a_setting_of_all_variants():
+    """The columns of a comparison differ in it, and each prints what it sets."""
+    text = read_text("quiet")
+    found = load_variants(text, ["eager", "kip848"], [f"{SESSION}=12s"])
+
+    assert ["session.timeout.ms" in one.scenario.group[0].settings for one in found.values()] == [
+        True,
+        False,
+    ]
+    with pytest.raises(ScenarioError, match="where the coordinator decides"):
+        load_variants(text, [f"short: {SESSION}=10s, kip848"])
