@@ -32,6 +32,7 @@ UNCLEAN = "unclean election"
 NOT_ON_NEXT_LEADER = "not on the next leader"
 OLDER_OFFSET = "returned an older offset"
 SPLIT = "two coordinators"
+IN_CLOSE = "in close()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +187,8 @@ def _of_old_topic(opening: Opening) -> Reason | None:
 
 
 def _committed_ahead(opening: Opening) -> Reason | None:
-    return Reason(Cause.COMMITTED_AHEAD, "", (opening.committed.link,))
+    detail = IN_CLOSE if opening.at_commit and opening.committed.in_close else ""
+    return Reason(Cause.COMMITTED_AHEAD, detail, (opening.committed.link,))
 
 
 # -- positions reset -------------------------------------------------------------------------

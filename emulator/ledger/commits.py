@@ -45,6 +45,9 @@ class Committed:
     processed: int | None = None
     """The end of what its sender had processed when it sent the commit, if the events show it."""
 
+    in_close: bool = False
+    """Whether close() made it, by auto-commit."""
+
     rewound_from: int | None = None
     """The higher committed offset that it, or an earlier one, overwrote; until an epoch begins."""
 
@@ -105,7 +108,7 @@ class Committed:
         elif self.rewound_from is not None and offset >= self.rewound_from:
             self.rewound_from = None
         self.offset, self.truncation, self.dropped, self.dropped_why = offset, None, None, ""
-        self.of_old_topic = False
+        self.of_old_topic = self.in_close = False
 
     def acknowledge(self, offset: int, commit: str) -> None:
         """Note that the sender of an earlier *commit* learned that it was accepted."""
@@ -206,6 +209,7 @@ class CommittedOffsets:
             committed.accepted = event
             committed.consumer, committed.commit = fact.consumer, fact.commit
             committed.processed = processed[index] if processed else None
+            committed.in_close = flight is not None and flight.sent.kind == ev.CommitKind.CLOSE
 
     def acknowledge(self, flight: InFlight) -> None:
         """Note that the sender of an accepted commit got the answer."""

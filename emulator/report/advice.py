@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from emulator.ledger.attribution import RESULTS_REMOVED
-from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
+from emulator.ledger.causes import IN_CLOSE, NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
 from emulator.metrics.metrics import Metrics
-from emulator.report.cases import SWITCH, Case, GivenHint, Hint, closed, may_commit_ahead
+from emulator.report.cases import SWITCH, Case, GivenHint, Hint, may_commit_ahead
 from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
 from emulator.report.owner_hints import (
@@ -118,7 +118,11 @@ def reason_of(case: Case) -> str:
         return TWO_COORDINATORS
     if case.cause is Cause.COMMITTED_AHEAD and case.group.shared:
         return SHARED_OFFSETS
-    if case.cause is Cause.COMMITTED_AHEAD and may_commit_ahead(case) and not closed(case):
+    if (
+        case.cause is Cause.COMMITTED_AHEAD
+        and may_commit_ahead(case)
+        and not case.mentions(IN_CLOSE)
+    ):
         return AHEAD_BY_BACKGROUND_THREAD
     if case.cause is Cause.RESET and case.mentions(RESULTS_REMOVED):
         return RESULTS_GONE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from emulator.ledger.causes import IN_CLOSE
 from emulator.ledger.entries import Cause
 from emulator.report.cases import (
     COMMIT_AFTER_PROCESSING,
@@ -30,7 +31,6 @@ from emulator.report.cases import (
     Case,
     Hint,
     auto,
-    closed,
     evicted,
     may_commit_ahead,
     too_slow,
@@ -326,11 +326,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "finish-before-close",
             "Finish the batch before close(): with enable.auto.commit=true, close() commits "
             "everything that poll() returned, processed or not. Or commit processed offsets yourself.",
-            lambda case: (
-                auto(case)
-                and not case.group.shared
-                and (closed(case) or not may_commit_ahead(case))
-            ),
+            lambda case: case.mentions(IN_CLOSE) and not case.group.shared,
         ),
         Hint(
             "commit-sync-per-batch",

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 import emulator
+from emulator.ledger.causes import IN_CLOSE
 from emulator.ledger.entries import Cause
 from emulator.loading import load_named
 from emulator.report.advice import hints_for, reason_of
@@ -66,12 +67,15 @@ def test_the_race_is_not_blamed_where_it_cannot_be(case: Callable[[], Case]):
     assert not any("commitSync() after each batch" in hint for hint in texts(case()))
 
 
-def test_a_close_in_mid_batch_may_be_what_was_ahead():
-    """A closing consumer commits all that was returned, under either protocol."""
-    case = case_of(Cause.COMMITTED_AHEAD, verbs=("close",))
+@pytest.mark.parametrize("changes", [(), (CLASSIC,)])
+def test_a_commit_of_close_may_be_what_was_ahead(changes):
+    """A closing consumer commits all that was returned, under either protocol; only then is it blamed."""
+    another = case_of(Cause.COMMITTED_AHEAD, *changes, verbs=("close",))
+    case = replace(another, details=frozenset({IN_CLOSE}))
 
     assert "The background thread" not in reason_of(case)
     assert texts(case)[0].startswith("Finish the batch before close()")
+    assert not any("before close()" in hint for hint in texts(another))
 
 
 @pytest.mark.parametrize(
