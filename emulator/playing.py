@@ -204,7 +204,8 @@ def run(  # noqa: PLR0913  one keyword an option
 
 def _verdicts(scenario: Scenario, measured: Measured, facts: FactsMeter) -> tuple[Verdict, ...]:
     loads = tuple(loads_of(scenario))
-    return verdicts_of(measured.ledger, measured.metrics, facts.close(), loads)
+    backlogs = {topic.name: topic.backlog for topic in scenario.topic if topic.backlog}
+    return verdicts_of(measured.ledger, measured.metrics, facts.close(), loads, backlogs)
 
 
 LEAST_UNTIL_SETTLED_US = 60_000_000

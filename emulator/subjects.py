@@ -21,7 +21,7 @@ from emulator.report.subject import (
     Subject,
 )
 from emulator.report.wording import counted, duration
-from emulator.scenario.deploys import changes_settings, deployed, rolling_restarts_of, started_by
+from emulator.scenario import deploys
 from emulator.scenario.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.loads import Load, loads_of
@@ -63,7 +63,6 @@ def subject_of(loaded: LoadedScenario) -> Subject:
     scenario = loaded.scenario
     brokers = broker_settings(scenario.cluster)
     loads = {load.group: load for load in loads_of(scenario)}
-    fenced = scenario.database.fenced
     return Subject(
         name=quote(loaded.name),
         options="".join(f" --set {quote(override)}" for override in loaded.overrides),
@@ -72,7 +71,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         run_for=_length(scenario),
         until_settled=scenario.until_settled,
         groups=tuple(
-            _after_deploys(_facts(group, brokers, loads.get(group.id), fenced), scenario)
+            _after_deploys(_facts(group, scenario, brokers, loads.get(group.id)), scenario)
             for group in scenario.group
         ),
         broker_settings=settings_in_force(brokers),
@@ -171,7 +170,7 @@ def _lacked(group: Group, member: Member) -> frozenset[str]:
 
 def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
     """Note whether deploys give the members of a group new names, and what all joins take."""
-    acts = rolling_restarts_of(facts.id, scenario)
+    acts = deploys.rolling_restarts_of(facts.id, scenario)
     renamed = any(act.names == "random" for act in acts)
     return replace(
         facts,
@@ -190,7 +189,7 @@ def _shorter_interval(
     found = [
         consumer_settings(*after).max_poll_interval_ms
         for act in acts
-        if changes_settings(act)
+        if deploys.changes_settings(act)
         for after in _started(act, scenario)
     ]
     return min((each for each in found if each < facts.shortest_interval_ms), default=None)
@@ -198,14 +197,16 @@ def _shorter_interval(
 
 def _becomes_cooperative(acts: Sequence[RollingRestart], scenario: Scenario) -> bool:
     """Return whether the last of some deploys that change settings leaves no eager assignor."""
-    last = [act for act in acts if changes_settings(act)][-1:]
+    last = [act for act in acts if deploys.changes_settings(act)][-1:]
     started = [after for act in last for after in _started(act, scenario)]
     return bool(started) and all(_is_cooperative(*after) for after in started)
 
 
 def _started(act: RollingRestart, scenario: Scenario) -> list[tuple[Group, Member]]:
     """Return the members that a deploy starts, with their groups, as they are after it."""
-    return [deployed(group, member, act) for group, member in started_by(act, scenario)]
+    return [
+        deploys.deployed(group, member, act) for group, member in deploys.started_by(act, scenario)
+    ]
 
 
 def _is_cooperative(group: Group, member: Member) -> bool:
@@ -215,7 +216,9 @@ def _is_cooperative(group: Group, member: Member) -> bool:
     return settings.group_protocol == "consumer" or common is RebalanceProtocol.COOPERATIVE
 
 
-def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: bool) -> GroupFacts:
+def _facts(
+    group: Group, scenario: Scenario, brokers: BrokerSettings, load: Load | None
+) -> GroupFacts:
     first = next((each for each in group.members if each.assign is None), group.members[0])
     settings = consumer_settings(group, first)
     assignors = make_assignors(settings, first)
@@ -248,7 +251,8 @@ def _facts(group: Group, brokers: BrokerSettings, load: Load | None, fenced: boo
         store_bound=load is not None and load.store == load.capacity,
         closes_early=group.close_timeout < CLOSE_TIMEOUT_US,
         looks_up_once=any(member.coordinator_lookup == "once" for member in group.members),
-        unfenced=group.offsets == "database" and not fenced,
+        grace_us=deploys.shortest_grace_us(group, scenario),
+        unfenced=group.offsets == "database" and not scenario.database.fenced,
         **_work(group, load),
         listener_us=mean_us(group.listener),
         **_load(load),

@@ -10,14 +10,13 @@ from assignors.values import dataclass
 from emulator.metrics.metrics import Metrics
 from emulator.report.subject import GroupFacts
 from emulator.report.wording import duration
-from emulator.scenario.deploys import rolling_restarts_of
+from emulator.scenario.deploys import rolling_restarts_of, stops_of
 from emulator.scenario.distributions import p99_us
 from emulator.scenario.loads import Load, loads_of
 from emulator.scenario.model import (
     Close,
     Crash,
     Cut,
-    DrainNode,
     Group,
     Hang,
     Pause,
@@ -144,22 +143,14 @@ class Situation:
 
     def graces(self) -> Iterator[Grace]:
         """Yield the grace period of each act that stops members within one."""
-        for act in self._stops():
+        for act in stops_of(self.group, self.scenario):
             if act.grace is not None:
                 hook = act.pre_stop if isinstance(act, RollingRestart) else 0
                 yield Grace(act.id, act.grace / US_PER_S, hook / US_PER_S)
 
     def mid_batch(self) -> Iterator[str]:
         """Yield the id of each act that stops members in the middle of a batch."""
-        yield from (act.id for act in self._stops() if act.mid_batch)
-
-    def _stops(self) -> Iterator[RollingRestart | Close | DrainNode]:
-        yield from rolling_restarts_of(self.group.id, self.scenario)
-        for act in self.scenario.fault:
-            if isinstance(act, Close) and act.member in self.names:
-                yield act
-            if isinstance(act, DrainNode) and self.names.intersection(act.members):
-                yield act
+        yield from (act.id for act in stops_of(self.group, self.scenario) if act.mid_batch)
 
     @property
     def down_s(self) -> float | None:

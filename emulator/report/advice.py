@@ -20,8 +20,9 @@ from emulator.report.owner_hints import (
     by_hand,
     commits_nowhere,
 )
-from emulator.report.subject import GroupFacts, Subject
+from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
+from emulator.scenario.units import US_PER_S
 
 LONG_DOWNTIME_S = 10
 LEAST_HEARTBEATS = 4
@@ -59,6 +60,11 @@ STABLE_IDS = Hint(
     "stable-instance-ids",
     "Give static members names that outlast a deploy (a StatefulSet, or an id by ordinal): an id that "
     "does not come back keeps its partitions until {session.timeout.ms} is over.",
+)
+
+BATCH_BEYOND_GRACE = (
+    "No record was reprocessed for it in this run, but a deploy that meets a backlog kills processes before "
+    "they have committed: use a longer grace period, or a smaller {max.poll.records}."
 )
 
 ONLY_MOVED_STOP = Hint(
@@ -169,6 +175,24 @@ def _for_restarts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
             yield _given(KEPT_BY_ID, subject, group)
         if group.stays_eager and not group.shared:
             yield _given(ONLY_MOVED_STOP, subject, group)
+
+
+def quiet_hints(subject: Subject) -> Iterator[GivenHint]:
+    """Yield hints on risks that a run need not have shown: batches that outlast the grace period."""
+    for group in subject.groups:
+        batch_us, grace_us = group.batch_us, group.grace_us
+        if batch_us is None or grace_us is None or batch_us <= grace_us:
+            continue
+        if Commits.EACH_RECORD not in group.commit_kinds:
+            text = _with_values(BATCH_BEYOND_GRACE, subject, group)
+            numbers = (
+                f"A full batch takes {group.value('max.poll.records')} × "  # noqa: RUF001
+                f"{duration(group.work_us / US_PER_S)} = {duration(batch_us / US_PER_S)}, and a process "
+                f"has {duration(grace_us / US_PER_S)} from SIGTERM to SIGKILL."
+            )
+            yield GivenHint(
+                "longer-grace", f"{numbers} {text}", group.id, has_numbers=True, quiet=True
+            )
 
 
 def came_late(group: GroupFacts, metrics: Metrics) -> bool:

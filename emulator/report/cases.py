@@ -81,6 +81,9 @@ class GivenHint:
     has_numbers: bool = False
     """Whether the text has the numbers of the scenario from which it follows."""
 
+    quiet: bool = False
+    """Whether it is about a risk that this run did not show: no change is tried for it."""
+
     causes: tuple[str, ...] = ()
     """The causes and the problems for which it is given."""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from emulator.ledger.entries import Entry, EntryKind
 from emulator.metrics.laws import Law
 from emulator.metrics.metrics import Metrics
-from emulator.report.advice import downtime_hints, hints_for, migration_hints
+from emulator.report.advice import downtime_hints, hints_for, migration_hints, quiet_hints
 from emulator.report.cases import Case, GivenHint
 from emulator.report.subject import Commits, FinishedRun, GroupFacts
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
@@ -32,6 +32,8 @@ def hints_of(run: FinishedRun) -> list[GivenHint]:
     for hint in _all_hints(run):
         key = hint.id, hint.group
         found[key] = _merged(found[key], hint) if key in found else hint
+    for hint in quiet_hints(run.subject):
+        found.setdefault((hint.id, hint.group), hint)
     return list(found.values())[:MOST_HINTS]
 
 

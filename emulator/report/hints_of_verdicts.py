@@ -61,6 +61,12 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "metadata.max.age.ms."
         ),
     },
+    VerdictId.BACKLOG_UNREAD: {
+        "reset-to-earliest": (
+            "Set auto.offset.reset=earliest if a new group should read what was there before, or commit "
+            "offsets before its start (kafka-consumer-groups --reset-offsets)."
+        ),
+    },
     VerdictId.PARTITION_STALLED: {
         "slow-record": (
             "Limit the time of a record in the handler, process it in another thread, or write it to a "

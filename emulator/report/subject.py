@@ -130,6 +130,9 @@ class GroupFacts:
     deployed_interval_ms: int | None = None
     """``max.poll.interval.ms`` of a deploy, if it is shorter than the one before; None: it is not."""
 
+    grace_us: int | None = None
+    """The shortest time that an act leaves its processes from SIGTERM to SIGKILL; None: none kills."""
+
     work_us: float = 0.0
     """The mean work on a record, of the member with the most."""
 
@@ -189,6 +192,13 @@ class GroupFacts:
         if len(others) == len(self.assignors):
             return "switching a running group takes two rolling restarts"
         return f"one rolling restart that removes {' and '.join(others)} from the list is enough"
+
+    @property
+    def batch_us(self) -> float | None:
+        """The time of a full batch; None: it has no limit, or workers process it."""
+        if self.handler or "max.poll.records" in self.lacks:
+            return None
+        return int(self.value("max.poll.records")) * self.work_us
 
     @property
     def shortest_interval_ms(self) -> int:

@@ -222,6 +222,10 @@ def _found_late(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) ->
     )
 
 
+def _unread(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
+    yield Given("reset-to-earliest", VERDICT_HINTS[verdict.id]["reset-to-earliest"])
+
+
 def _stalled(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
     if verdict.numbers["slow"]:
         yield Given(
@@ -307,6 +311,7 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.GROUP_DEAD: _died,
     VerdictId.LONG_DOWNTIME: _long_downtime,
     VerdictId.FOUND_LATE: _found_late,
+    VerdictId.BACKLOG_UNREAD: _unread,
     VerdictId.PARTITION_STALLED: _stalled,
     VerdictId.OVERLOAD: overload,
     VerdictId.LAG_GROWS: lag_grows,

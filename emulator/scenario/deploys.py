@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from emulator.scenario.model import Group, Member, RollingRestart, Scenario, Start
+from collections.abc import Iterator
+
+from emulator.scenario.model import Close, DrainNode, Group, Member, RollingRestart, Scenario, Start
 
 Deploy = RollingRestart | Start
 """The acts that start members, possibly with other settings."""
@@ -89,3 +91,27 @@ def rolling_restarts_of(group_id: str, scenario: Scenario) -> list[RollingRestar
     return [
         act for act in scenario.fault if isinstance(act, RollingRestart) and act.group == group_id
     ]
+
+
+def stops_of(group: Group, scenario: Scenario) -> Iterator[RollingRestart | Close | DrainNode]:
+    """Yield the acts that stop members of a group with a signal: some kill them after a grace period."""
+    names = {member.name for member in group.members}
+    yield from rolling_restarts_of(group.id, scenario)
+    for act in scenario.fault:
+        if isinstance(act, Close) and act.member in names:
+            yield act
+        if isinstance(act, DrainNode) and names.intersection(act.members):
+            yield act
+
+
+def shortest_grace_us(group: Group, scenario: Scenario) -> int | None:
+    """Return the shortest time that a process has from SIGTERM to SIGKILL; None: none is killed.
+
+    In Kubernetes the preStop hook runs within the grace period.
+    """
+    found = [
+        act.grace - (act.pre_stop if isinstance(act, RollingRestart) else 0)
+        for act in stops_of(group, scenario)
+        if act.grace is not None
+    ]
+    return max(min(found), 0) if found else None

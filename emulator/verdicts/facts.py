@@ -103,6 +103,14 @@ class FoundLate(NamedTuple):
     """False: it had no owner until the end, ``after_us`` later."""
 
 
+class Skipped(NamedTuple):
+    """How many offsets of a partition its first owner left unread, as it started at the end."""
+
+    group: str
+    topic: str
+    offsets: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The state at the end of a run, as far as it concerns verdicts."""
@@ -112,6 +120,7 @@ class Facts:
     missed: tuple[Missed, ...] = ()
     lasting: tuple[Lasting, ...] = ()
     found: tuple[FoundLate, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     stopped_deploys: tuple[StoppedDeploy, ...] = ()
     slow_records: tuple[str, ...] = ()
     """The records with work of their own that were begun, such as ``record 7 of orders-0``."""

@@ -18,6 +18,7 @@ from emulator.verdicts.facts import (
     Lasting,
     Missed,
     Repeated,
+    Skipped,
     StoppedDeploy,
 )
 from emulator.verdicts.group import Failure, GroupFacts, Process
@@ -54,6 +55,10 @@ class FactsMeter:
         """Topic: when it was created or got partitions after the start of the run."""
 
         self._found: dict[tuple[str, str], int] = {}
+        self._log_starts: dict[str, tuple[int, ...]] = {}
+        self._skipped: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
+        """Group and partition: the first offset, and the one at which the first owner started."""
+
         self._log_ends: dict[TopicPartition, int] = {}
         self._lag_unit = "record"
         self._disturbed_us = 0
@@ -109,6 +114,10 @@ class FactsMeter:
             lasting=tuple(self._lasting.values()),
             found=(*self._found_late(), *self._never_found()),
             stopped_deploys=tuple(self._stopped_deploys),
+            skipped=tuple(
+                Skipped(group, partition.topic, start - first)
+                for (group, partition), (first, start) in sorted(self._skipped.items())
+            ),
             slow_records=tuple(self._slow_records),
             lag_unit=self._lag_unit,
         )
@@ -240,9 +249,22 @@ class FactsMeter:
         topic = what.partition.topic
         if topic in self._created_us and what.partition not in group.progress.starts:
             self._found[what.group, topic] = event.at_us - self._created_us[topic]
+        self._note_skipped(what, is_first=what.partition not in group.progress.starts)
         group.progress.open(what.partition, what.offset, what.consumer)
         if what.source == ev.PositionSource.SEEK:
             self._refused_seeks.pop(event.cause, None)
+
+    def _note_skipped(self, what: ev.EpochOpened, *, is_first: bool) -> None:
+        """Note what a first owner skips that starts at the end; one that goes back reads it."""
+        key = what.group, what.partition
+        if is_first and what.source == ev.PositionSource.LATEST:
+            starts = self._log_starts.get(what.partition.topic, ())
+            first = (
+                starts[what.partition.partition] if what.partition.partition < len(starts) else 0
+            )
+            self._skipped[key] = first, what.offset
+        elif key in self._skipped and what.offset < self._skipped[key][1]:
+            self._skipped[key] = self._skipped[key][0], max(what.offset, self._skipped[key][0])
 
     def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
         if what.why == ev.End.REVOKED:
@@ -255,6 +277,8 @@ class FactsMeter:
         self._lag_unit = "offset"
 
     def _on_created(self, event: ev.Event, what: ev.TopicCreated | ev.PartitionsAdded) -> None:
+        if isinstance(what, ev.TopicCreated):
+            self._log_starts[what.topic] = what.log_starts
         if event.at_us:
             self._created_us[what.topic] = event.at_us
 

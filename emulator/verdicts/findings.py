@@ -7,12 +7,13 @@ in ``cut_short`` are then lower bounds, or without evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from emulator.ledger.entries import Ledger
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.loads import Load
+from emulator.verdicts.downtime import found_late, long_downtime
 from emulator.verdicts.facts import Facts
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
@@ -20,10 +21,8 @@ from emulator.verdicts.verdict import (
     Evidence,
     Verdict,
     VerdictId,
-    longest_wait,
     named,
     slow_record_text,
-    wait_text,
 )
 
 OF_RECORDS_IN_FLIGHT = frozenset({"lost", "truncated", "processed", "backlog", "in_hand"})
@@ -33,13 +32,18 @@ OF_REPROCESSING = frozenset(
 
 
 def verdicts_of(
-    ledger: Ledger, metrics: Metrics, facts: Facts, loads: Sequence[Load] = ()
+    ledger: Ledger,
+    metrics: Metrics,
+    facts: Facts,
+    loads: Sequence[Load] = (),
+    backlogs: Mapping[str, int] | None = None,
 ) -> tuple[Verdict, ...]:
     """Return the verdicts of a finished run, problems first, then what it was too short for.
 
-    *loads*: what arrives for each group, and what its members can process.
+    *loads*: what arrives for each group, and what its members can process. *backlogs*: the records of
+    each partition of a topic that were there before the run.
     """
-    evidence = Evidence(ledger, metrics, facts, loads)
+    evidence = Evidence(ledger, metrics, facts, loads, backlogs or {})
     found = [verdict for rule in RULES for verdict in rule(evidence)]
     return tuple(sorted(found, key=lambda verdict: not verdict.problem))
 
@@ -154,10 +158,6 @@ def _reprocessing(evidence: Evidence) -> Iterator[Verdict]:
 
 # -- dead, stuck and looping ---------------------------------------------------------------------
 
-LONG_DOWNTIME_S = 60
-UNSYNCED = "did not sync in time"
-"""The coordinator's reason for a member that joined and sent no SyncGroup."""
-
 LEAST_TIMES = 3
 """A member that left or was removed so often is in a loop."""
 
@@ -247,49 +247,6 @@ def _stuck(evidence: Evidence) -> Iterator[Verdict]:
         )
 
 
-def _long_downtime(evidence: Evidence) -> Iterator[Verdict]:
-    longest_s = evidence.metrics["downtime_max_s"]
-    if longest_s < LONG_DOWNTIME_S:
-        return
-    table = evidence.metrics.tables["downtime.by_partition"]
-    long = [name for name, down_s in table.items() if down_s >= LONG_DOWNTIME_S]
-    worst = max(table, key=lambda name: table[name])
-    wait = longest_wait(evidence.facts, worst, longest_s)
-    yield Verdict(
-        id=VerdictId.LONG_DOWNTIME,
-        sentence=(
-            f"{counted(len(long), 'partition')} had no owner that processes for a minute or more, {worst} for "
-            f"{duration(longest_s)}{wait_text(wait)}"
-        ),
-        numbers={
-            "partitions": len(long),
-            "longest_s": longest_s,
-            "rebalance_s": evidence.metrics["time_to_stable_max_s"],
-            "unsynced": evidence.metrics.tables["evictions.by_reason"].get(UNSYNCED, 0),
-            "session_expired": wait is not None and wait.expired,
-        },
-        problem=True,
-    )
-
-
-FOUND_LATE_S = 30
-
-
-def _found_late(evidence: Evidence) -> Iterator[Verdict]:
-    for group, topic, after_us, is_found in evidence.facts.found:
-        if after_us >= FOUND_LATE_S * 1_000_000:
-            waited = duration(after_us / 1_000_000)
-            when = f"only after {waited}" if is_found else f"until the end, {waited} later"
-            verb = "an owner" if is_found else "no owner"
-            yield Verdict(
-                id=VerdictId.FOUND_LATE,
-                sentence=f"new partitions of {topic} had {verb} in {group} {when}",
-                numbers={"after_s": after_us / 1_000_000},
-                group=group,
-                problem=True,
-            )
-
-
 def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
     for group in evidence.facts.groups:
         if group.thrown:
@@ -336,9 +293,9 @@ def _shared_group(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _of_lag(evidence: Evidence) -> Iterator[Verdict]:
-    """Yield partitions without progress, overload and growing lag; most runs have none of them."""
+    """Yield unread backlogs, partitions without progress, overload and growing lag; most runs have none."""
     suspects = any(group.stalled or group.growth for group in evidence.facts.groups)
-    if suspects or any(load.is_overload for load in evidence.loads):
+    if suspects or evidence.unread() or any(load.is_overload for load in evidence.loads):
         from emulator.verdicts.lag import lag_problems  # noqa: PLC0415  as above
 
         yield from lag_problems(evidence)
@@ -380,8 +337,8 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _dead,
     _loops,
     _stuck,
-    _long_downtime,
-    _found_late,
+    long_downtime,
+    found_late,
     _of_lag,
     _listener_threw,
     _removed,

@@ -17,9 +17,26 @@ HOUR_S: Final = 3_600
 
 def lag_problems(evidence: Evidence) -> Iterator[Verdict]:
     """Yield the problems that lag shows."""
+    yield from _unread(evidence)
     yield from _stalled(evidence)
     yield from _overload(evidence)
     yield from _lag_grows(evidence)
+
+
+def _unread(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield the backlogs that a group without committed offsets leaves unread."""
+    for (group, topic), number in evidence.unread().items():
+        unit = evidence.facts.lag_unit
+        yield Verdict(
+            id=VerdictId.BACKLOG_UNREAD,
+            sentence=(
+                f"{group} did not read {counted(number, unit)} of the backlog of {topic}: it had no "
+                "committed offsets, and auto.offset.reset=latest begins at the end"
+            ),
+            numbers={"records": number},
+            group=group,
+            problem=True,
+        )
 
 
 # -- partitions without progress -----------------------------------------------------------------

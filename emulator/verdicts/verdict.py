@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
@@ -37,6 +38,7 @@ class VerdictId(enum.StrEnum):
     PARTITION_STALLED = "partition-stalled"
     LONG_DOWNTIME = "long-downtime"
     FOUND_LATE = "found-late"
+    BACKLOG_UNREAD = "backlog-unread"
     OVERLOAD = "overload"
     LAG_GROWS = "lag-grows"
     LISTENER_THREW = "listener-threw"
@@ -94,6 +96,15 @@ class Evidence:
     metrics: Metrics
     facts: Facts
     loads: Sequence[Load] = ()
+    backlogs: Mapping[str, int] = field(default_factory=dict)
+    """The records of each partition of a topic that were there before the run."""
+
+    def unread(self) -> dict[tuple[str, str], int]:
+        """Return what first owners that started at the end left of backlogs, by group and topic."""
+        found = Counter[tuple[str, str]]()
+        for group, topic, skipped in self.facts.skipped:
+            found[group, topic] += min(skipped, self.backlogs.get(topic, 0))
+        return {key: number for key, number in found.items() if number}
 
 
 def named(names: Sequence[str]) -> str:
