@@ -22,7 +22,6 @@ from emulator.report.owner_hints import (
 )
 from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
-from emulator.scenario.units import US_PER_S
 
 LONG_DOWNTIME_S = 10
 LEAST_HEARTBEATS = 4
@@ -187,8 +186,8 @@ def quiet_hints(subject: Subject) -> Iterator[GivenHint]:
             text = _with_values(BATCH_BEYOND_GRACE, subject, group)
             numbers = (
                 f"A full batch takes {group.value('max.poll.records')} × "  # noqa: RUF001
-                f"{duration(group.work_us / US_PER_S)} = {duration(batch_us / US_PER_S)}, and a process "
-                f"has {duration(grace_us / US_PER_S)} from SIGTERM to SIGKILL."
+                f"{duration(group.work_us / 1_000_000)} = {duration(batch_us / 1_000_000)}, and a process "
+                f"has {duration(grace_us / 1_000_000)} from SIGTERM to SIGKILL."
             )
             yield GivenHint(
                 "longer-grace", f"{numbers} {text}", group.id, has_numbers=True, quiet=True
