@@ -95,9 +95,12 @@ LogEntry = Commit | Group | EpochRecord
 # -- the outline -------------------------------------------------------------------------------
 
 
-def outline(log: Sequence[LogEntry], prefix: str) -> list[str]:
-    """Return the outline of a group's log; *prefix* is removed from topic names."""
-    found = _Outline(prefix, topics=_topics(log))
+def outline(log: Sequence[LogEntry], prefix: str, *, in_order: bool = True) -> list[str]:
+    """Return the outline of a group's log; *prefix* is removed from topic names.
+
+    *in_order*: list the partitions of a request in record order; else sorted.
+    """
+    found = _Outline(prefix, in_order, topics=_topics(log))
     for entry in log:
         match entry:
             case Commit():
@@ -118,6 +121,7 @@ def _topics(log: Sequence[LogEntry]) -> dict[str, str]:
 @dataclass(slots=True)
 class _Outline:
     prefix: str
+    in_order: bool
     topics: Mapping[str, str]
     lines: list[str] = field(default_factory=list)
     requests: list[list[Commit]] = field(default_factory=list)
@@ -186,8 +190,8 @@ class _Outline:
 
     def _request_line(self, request: Sequence[Commit]) -> str:
         verb = "deleted" if request[0].gone else "OffsetCommit"
-        names = (commit.partition.removeprefix(self.prefix) for commit in request)
-        return f"{verb} {', '.join(names)}"
+        names = [commit.partition.removeprefix(self.prefix) for commit in request]
+        return f"{verb} {', '.join(names if self.in_order else sorted(names))}"
 
 
 # -- emulated records --------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from emulator.conformance.figures import (
 )
 from emulator.conformance.history.run import history
 from emulator.conformance.observed import Observed, observe
-from emulator.conformance.offsets_log import Appended, outline
+from emulator.conformance.offsets_log import Appended, LogEntry, outline
 from emulator.conformance.prediction.rebuild import rebuild
 from emulator.conformance.screen import one_run, overview
 from emulator.events import Event
@@ -227,8 +227,14 @@ def figures_of(wanted: Play) -> Figures:
     figures = compare(real.observed, seen, real.tolerances)
     if real.records is None:
         return figures
-    emulated = outline(log.entries, real.capture.prefix)
+    emulated = _outlined(log.entries, real.capture)
     return (*figures, compare_records(real.records, emulated))
+
+
+def _outlined(log: Sequence[LogEntry], capture: Capture) -> list[str]:
+    """Return the outline of a log; the order within a commit is modelled for the Java client only."""
+    is_java = not any("lib" in trace.conf for trace in capture.traces)
+    return outline(log, capture.prefix, in_order=is_java)
 
 
 _capture = lru_cache(maxsize=1)(read_capture)
@@ -242,13 +248,11 @@ def _real_run(path: Path) -> RealRun:
 def _read_real_run(capture: Capture) -> RealRun:
     tolerances = tolerances_of(capture)
     dump = dump_of(capture.path, capture.group)
-    if any("lib" in trace.conf for trace in capture.traces):
-        dump = None  # the order of partitions in their commits is not modelled
     records = None
     if dump is not None:
         until_ms = (capture.origin + capture.end_us) // 1_000
         log = entries(read_dump(dump), capture.group, until_ms)
-        records = tuple(outline(log, capture.prefix))
+        records = tuple(_outlined(log, capture))
     observed = observe(history(capture), tolerances.view)
     return RealRun(capture=capture, tolerances=tolerances, observed=observed, records=records)
 

@@ -110,6 +110,8 @@ class ListenerCalled:
     consumer: str
     group: str
     generation: int
+    """The generation or member epoch in which the call began."""
+
     call: str
     partitions: tuple[TopicPartition, ...]
     began_us: int

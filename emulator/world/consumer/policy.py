@@ -212,16 +212,16 @@ class Listener:
         self._application = application
         self._blueprint = process.blueprint
         self._kernel = process.run.kernel
-        self._began_us = 0
+        self._began_us, self._generation = 0, -1
         self._failing: FailListener | None = None
         """The fault behind its last call that threw."""
 
-        listened_us = process.run.replay.listened_us or {}
-        self._not_before_us = iter(listened_us.get(process.name, ()))
+        self._not_before_us = iter((process.run.replay.listened_us or {}).get(process.name, ()))
 
     def call(self, call: Call) -> None:
         """Begin a call."""
-        self._began_us = self._kernel.now
+        epoch = self._process.client.state.generation.id
+        self._began_us, self._generation = self._kernel.now, epoch
         if call.listener == "revoked":
             self._application.step("revoking", lambda: self._revoking(call))
         else:
@@ -324,7 +324,7 @@ class Listener:
         return ListenerCalled(
             consumer=self._blueprint.name,
             group=self._blueprint.group.id,
-            generation=self._process.client.state.generation.id,
+            generation=self._generation,
             call=call.listener,
             partitions=call.partitions,
             began_us=self._began_us,

@@ -121,6 +121,16 @@ def test_a_request_ends_with_its_batch():
     assert expected == outline(log, "")
 
 
+def test_without_order_the_requests_of_the_same_partitions_are_one():
+    """The order of partitions in a request is modelled for the Java client only."""
+    owners = {"a-0": "m1", "a-1": "m1"}
+    commits = [Commit(p, begins=p == "a-1") for p in ("a-1", "a-0")]
+    log = [Group(1, owners), *commits, Commit("a-0", begins=True), Commit("a-1")]
+
+    assert ["OffsetCommit a-0, a-1", "OffsetCommit a-1, a-0"] == outline(log, "")[1:]
+    assert ["OffsetCommit a-0, a-1"] == outline(log, "", in_order=False)[1:]
+
+
 def test_the_outline_of_epochs_names_members_by_their_clients():
     """Distinct requests are between two group epochs; steps give the owners."""
     steps = {"x": (("T", 0),), "y": (("T", 1),)}

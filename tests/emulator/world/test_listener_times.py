@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import emulator
-from emulator.events import CommitSent, ListenerCalled
+from emulator.events import CommitSent, ListenerCalled, MemberMoved
 from emulator.playing import Run
 
 SECOND = 1_000_000
@@ -68,3 +68,24 @@ def test_a_flush_longer_than_the_session_fences_the_last_commit():
     assert before.metrics["reprocessed"] == 0
     assert after.metrics["reprocessed"] >= 40  # what g-1 processed since its commit after 50 s
     assert after.metrics["commits_refused"] >= 1
+
+
+def test_a_call_belongs_to_the_epoch_in_which_it_began():
+    """The second member's epoch rises while its listener hears that it has nothing yet."""
+    text = TEXT.format(keys='listener = "8s"').replace(
+        '"session.timeout.ms" = "10s"', '"group.protocol" = "consumer"'
+    )
+    run = emulator.run(emulator.loads(text), keep_events=True)
+    first = next(
+        event
+        for event in run.events
+        if isinstance(event.what, ListenerCalled) and event.what.consumer == "g-1"
+    )
+    raised_us = next(
+        event.at_us
+        for event in run.events
+        if isinstance(event.what, MemberMoved)
+        and (event.what.consumer, event.what.epoch) == ("g-1", 3)
+    )
+    assert first.what.began_us < raised_us < first.at_us
+    assert first.what.generation == 2
