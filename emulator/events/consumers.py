@@ -259,7 +259,8 @@ class ProcessingFailed:
     """The handler failed on a record, and did not merely skip it or exit.
 
     ``failures``: since the last such event about it; ``then``: what follows, as in the scenario:
-    ``seek``, ``pause``, ``succeed``, ``forward`` (to the topic ``to``), ``skip`` or ``stop``.
+    ``seek``, ``pause``, ``succeed``, ``forward`` (to the topic ``to``), ``skip`` or ``stop``; ``again``:
+    code of the user has the record in hand.
     """
 
     consumer: str

@@ -172,11 +172,14 @@ def _member_added(what: ev.MemberAdded, _: TopicPartition) -> str:
 
 
 def _failed(what: ev.ProcessingFailed, partition: TopicPartition) -> str:
+    if not what.failures:
+        return f"{what.consumer} sends offset {what.offset} of {partition} to {what.to}"
     times = "fails" if what.failures == 1 else f"fails {what.failures} times"
     then = {
         "seek": "it seeks back",
         "pause": "it seeks back and pauses",
         "succeed": "then it succeeds",
+        "again": "it has the record in hand",
         "forward": f"the record is sent to {what.to}",
         "skip": "the record is skipped",
         "stop": "the process exits",

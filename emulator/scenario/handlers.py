@@ -73,6 +73,9 @@ class OwnHandler(Part):
     arguments: dict[str, object] = Field(default_factory=dict)
     """Passed to the class by name, after the consumer."""
 
+    forwards: tuple[str, ...] = ()
+    """The topics to which it sends records (``Forward``): dead-letter and retry topics."""
+
 
 def _kind(value: object) -> str:
     if isinstance(value, OwnHandler) or (isinstance(value, dict) and "code" in value):

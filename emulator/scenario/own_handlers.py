@@ -12,6 +12,7 @@ from assignors.errors import AssignorError, did_you_mean
 from assignors.own_code import Sought, find_function
 from emulator.errors import HandlerError
 from emulator.scenario.model import Group, OwnHandler, Scenario
+from emulator.scenario.poison import forwards_problems
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import commit_policy
 
@@ -37,6 +38,7 @@ def own_handler_problems(scenario: Scenario, folders: Iterable[Path] | None) -> 
                 )
                 yield Problem(f"group[{group.id}].poison[{number}].error", reason, rule.error)
         yield from _commit_problems(group, group.handler.code)
+        yield from forwards_problems(group, group.handler, scenario)
 
 
 def _commit_problems(group: Group, code: str) -> Iterator[Problem]:

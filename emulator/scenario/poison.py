@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 
 from emulator.scenario.cluster_checks import most_partitions, named_twice, unknown
 from emulator.scenario.handlers import KEYS
-from emulator.scenario.model import Group, Member, Poison, Scenario, Topic
+from emulator.scenario.model import Group, Member, OwnHandler, Poison, Scenario, Topic
 from emulator.scenario.problems import Problem, hint
 from emulator.scenario.resolution import client_of, subscription_of
 
@@ -16,7 +16,11 @@ def forwarded_topics(scenario: Scenario) -> frozenset[str]:
     """Return the topics of a scenario to which failed records are sent."""
     known = frozenset(topic.name for topic in scenario.topic)
     rules = ((group, rule) for group in scenario.group for rule in group.poison if rule.forwards)
-    return known & {name for group, rule in rules for name in _targets(group, rule, scenario)}
+    found = {name for group, rule in rules for name in _targets(group, rule, scenario)}
+    for group in scenario.group:
+        if isinstance(group.handler, OwnHandler):
+            found.update(group.handler.forwards)
+    return known & found
 
 
 def _targets(group: Group, rule: Poison, scenario: Scenario) -> set[str]:
@@ -134,7 +138,26 @@ def _target_problems(
         reason = "a record that fails would come back for ever; name another topic"
         yield Problem(f"{path}.to", reason, rule.to)
         return
-    yield from _unread(f"{path}.to", rule, scenario)
+    if rule.to is not None:
+        yield from _unread(f"{path}.to", rule.to, scenario)
+    yield from _fed_problems(targets, sources, scenario)
+
+
+def forwards_problems(group: Group, handler: OwnHandler, scenario: Scenario) -> Iterator[Problem]:
+    """Yield the problems of topics to which code of the user sends records."""
+    path, sources = f"group[{group.id}].handler.forwards", read_by(group, scenario)
+    for name in handler.forwards:
+        if name in sources:
+            reason = "the group reads it: a record would come back for ever; name another topic"
+            yield Problem(path, reason, name)
+        yield from _unread(path, name, scenario)
+    yield from _fed_problems({*handler.forwards}, sources, scenario)
+
+
+def _fed_problems(
+    targets: Container[str], sources: Container[str], scenario: Scenario
+) -> Iterator[Problem]:
+    """Yield the topics that records are sent to and that cannot take them."""
     needed = max(
         (most_partitions(t, scenario) for t in scenario.topic if t.name in sources), default=0
     )
@@ -150,13 +173,13 @@ def _target_problems(
             yield Problem(f"topic[{topic.name}]", reason)
 
 
-def _unread(path: str, rule: Poison, scenario: Scenario) -> Iterator[Problem]:
+def _unread(path: str, to: str, scenario: Scenario) -> Iterator[Problem]:
     """Yield a target that is not declared, if a topic without producer has nearly its name.
 
     A target outside the scenario is allowed: its records are counted and not read.
     """
     names = [topic.name for topic in scenario.topic]
-    if rule.to is None or rule.to in names:
+    if to in names:
         return
     fed = forwarded_topics(scenario)
     waiting = [
@@ -164,9 +187,9 @@ def _unread(path: str, rule: Poison, scenario: Scenario) -> Iterator[Problem]:
         for topic in scenario.topic
         if topic.name not in fed and topic.rate == 0 and not topic.backlog
     ]
-    if near := hint(rule.to, waiting):
+    if near := hint(to, waiting):
         reason = f"the scenario does not declare this topic, and no group reads it{near}"
-        yield Problem(path, reason, rule.to)
+        yield Problem(path, reason, to)
 
 
 def _sources(group: Group, rule: Poison, scenario: Scenario) -> set[str]:

@@ -105,6 +105,39 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
+class Fail:
+    """Try to process a record, without success: time passes, and the record stays in hand."""
+
+    record: Record
+    ms: float | None = None
+    """Milliseconds; None: the time that the scenario's ``work`` says."""
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        _check_record("Fail", self.record)
+        _check_ms("Fail", self.ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Send a record to another topic, such as a dead-letter topic: it counts as processed."""
+
+    record: Record
+    to: str | None = None
+    """One of ``forwards`` of the handler; None: the topic of the record with ``-dlt`` behind its name."""
+
+    delay_ms: float = 0
+    """How much later it can be read there."""
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        _check_record("Forward", self.record)
+        _check_ms("Forward", self.delay_ms)
+        if self.to is not None and not isinstance(self.to, str):
+            raise TypeError(f"Forward needs the name of a topic; got to={self.to!r:.100}")
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Commit offsets; yields None, or the name of the exception that ``commitSync`` throws.
 
@@ -171,13 +204,17 @@ class Exit:
     reason: str = "the handler raised"
 
 
-Action = Process | Begin | Drain | Wait | Skip | Commit | Pause | Resume | Seek | Exit
+Action = (
+    Process | Begin | Drain | Wait | Skip | Fail | Forward | Commit | Pause | Resume | Seek | Exit
+)
 ACTIONS: tuple[type, ...] = (
     Process,
     Begin,
     Drain,
     Wait,
     Skip,
+    Fail,
+    Forward,
     Commit,
     Pause,
     Resume,

@@ -16,7 +16,7 @@ from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
 from emulator.scenario.deploys import Deploy, deployed
 from emulator.scenario.isolation import reads_committed
-from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
+from emulator.scenario.model import CommitPolicy, Group, Member, OwnHandler, Scenario
 from emulator.scenario.resolution import (
     INSTANCE_ID,
     client_of,
@@ -261,7 +261,7 @@ def _client_settings(group: Group, member: Member) -> ConsumerSettings:
 
 
 def _reads_forwarded(scenario: Scenario, group: Group, member: Member) -> bool:
-    if not any(each.poison for each in scenario.group):
+    if not any(each.poison or isinstance(each.handler, OwnHandler) for each in scenario.group):
         return False
     from emulator.scenario.poison import reads_forwarded  # noqa: PLC0415  few scenarios need it
 

@@ -7,7 +7,7 @@ the offset to commit stays before them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ from emulator.world.consumer.actions import (
     Commit,
     Drain,
     Exit,
+    Fail,
+    Forward,
     Pair,
     Pause,
     Process,
@@ -35,14 +37,14 @@ from emulator.world.consumer.actions import (
 from emulator.world.consumer.frontier import Frontier, Job
 from emulator.world.consumer.handler import Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
+from emulator.world.consumer.own_commits import OwnCommits
 from emulator.world.consumer.own_consumer import Consumer
+from emulator.world.consumer.own_failures import OwnFailures
 from emulator.world.consumer.own_script import Guard, Script
 from emulator.world.consumer.record_identity import Identities
 from emulator.world.kernel import Rank, Then
-from protocols.consumer.calls import CommitResult
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call
-from protocols.messages import OffsetToCommit
 
 Result = Callable[[object], None]
 
@@ -63,19 +65,13 @@ class OwnCode:
 
         self._running: dict[Job, None] = {}
         self._drains: list[tuple[int, Result]] = []
-        self._commits: list[Then] = []
-        """Synchronous commits that wait until another one has ended."""
-
-        self._committing = False
-        self._taken: dict[TopicPartition, tuple[OffsetToCommit, int]] = {}
-        """The newest commit without offsets: what was sent, and the next offset it was made of."""
-
-        application.commits.on_async_failure = self._put_back
+        self._commits = OwnCommits(process, application)
         self._hang_us = 0
         self._identities = Identities(process.run.scenario, blueprint.seed)
         self._guard = Guard(
             given.code, blueprint.name, blueprint.group.id, lambda: self._kernel.now
         )
+        self._failures = OwnFailures(process, self._guard, given.forwards)
         made = find_class(given, folders=None)
         with self._guard("the class"):
             self._code: Any = made(Consumer(process, self._running), **given.arguments)
@@ -181,13 +177,28 @@ class OwnCode:
         go_on(None)
 
     def _begin(self, record: Record, ms: float | None, go_on: Result | None) -> None:
+        self._work(record, ms, lambda job: self._ended(job, go_on))
+
+    def _fail(self, action: Fail, go_on: Result) -> None:
+        self._work(action.record, action.ms, lambda job: self._failed(job, action.record, go_on))
+
+    def _failed(self, job: Job, record: Record, go_on: Result) -> None:
+        """Take the record in hand again behind a failed attempt."""
+        if self._process.alive and not self._process.hold(lambda: self._failed(job, record, go_on)):
+            del self._running[job]
+            self._jobs[record] = job
+            self._failures.failed(job)
+            self._after_record(go_on)
+
+    def _work(self, record: Record, ms: float | None, then: Callable[[Job], None]) -> None:
+        """Begin a record, and continue when its time is over."""
         job = self._job_of(record)
         job.began_us = self._kernel.now
         self._running[job] = None
         tp, offset = job.partition, job.offset
         work_us = self._process.blueprint.work_us(tp, offset) if ms is None else us_of(ms)
         hang_us, self._hang_us = self._hang_us, 0
-        self._later(work_us + hang_us, lambda: self._ended(job, go_on))
+        self._later(work_us + hang_us, lambda: then(job))
 
     def _job_of(self, record: Record) -> Job:
         """Take a record that is in hand and was not begun."""
@@ -228,6 +239,13 @@ class OwnCode:
         self._done(self._job_of(action.record), skipped=True)
         go_on(None)
 
+    def _forward(self, action: Forward, go_on: Result) -> None:
+        job = self._job_of(action.record)
+        job.began_us = self._kernel.now
+        self._failures.forward(job, action)
+        self._done(job, skipped=False)
+        go_on(None)
+
     def _drain(self, action: Drain, go_on: Result) -> None:
         if len(self._running) <= action.at_most:
             go_on(None)
@@ -237,66 +255,7 @@ class OwnCode:
     # -- calls on the consumer ----------------------------------------------------------------------
 
     def _commit(self, action: Commit, go_on: Result) -> None:
-        offsets = self._taken_offsets() if action.offsets is None else self._given(action.offsets)
-        if not offsets:
-            go_on(None)
-        elif action.sync:
-            self._commit_sync(offsets, go_on)
-        else:
-            self._application.commits.send_async(offsets)
-            go_on(None)
-
-    def _taken_offsets(self) -> tuple[OffsetToCommit, ...]:
-        """Return the offsets of what was done since the last commit."""
-        commits = self._application.commits
-        ends = dict(commits.uncommitted)
-        commits.uncommitted.clear()
-        offsets = commits.offsets_of(ends)
-        self._taken.update({each.partition: (each, ends[each.partition]) for each in offsets})
-        return offsets
-
-    def _given(self, offsets: Mapping[Pair, int]) -> tuple[OffsetToCommit, ...]:
-        """Return the offsets that the code names, unchanged."""
-        ends = {partition_of(pair): offset for pair, offset in offsets.items()}
-        for tp in ends:
-            self._taken.pop(tp, None)
-        return self._application.commits.offsets_of(ends, exact=True)
-
-    def _put_back(self, offsets: tuple[OffsetToCommit, ...]) -> None:
-        """Keep what a failed commit held for the next one, unless the code has committed newer offsets."""
-        for each in offsets:
-            sent, end = self._taken.get(each.partition, (None, 0))
-            epoch = self._process.progress.epoch_of(each.partition)
-            if sent == each and epoch is not None and epoch.ended is None:
-                self._application.commits.uncommitted.setdefault(each.partition, end)
-
-    def _commit_sync(self, offsets: tuple[OffsetToCommit, ...], go_on: Result) -> None:
-        """Commit when no other commit of the process is in flight: its listener may run beside it."""
-        if self._committing:
-            self._commits.append(lambda: self._commit_sync(offsets, go_on))
-            return
-        self._committing = True
-        before = self._application.doing
-        if before is Doing.WORKING:
-            self._application.doing = Doing.COMMITTING
-        commits = self._application.commits
-        commits.send_sync(offsets, partial(self._committed, offsets, before, go_on))
-
-    def _committed(
-        self,
-        offsets: tuple[OffsetToCommit, ...],
-        before: Doing,
-        go_on: Result,
-        result: CommitResult,
-    ) -> None:
-        self._committing = False
-        if result.exception is not None:
-            self._put_back(offsets)
-        if self._application.doing is Doing.COMMITTING:
-            self._application.doing = before
-        if self._commits:
-            self._commits.pop(0)()
-        go_on(None if result.exception is None else str(result.exception))
+        self._commits.commit(action.offsets, go_on, sync=action.sync)
 
     def _pause(self, action: Pause, go_on: Result) -> None:
         fetcher = self._process.client.consumer.fetcher
@@ -328,7 +287,7 @@ class OwnCode:
         self._drop(frozenset((tp,)))
         self._frontier.forget(tp)
         self._application.commits.forget(tp)
-        self._taken.pop(tp, None)
+        self._commits.forget(tp)
         cause = self._process.run.causes.disturbed.get(self._process.blueprint.name)
         seeking.seek(self._process, tp, action.offset, PositionSource.SEEK, cause)
         go_on(None)
@@ -347,7 +306,7 @@ class OwnCode:
     def revoked(self, tp: TopicPartition, why: str, event: int) -> None:
         """End the epoch of a partition, with the last record of it that is still processed."""
         self._frontier.forget(tp)
-        self._taken.pop(tp, None)
+        self._commits.forget(tp)
         self._frontier.close(tp, why, event)
 
     def discard(self, partitions: frozenset[TopicPartition]) -> None:
@@ -376,6 +335,8 @@ _PERFORMED: Final[dict[type, Callable[[OwnCode, Any, Result], None]]] = {
     Drain: OwnCode._drain,  # noqa: SLF001
     Wait: OwnCode._wait,  # noqa: SLF001
     Skip: OwnCode._skip,  # noqa: SLF001
+    Fail: OwnCode._fail,  # noqa: SLF001
+    Forward: OwnCode._forward,  # noqa: SLF001
     Commit: OwnCode._commit,  # noqa: SLF001
     Pause: OwnCode._pause,  # noqa: SLF001
     Resume: OwnCode._resume,  # noqa: SLF001
