@@ -12,13 +12,7 @@ import pytest
 
 import emulator
 from emulator.errors import HandlerError
-from emulator.events import (
-    CommitSent,
-    NotProcessed,
-    Processed,
-    ProcessedOutOfOrder,
-    ProcessingFailed,
-)
+from emulator.events import CommitSent, NotProcessed, Processed, ProcessedOutOfOrder
 from emulator.ledger.entries import Cause
 from emulator.loading import load_named
 from emulator.scenario.problems import ScenarioError
@@ -57,7 +51,7 @@ def write(tmp_path, monkeypatch):
     """Return a function that writes a class beside a scenario, and loads the scenario."""
 
     def load(body: str, **changes: object) -> emulator.Scenario:
-        module = changes.pop("module", None) or f"own_handler_{next(MODULES)}"
+        module = f"own_handler_{next(MODULES)}"
         values = {
             "members": 2,
             "commit": '"none"',
@@ -239,91 +233,6 @@ def test_skip_loses_a_record_and_seek_repeats_some(write):
     assert run.ledger.lost == len(facts(run, NotProcessed)) == 2
     assert {entry.cause for entry in run.ledger.entries} == {Cause.SKIPPED, Cause.SOUGHT}
     assert run.ledger.reprocessed == 20
-
-
-RETRIES = """
-def __init__(self, consumer):
-    self.consumer = consumer
-
-def handle(self, records):
-    for record in records:
-        if record.offset % 50 == 7:
-            yield Fail(record, ms=30)
-            yield Fail(record, ms=40)
-            yield Forward(record, delay_ms=500)
-        else:
-            yield Process(record)
-    yield Commit()
-"""
-DEAD = """
-[[topic]]
-name = "t-dlt"
-partitions = 2
-[[group]]
-id = "dead"
-topics = ["t-dlt"]
-members = 1
-settings = { "auto.offset.reset" = "earliest" }
-"""
-
-
-@pytest.fixture
-def retrying(write):
-    """Return a function that loads a handler which forwards what fails twice."""
-
-    def load(forwards='["t-dlt"]', more=DEAD):
-        module = f"own_handler_{next(MODULES)}"
-        handler = f'{{ code = "{module}:Own", forwards = {forwards} }}'
-        return write(RETRIES, handler=handler, more=more, module=module)
-
-    return load
-
-
-def test_failed_attempts_take_time_and_forwarded_records_are_read_by_another_group(retrying):
-    """Each of them is processed once by its group, and once in the dead-letter topic."""
-    run = emulator.run(retrying(), 0)
-    ends = [end for tp, end in run.events[-1].what.log_ends if tp.topic == "t"]
-    failing = sum(offset % 50 == 7 for end in ends for offset in range(end))
-    dead = [e for e in run.events if isinstance(e.what, Processed) and e.what.group == "dead"]
-
-    assert 14 <= failing <= 20
-    assert 2 * failing == run.metrics["failed_attempts"]
-    assert (failing, 0) == (run.metrics["forwarded"], run.metrics["forwarded_again"])
-    assert failing == sum(e.what.next_offset - e.what.first for e in dead)
-    assert (0, 0) == (run.ledger.lost, run.ledger.reprocessed)
-    assert () == run.findings
-
-
-def test_a_crash_forwards_again_what_was_not_committed(retrying):
-    """The dead-letter topic has such a record twice."""
-    plain = emulator.run(retrying(), 0)
-    sent = (e.at_us for e in plain.events if isinstance(e.what, ProcessingFailed) and e.what.to)
-    run = emulator.run(retrying(more=DEAD + CRASH.format(f"{next(sent) + 200_000}us")), 0)
-
-    assert run.metrics["forwarded_again"] > 0
-    hold_laws(run)
-
-
-@pytest.mark.parametrize(
-    ("forwards", "more", "error", "text"),
-    [
-        ('["t-dlq"]', "", HandlerError, "Allowed are those in forwards of the handler (t-dlq)"),
-        ('["t"]', "", ScenarioError, "would come back for ever"),
-        ('["t-dl"]', DEAD, ScenarioError, 'did you mean "t-dlt"'),
-        (
-            '["t-dlt"]',
-            DEAD.replace("partitions = 2", "partitions = 1"),
-            ScenarioError,
-            "2 partitions",
-        ),
-    ],
-)
-def test_topics_that_cannot_take_records_are_refused(retrying, forwards, more, error, text):
-    """With what is allowed."""
-    with pytest.raises(error) as refused:
-        emulator.run(retrying(forwards, more), 0)
-
-    assert text in str(refused.value)
 
 
 def test_exit_ends_the_process(write):

@@ -1,0 +1,126 @@
+"""Failing records in code of the user: attempts that fail, and topics that records are sent to."""
+
+from __future__ import annotations
+
+import sys
+from itertools import count
+
+import pytest
+
+import emulator
+from emulator.errors import HandlerError
+from emulator.events import Processed, ProcessingFailed
+from emulator.scenario.problems import ScenarioError
+
+from ..test_brute_force import hold_laws
+from .store_group import write_class
+
+SCENARIO = """
+title = "a handler that forwards"
+run_for = "20s"
+[[topic]]
+name = "t"
+partitions = 2
+rate = "10/s"
+produce_until = "10s"
+backlog = 200
+[[group]]
+id = "g"
+topics = ["t"]
+members = 2
+work = "10ms"
+commit = "none"
+handler = {handler}
+settings = {{ "auto.offset.reset" = "earliest", "session.timeout.ms" = 6000 }}
+{more}
+"""
+CRASH = '[[fault]]\ncrash = "g-0"\nat = "{}"\n'
+RETRIES = """
+def __init__(self, consumer):
+    self.consumer = consumer
+
+def handle(self, records):
+    for record in records:
+        if record.offset % 50 == 7:
+            yield Fail(record, ms=30)
+            yield Fail(record, ms=40)
+            yield Forward(record, delay_ms=500)
+        else:
+            yield Process(record)
+    yield Commit()
+"""
+DEAD = """
+[[topic]]
+name = "t-dlt"
+partitions = 2
+[[group]]
+id = "dead"
+topics = ["t-dlt"]
+members = 1
+settings = { "auto.offset.reset" = "earliest" }
+"""
+
+
+MODULES = count()
+
+
+@pytest.fixture
+def retrying(tmp_path):
+    """Return a function that loads a handler which forwards what fails twice."""
+
+    def load(forwards='["t-dlt"]', more=DEAD):
+        module = f"own_failures_{next(MODULES)}"
+        handler = f'{{ code = "{module}:Own", forwards = {forwards} }}'
+        scenario = SCENARIO.format(handler=handler, more=more)
+        return emulator.load(write_class(tmp_path, module, RETRIES, scenario))
+
+    yield load
+    for name in [name for name in sys.modules if name.startswith("own_failures_")]:
+        del sys.modules[name]
+
+
+def test_failed_attempts_take_time_and_forwarded_records_are_read_by_another_group(retrying):
+    """Each of them is processed once by its group, and once in the dead-letter topic."""
+    run = emulator.run(retrying(), 0)
+    ends = [end for tp, end in run.events[-1].what.log_ends if tp.topic == "t"]
+    failing = sum(offset % 50 == 7 for end in ends for offset in range(end))
+    dead = [e for e in run.events if isinstance(e.what, Processed) and e.what.group == "dead"]
+
+    assert 10 <= failing <= 14
+    assert 2 * failing == run.metrics["failed_attempts"]
+    assert (failing, 0) == (run.metrics["forwarded"], run.metrics["forwarded_again"])
+    assert failing == sum(e.what.next_offset - e.what.first for e in dead)
+    assert (0, 0) == (run.ledger.lost, run.ledger.reprocessed)
+    assert () == run.findings
+
+
+def test_a_crash_forwards_again_what_was_not_committed(retrying):
+    """The dead-letter topic has such a record twice."""
+    plain = emulator.run(retrying(), 0)
+    sent = (e.at_us for e in plain.events if isinstance(e.what, ProcessingFailed) and e.what.to)
+    run = emulator.run(retrying(more=DEAD + CRASH.format(f"{next(sent) + 200_000}us")), 0)
+
+    assert run.metrics["forwarded_again"] > 0
+    hold_laws(run)
+
+
+@pytest.mark.parametrize(
+    ("forwards", "more", "error", "text"),
+    [
+        ('["t-dlq"]', "", HandlerError, "Allowed are those in forwards of the handler (t-dlq)"),
+        ('["t"]', "", ScenarioError, "would come back for ever"),
+        ('["t-dl"]', DEAD, ScenarioError, 'did you mean "t-dlt"'),
+        (
+            '["t-dlt"]',
+            DEAD.replace("partitions = 2", "partitions = 1"),
+            ScenarioError,
+            "2 partitions",
+        ),
+    ],
+)
+def test_topics_that_cannot_take_records_are_refused(retrying, forwards, more, error, text):
+    """With what is allowed."""
+    with pytest.raises(error) as refused:
+        emulator.run(retrying(forwards, more), 0)
+
+    assert text in str(refused.value)
