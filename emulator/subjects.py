@@ -42,6 +42,7 @@ from emulator.scenario.resolution import (
     concurrency,
     consumer_settings,
     settings_in_force,
+    slowest_us,
     work_of,
 )
 from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
@@ -253,7 +254,7 @@ def _facts(
         looks_up_once=any(member.coordinator_lookup == "once" for member in group.members),
         grace_us=deploys.shortest_grace_us(group, scenario),
         unfenced=group.offsets == "database" and not scenario.database.fenced,
-        **_work(group, load),
+        **_work(group, load, scenario),
         listener_us=mean_us(group.listener),
         **_load(load),
         settings=_in_force(settings, brokers),
@@ -264,21 +265,19 @@ def _load(load: Load | None) -> dict[str, Any]:
     """Return what arrives and what can be processed; nothing if records do not arrive until the end."""
     if load is None:
         return {}
-    return {
-        "arrival_per_s": load.arrival,
-        "peak_per_s": load.peak,
-        "capacity_per_s": load.capacity,
-    }
+    return {"arrival_per_s": load.arrival, "peak_per_s": load.peak, "capacity_per_s": load.capacity}
 
 
-def _work(group: Group, load: Load | None) -> dict[str, Any]:
+def _work(group: Group, load: Load | None, scenario: Scenario) -> dict[str, Any]:
     """Return the work of members on a record; by member only if it does not depend on the run."""
     work = {member.name: mean_us(work_of(group, member)) for member in group.members}
     times = {} if load is None else load.times
     depends = group.work_by is not None and group.work_by.depends
     at_a_time, _ = concurrency(group)
+    usual_us = max([*work.values(), *times.values()])
     return {
-        "work_us": max([*work.values(), *times.values()]),
+        "work_us": usual_us,
+        "slowest_us": slowest_us(group, scenario, usual_us),
         "work_by_topic": times,
         "work_by_member": {} if depends else {name: us / at_a_time for name, us in work.items()},
     }

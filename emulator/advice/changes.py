@@ -82,7 +82,7 @@ def longer_interval(situation: Situation) -> Draft | None:
     batch_s, slow_s = situation.batch_s * steps, situation.slowest_record_s
     if batch_s == inf:
         return None
-    value = milliseconds(max(batch_s, slow_s) * MARGIN)
+    value = milliseconds((max(batch_s, slow_s) + situation.listener_s) * MARGIN)
     if value <= situation.facts.shortest_interval_ms:
         return None
     longest = (
@@ -90,6 +90,7 @@ def longer_interval(situation: Situation) -> Draft | None:
         if slow_s > batch_s
         else situation.batch_text + (f", {steps} of them {duration(batch_s)}" if steps > 1 else "")
     )
+    longest += situation.listener_text
     now = duration(situation.facts.shortest_interval_ms / 1_000)
     if situation.facts.deployed_interval_ms is not None:
         why = f"{capital(longest)}; {INTERVAL} of a deploy is {now}."
@@ -128,15 +129,26 @@ def shorter_interval(situation: Situation) -> Draft | None:
     steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
     if situation.batch_s == inf:
         return None
-    value = milliseconds(max(situation.batch_s * steps * MARGIN, situation.seconds(SESSION)))
+    needed_s = (situation.batch_s * steps + situation.listener_s) * MARGIN
+    value = milliseconds(max(needed_s, _least_interval_s(situation)))
     longest_s = max(situation.metrics["downtime_max_s"], situation.metrics["time_to_stable_max_s"])
     if value >= situation.value(INTERVAL) or longest_s * 1_000 <= value:
         return None
     why = (
         f"A rebalance waits up to {INTERVAL} = {duration(situation.seconds(INTERVAL))} for a member "
-        f"that does not poll, and {situation.batch_text}."
+        f"that does not poll, and {situation.batch_text}{situation.listener_text}."
     )
     return consumer(situation, INTERVAL, value, why)
+
+
+LEAST_INTERVAL_S: Final = 30.0
+"""Where the session is no bound, a poll interval is not recommended below this: other work takes time."""
+
+
+def _least_interval_s(situation: Situation) -> float:
+    """Return the session timeout, or a bound of its own where that is above the interval."""
+    session_s = situation.seconds(SESSION)
+    return session_s if session_s < situation.seconds(INTERVAL) else LEAST_INTERVAL_S
 
 
 # -- sessions and membership ---------------------------------------------------------------------
@@ -184,6 +196,18 @@ def session_above_restarts(situation: Situation) -> Draft | None:
         return None
     why = (
         f"99 of 100 restarts take {duration(down_s)} at most, and the session times out after "
+        f"{duration(situation.seconds(SESSION))}."
+    )
+    return consumer(situation, SESSION, value, why)
+
+
+def session_above_close(situation: Situation) -> Draft | None:
+    """A session that outlasts the rebalance listener: in close() no heartbeats are sent meanwhile."""
+    value = milliseconds(situation.listener_s * MARGIN)
+    if value <= situation.value(SESSION):
+        return None
+    why = (
+        f"A call of the listener takes {duration(situation.listener_s)}, and the session times out after "
         f"{duration(situation.seconds(SESSION))}."
     )
     return consumer(situation, SESSION, value, why)
@@ -293,6 +317,7 @@ CHANGES: Final[Changes] = {
     **WRITE_CHANGES,
     **LOAD_CHANGES,
     "acks-all": (("acks-all", acks_all),),
+    "close-within-session": (("longer-session", session_above_close),),
     "clean-elections": (("clean-elections", clean_elections),),
     "commit-after-processing": (("commit-sync-per-batch", sync_per_batch),),
     "commit-at-all": (("commit-sync-per-batch", sync_per_batch),),
@@ -333,8 +358,9 @@ CHANGES: Final[Changes] = {
     "poll-interval-of-four-batches": _POLL_IN_TIME,
     "process-after-refusal": (("process-after-refusal", process_after_refusal),),
     "rebalance-timeout": (
-        ("smaller-batches", batch_within_heartbeats),
+        ("longer-poll-interval", longer_interval),
         ("shorter-poll-interval", shorter_interval),
+        ("smaller-batches", batch_within_heartbeats),
         *_POLL_IN_TIME,
     ),
     "poll-then-commit": (("smaller-batches", batch_within_heartbeats),),

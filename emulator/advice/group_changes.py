@@ -11,7 +11,7 @@ from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration
 from emulator.scenario.deploys import deployed, rolling_restarts_of, started_by
 from emulator.scenario.groups import CLOSE_TIMEOUT_US
-from emulator.scenario.resolution import consumer_settings
+from emulator.scenario.resolution import INSTANCE_ID, consumer_settings
 from emulator.scenario.units import format_duration
 
 SESSION: Final = "session.timeout.ms"
@@ -37,6 +37,22 @@ def own_group_id(situation: Situation) -> Draft | None:
 
 def _starts_by_itself(situation: Situation, name: str) -> bool:
     return any(m.name == name and m.start != "by act" for m in situation.group.members)
+
+
+def own_instance_ids(situation: Situation) -> Draft | None:
+    """An instance id of its own for each process: its name."""
+    group = situation.group
+    ids = [(m.name, consumer_settings(group, m).group_instance_id) for m in group.members]
+    first = {instance: name for name, instance in reversed(ids)}
+    others = [(name, each) for name, each in ids if each and first[each] != name]
+    if not others:
+        return None
+    names = [name for name, _ in others]
+    return Draft(
+        f"{others[0][0]} has the group.instance.id of {first[others[0][1]]}.",
+        (f"group.instance.id: another one for {', '.join(names)}",),
+        tuple(f"group[{group.id}].member[{n}].settings[{INSTANCE_ID}]={n}" for n in names),
+    )
 
 
 def assignor_in_two_steps(situation: Situation) -> Draft | None:
@@ -138,6 +154,7 @@ GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "assignor-in-two-steps": (("assignor-in-two-steps", assignor_in_two_steps),),
     "look-up-coordinator": (("look-up-coordinator", look_up_again),),
     "wait-in-close": (("wait-in-close", wait_in_close),),
+    "own-instance-id": (("own-instance-id", own_instance_ids),),
     "own-group-id": (("own-group-id", own_group_id),),
     "readiness-of-the-process": (("readiness-of-the-process", readiness_of_the_process),),
     "stable-instance-ids": (("stable-instance-ids", stable_instance_ids),),

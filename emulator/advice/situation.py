@@ -18,7 +18,6 @@ from emulator.scenario.model import (
     Crash,
     Cut,
     Group,
-    Hang,
     Pause,
     RollingRestart,
     Scenario,
@@ -178,13 +177,19 @@ class Situation:
     @property
     def slowest_record_s(self) -> float:
         """The longest time of one record: of a slow one, of a handler that hangs, or the mean."""
-        slow = [poison.work_us(int(self.facts.work_us)) for poison in self.group.poison]
-        hangs = [
-            fault.lasting
-            for fault in self.scenario.fault
-            if isinstance(fault, Hang) and fault.member in self.names
-        ]
-        return max([self.facts.work_us, *slow, *hangs]) / US_PER_S
+        return self.facts.slowest_us / US_PER_S
+
+    @property
+    def listener_s(self) -> float:
+        """The mean duration of a call of the rebalance listener, which delays poll()."""
+        return self.facts.listener_us / US_PER_S
+
+    @property
+    def listener_text(self) -> str:
+        """The same as a clause; empty without a listener that takes time."""
+        return (
+            f", and a call of the listener {duration(self.listener_s)}" if self.listener_s else ""
+        )
 
 
 def milliseconds(seconds: float) -> int:

@@ -151,23 +151,29 @@ def hints_for(case: Case) -> list[GivenHint]:
     return [_given(hint, case.subject, case.group) for hint in hints]
 
 
-def downtime_hints(subject: Subject, metrics: Metrics) -> list[GivenHint]:
-    """Return hints that shorten waits for session timeouts, or avoid rebalances of restarts."""
+def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> list[GivenHint]:
+    """Return hints that shorten waits for session timeouts, or avoid rebalances of restarts.
+
+    *is_sound*: members left for restarts only, not because they had died or dropped out in a loop.
+    """
     return [
         *_for_members(subject, metrics),
         *_for_brokers(subject, metrics),
-        *_for_restarts(subject, metrics),
+        *_for_restarts(subject, metrics, is_sound=is_sound),
     ]
 
 
-def _for_restarts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
+def _for_restarts(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iterator[GivenHint]:
     """Yield hints for groups that members left and joined again."""
     for group in subject.groups:
         if group.new_ids:
             yield _given(STABLE_IDS, subject, group)
     if came_late(subject.groups[0], metrics):
         yield _given(SESSION_ABOVE_RESTARTS, subject, subject.groups[0])
-    if not {"member left", "member added"} <= metrics.tables["rebalances.by_reason"].keys():
+    if (
+        not is_sound
+        or not {"member left", "member added"} <= metrics.tables["rebalances.by_reason"].keys()
+    ):
         return
     for group in subject.groups[:1]:
         if not (group.static or group.autoscaler or group.names_change):
@@ -208,8 +214,9 @@ def _for_brokers(subject: Subject, metrics: Metrics) -> list[GivenHint]:
 
 
 def _for_members(subject: Subject, metrics: Metrics) -> list[GivenHint]:
+    expired = metrics.tables["evictions.by_reason"].get("session expired", 0)
     short = metrics["downtime_max_s"] < LONG_DOWNTIME_S
-    if short or "session expired" not in metrics.tables["evictions.by_reason"]:
+    if short or expired <= metrics["evictions_living"]:
         return []
     if came_late(subject.groups[0], metrics):
         return []

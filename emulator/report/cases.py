@@ -33,6 +33,9 @@ class Case:
     given_twice: bool
     """Whether a custom assignor assigned a partition to several members."""
 
+    one_record: bool = False
+    """Whether one record holds a partition up, whatever the size of batches."""
+
     store_bound: bool = False
     """Whether the writes of ZooKeeper, not the members, decide how often offsets are written."""
 

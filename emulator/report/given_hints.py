@@ -73,7 +73,12 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
         for entries in ranked(run, kind)[:MOST_CAUSES]:
             hints = hints_for(case_of(run, entries))[:MOST_HINTS_A_CAUSE]
             yield from _because(str(entries[0].cause), hints)
-    yield from _because("downtime", downtime_hints(run.subject, run.metrics))
+    is_sound = UNSOUND.isdisjoint(verdict.id for verdict in run.verdicts)
+    yield from _because("downtime", downtime_hints(run.subject, run.metrics, is_sound=is_sound))
+
+
+UNSOUND = frozenset({VerdictId.MEMBER_LOOP, VerdictId.MEMBERS_DIED, VerdictId.GROUP_DEAD})
+"""Problems that have to be solved before rebalances of restarts matter."""
 
 
 def _because(cause: str, hints: Iterable[GivenHint]) -> Iterator[GivenHint]:
@@ -112,6 +117,10 @@ def case_of(run: FinishedRun, entries: Sequence[Entry]) -> Case:
         evictions=frozenset(evictions),
         given_twice=any(finding.law is Law.GIVEN_TWICE for finding in run.findings),
         store_bound=_is_store_bound(group, run.metrics),
+        one_record=any(
+            each.id is VerdictId.PARTITION_STUCK and each.group == group.id and each.numbers["slow"]
+            for each in run.verdicts
+        ),
     )
 
 

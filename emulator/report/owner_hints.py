@@ -47,7 +47,7 @@ OWNER_HINTS: Final = (
         "smaller-batches",
         "The old owner learns of it at its next poll(): a smaller {max.poll.records} makes that "
         "earlier.",
-        lambda case: not (case.given_twice or by_hand(case)),
+        lambda case: not (case.given_twice or case.one_record or by_hand(case)),
     ),
     Hint(
         "fence-at-destination",

@@ -136,6 +136,9 @@ class GroupFacts:
     work_us: float = 0.0
     """The mean work on a record, of the member with the most."""
 
+    slowest_us: float = 0.0
+    """The longest work on one record: of a rule for slow or failing records, of a hang, or the mean."""
+
     listener_us: float = 0.0
     """The mean duration of a call of the rebalance listener."""
 

@@ -101,8 +101,8 @@ def _poll_too_late(group: GroupFacts, *, one_record: bool) -> Iterator[Given]:
         name = f"max.poll.interval.ms ({interval_ms} in a deploy)"
     yield Given(
         "poll-in-time",
-        f"Set {name} above the longest time between two calls of poll(). {batch(group)}, and the "
-        f"interval is {duration(interval_ms / 1_000)}.",
+        f"Set {name} above the longest time between two calls of poll(). {batch(group)}"
+        f"{_slowest(group)}, and the interval is {duration(interval_ms / 1_000)}.",
     )
     if one_record:
         yield Given(
@@ -111,6 +111,13 @@ def _poll_too_late(group: GroupFacts, *, one_record: bool) -> Iterator[Given]:
             "help. Process it in another thread while poll() continues, or write it to a dead letter "
             "topic.",
         )
+
+
+def _slowest(group: GroupFacts) -> str:
+    """Return a clause about the record that takes longest; empty if all are alike."""
+    if group.slowest_us <= group.work_us:
+        return ""
+    return f", the slowest record {duration(group.slowest_us / 1_000_000)}"
 
 
 def _session_expired(group: GroupFacts) -> Iterator[Given]:

@@ -16,6 +16,7 @@ from emulator.scenario.model import (
     CommitPolicy,
     Distribution,
     Group,
+    Hang,
     Member,
     Poisson,
     Scenario,
@@ -238,6 +239,14 @@ def contested_groups(scenario: Scenario) -> frozenset[str]:
             settings = consumer_settings(group, member)
             lists[group.id].add(settings.partition_assignment_strategy)
     return frozenset(group for group, found in lists.items() if len(found) > 1)
+
+
+def slowest_us(group: Group, scenario: Scenario, usual_us: float) -> float:
+    """Return the longest work on one record of a group (us): of a rule, of a hang, or the usual one."""
+    names = {member.name for member in group.members}
+    rules = [rule.work_us(int(usual_us)) for rule in group.poison]
+    hangs = [act.lasting for act in scenario.fault if isinstance(act, Hang) and act.member in names]
+    return max([usual_us, *rules, *hangs])
 
 
 # -- rates ------------------------------------------------------------------------------------

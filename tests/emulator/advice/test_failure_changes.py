@@ -1,10 +1,15 @@
-"""Advice for retries that wait in the poll loop."""
+"""Advice for members that fail, drop out, or are removed: the change is confirmed by its run."""
 
 from __future__ import annotations
 
 import pytest
 
 import emulator
+from emulator.advice.proposing import changed
+from emulator.advising import reported
+from emulator.loading import load_named
+from emulator.report.given_hints import hints_of
+from emulator.verdicts.verdict import VerdictId
 
 
 @pytest.mark.long
@@ -28,3 +33,59 @@ def test_records_in_a_dead_letter_topic_are_not_lost(name):
 
     assert before["lost"] == after["forwarded"] > 0
     assert after["lost"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why", "problem"),
+    [
+        (
+            "a3-drain-beyond-interval",
+            "longer-poll-interval",
+            "a call of the listener 6.5 s",
+            VerdictId.MEMBER_LOOP,
+        ),
+        (
+            "b4-close-beyond-session",
+            "longer-session",
+            "the session times out after 10 s",
+            VerdictId.REMOVED_IN_CLOSE,
+        ),
+        (
+            "m3-set-up-beyond-interval",
+            "longer-poll-interval",
+            "a call of the listener 40 s",
+            VerdictId.NOTHING_PROCESSED,
+        ),
+        (
+            "k4-threads-share-an-id",
+            "own-instance-id",
+            "has the group.instance.id of billing-0",
+            VerdictId.MEMBERS_DIED,
+        ),
+        (
+            "n2-member-that-never-syncs",
+            "shorter-poll-interval",
+            "waits up to max.poll.interval.ms = 1 min 30 s",
+            VerdictId.LONG_DOWNTIME,
+        ),
+    ],
+)
+def test_the_first_change_for_an_incident_removes_its_problem(name, change, why, problem):
+    """It is proposed first, with the numbers that it follows from."""
+    loaded = load_named(name)
+    before, report = reported(loaded, 0)
+    first = report.proposals[0]
+    after = emulator.run(changed(loaded, first), 0, keep_events=False)
+
+    assert problem in {verdict.id for verdict in before.verdicts}
+    assert (first.id, why in first.why) == (change, True)
+    assert problem not in {verdict.id for verdict in after.verdicts}
+
+
+@pytest.mark.parametrize("name", ["c1-slow-record-loop", "p6-one-bounce"])
+def test_a_group_that_dies_or_loops_gets_no_advice_on_restarts(name):
+    """Instance ids and cooperative assignors do not help it; batches do not shorten one record."""
+    hints = {hint.id for hint in hints_of(reported(load_named(name), 0)[1])}
+
+    assert hints
+    assert {"static-membership", "smaller-batches"}.isdisjoint(hints)
