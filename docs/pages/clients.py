@@ -84,6 +84,12 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("they carry leader epochs", lambda p: _yes(on=p.commits_epochs)),
     ("never commits a lower offset by itself", lambda p: _yes(on=p.only_forward)),
     ("its own session expires", lambda p: p.session_end.value),
+    (
+        "first heartbeat of a cooperative generation",
+        lambda p: (
+            f"{p.first_heartbeat_ms} ms after SyncGroup" if p.first_heartbeat_ms else "as all"
+        ),
+    ),
     ("rebalance timeout", lambda p: f"`{_rebalance_timeout(p)}`"),
     ("limits the time between polls", lambda p: _yes(on=p.limits_poll_interval)),
     ("`read_with` (records)", _reads),

@@ -7,6 +7,7 @@ is due.
 
 from __future__ import annotations
 
+from assignors.types import RebalanceProtocol
 from protocols.consumer.calls import CloseOperation, ExceptionName, Failed
 from protocols.consumer.classic.async_commits import end_pending, send_pending
 from protocols.consumer.classic.membership import (
@@ -55,6 +56,21 @@ def enable(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState
         session_us=now + settings.session_timeout_ms * MS,
     )
     after = replace(state, beat=beat)
+    return Step(after, (next_turn(after, consumer, now),))
+
+
+def check_soon(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the first heartbeat of a cooperative generation early, if the client does so.
+
+    Members that give up partitions join again at once: the others learn of it by this heartbeat.
+    """
+    soon_ms, beat = consumer.profile.first_heartbeat_ms, state.beat
+    cooperative = consumer.protocol is RebalanceProtocol.COOPERATIVE
+    if beat is None or soon_ms is None or not cooperative:
+        return Step(state)
+    if state.membership is not Membership.STABLE:
+        return Step(state)
+    after = replace(state, beat=replace(beat, phase_us=now, due_us=now + soon_ms * MS))
     return Step(after, (next_turn(after, consumer, now),))
 
 

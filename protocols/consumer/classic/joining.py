@@ -261,7 +261,8 @@ def on_sync_response(
     current = flight.generation == state.generation
     match error:
         case ErrorCode.NONE:
-            return Step(_synced(state, response, current=current))
+            synced = _synced(state, response, current=current)
+            return heartbeat.check_soon(synced, consumer, now)
         case ErrorCode.REBALANCE_IN_PROGRESS:
             exception = ExceptionName.REBALANCE_IN_PROGRESS
             return Step(_fail(state, exception, Reaction.AT_ONCE, error))

@@ -136,6 +136,10 @@ class ClientProfile:
 
     session_end: SessionEnd = SessionEnd.LOOK_UP
     limits_poll_interval: bool = True
+    first_heartbeat_ms: int | None = None
+    """The time from a cooperative SyncGroup to the first heartbeat, which learns of the rebalance that
+    follows; None: the interval, from JoinGroup on."""
+
     calls_for_nothing: Joins = Joins.AGAIN
     """The joins of a member without partitions that call the revoke listener."""
 

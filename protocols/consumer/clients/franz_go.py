@@ -1,7 +1,7 @@
 """franz-go: joins, heartbeats, fetches and commits in goroutines; a poll confirms the one before.
 
 Source: ``pkg/kgo/config.go`` (``defaultCfg``), ``consumer_group.go`` (``loopCommit``,
-``defaultRevoke``, ``undirtyUncommitted``), ``source.go``.
+``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``), ``source.go``.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ FRANZ_GO = ClientProfile(
     only_forward=True,
     session_end=SessionEnd.NOTHING,
     limits_poll_interval=False,
+    first_heartbeat_ms=500,
     calls_for_nothing=Joins.NONE,
     reads={"PollFetches": Amount.ALL, "PollRecords": Amount.GIVEN},
     stores="MarkCommitRecords()",

@@ -64,6 +64,40 @@ def test_franz_go_holds_a_commit_until_it_has_joined():
     assert [2] == [sent.message.generation_id for sent in driver.ever(OffsetCommitRequest)]
 
 
+@pytest.mark.parametrize(
+    ("client", "assignor", "waits_ms"),
+    [
+        ("franz-go", "cooperative-sticky", range(500, 601)),
+        ("franz-go", "range", range(2_900, 3_101)),
+        ("librdkafka", "cooperative-sticky", range(2_900, 3_101)),
+    ],
+)
+def test_franz_go_learns_soon_of_the_rebalance_that_follows(client, assignor, waits_ms):
+    """``cooperativeFastCheck``: the first heartbeat of a cooperative session, and only that one."""
+    driver = background(client, assignors=(assignor,), enable_auto_commit=False)
+    driver.stable({0: 0})
+
+    assert round(driver.advance_until(HeartbeatRequest)) in waits_ms
+    driver.beaten()
+    assert 2_900 <= driver.advance_until(HeartbeatRequest) <= 3_100
+
+
+def test_franz_go_returns_records_while_it_joins_and_sends_no_heartbeat():
+    """Cooperative members keep their partitions; the pending JoinGroup is their sign of life."""
+    driver = background("franz-go", assignors=("cooperative-sticky",), enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    assert driver.pending(JoinGroupRequest)
+    driver.records({0: 7})
+    driver.poll()
+    driver.advance(20_000)
+
+    assert [(0, 7)] == [(part.first, part.next_offset) for part in driver.batches()[-1]]
+    assert driver.pending(JoinGroupRequest)
+    assert not driver.pending(HeartbeatRequest)
+
+
 REPEATED = {"java": False, "kafka-python": False, "aiokafka": True, "librdkafka": False}
 
 
