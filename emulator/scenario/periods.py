@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
+from heapq import merge
 
 from emulator.scenario.model import Constant, Group, Scenario, Topic
 from emulator.scenario.rates import changes_of, segments_of
@@ -99,10 +101,10 @@ def _constant_rates(topic: Topic) -> list[float]:
     return sorted({part.first for part in segments.parts if part.is_constant})
 
 
-def changes_of_rates(scenario: Scenario) -> list[int]:
-    """Return when the rate of a topic changes, for each change in the run (us)."""
-    found = [segments_of(topic.rate) for topic in scenario.topic]
-    return [at for each in found if each is not None for at in changes_of(each, scenario.run_for)]
+def changes_of_rates(scenario: Scenario) -> Iterator[int]:
+    """Return when the rate of a topic changes, for each change in the run (us), in order of time."""
+    found = (segments_of(topic.rate) for topic in scenario.topic)
+    return merge(*(changes_of(each, scenario.run_for) for each in found if each is not None))
 
 
 def per_microsecond(rate_per_second: float) -> Fraction:

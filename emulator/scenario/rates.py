@@ -6,7 +6,7 @@ are those of the run. :func:`segments_of` returns them for every pattern that ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Annotated, NamedTuple, Self
 
@@ -322,9 +322,10 @@ def number_of_changes(segments: Segments, until_us: int) -> int:
     return cycles * len(parts) + sum(part.begin_us <= rest_us for part in parts)
 
 
-def changes_of(segments: Segments, until_us: int) -> list[int]:
-    """Return when segments begin, up to a time."""
-    begins = [part.begin_us for part in segments.parts]
-    every = segments.every_us or until_us + 1
-    cycles = range(0, until_us + 1, every)
-    return [cycle + begin for cycle in cycles for begin in begins if cycle + begin <= until_us]
+def changes_of(segments: Segments, until_us: int) -> Iterator[int]:
+    """Yield when segments begin, up to a time."""
+    for cycle_us in range(0, until_us + 1, segments.every_us or until_us + 1):
+        for part in segments.parts:
+            if cycle_us + part.begin_us > until_us:
+                return
+            yield cycle_us + part.begin_us

@@ -112,10 +112,14 @@ class Periods:
 
     def begin(self) -> None:
         """Look for periods from now on; none reaches beyond a change of a topic's rate."""
-        scenario = self._world.run.scenario
-        for at_us in changes_of_rates(scenario):
-            self._kernel.at(at_us, Rank.SAMPLE, 1, _do_nothing)
+        self._stop_at_next(changes_of_rates(self._world.run.scenario))
         self._look_after(self._wait_us)
+
+    def _stop_at_next(self, changes_us: Iterator[int]) -> None:
+        """Let no period reach beyond the next of these times, and then beyond the one behind it."""
+        at_us = next(changes_us, None)
+        if at_us is not None:
+            self._kernel.at(at_us, Rank.SAMPLE, 1, lambda _: self._stop_at_next(changes_us))
 
     def _look_after(self, wait_us: int) -> None:
         self._kernel.at(self._kernel.now + wait_us, Rank.SAMPLE, 1, self._look)
@@ -306,10 +310,6 @@ def _watch(process: Process, now: int) -> None:
         client.consumer.clock.watch(now)
     else:
         client.consumer.queue_times.times = [now] if client.state.events else []
-
-
-def _do_nothing(_: Any) -> None:
-    """Handle an event that changes nothing itself."""
 
 
 def _is_full(process: Process) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from emulator.report.capacity import capacity_lines
 from emulator.scenario.load import loads
 from emulator.scenario.loads import loads_of
 from emulator.scenario.model import Scenario
+from emulator.scenario.periods import changes_of_rates
 from emulator.scenario.problems import ScenarioError
+from emulator.scenario.rates import Segment, Segments, changes_of
 from emulator.scenario.resolution import records_of
 
 SCENARIO = """
@@ -106,3 +109,25 @@ def test_a_curve_that_changes_too_often_is_refused_with_the_number():
     said = str(refused.value)
     assert "rate.curve.every" in said
     assert "the rate changes 240,000,001 times in the run of 4min; allowed are 100,000" in said
+
+
+def test_changes_of_rates_come_one_after_the_other():
+    """Those of two topics in order of time, and those of a long run without a list of all."""
+    curve = Segments((Segment(0, 1.0, 3.0), Segment(400_000, 3.0, 1.0)), every_us=1_000_000)
+
+    assert list(changes_of(curve, 1_400_000)) == [0, 400_000, 1_000_000, 1_400_000]
+    assert list(islice(changes_of(curve, 10**18), 3)) == [0, 400_000, 1_000_000]
+    scenario = loads(
+        """
+        title = "two curves"
+        run_for = "7s"
+        group = [{ id = "g", topics = ["a", "b"], members = 1 }]
+        [[topic]]
+        name = "a"
+        rate.steps = [{ at = "0s", rate = "1/s" }, { at = "4s", rate = "2/s" }]
+        [[topic]]
+        name = "b"
+        rate.curve = { every = "3s", points = [{ at = "0s", rate = "1/s" }, { at = "1s", rate = "2/s" }] }
+        """
+    )
+    assert [at // 1_000_000 for at in changes_of_rates(scenario)] == [0, 0, 1, 3, 4, 4, 6, 7]
