@@ -20,8 +20,11 @@ def autoscaler_problems(group: Group, scaler: Autoscaler, scenario: Scenario) ->
         reason = f"{group.id} does not read it; it reads {read}"
         yield Problem(f"{path}.topic", reason, scaler.topic)
     if scaler.kind == "keda" and group.offsets != "kafka":
-        reason = 'KEDA reads committed offsets from Kafka; use kind = "hpa"'
-        yield Problem(f"{path}.kind", reason, f'offsets = "{group.offsets}"')
+        reason = (
+            f'KEDA reads committed offsets from Kafka, and the group has offsets = "{group.offsets}"; use '
+            'kind = "hpa"'
+        )
+        yield Problem(f"{path}.kind", reason, "keda")
     yield from _replica_problems(group, scaler)
     if scenario.until_settled:
         yield Problem(path, 'a run with an autoscaler has no natural end; set "run_for"')

@@ -33,10 +33,11 @@ def client_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from old_consumer_problems(f"{path}.settings", group.settings, group)
         yield from _setting_problems(f"{path}.settings", group.settings, sorted(mine))
         for member in group.members:
-            yield from _member_problems(path, group, member)
+            yield from member_problems(path, group, member)
 
 
-def _member_problems(path: str, group: Group, member: Member) -> Iterator[Problem]:
+def member_problems(path: str, group: Group, member: Member) -> Iterator[Problem]:
+    """Yield what a member of the group at *path* asks of its client."""
     profile = profile_of(client_of(group, member))
     own = f"{path}.member[{member.name}]"
     yield from old_consumer_problems(f"{own}.settings", member.settings, group)

@@ -213,7 +213,8 @@ def unknown(path: str, name: str, known: Collection[str], what: str) -> Iterator
     if name in known:
         return
     near = hint(name, known)
-    few = f"{' There' if near else '; there'} are {listed(known)}" if 0 < len(known) <= 6 else ""
+    few = f"{' There' if near else '; there'} are {listed(known)}" if len(known) <= 6 else ""
+    few = few if known else "; there is none"
     yield Problem(path, f"no such {what}{near}{few}", name)
 
 

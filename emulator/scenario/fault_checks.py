@@ -12,7 +12,13 @@ from emulator.scenario.group_checks import (
     assignor_problems_of,
     settings_problems,
 )
-from emulator.scenario.kafka_settings import CONSUMER, OLD_CONSUMER, PROTOCOL, why_refused
+from emulator.scenario.kafka_settings import (
+    CONSUMER,
+    OLD_CONSUMER,
+    OTHER_CLIENTS,
+    PROTOCOL,
+    why_refused,
+)
 from emulator.scenario.model import (
     AddPartitions,
     After,
@@ -286,11 +292,20 @@ def _member_problems(act: Deploy, group: Group, member: Member) -> Iterator[Prob
     protocol = consumer_settings(new_group, new_member).group_protocol
     for name in REFUSED[protocol]:
         yield from _refused(act, name, protocol, (new_group, new_member))
-    before = {str(problem) for problem in settings_problems(group, member)}
-    for problem in settings_problems(new_group, new_member):
-        if str(problem) not in before:
-            setting = problem.path.rpartition("[")[2]
+    before = {str(problem) for problem in _started_with(group, member)}
+    for problem in _started_with(new_group, new_member):
+        _, is_setting, setting = problem.path.rpartition(".settings[")
+        if str(problem) not in before and is_setting:
             yield Problem(f"{_member_path(act)}.settings[{setting}", problem.reason, problem.given)
+
+
+def _started_with(group: Group, member: Member) -> Iterator[Problem]:
+    """Yield the problems of the settings with which a member starts, and of its client with them."""
+    yield from settings_problems(group, member)
+    if client_of(group, member) != "java" or not OTHER_CLIENTS.keys().isdisjoint(member.settings):
+        from emulator.scenario.client_checks import member_problems  # noqa: PLC0415  few need it
+
+        yield from member_problems(f"group[{group.id}]", group, member)
 
 
 def _refused(

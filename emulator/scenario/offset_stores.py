@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from emulator.scenario.commit_checks import written
+from emulator.scenario.deploys import deploys_of, started_by
+from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
 from emulator.scenario.problems import Problem
-from emulator.scenario.resolution import client_of, commit_policy
+from emulator.scenario.resolution import INSTANCE_ID, client_of, commit_policy
 
 
 def store_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -18,6 +20,7 @@ def store_problems(scenario: Scenario) -> Iterator[Problem]:
     for group in scenario.group:
         if group.offsets == "zookeeper":
             yield from _group_problems(group)
+            yield from _deploy_problems(group, scenario)
         if group.offsets == "database":
             yield from _transaction_problems(group)
         if group.offsets != "kafka":
@@ -54,13 +57,40 @@ def _client_problems(group: Group, member: Member, reason: str) -> Iterator[Prob
 
 
 def _group_problems(group: Group) -> Iterator[Problem]:
-    yield from _commit_problems(f"group[{group.id}]", group)
+    path = f"group[{group.id}]"
+    yield from _commit_problems(path, group)
+    yield from _newer_problems(path, group.settings)
+    if group.static:
+        yield Problem(f"{path}.static", _not_valid(INSTANCE_ID), given=True)
+    for member in group.members:
+        yield from _newer_problems(f"{path}.member[{member.name}]", member.settings)
     for member in group.members:
         yield from _commit_problems(
             f"group[{group.id}].member[{member.name}]", group, member.commit
         )
         reason = "only the Java consumer of Kafka 0.8 commits to ZooKeeper"
         yield from _client_problems(group, member, reason)
+
+
+def _deploy_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    for act in deploys_of(scenario):
+        if any(other is group for other, _ in started_by(act, scenario)):
+            yield from _newer_problems(f"fault[{act.id}]", act.settings or {})
+
+
+def _newer_problems(path: str, settings: Mapping[str, object]) -> Iterator[Problem]:
+    """Yield settings that the consumer of Kafka 0.8 does not know, and that change how a group works."""
+    for name, without in ((PROTOCOL, "classic"), (INSTANCE_ID, None)):
+        if settings.get(name, without) != without:
+            yield Problem(f"{path}.settings[{name}]", _not_valid(name), settings[name])
+
+
+def _not_valid(setting: str) -> str:
+    """Return what the old consumer says about a setting (``VerifiableProperties.verify``)."""
+    return (
+        f'with offsets in ZooKeeper the consumer is that of Kafka 0.8, which ignores this: "Property {setting} '
+        'is not valid"; leave it out'
+    )
 
 
 def _commit_problems(path: str, group: Group, own: object = None) -> Iterator[Problem]:

@@ -106,3 +106,23 @@ def test_the_settings_of_a_deploy_have_paths_like_any_others(tmp_path):
 
     assert {"session.timeout.ms": 9_000, "max.poll.records": 7} == deploys_of(plain)[0].settings
     assert {"group.protocol": "consumer"} == deploys_of(there)[0].settings
+
+
+@pytest.mark.parametrize("verb", ['rolling_restart = "billing"', 'start = "billing-1"'])
+@pytest.mark.parametrize(
+    ("client", "setting", "said"),
+    [
+        ("aiokafka", '"group.protocol" = "consumer"', "unexpected keyword argument"),
+        ("librdkafka", '"partition.assignment.strategy" = "sticky"', "Unsupported partition."),
+        ("librdkafka", '"max.poll.records" = 5', "consume() returns read_records"),
+        ("java", '"enable.auto.offset.store" = false', 'it is one of "librdkafka"'),
+        ("kafka-python", '"auto.offset.reset" = "by_duration:PT1H"', "Unrecognized offset_reset"),
+    ],
+)
+def test_a_deploy_is_refused_what_the_client_of_its_members_lacks(client, setting, said, verb):
+    """With the reason that the client gives, as in the settings of the group."""
+    of_client = ("members = 3", f'members = 3\nclient = "{client}"')
+    act = ("[[fault]]", deploy(f"settings = {{ {setting} }}", verb))
+
+    assert f"act[migrate].settings[{setting.split(chr(34))[1]}]" in refusal(of_client, act)
+    assert said in refusal(of_client, act)

@@ -10,6 +10,7 @@ from .samples import refusal, text
 
 THREE = "members = 3"
 SETTINGS = '"session.timeout.ms" = 6000 }'
+GIVEN_SETTINGS = '"partition.assignment.strategy" = "range", "session.timeout.ms" = 6000'
 HPA = '[group.autoscaler]\nkind = "hpa"\nmax_replicas = 6\n'
 
 
@@ -169,3 +170,32 @@ def test_a_store_that_no_group_uses_is_noted(tmp_path):
     )
     assert written(tmp_path, more=f"{store}\n{variant}").notes == ()
     assert written(tmp_path, (THREE, f'{THREE}\noffsets = "database"'), more=store).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ('settings."group.protocol" = "consumer"', "group[billing].settings[group.protocol]"),
+        ("static = true", "group[billing].static"),
+    ],
+)
+def test_the_consumer_of_kafka_0_8_knows_no_newer_membership(more, path):
+    said = refusal((f"settings = {{ {GIVEN_SETTINGS} }}", f'offsets = "zookeeper"\n{more}'))
+
+    assert path in said
+    assert 'is not valid"' in said
+
+
+def test_a_deploy_gives_the_consumer_of_kafka_0_8_no_newer_membership():
+    """As in the settings of the group."""
+    act = (
+        '[[act]]\nrolling_restart = "billing"\nat = "1s"\n'
+        'settings = { "group.instance.id" = "x" }\n[[fault]]'
+    )
+    said = refusal((SETTINGS, f'{SETTINGS}\noffsets = "zookeeper"'), ("[[fault]]", act))
+
+    assert "settings[group.instance.id]" in said
+
+
+def test_an_unknown_name_of_what_a_scenario_does_not_have_says_so():
+    assert "no such rack; there is none" in refusal(("crash =", 'for = "9s"\nzone_outage ='))
