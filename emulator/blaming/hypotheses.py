@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import pairwise
 from statistics import median
+from typing import Final
 
 from assignors.values import dataclass
 from emulator.blaming.clients import batch_keys, timeout_settings
@@ -66,6 +67,11 @@ class Happening:
 
 
 MID_BATCH = " in mid-batch"
+
+IN_BATCH: Final[Table] = {"mid_batch": True}
+NO_GRACE: Final[Table] = {"grace": "0s"}
+"""The end of a member is a kill; a replay with a longer grace period shows what that would change."""
+
 NOTHING = Happening("nothing", "nothing happened to a member or a broker", "nothing")
 
 
@@ -108,13 +114,12 @@ _KILLED = "the exit of the process (code 137 of a SIGKILL), without a LeaveGroup
 def _with_return(symptoms: Symptoms, group: str) -> Iterator[Happening]:
     names = _names(symptoms)
     if is_deploy(symptoms):
-        killed = _each(symptoms, _crash, away=True)
         words = f"a deploy killed {names} and started them again"
-        yield Happening("deploy with kills", words, _KILLED, killed)
-        for mid_batch in (False, True):
-            ending = MID_BATCH if mid_batch else ""
+        killed = _deploy(symptoms, group, NO_GRACE)
+        yield Happening("deploy with kills", words, _KILLED, (), killed)
+        for ending, how in (("", {}), (MID_BATCH, IN_BATCH)):
             words = f"a deploy closed {names}{ending} and started them again"
-            acts = _deploy(symptoms, group, mid_batch=mid_batch)
+            acts = _deploy(symptoms, group, how)
             yield Happening(f"deploy{ending}", words, _LEFT, (), acts)
         return
     crashed = _each(symptoms, _crash, away=True)
@@ -162,7 +167,7 @@ def _close(stop: Stop, away: str) -> Table:
 
 
 def _close_in_batch(stop: Stop, away: str) -> Table:
-    return _close(stop, away) | {"mid_batch": True}
+    return _close(stop, away) | IN_BATCH
 
 
 def _back(stop: Stop, away: str) -> Table:
@@ -182,8 +187,11 @@ def is_deploy(symptoms: Symptoms) -> bool:
     )
 
 
-def _deploy(symptoms: Symptoms, group: str, *, mid_batch: bool) -> tuple[Table, ...]:
-    """Return a rolling restart; its single acts where its members followed at uneven times."""
+def _deploy(symptoms: Symptoms, group: str, how: Table) -> tuple[Table, ...]:
+    """Return a rolling restart; its single acts where its members followed at uneven times.
+
+    *how*: the keys with which it ends a member.
+    """
     stops = symptoms.stops
     away = [_away_us(stop, symptoms.ended_us) for stop in stops]
     gaps = [
@@ -191,7 +199,7 @@ def _deploy(symptoms: Symptoms, group: str, *, mid_batch: bool) -> tuple[Table, 
         for (one, two), away_us in zip(pairwise(stops), away, strict=False)
     ]
     if max(gaps) - min(gaps) > UNEVEN_US or max(away) - min(away) > UNEVEN_US:
-        return _each(symptoms, _close_in_batch if mid_batch else _close, away=True)
+        return _each(symptoms, lambda stop, back: _close(stop, back) | how, away=True)
     act: Table = {
         "rolling_restart": group,
         "order": [stop.consumer for stop in stops],
@@ -199,7 +207,7 @@ def _deploy(symptoms: Symptoms, group: str, *, mid_batch: bool) -> tuple[Table, 
         "gap": _seconds(int(median(gaps))),
         "at": 0,
     }
-    return (act | ({"mid_batch": True} if mid_batch else {}),)
+    return (act | how,)
 
 
 def _killed_late(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:

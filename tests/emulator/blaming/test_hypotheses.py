@@ -115,7 +115,8 @@ def test_a_deploy_is_one_act():
     )
     assert ["a", "b", "c"] == deploy.acts[0]["order"]
     assert 1 == len(deploy.acts) == len(scenario.fault)
-    assert 3 == len(next(x for x in happenings(symptoms, SETUP) if "kills" in x.name).faults)
+    (killed,) = next(x for x in happenings(symptoms, SETUP) if "kills" in x.name).acts
+    assert (killed["rolling_restart"], killed["grace"]) == (deploy.acts[0]["rolling_restart"], "0s")
 
 
 def test_a_deploy_at_uneven_times_keeps_the_times_of_each_member():
