@@ -101,11 +101,17 @@ class Player:
             self._record("hang", member=step.target)
             self.members.hang(step.target, step.value)
         elif step.action == "start":
-            self._record("start", member=step.target)
-            self.members.start(step.target, step.settings, step.unset)
+            self._start(step)
         else:
             self._record(step.action, topic=step.target)
             self.on_topic(step)
+
+    def _start(self, step: Do) -> None:
+        """Start a member; like the emulator, leave one alone that another act has started by now."""
+        latest = self.members.latest(step.target)
+        if latest is None or not latest.runs:
+            self._record("start", member=step.target)
+            self.members.start(step.target, step.settings, step.unset)
 
     def _on_broker(self, track: Track, step: Do) -> None:
         number = self._broker(track, step)

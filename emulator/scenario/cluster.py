@@ -59,6 +59,10 @@ class Cluster(Part):
     """Speed at which the coordinator reads the metadata of JoinGroup and the assignments of SyncGroup;
     left out: reading takes no time."""
 
+    pattern_time: Duration = 0
+    """Time from a member's pattern that the coordinator matches (``pattern_by = "broker"``) to its
+    topics: a background thread looks through all topics, other requests do not wait."""
+
     offsets_backlog: Size = 0
     """Bytes in each offsets partition when the run begins; they are never compacted."""
 

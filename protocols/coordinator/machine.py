@@ -88,13 +88,15 @@ class GroupCoordinator:
         epoch_ms: int = 0,
         topics: Iterable[TopicDescription] | None = None,
         assignors: Mapping[str, ServerAssignor] = SERVER_SIDE,
+        pattern_us: int = 0,
     ) -> None:
         """Create a coordinator in phase LOADING.
 
         *new_id* generates a new member id from a prefix: a client id or instance id, or an
         empty text in consumer groups.
         *epoch_ms* is the wall clock at time 0. Without *topics* every topic exists.
-        *assignors* are those that ``group.consumer.assignors`` may name.
+        *assignors* are those that ``group.consumer.assignors`` may name. *pattern_us*: what a
+        look-up of the patterns of a group takes.
         """
         self.state: AnyShard = Shard()
         self._broker = Broker(
@@ -102,6 +104,7 @@ class GroupCoordinator:
             epoch_ms=epoch_ms,
             new_id=new_id,
             assignors=assignors,
+            pattern_us=pattern_us,
         )
         self._log = Durability()
         self._phase = Phase.LOADING

@@ -128,6 +128,9 @@ class Broker:
     assignors: Mapping[str, ServerAssignor] = field(default_factory=lambda: SERVER_SIDE)
     """The coordinator's assignors by name."""
 
+    pattern_us: int = 0
+    """What its background thread takes to look patterns up among the topics."""
+
     def __post_init__(self) -> None:
         """Raise AssignorNotFoundError for unknown assignors, ValueError for none."""
         offered = self.settings.group_consumer_assignors

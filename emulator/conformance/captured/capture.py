@@ -215,9 +215,6 @@ def why_not_comparable(capture: Capture) -> str | None:
     libraries = {trace.conf["lib"] for trace in capture.traces if "lib" in trace.conf}
     if unmodelled := libraries - LIBRARIES.keys():
         return f"not modelled in this version: members that run {', '.join(sorted(unmodelled))}"
-    spoken = {(trace.member, trace.protocol) for trace in capture.traces}
-    if len(spoken) > len({member for member, _ in spoken}):
-        return "not modelled in this version: members that change their group.protocol"
     unknown = {trace.conf.get("mode", "") for trace in capture.traces} - {*MODES}
     if unknown:
         return f"not modelled in this version: commit mode {', '.join(sorted(unknown))}"

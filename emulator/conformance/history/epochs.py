@@ -37,7 +37,11 @@ _JOINS = re.compile(
     r" (\S+?)\.?$)?"
 )
 _FENCED = re.compile(rf"{GROUP}Member (\S+) fenced from the group because (.*?)\.?$")
-_LEFT = re.compile(rf"{GROUP}Member (\S+) left the consumer group")
+_LEFT = re.compile(
+    rf"{GROUP}(?:M|Dynamic m|Static m)ember (\S+) (?:with instance id \S+ )?"
+    r"(?:left the consumer group|has left group through)"
+)
+"""The second form: a member that speaks the classic protocol in a group that was converted."""
 
 
 @dataclass(frozen=True, slots=True)

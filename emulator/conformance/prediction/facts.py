@@ -85,6 +85,32 @@ def members(capture: Capture) -> tuple[MemberSettings, ...]:
     return tuple(member_settings(t) for t in capture.traces if t.incarnation == 1)
 
 
+def kafka_settings(capture: Capture, member: MemberSettings) -> dict[str, object]:
+    """Return the settings of a member as a scenario writes them."""
+    settings = {name: _value(text) for name, text in member.kafka.items()}
+    settings["client.id"] = member.member
+    if member.client != "java":
+        settings |= _own_assignor(capture, member)
+    settings["group.protocol"] = member.protocol
+    if member.instance_id is not None:
+        settings["group.instance.id"] = member.instance_id
+    return settings
+
+
+def _own_assignor(capture: Capture, member: MemberSettings) -> dict[str, object]:
+    """Return the assignor that the group's leader names in its log, if the settings name none."""
+    name = "partition.assignment.strategy"
+    used = assignors_used(capture)
+    return {name: used[0]} if used and name not in member.kafka else {}
+
+
+def _value(text: str) -> object:
+    """Return a setting as a scenario writes it, from the text for a Java client."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isdecimal() else text
+
+
 def partition_leaders(capture: Capture) -> dict[TopicPartition, int]:
     """Return the leader of each partition when a client first set a position in it."""
     leaders: dict[TopicPartition, int] = {}
@@ -122,6 +148,18 @@ def assignors_used(capture: Capture) -> tuple[str, ...]:
 def topic_ids(capture: Capture) -> dict[str, str]:
     """Return the ids of topics, by real name, that the coordinator's log shows."""
     return known_ids(capture.coordinator_log, [p.topic for p in capture.productions])
+
+
+def pattern_time_us(capture: Capture) -> int:
+    """Return how long the coordinator first looked a pattern up; 0 if it never did."""
+    asked = (at for at, text in _said(capture) if "updated its subscribed regex to" in text)
+    found = (at for at, text in _said(capture) if "Received updated regular expressions" in text)
+    first = next(asked, None)
+    return 0 if first is None else max(0, next(found, first) - first)
+
+
+def _said(capture: Capture) -> Iterator[tuple[int, str]]:
+    return ((line.at_us, line.text) for line in capture.coordinator_log)
 
 
 @lru_cache(maxsize=1)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from emulator.conformance.captured.actions import Action
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import LogLine, first_answer, positions, times_of
-from emulator.conformance.captured.traces import Hung, Listened, MemberSettings, Trace
+from emulator.conformance.captured.traces import (
+    Hung,
+    Listened,
+    MemberSettings,
+    Trace,
+    member_settings,
+)
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.contacts import (
     CONSUMER_HEARTBEAT,
@@ -194,7 +201,7 @@ def _act(capture: Capture, action: Action, name: str) -> model.Fault | None:
                 {"verb": "hang", "id": name, "at": at, "member": action.member, "for": hang}
             )
         case "start":
-            return model.Start(id=name, at=_started(capture, action), member=_named(action))
+            return _start(capture, action, name)
         case "addparts":
             return _add_partitions(capture, action, name)
         case "maketopic":
@@ -241,14 +248,27 @@ def _until(capture: Capture, do: str, begun: Action) -> int:
     return min(ends, default=capture.end_us)
 
 
-def _started(capture: Capture, action: Action) -> int:
-    """Return when the process that an action started begins to look for its coordinator."""
-    ups = [
-        up
-        for up in facts.start_ups(capture)
-        if up.member == action.member and up.started_us >= action.at_us
+def _start(capture: Capture, action: Action, name: str) -> model.Start:
+    """Start a process at the time at which it begins to look for its coordinator."""
+    member = _named(action)
+    ups = [up for up in facts.start_ups(capture) if up.member == member]
+    up = next((up for up in ups if up.started_us >= action.at_us), None)
+    at = action.at_us if up is None else start_us(capture, up)
+    changed = None if up is None else _changed_settings(capture, up)
+    return model.Start(id=name, at=at, member=member, **(changed or {}))
+
+
+def _changed_settings(capture: Capture, up: facts.StartUp) -> dict[str, Any] | None:
+    """Return what a process sets and unsets; None if that is what the one before it did."""
+    settings = [
+        facts.kafka_settings(capture, member_settings(trace))
+        for trace in capture.traces
+        if trace.member == up.member and trace.incarnation <= up.incarnation
     ]
-    return start_us(capture, min(ups, key=lambda up: up.started_us)) if ups else action.at_us
+    written, before, now = settings[0], settings[max(0, up.incarnation - 2)], settings[-1]
+    if now == before:
+        return None
+    return {"settings": now, "unset": tuple(name for name in written if name not in now)}
 
 
 def _hang_us(capture: Capture, action: Action) -> int:

@@ -84,6 +84,7 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
         cluster=Cluster(
             brokers=3,
             replication=Constant(constant=_replication_us(capture)),
+            pattern_time=facts.pattern_time_us(capture),
             settings={
                 "min.insync.replicas": 2,
                 "broker.session.timeout.ms": broker_session_ms(seed),
@@ -189,38 +190,17 @@ def _member(capture: Capture, member: MemberSettings) -> Member:
     first = next(up for up in facts.start_ups(capture) if up.member == member.member)
     late = any(act.do == "start" and act.member == member.member for act in capture.actions)
     begins_late = late and first.started_us >= capture.fault_us - 1_000_000
-    settings = {name: _value(text) for name, text in member.kafka.items()}
-    settings["client.id"] = member.member
-    if member.client != "java":
-        settings |= _own_assignor(capture, member)
-    settings["group.protocol"] = member.protocol
-    if member.instance_id is not None:
-        settings["group.instance.id"] = member.instance_id
     return Member(
         name=member.member,
         client=member.client,  # type: ignore[arg-type]  # one of the names of LIBRARIES
         read_with=member.read_with if member.client != "java" else None,
-        settings=settings,
+        settings=facts.kafka_settings(capture, member),
         topics=member.topics or None,
         pattern=member.pattern,
         commit=_policy(member),
         poll_timeout=member.poll_timeout_us,
         start="by act" if begins_late else start_us(capture, first),
     )
-
-
-def _own_assignor(capture: Capture, member: MemberSettings) -> dict[str, object]:
-    """Return the assignor that the group's leader names in its log, if the settings name none."""
-    name = "partition.assignment.strategy"
-    used = facts.assignors_used(capture)
-    return {name: used[0]} if used and name not in member.kafka else {}
-
-
-def _value(text: str) -> object:
-    """Return a setting as a scenario writes it, from the text for a Java client."""
-    if text in ("true", "false"):
-        return text == "true"
-    return int(text) if text.isdecimal() else text
 
 
 def _policy(member: MemberSettings) -> CommitPolicy:

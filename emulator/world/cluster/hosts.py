@@ -108,12 +108,13 @@ class Host:
 
         self._appends = Appends(run, context.brokers, shard.number, broker, log, self._on_written)
         self._thread = thread_of(run, shard.number, self._on_written)
-        self._began_us = run.kernel.now
-        self._read_us = 0
-        self.broker = broker
-        self.log = log
+        self._began_us, self._read_us = run.kernel.now, 0
+        self.broker, self.log = broker, log
         self.coordinator = GroupCoordinator(
-            run.broker_settings, new_id=shard.new_member_id, epoch_ms=run.epoch_ms
+            run.broker_settings,
+            new_id=shard.new_member_id,
+            epoch_ms=run.epoch_ms,
+            pattern_us=run.scenario.cluster.pattern_time,
         )
 
     # -- life cycle ------------------------------------------------------------------------------
@@ -127,8 +128,7 @@ class Host:
     def _load_us(self) -> int:
         self._read_us = self._run.kernel.now
         amount = self.log.log.amount(self.log.end)
-        fixed = self._shard.load_us(self._began_us)
-        return fixed + reading_us(self._run.scenario.cluster, amount)
+        return self._shard.load_us(self._began_us) + reading_us(self._run.scenario.cluster, amount)
 
     def _loaded(self, cause: int | None) -> None:
         again = partial(self._loaded, cause)

@@ -112,7 +112,7 @@ def look_up_is_due(before: Group, users: Map[str, int], soft: Soft, at: Moment) 
 def look_up_begun(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:
     """Begin a look-up of the group's patterns among the current topics."""
     begun = LookUp(tuple(sorted(group.pattern_users)), at.broker.image, at.now_ms)
-    timer = SetTimer(patterns_timer(group.group_id), at.now_us)
+    timer = SetTimer(patterns_timer(group.group_id), at.now_us + at.broker.pattern_us)
     return Turn(replace(soft, looking_up=begun), (timer,))
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,10 +21,10 @@ from emulator.capturing.cluster import CONTROLLER, Layout, Node, free_ports, nod
 from emulator.capturing.experiment import plan_of
 from emulator.capturing.members import member_conf, properties
 from emulator.capturing.noise import noise_json
-from emulator.capturing.plan import MemberPlan, Track
+from emulator.capturing.plan import Do, MemberPlan, Track
 from emulator.capturing.production import Stream, tick_ns
 from emulator.capturing.reading_traces import auto_commit_times_us, beyond_work_us, entries_of
-from emulator.capturing.steps import moment_us
+from emulator.capturing.steps import Player, moment_us
 from emulator.capturing.traces import TraceTail, is_formed, next_offsets
 from emulator.errors import RefusedError
 from emulator.events import FaultBegan
@@ -166,3 +167,21 @@ def test_existing_runs_are_skipped(tmp_path):
     assert list(capture([plan], tmp_path, runs=1)) == []
     with pytest.raises(RefusedError, match="two experiments are called 'crash-classic'"):
         list(capture([plan, plan], tmp_path))
+
+
+def test_a_member_that_runs_is_not_started_again():
+    """An act that restarts a member may find that another one has done so, as in a deploy."""
+    started = []
+    members = SimpleNamespace(
+        latest=lambda name: SimpleNamespace(runs=True) if name == "running" else None,
+        start=lambda name, _settings, _unset: started.append(name),
+    )
+    player = Player(
+        members=members, cluster=None, find_coordinator=None, on_topic=None, start_us=0, seed=1
+    )
+    steps = tuple(Do(action="start", target=name) for name in ("running", "ended"))
+    player.add(Track(id="t", steps=steps))
+    while not player.done:
+        player.turn()
+
+    assert started == [action["member"] for action in player.actions] == ["ended"]

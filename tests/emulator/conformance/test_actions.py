@@ -126,3 +126,28 @@ def test_unknown_actions_are_not_compared(capture):
 
     assert reason is not None
     assert reason.endswith("action rotate")
+
+
+def test_a_process_starts_with_its_own_settings(capture):
+    """A migration is a restart with another protocol; settings that are left out are unset."""
+    run = capture("static-crash-return/run-21")
+    left = "c.session.timeout.ms"
+    changed = [
+        replace(trace, conf={k: v for k, v in trace.conf.items() if k != left} | CONSUMER)
+        if trace.incarnation > 1
+        else trace
+        for trace in run.traces
+    ]
+    migrated = replace(run, traces=tuple(changed))
+    (same,), (other,) = map(starts, (run, migrated))
+
+    assert why_not_comparable(migrated) is None
+    assert (None, ()) == (same.settings, same.unset)
+    assert ("consumer", ("session.timeout.ms",)) == (other.settings["group.protocol"], other.unset)
+
+
+CONSUMER = {"c.group.protocol": "consumer"}
+
+
+def starts(run):
+    return [act for act in rebuild(run).scenario.fault if isinstance(act, model.Start)]

@@ -3,7 +3,6 @@
 import gzip
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,18 +83,6 @@ def test_a_group_has_epochs_if_its_members_speak_the_consumer_protocol(capture):
     runs = [capture(name) for name in ("crash-range-auto/run-1", "kip848-crash/run-1")]
 
     assert [False, True] == [run.has_epochs for run in runs]
-
-
-def test_a_member_that_changes_its_protocol_is_not_compared(capture):
-    """The migration of a group is recorded in another form."""
-    run = capture("static-crash-return/run-21")
-    changed = [
-        replace(t, conf={**t.conf, "c.group.protocol": "consumer"}) if t.incarnation > 1 else t
-        for t in run.traces
-    ]
-
-    expected = "not modelled in this version: members that change their group.protocol"
-    assert expected == why_not_comparable(replace(run, traces=tuple(changed)))
 
 
 def test_a_run_that_did_not_drain_is_not_compared(copied):

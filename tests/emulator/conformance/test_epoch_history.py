@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from assignors.types import TopicPartition
 from emulator.conformance.captured.coordinator_log import CoordinatorLine, topic_ids
 from emulator.conformance.figures import tolerances_of
@@ -67,6 +69,18 @@ def test_a_static_member_that_returns_replaces_its_former_self(capture):
     ((_, added),) = epoch_history(run)
 
     assert (ID, OTHER) == (added.member_id, added.replaced)
+
+
+@pytest.mark.parametrize(
+    "who", [f"Dynamic member {ID}", f"Static member {ID} with instance id i", f"Member {ID}"]
+)
+def test_a_member_of_either_protocol_leaves(capture, who):
+    """In a group that was converted the coordinator uses other words for classic members."""
+    how = "has left group through explicit `LeaveGroup` request; client reason: closed"
+    text = f"[GroupId g] {who} {'left the consumer group.' if who[0] == 'M' else how}"
+    ((_, removed),) = epoch_history(replace(capture(CRASH), coordinator_log=(events_of(text),)))
+
+    assert (ID, "left") == (removed.member_id, removed.why)
 
 
 def test_a_classic_group_has_no_epochs(capture):

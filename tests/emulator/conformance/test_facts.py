@@ -18,6 +18,7 @@ from emulator.conformance.prediction.facts import (
     last_metadata_refresh,
     members,
     partition_leaders,
+    pattern_time_us,
     service_times,
     start_ups,
 )
@@ -118,9 +119,11 @@ def test_what_captures_of_the_command_add_is_read(capture):
     run = capture("close-consumer/run-1")
     (first, *others) = run.traces
     conf = {**first.conf, "pollTimeout": "50", "pattern": "t.*", "patternBy": "broker"}
+    conf["listener"] = "2000"
     m1 = members(replace(run, traces=(replace(first, conf=conf), *others)))[0]
 
     assert (m1.pattern_by, m1.poll_timeout_us) == ("broker", 50_000)
+    assert m1.listener_us == 2_000_000
     assert run.consumer_session_us == 6_000_000
     assert [production.record_bytes for production in run.productions] == [100]
     assert (run.noisy, run.quiet) == (True, False)
@@ -248,3 +251,16 @@ def test_the_ends_say_how_much_was_produced(capture, name):
             last_us = due_us(plan, partition, end - plan.preload - 1)
 
             assert 0 < plan.stop_us - last_us < 1_000_000
+
+
+def test_a_look_up_of_a_pattern_lasts_from_the_first_member_to_its_result(capture):
+    """A thread of its own makes it, so other members join meanwhile."""
+    run = capture("kip848-crash/run-1")
+    assert 0 == pattern_time_us(run)
+    said = {
+        1_000: "Member a updated its subscribed regex to: t.*",
+        3_000: "Member b updated its subscribed regex to: t.*",
+        91_000: "Received updated regular expressions based on the context of member a",
+    }
+    lines = [replace(run.coordinator_log[0], at_us=at, text=text) for at, text in said.items()]
+    assert 90_000 == pattern_time_us(replace(run, coordinator_log=tuple(lines)))

@@ -11,6 +11,7 @@ import emulator
 from emulator.events import (
     AssignorRan,
     Event,
+    GroupEpochRaised,
     GroupStabilised,
     MemberRemoved,
     TargetComputed,
@@ -134,3 +135,15 @@ def test_both_modes_agree(how):
 def test_the_parts_of_the_time_add_up():
     time = AssignorTime(base=5, member=10, partition=100, pair=1_000)
     assert time.us(2, 3) == 5 + 20 + 300 + 6_000
+
+
+@pytest.mark.parametrize(("time", "raised"), [("0s", 2), ("2s", 1)])
+def test_members_that_join_while_a_pattern_is_looked_up_share_its_epoch(time, raised):
+    """The look-up raises the epoch; after it, each join does so."""
+    group = 'pattern = "t"\npattern_by = "broker"\nmembers = [{ name = "a" }, { name = "b", start = "1s" }]'
+    text = text_of("10s", f'cluster.pattern_time = "{time}"', settings=BY_EPOCHS)
+    text = text.replace('topics = ["t"]\nmembers = 3', group)
+    run = emulator.run(emulator.loads(text), keep_events=True)
+
+    epochs = [event.what.epoch for event in run.events if isinstance(event.what, GroupEpochRaised)]
+    assert len(epochs) == raised
