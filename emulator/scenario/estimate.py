@@ -323,7 +323,9 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
         found[Source.WORKERS] = polls.records
     elif profile_of(client_of(group, member)).in_background:
         found[Source.RECORDS] = polls.records
-    elif policy.call not in ("sync", "async") and not _is_watched(group, member):
+    elif (policy.call not in ("sync", "async") or policy.is_by_time) and not _is_watched(
+        group, member
+    ):
         live = min(live_us(reader.scenario) / living_us, 1.0)
     found[Source.LIVE_BATCHES] = polls.batches * live
     found[Source.LIVE_POLLS] = polls.empty * live

@@ -67,6 +67,12 @@ class CommitPolicy(Part):
     """After a refused commit: continue, discard the rest of the batch, or exit the process. ``keep``:
     after a RebalanceInProgressException, commit it again behind the next poll, if still owned."""
 
+    @property
+    def is_by_time(self) -> bool:
+        """Whether the application itself commits, behind the first batch that ends after a time."""
+        spaced = self.when == "every" and self.between_batches and self.records is None
+        return spaced and self.call in ("sync", "async")
+
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         spaced = self.every is not None or self.records is not None

@@ -40,3 +40,22 @@ PLANTED = (
         1,
     ),
 )
+
+LOOP = "emulator.world.consumer.poll_loop:PollLoop"
+BY_TIME = (
+    Planted(f"{LOOP}.go_on", "self._commits_from_us <= due_us", "False", 0),
+    Planted(f"{LOOP}._is_due", "commits or ", "", 0),
+    Planted(
+        "emulator.world.consumer.handler:Unreported.write",
+        "uncommitted[tp] = following",
+        "pass",
+        0,
+    ),
+    Planted(
+        "emulator.world.consumer.policy:PolicyCommits.due_us",
+        "self._last_us + every",
+        "self._last_us + every + 1",
+        3,
+    ),
+)
+"""Faults in the polls of applications that commit by time."""

@@ -18,6 +18,29 @@ def polling_world(seed: int) -> Table:
     return _Draw(seed).world()
 
 
+def timed_world(seed: int) -> Table:
+    """Return the same world, whose applications commit by themselves at some interval."""
+    random = Random(f"commits by time {seed}")
+    world = polling_world(seed)
+    policy: Table = {"call": random.choice(("sync", "async")), "when": "every"}
+    policy["every"] = f"{random.choice((100, 300, 500, 1_000, 1_700, 4_000))}ms"
+    if policy["call"] == "async" and random.randrange(3) == 0:
+        policy["retry_older"] = f"{random.choice((100, 450, 2_000))}ms"
+    if random.randrange(4) == 0:
+        policy["on_revoke"] = True
+    world["group"][0]["commit"] = policy
+    if random.randrange(3) == 0:
+        settings = world["group"][0]["settings"]
+        for name in (
+            "partition.assignment.strategy",
+            "heartbeat.interval.ms",
+            "session.timeout.ms",
+        ):
+            del settings[name]
+        settings["group.protocol"] = "consumer"
+    return world
+
+
 class _Draw:
     def __init__(self, seed: int) -> None:
         self.random = Random(f"polling world {seed}")

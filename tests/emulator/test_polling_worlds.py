@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from .both_ways import Noticing, hold_both_ways, is_noticed, noticing_run
-from .planted_polling_faults import PLANTED
-from .polling_worlds import polling_world
+from .planted_polling_faults import BY_TIME, PLANTED
+from .polling_worlds import polling_world, timed_world
 
 QUICK = (1, 5, 7, 11, 19, 411, 20254)
 """Worlds soon played, in which half of the planted faults show.
@@ -29,6 +29,32 @@ def test_many_runs_whose_polls_go_on_through_exchanges_leave_the_same():
     """The same for more worlds."""
     for seed in range(901, 941):
         hold_both_ways(polling_world(seed), seed)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_applications_that_commit_by_time_leave_the_same(seed):
+    """Between two commits they do nothing but poll and work; the commits themselves are played."""
+    hold_both_ways(timed_world(seed), seed)
+
+
+@pytest.mark.long
+def test_many_applications_that_commit_by_time_leave_the_same():
+    """The same for more worlds, of both protocols."""
+    for seed in range(901, 1_001):
+        hold_both_ways(timed_world(seed), seed)
+
+
+@pytest.mark.long
+def test_every_fault_planted_in_polls_between_commits_is_noticed():
+    """One that cannot be noticed shows a rule that nothing needs."""
+    runs = {
+        seed: noticing_run(timed_world(seed), seed, {})
+        for seed in dict.fromkeys(int(fault.noticed_in) for fault in BY_TIME)
+    }
+    for run in runs.values():
+        run.hold()
+
+    assert [] == [f.name for f in BY_TIME if not is_noticed(f, runs[int(f.noticed_in)])]
 
 
 @cache

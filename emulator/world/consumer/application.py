@@ -13,7 +13,8 @@ from assignors.types import TopicPartition
 from emulator.world import consumer
 from emulator.world.consumer.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerProcess, RecordHandler
-from emulator.world.consumer.policy import Listener, PolicyCommits, Shutdown
+from emulator.world.consumer.policy import Listener, PolicyCommits
+from emulator.world.consumer.shutdown import Shutdown
 from emulator.world.kernel import Rank, order_of
 from protocols.consumer.calls import CommitResult, Failed
 from protocols.consumer.fetching import Handed
@@ -26,7 +27,7 @@ class Application:
     def __init__(self, process: ConsumerProcess) -> None:
         self._process = process
         self._run = process.run
-        self._blueprint = process.blueprint
+        self._blueprint = blueprint = process.blueprint
         self._kernel = process.run.kernel
         self._order = order_of(Rank.APPLICATION, process.blueprint.index)
         self.doing = Doing.POLLING
@@ -36,13 +37,12 @@ class Application:
         self._listener = Listener(process, self)
         self._pending_hang_us = 0
         self._paused_us: int | None = None
-        self._uncommitted = None if self._blueprint.plain else self.commits.uncommitted
+        commits = blueprint.commit.is_by_time or not blueprint.plain
+        self.uncommitted = self.commits.uncommitted if commits else None
         sent = process.progress.deliveries
         self.seen = consumer.deduplication.Deduplicator(process, sent) if sent else None
         self._worked_through = self.seen.worked if self.seen else self.commits.worked
-        self._failures = (
-            consumer.failures.Failures(process, self) if self._blueprint.poison else None
-        )
+        self._failures = consumer.failures.Failures(process, self) if blueprint.poison else None
         self._workers: RecordHandler | None = None
         if not self._blueprint.group.is_serial:
             self._workers = consumer.pool.record_handler(process, self, self._failures)
@@ -136,7 +136,7 @@ class Application:
     @property
     def calm(self) -> bool:
         """Whether the handler has only to work on records."""
-        return self.ending is Ending.NOT_ASKED and not self._pending_hang_us
+        return self.ending is Ending.NOT_ASKED and not (self._pending_hang_us or self.commits.kept)
 
     def work_on(self, batch: Batch) -> None:
         """Begin a batch whose end the poll loop awaits."""
@@ -250,8 +250,8 @@ class Application:
         self._process.progress.report(batch, batch.reported, finished)
         for part in batch.part(batch.reported, finished):
             self._worked_through(part.partition, part.next_offset, began)
-            if self._uncommitted is not None:
-                self._uncommitted[part.partition] = part.next_offset
+            if self.uncommitted is not None:
+                self.uncommitted[part.partition] = part.next_offset
         self.commits.processed(finished - batch.reported)
         batch.reported = finished
 

@@ -110,12 +110,11 @@ class Blueprint:
 
     @property
     def plain(self) -> bool:
-        """Whether the application does nothing but poll and work."""
+        """Whether the application does nothing but poll and work, until it commits by time."""
         if not self.group.is_serial or self.reads_forwarded or self.group.deduplication:
             return False
-        return (
-            self.conditions is None and self.commit.call in ("auto", "none") and self.poison is None
-        )
+        polls_on = self.commit.call in ("auto", "none") or self.commit.is_by_time
+        return polls_on and self.conditions is None and self.poison is None
 
     @property
     def folds(self) -> bool:

@@ -51,7 +51,7 @@ class Reader(Protocol):
     def receive(self, envelope: Envelope) -> None:
         """Take a response, or the news that a connection broke."""
 
-    def unfold(self, *, before_arrivals: bool = False) -> None:
+    def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
         """Stop polling by arithmetic."""
 
 

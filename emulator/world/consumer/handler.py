@@ -241,6 +241,9 @@ class Ending(enum.Enum):
 class Worker(Protocol):
     """The application thread, as the count of finished records uses it."""
 
+    uncommitted: dict[TopicPartition, int] | None
+    """By partition, the next offset to commit; None: the application commits nothing."""
+
     def end_counted(self) -> None:
         """End a batch and count its records."""
 
@@ -303,6 +306,9 @@ class Unreported:
 
     def write(self) -> None:
         """Count what was finished since the last time as processed."""
+        uncommitted = self._worker.uncommitted
         for tp, (following, began_us) in self._ends.items():
             self._progress.worked(tp, following, began_us)
+            if uncommitted is not None:
+                uncommitted[tp] = following
         self._ends.clear()

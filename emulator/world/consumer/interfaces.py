@@ -26,6 +26,10 @@ from protocols.messages import Envelope, OffsetToCommit
 class Commits(Protocol):
     """The commits that an application makes by its policy."""
 
+    @property
+    def due_us(self) -> int:
+        """When it commits behind a batch at the earliest, if it does so by time alone."""
+
     def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
         """Commit the processed offsets of some partitions, then continue."""
 
@@ -119,6 +123,9 @@ class ConsumerApplication(Protocol):
         """Its shutdown."""
 
     doing: Doing
+
+    uncommitted: dict[TopicPartition, int] | None
+    """By partition, the next offset to commit; None: the application commits nothing."""
 
     @property
     def ending(self) -> Ending:

@@ -41,6 +41,7 @@ class LateRetries:
     def _send_again(self, offsets: Offsets) -> None:
         if self._process.alive and not self._process.hold(lambda: self._send_again(offsets)):
             self._process.run.recorder.disturbances += 1  # no period has it again
+            self._process.unfold(before_work=True)
             self._commits.send_async(offsets)
 
     def flush(self, call: Call, then: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The behaviour of an application besides its handler: its commits, its listener, its shutdown.
+"""The behaviour of an application besides its handler: its commits and its listener.
 
 The listener commits if the policy requires it, and takes time. While a fault makes it fail, its
 calls end in an exception, which poll() throws.
@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Protocol
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
 from emulator.scenario.model import FailListener
-from emulator.world.consumer.handler import Batch, Doing, Ending
+from emulator.world.cluster.arrivals import NEVER
+from emulator.world.consumer.handler import Doing, Ending
 from emulator.world.consumer.interfaces import (
     ConsumerApplication,
     ConsumerProcess,
-    RecordHandler,
 )
 from emulator.world.consumer.late_retries import LateRetries
 from emulator.world.kernel import Rank
@@ -78,6 +77,12 @@ class PolicyCommits:
         if late and not self.uncommitted:
             self._last_us = now
         return bool(self.uncommitted) and (late or many)
+
+    @property
+    def due_us(self) -> int:
+        """When the application commits behind a batch at the earliest, if it does so by time alone."""
+        every = self._policy.every if self._policy.is_by_time else None
+        return NEVER if every is None else self._last_us + every
 
     @property
     def due_between_polls(self) -> bool:
@@ -329,72 +334,3 @@ class Listener:
             partitions=call.partitions,
             began_us=self._began_us,
         )
-
-
-class Stopping(ConsumerApplication, Protocol):
-    """The application thread, as its shutdown uses it."""
-
-    batch: Batch | None
-    """What its handler works on."""
-
-
-class Shutdown:
-    """The end of one process, once it is asked for."""
-
-    def __init__(
-        self, process: ConsumerProcess, application: Stopping, workers: RecordHandler | None
-    ) -> None:
-        self._process = process
-        self._application = application
-        self._workers = workers
-        self.ending = Ending.NOT_ASKED
-
-    def leave(self, *, mid_batch: bool) -> None:
-        """Stop after the batch, or after the record in progress, and close.
-
-        With a pool of workers the application closes when its poll returns: it waits for workers
-        first, and nothing may be polled meanwhile.
-        """
-        if self.ending is not Ending.NOT_ASKED:
-            return
-        self.ending = Ending.AFTER_RECORD if mid_batch else Ending.AFTER_BATCH
-        doing = self._application.doing
-        if self._workers is not None:
-            if doing is Doing.WORKING and self._workers.leave_room():
-                self.close()
-        elif doing is Doing.POLLING and self._process.busy:
-            self._wake_up_later()
-        elif doing in (Doing.POLLING, Doing.BACKING_OFF):
-            self.close()
-        elif doing is Doing.WORKING and mid_batch and self._application.batch is not None:
-            batch = self._application.batch
-            batch.leave_after(batch.finished(self._process.run.kernel.now))
-            self._application.await_batch(batch)
-
-    def _wake_up_later(self) -> None:
-        kernel, index = self._process.run.kernel, self._process.blueprint.index
-        kernel.at(kernel.now, Rank.APPLICATION, index, lambda _: self._wake_up())
-
-    def _wake_up(self) -> None:
-        """Leave a poll that was about to return when close was requested, if it has not."""
-        process, polls = self._process, self._application.doing is Doing.POLLING
-        if process.alive and polls and not process.hold(self._wake_up):
-            self.close()
-
-    def close(self) -> None:
-        """Close the consumer; before that, wait for workers and commit what they finished."""
-        self._application.doing = Doing.CLOSING
-        self._application.batch = None
-        workers, owned = self._workers, self._process.progress.owned
-        if workers is None:
-            self._close_client()
-            return
-        if self.ending is Ending.AFTER_RECORD:
-            workers.discard(frozenset(owned))
-        commits = self._process.blueprint.commit.call in ("sync", "async", "store")
-        self._application.finish(owned, self._close_client, commits=commits)
-
-    def _close_client(self) -> None:
-        self._application.doing = Doing.CLOSING
-        self.ending = Ending.BEGUN
-        self._application.step("closing", self._process.close_client)

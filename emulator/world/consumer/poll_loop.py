@@ -61,6 +61,9 @@ class PollLoop:
         self.halted = False
         self._wait_us = NEVER
         self._work_us = NEVER
+        self._commits_from_us = NEVER
+        """From when on the application awaits its batch itself: it may commit behind it."""
+
         self._batch: Batch | None = None
         self._handed: dict[TopicPartition, int] = {}
         """Records returned by poll since this began: partition to next offset."""
@@ -104,17 +107,10 @@ class PollLoop:
 
     def _fold(self, now: int) -> int | Live:
         """Begin if only records can arrive for a while; return until when, or why not."""
-        process, blueprint = self._process, self._process.blueprint
-        if not blueprint.plain:
-            return _why_not_plain(blueprint)
-        if not process.run.triggers.idle:
-            return Live.TRIGGER
-        if not self._app.calm:
-            return Live.HANG
-        if self._client.consumer.fetcher.paused:
-            return Live.PAUSED
-        if self._progress.behind or not self._progress.alone:
-            return Live.OWNERS
+        process, reason = self._process, self._why_live()
+        self._commits_from_us = self._app.commits.due_us
+        if reason is not None or self._commits_from_us <= now:
+            return reason or Live.COMMITS
         found = self._client.calm(now) if process.at_rest else None
         if found is None or not self._can_begin(*found):
             return Live.REQUEST
@@ -127,6 +123,20 @@ class PollLoop:
         if self._cycles is not None:
             self._cycles.interrupted()
         return due_us
+
+    def _why_live(self) -> Live | None:
+        """Return why the application or its partitions need more than polls and work; None: they do not."""
+        if not self._process.blueprint.plain:
+            return _why_not_plain(self._process.blueprint)
+        if not self._process.run.triggers.idle:
+            return Live.TRIGGER
+        if not self._app.calm:
+            return Live.HANG
+        if self._client.consumer.fetcher.paused:
+            return Live.PAUSED
+        if self._progress.behind or not self._progress.alone:
+            return Live.OWNERS
+        return None
 
     def _can_begin(self, due_us: int, calm: ClassicPoll | AsyncPoll) -> bool:
         """Return whether no timer is in the way, and a duty of this poll could be done here."""
@@ -145,6 +155,8 @@ class PollLoop:
         awaits_poll = due_us <= self._work_us < NEVER
         if awaits_poll:
             due_us = self._work_us
+        if self._commits_from_us <= due_us:
+            due_us, awaits_poll = self._commits_from_us, False
         if due_us == self.due_us and awaits_poll is self.awaits_poll and self._due is not None:
             return
         self.due_us, self.awaits_poll = due_us, awaits_poll
@@ -157,15 +169,19 @@ class PollLoop:
         if moment is not self._due:
             return
         self._due = None
-        if self._exchanges is None or not self._exchanges.goes_on():
+        commits = self._commits_from_us <= self.due_us
+        if commits or self._exchanges is None or not self._exchanges.goes_on():
             self.unfold(before_arrivals=True)
 
-    def unfold(self, *, before_arrivals: bool = False) -> None:
+    def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
         """Put the client, the handler and the wire where they would be without this loop.
 
         *before_arrivals*: what arrives at this very instant has not arrived yet (faults).
+        *before_work*: all of this instant has happened but the end of a batch (other calls of the
+        application).
         """
-        self._unfold(ARRIVAL if before_arrivals else EVENTS)
+        others = WORK if before_work else EVENTS
+        self._unfold(ARRIVAL if before_arrivals else others)
 
     def on_timer(self, timer: str) -> bool:
         """Handle a timer that fires now; return whether the client still has to, and unfold then.

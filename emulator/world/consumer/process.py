@@ -147,12 +147,12 @@ class Process:
         """Poll by arithmetic if the consumer waits for a rebalance; return whether it does."""
         return self._wait is not None and self._wait.begin(now)
 
-    def unfold(self, *, before_arrivals: bool = False) -> None:
+    def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
         """Stop polling by arithmetic before an event that affects the process."""
         if self._wait is not None:
             self._wait.end(self.run.kernel.now)
         if self._loop is not None:
-            self._loop.unfold(before_arrivals=before_arrivals)
+            self._loop.unfold(before_arrivals=before_arrivals, before_work=before_work)
 
     def calculated(self) -> CalmPoll | None:
         """Play everything up to now; return the poll by arithmetic that goes on, if one does."""
