@@ -62,7 +62,15 @@ class OffsetGaps:
 
     def count(self, first: int, end: int) -> int:
         """Return the number of records in a range of offsets."""
-        return Gaps(self.cycle, self.records, self.until, self.parts).count_in(first, end)
+        return self._rule.count_in(first, end)
+
+    def next_record(self, offset: int) -> int:
+        """Return the first offset from *offset* on that holds a record."""
+        return self._rule.next_record(offset)
+
+    @property
+    def _rule(self) -> Gaps:
+        return Gaps(self.cycle, self.records, self.until, self.parts)
 
 
 def records_between(gaps: OffsetGaps | None, first: int, end: int) -> int:

@@ -63,11 +63,11 @@ class Coverage:
     __slots__ = (
         "_kept",
         "_max_segments",
-        "_offset_gaps",
         "_segments",
         "_starts",
         "base",
         "frontier",
+        "offset_gaps",
     )
 
     def __init__(
@@ -77,7 +77,7 @@ class Coverage:
 
         *gaps*: which offsets hold no record; None: all hold one.
         """
-        self._offset_gaps = gaps
+        self.offset_gaps = gaps
         self.base = base
         self.frontier = base
         self._max_segments = max_segments
@@ -87,7 +87,7 @@ class Coverage:
 
     def count(self, start: int, end: int) -> int:
         """Return the number of records in a range of offsets."""
-        return records_between(self._offset_gaps, start, end)
+        return records_between(self.offset_gaps, start, end)
 
     def process(self, epoch: Epoch, start: int, end: int) -> list[Repeat]:
         """Count [*start*, *end*) as processed by *epoch*; return the ranges that it reprocesses.
@@ -139,7 +139,7 @@ class Coverage:
 
         The log was truncated: records written at *at* later are other records.
         """
-        base, gaps = max(at, self.base), self._offset_gaps
+        base, gaps = max(at, self.base), self.offset_gaps
         tail = Coverage(base, max_segments=self._max_segments, gaps=gaps)
         low = self._cut(at)
         tail._segments, self._segments = self._segments[low:], self._segments[:low]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.events import Event, ProgressCounted
+from emulator.events import Event, OffsetGaps, ProgressCounted
 from emulator.ledger.cluster import link_to
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
 
@@ -29,14 +29,17 @@ Ends = tuple[tuple[int, int], ...]
 """For each range that was finished: its next offset, and when."""
 
 
-def end_of_finished(cursor: int, out_of_order: dict[int, int]) -> int:
-    """Return the end of what is finished without a gap from *cursor* on.
+def end_of_finished(cursor: int, out_of_order: dict[int, int], gaps: OffsetGaps | None) -> int:
+    """Return the end of what is finished without a record in between from *cursor* on.
 
     *out_of_order*: first to next offset of ranges that were finished beyond it; those that it reaches
-    are removed.
+    are removed. *gaps*: offsets without a record, which it passes on the way to such a range.
     """
-    while cursor in out_of_order:
-        cursor = out_of_order.pop(cursor)
+    while out_of_order:
+        following = cursor if gaps is None else gaps.next_record(cursor)
+        if following not in out_of_order:
+            break
+        cursor = out_of_order.pop(following)
     return cursor
 
 
@@ -271,6 +274,9 @@ class Epoch:
     out_of_order: dict[int, int] = field(default_factory=dict)
     """First to next offset of what it has finished beyond the cursor: workers may overtake."""
 
+    gaps: OffsetGaps | None = None
+    """Which offsets of its partition hold no record; None: all hold one."""
+
     concurrent: dict[int, Attribution] | None = None
     """By number of another epoch: the attribution of the records that both processed."""
 
@@ -281,7 +287,7 @@ class Epoch:
 
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
-        self.cursor = end_of_finished(next_offset, self.out_of_order)
+        self.cursor = end_of_finished(next_offset, self.out_of_order, self.gaps)
         self.marks.add(self.cursor, at_us)
 
     def advance_evenly(self, fact: ProgressCounted) -> None:

@@ -190,6 +190,7 @@ class Ownership:
     def _begin(self, epoch: Epoch, consumer: Consumer, fact: ev.EpochOpened) -> None:
         account = self._account(epoch)
         epoch.log_incarnation = account.log_incarnation
+        epoch.gaps = account.coverage.offset_gaps
         committed = self._offsets.of(epoch.group, epoch.partition)
         if account.latest is not None and _continues(epoch, account, committed):
             account.latest.marks.forget_below(epoch.start)

@@ -70,9 +70,12 @@ class Reader:
     out_of_order: dict[int, int] = field(default_factory=dict)
     """First to next offset of what was processed beyond the cursor."""
 
+    gaps: ev.OffsetGaps | None = None
+    """Which offsets hold no record; None: all hold one."""
+
     def move(self, next_offset: int) -> None:
         """Move the cursor over what was processed."""
-        self.cursor = end_of_finished(next_offset, self.out_of_order)
+        self.cursor = end_of_finished(next_offset, self.out_of_order, self.gaps)
 
 
 class LawChecker:
@@ -271,7 +274,8 @@ class LawChecker:
             if self._collide(what, name, other):
                 text = f"{name} and {what.consumer} both own {what.partition} in one generation"
                 self._find(event, Law.ONE_OWNER, Severity.ERROR, what.consumer, text)
-        readers[what.consumer] = Reader(what.generation, what.offset)
+        gaps = self._gaps_of(what.group, what.partition)
+        readers[what.consumer] = Reader(what.generation, what.offset, gaps=gaps)
 
     def _collide(self, what: ev.EpochOpened, name: str, other: Reader) -> bool:
         """Return whether two owners break the law; a replaced static instance does not."""
@@ -297,8 +301,10 @@ class LawChecker:
 
     def _records(self, group: str, partition: TopicPartition, first: int, end: int) -> int:
         """Return the number of records in a range of offsets; below 0 if it goes backwards."""
-        gaps = self._gaps.get((group, partition.topic)) or self._gaps.get(("", partition.topic))
-        return records_between(gaps, first, end)
+        return records_between(self._gaps_of(group, partition), first, end)
+
+    def _gaps_of(self, group: str, partition: TopicPartition) -> ev.OffsetGaps | None:
+        return self._gaps.get((group, partition.topic)) or self._gaps.get(("", partition.topic))
 
     def _on_gaps(self, _: ev.Event, what: ev.OffsetGaps) -> None:
         self._gaps[what.group, what.topic] = what

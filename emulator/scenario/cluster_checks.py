@@ -19,7 +19,6 @@ from emulator.scenario.resolution import (
     broker_names,
     broker_settings,
     members_of,
-    topics_of,
 )
 from emulator.scenario.units import format_duration
 from protocols.settings import BrokerSettings, fields_by_name
@@ -143,10 +142,6 @@ def _gap_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
     path, given = f"topic[{topic.name}].{key}", getattr(topic, key)
     if broker_settings(scenario.cluster).unclean_leader_election_enable:
         yield Problem(path, "not together with unclean.leader.election.enable = true", given)
-    for group in scenario.group:
-        if group.pool is not None and topic in topics_of(group, scenario):
-            reason = f"not together with a pool of workers (group[{group.id}].handler)"
-            yield Problem(path, reason, given)
 
 
 def most_partitions(topic: Topic, scenario: Scenario) -> int:

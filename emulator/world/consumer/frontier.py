@@ -58,7 +58,7 @@ class Frontier:
             if not skipped:
                 progress.write_out_of_order(work, epoch.generation, earlier=True)
             return
-        if job.offset != epoch.done:
+        if job.offset != progress.next_record(tp, epoch.done):
             epoch.out_of_order[job.offset] = skipped
             if not skipped:
                 progress.write_out_of_order(work, epoch.generation, earlier=False)
@@ -73,12 +73,12 @@ class Frontier:
     def _pass_finished(self, tp: TopicPartition, epoch: Epoch) -> None:
         """Move over the records that were finished before those in front of them."""
         progress = self._process.progress
-        while epoch.done in epoch.out_of_order:
-            if epoch.out_of_order.pop(epoch.done):
-                self._skip(tp, epoch.done)
+        while (offset := progress.next_record(tp, epoch.done)) in epoch.out_of_order:
+            if epoch.out_of_order.pop(offset):
+                self._skip(tp, offset)
             else:
                 progress.write(tp)
-                progress.pass_one(tp)
+                progress.pass_one(tp, offset)
 
     def _skip(self, tp: TopicPartition, offset: int) -> None:
         """Continue behind a record whose processing failed."""

@@ -205,11 +205,15 @@ class Progress:
         )
         self._recorder.write_data(finished)
 
-    def pass_one(self, tp: TopicPartition) -> None:
-        """Move over a record that is finished and was written out of order."""
+    def next_record(self, tp: TopicPartition, offset: int) -> int:
+        """Return the first offset from *offset* on that holds a record for this reader."""
+        log = self.log_of(tp)
+        return offset if log is None else log.behind_gap(offset, committed=self._committed)
+
+    def pass_one(self, tp: TopicPartition, offset: int) -> None:
+        """Move over the next record, which is finished and was written out of order."""
         epoch = self._epochs[tp]
-        epoch.done += 1
-        epoch.written = self._owners.done[tp] = epoch.done
+        epoch.done = epoch.written = self._owners.done[tp] = offset + 1
 
     def report(self, batch: Batch, begin: int, end: int) -> None:
         """Report the work on records ``begin`` up to ``end`` of a batch, if that is asked for."""

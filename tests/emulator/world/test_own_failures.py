@@ -9,7 +9,7 @@ import pytest
 
 import emulator
 from emulator.errors import HandlerError
-from emulator.events import Processed, ProcessingFailed
+from emulator.events import CommitAccepted, Processed, ProcessingFailed
 from emulator.scenario.problems import ScenarioError
 
 from ..test_brute_force import hold_laws
@@ -124,3 +124,32 @@ def test_topics_that_cannot_take_records_are_refused(retrying, forwards, more, e
         emulator.run(retrying(forwards, more), 0)
 
     assert text in str(refused.value)
+
+
+def test_commits_pass_offsets_without_records(tmp_path):
+    """Of a transactional topic everything is committed in the end, whatever overtakes what."""
+    body = """
+    def __init__(self, consumer):
+        self.consumer = consumer
+
+    def handle(self, records):
+        for record in records:
+            yield Begin(record, ms=20 if record.offset % 3 else 50)
+            yield Drain(at_most=5)
+        yield Drain()
+        yield Commit()
+    """
+    module = f"own_failures_{next(MODULES)}"
+    scenario = SCENARIO.format(handler=f'"{module}:Own"', more=CRASH.format("9s"))
+    gaps = scenario.replace("backlog = 200", "backlog = 70\ntransaction_records = 7")
+    run = emulator.run(emulator.load(write_class(tmp_path, module, body, gaps)), 0)
+    log_ends = dict(run.events[-1].what.log_ends)
+    committed = {}
+    for event in run.events:
+        if isinstance(event.what, CommitAccepted):
+            committed.update(event.what.offsets)
+
+    assert committed.keys() == log_ends.keys()
+    assert all(log_ends[tp] - 1 <= offset for tp, offset in committed.items())
+    assert run.ledger.reprocessed <= 12
+    assert () == run.findings
