@@ -98,7 +98,7 @@ def read_logs(logs: Logs) -> tuple[Evidence, Setup]:
 
 
 def _work(logs: Logs) -> list[Work]:
-    source = open_source(_processing_files(logs), logs.columns or {}, logs.unit, clock=True)
+    source = open_source(_processing_files(logs), logs.columns or {}, logs.unit)
     found = list[Work]()
     for done in _rows(source):
         found.append(done)

@@ -14,7 +14,7 @@ import emulator
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.errors import RefusedError
-from emulator.events.stored import is_event_file, iterate_events
+from emulator.events.stored import begin_us_of, is_event_file, iterate_events
 from emulator.ledger.entries import EntryKind
 from emulator.logs.audit.causes import AuditCause
 from emulator.logs.audit.columns import shown as shown_time
@@ -94,8 +94,9 @@ def _numbers(ledger: AuditLedger) -> list[Number]:
 
 def _timeline(content: AuditContent) -> Iterator[Part]:
     """Yield the timeline: with owners if the log is the events of a run, else of the entries."""
-    marks = [_mark(entry) for entry in content.ledger.entries]
     history = _history(content.logs)
+    begin_us = 0 if history is None else begin_us_of(content.logs[0])
+    marks = [_mark(entry, begin_us) for entry in content.ledger.entries]
     if history is not None:
         figures = [
             Figure(
@@ -105,7 +106,7 @@ def _timeline(content: AuditContent) -> Iterator[Part]:
                     group,
                     history,
                     marks,
-                    _moment,
+                    lambda at_us: _moment(begin_us + at_us),
                     View(name=f"Timeline of group {group.name}", share=1 / len(history.groups)),
                 ),
             )
@@ -116,11 +117,12 @@ def _timeline(content: AuditContent) -> Iterator[Part]:
         yield Part(title="Timeline", anchor="timeline", figures=[_affected(content.ledger, marks)])
 
 
-def _mark(entry: AuditEntry) -> Mark:
+def _mark(entry: AuditEntry, begin_us: int = 0) -> Mark:
+    """Return the mark of an entry at its time since *begin_us*."""
     at_us = next((at for at in (entry.second_at_us, entry.first_at_us) if at is not None), 0)
     partition = f"{entry.topic}-{entry.partition}"
     cause = "cause unknown" if entry.cause is AuditCause.UNKNOWN else str(entry.cause)
-    return Mark(entry.id, entry.kind, partition, entry.count, at_us, cause)
+    return Mark(entry.id, entry.kind, partition, entry.count, at_us - begin_us, cause)
 
 
 def _history(logs: Sequence[str]) -> History | None:

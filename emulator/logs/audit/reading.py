@@ -70,13 +70,11 @@ def open_source(
     files: Sequence[LogFile],
     wanted: Mapping[str, str],
     unit: str | None,
-    *,
-    clock: bool = False,
 ) -> Source:
     """Determine the columns of a log and the unit of its times.
 
-    *wanted*: columns the user named; *unit*: of numeric times, None: decided by their size; *clock*:
-    take the times of day of a run's events, if its scenario has a ``start``. Raise AuditError if a column is missing, of another type, or the log holds no row.
+    *wanted*: columns the user named; *unit*: of numeric times, None: decided by their size. Raise
+    AuditError if a column is missing, of another type, or the log holds no row.
     """
     first = next(
         (batch for file in files for batch, _ in _batches(Part(file), None) if len(batch)), None
@@ -84,7 +82,7 @@ def open_source(
     if first is None:
         more = "" if len(files) == 1 else f" and the {len(files) - 1} files after it"
         raise AuditError(f"{files[0].place}{more}: empty: it contains no row")
-    mapped = map_columns(first.schema.names, wanted, str(files[0].place), clock=clock)
+    mapped = map_columns(first.schema.names, wanted, str(files[0].place))
     ends = first.column(mapped.end)
     return Source(
         files=tuple(files),

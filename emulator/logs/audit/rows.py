@@ -255,12 +255,11 @@ class Mapped:
         return [self.topic, self.consumer, *more]
 
 
-def map_columns(
-    there: Sequence[str], wanted: Mapping[str, str], where: str, *, clock: bool = False
-) -> Mapped:
+def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> Mapped:
     """Return the columns of *there* by their content; *wanted* names some of them.
 
-    *clock*: of the events of a run take the times of day, if there are any. Raise AuditError, with the closest names, if a column is missing or unknown.
+    Of the events of a run whose scenario has a ``start`` they are the times of day, as those of its
+    offsets log. Raise AuditError, with the closest names, if a column is missing or unknown.
     """
     for name, column in wanted.items():
         if name not in FOUND_AS:
@@ -273,7 +272,7 @@ def map_columns(
                 f"there are {listed(there)}"
             )
     if not wanted and set(there) >= EVENTS_COLUMNS:
-        return _of_events("clock" if clock and "clock" in there else "at_us")
+        return _of_events("clock" if "clock" in there else "at_us")
     found = {name: wanted.get(name) or _default(name, there) for name in FOUND_AS}
     for name in NEEDED:
         if found[name] is None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from emulator.errors import RefusedError
-from emulator.events.stored import iterate_events
+from emulator.events.stored import begin_us_of, iterate_events
 from emulator.ledger.builder import LedgerBuilder
 from emulator.ledger.entries import Entry, EntryKind
 from emulator.logs.audit.causes import Judgement
@@ -42,6 +43,7 @@ def run_causes(source: Source | None) -> RunCauses:
         return NO_CAUSES
     builder = LedgerBuilder()
     try:
+        begin_us = begin_us_of(source.files[0].path)
         for event in iterate_events(source.files[0].path):
             builder.feed(event)
     except RefusedError:
@@ -49,8 +51,16 @@ def run_causes(source: Source | None) -> RunCauses:
     found = defaultdict[PartitionName, list[Entry]](list)
     for entry in builder.close().entries:
         if entry.kind is not EntryKind.PARTIAL:
-            found[PartitionName(entry.topic, entry.partition)].append(entry)
+            found[PartitionName(entry.topic, entry.partition)].append(_later(entry, begin_us))
     return found
+
+
+def _later(entry: Entry, by_us: int) -> Entry:
+    """Return an entry with the time of day of its second owner."""
+    owner = entry.second_owner
+    if owner is None or not by_us:
+        return entry
+    return replace(entry, second_owner=replace(owner, at_us=owner.at_us + by_us))
 
 
 def judged_by_run(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 
 import emulator
 from emulator.events.parquet import EventFile
 from emulator.ledger.entries import EntryKind
+from emulator.loading import load_named
 
 
 @pytest.mark.parametrize("name", ["member-crashes", "kip848-commit-ahead"])
@@ -25,3 +27,18 @@ def test_an_audit_of_events_knows_the_causes_of_the_run(tmp_path, name):
         assert run.ledger.by_cause(kind) == audit.ledger.by_cause(kind)
     assert Counter(run.ledger.by_cause()).total() > 0
     assert "do not show why" not in "\n".join(audit.lines())
+
+
+def test_events_of_a_run_with_a_start_are_audited_at_times_of_day(tmp_path):
+    """As its offsets log has them: causes are found, and a cut at a time of day leaves rows out."""
+    loaded = load_named("member-crashes", ['start="2026-05-04T10:00:00Z"'])
+    run, path = emulator.run(loaded.scenario), tmp_path / "events.parquet"
+    with EventFile(path, {}, start=loaded.scenario.start) as file:
+        for event in run.events:
+            file.write(event)
+    first = emulator.audit(path).ledger.entries[0]
+    cut = datetime.fromtimestamp(first.second_at_us / 1_000_000 - 1, tz=UTC)
+
+    assert str(first.cause) in run.ledger.by_cause(EntryKind.REPROCESSED)
+    assert datetime(2026, 5, 4, 10, tzinfo=UTC) < cut < datetime(2026, 5, 4, 10, 30, tzinfo=UTC)
+    assert emulator.audit(path, t_end=cut).ledger.entries == ()
