@@ -143,6 +143,15 @@ class Kernel:
         ]
         heapq.heapify(queue)
 
+    def recurring(self) -> list[tuple[int, Callable[[Any], None]]]:
+        """Return the time and the action of each event that recurs, in their order."""
+        queue = [entry for entry in self.env._queue if _recurs(entry[3])]  # noqa: SLF001
+        queue.sort(key=lambda entry: entry[:3])
+        actions: list[tuple[int, Any]] = [
+            (int(when), moment.callbacks[0]) for when, _, _, moment in queue if moment.callbacks
+        ]
+        return actions
+
     def process(self, steps: Generator[Any, Any, None]) -> None:
         """Run a script of acts as a SimPy process."""
         self.env.process(steps)
@@ -207,6 +216,13 @@ class Deadlines:
     def cancel(self, name: str) -> None:
         """Cancel the deadline ``name``."""
         self._due.pop(name, None)
+
+    def renew_or_cancel(self, name: str, deadline_us: int | None) -> None:
+        """Set the deadline ``name``, or cancel it: None."""
+        if deadline_us is None:
+            self.cancel(name)
+        else:
+            self.set(name, deadline_us)
 
     def __contains__(self, name: str) -> bool:
         """Return whether ``name`` has a deadline."""

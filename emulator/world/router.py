@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 from assignors.types import TopicPartition
@@ -77,6 +77,21 @@ def kind_of(message: Message) -> str:
 @cache
 def _without_suffix(form: str) -> str:
     return form.removesuffix("Request").removesuffix("Response")
+
+
+class Carried:
+    """The arrival of a request or response: the action of an event."""
+
+    __slots__ = ("_deliver", "envelope", "is_request")
+
+    def __init__(
+        self, envelope: Envelope, deliver: Callable[[Envelope], None], *, is_request: bool
+    ) -> None:
+        self.envelope, self.is_request, self._deliver = envelope, is_request, deliver
+
+    def __call__(self, _: object) -> None:
+        """Deliver the message."""
+        self._deliver(self.envelope)
 
 
 class Router:
@@ -195,10 +210,8 @@ class Router:
         arrival = run.wire.in_order(process.name, there.name, node, arrival)
         self._report(envelope, here, there, arrival)
 
-        def arrive(_: Any) -> None:
-            self._arrive(envelope, broker)
-
-        run.kernel.at(arrival, Rank.AT_BROKER, process.index, arrive)
+        carried = Carried(envelope, partial(self._arrive, broker=broker), is_request=True)
+        run.kernel.at(arrival, Rank.AT_BROKER, process.index, carried).recurs = kind in _RECURRING
 
     def _refuse(self, process: Caller, node: int) -> None:
         """Refuse a connection to a dead broker: the attempt fails after a round trip."""
@@ -301,10 +314,8 @@ class Router:
         arrival = run.wire.in_order(here.name, process.name, connection, arrival)
         self._report(envelope, here, there, arrival)
 
-        def arrive(_: Any) -> None:
-            process.receive(envelope)
-
-        run.kernel.at(arrival, Rank.AT_CLIENT, process.index, arrive)
+        carried = Carried(envelope, process.receive, is_request=False)
+        run.kernel.at(arrival, Rank.AT_CLIENT, process.index, carried).recurs = kind in _RECURRING
 
     # -- requests that any broker answers --------------------------------------------------------
 
@@ -369,6 +380,9 @@ def _group_of(request: Any) -> str:
     )
     return group
 
+
+_RECURRING = frozenset({"OffsetCommit", "Heartbeat"})
+"""The messages that may be on their way where a period begins (:mod:`emulator.world.periods`)."""
 
 _GROUP_KINDS = frozenset(
     {

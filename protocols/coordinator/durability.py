@@ -94,13 +94,13 @@ class Durability:
     """The durable records of a shard's log, and the steps that wait for the others."""
 
     __slots__ = (
-        "_deferred",
-        "_facts",
         "_loaded_to",
-        "_proposals",
-        "_timer_set",
+        "deferred",
+        "facts",
         "high_watermark",
         "next_log_offset",
+        "proposals",
+        "timer_set",
         "view",
     )
 
@@ -110,10 +110,10 @@ class Durability:
         self.view = Durable()
         """The state that readers see, as of the high watermark."""
 
-        self._proposals = deque[Proposal]()
-        self._deferred = deque[Deferred]()
-        self._facts = deque[DeferredFact]()
-        self._timer_set = False
+        self.proposals = deque[Proposal]()
+        self.deferred = deque[Deferred]()
+        self.facts = deque[DeferredFact]()
+        self.timer_set = False
         self._loaded_to = 0
 
     @property
@@ -130,7 +130,7 @@ class Durability:
             if log_offset < self.high_watermark:
                 self.view = durable
             else:
-                self._proposals.append(Proposal(log_offset, log_offset + 1, before, durable))
+                self.proposals.append(Proposal(log_offset, log_offset + 1, before, durable))
         return durable
 
     def _runs(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
@@ -175,7 +175,7 @@ class Durability:
         """Register a batch of *count* records at the end of the log."""
         start = self.next_log_offset
         self.next_log_offset = start + count
-        self._proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
+        self.proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
 
     def defer(self, waits: tuple[Waiting, ...], deadline_us: int) -> tuple[SetTimer, ...]:
         """Defer waits until all records proposed so far are durable; return the timer to set.
@@ -186,12 +186,12 @@ class Durability:
         below = self.next_log_offset
         for waiting in waits:
             if type(waiting) is Report:
-                self._facts.append(DeferredFact(below, waiting))
+                self.facts.append(DeferredFact(below, waiting))
             else:
-                self._deferred.append(Deferred(below, deadline_us, waiting))
-        if self._timer_set or not self._deferred:
+                self.deferred.append(Deferred(below, deadline_us, waiting))
+        if self.timer_set or not self.deferred:
             return ()
-        self._timer_set = True
+        self.timer_set = True
         return (SetTimer(OPERATION_TIMEOUT, deadline_us),)
 
     def advance(self, log_offset: int) -> list[Waiting]:
@@ -202,30 +202,30 @@ class Durability:
         if log_offset <= self.high_watermark:
             return []
         self.high_watermark = log_offset
-        proposals = self._proposals
+        proposals = self.proposals
         while proposals and proposals[0].end <= log_offset:
             self.view = proposals.popleft().after
         released = list[Waiting]()
-        while self._facts and self._facts[0].below <= log_offset:
-            released.append(self._facts.popleft().waiting)
-        while self._deferred and self._deferred[0].below <= log_offset:
-            released.append(self._deferred.popleft().waiting)
+        while self.facts and self.facts[0].below <= log_offset:
+            released.append(self.facts.popleft().waiting)
+        while self.deferred and self.deferred[0].below <= log_offset:
+            released.append(self.deferred.popleft().waiting)
         return released
 
     def expire(self, now_us: int) -> tuple[list[Waiting], tuple[SetTimer, ...]]:
         """Remove and return the waits that timed out, and the timer for the next deadline."""
         expired = list[Waiting]()
-        while self._deferred and self._deferred[0].deadline_us <= now_us:
-            expired.append(self._deferred.popleft().waiting)
-        self._timer_set = bool(self._deferred)
-        if not self._timer_set:
+        while self.deferred and self.deferred[0].deadline_us <= now_us:
+            expired.append(self.deferred.popleft().waiting)
+        self.timer_set = bool(self.deferred)
+        if not self.timer_set:
             return expired, ()
-        return expired, (SetTimer(OPERATION_TIMEOUT, self._deferred[0].deadline_us),)
+        return expired, (SetTimer(OPERATION_TIMEOUT, self.deferred[0].deadline_us),)
 
     def in_flight(self) -> list[int]:
         """Return the log offsets of the batches that may still fail; loaded batches cannot."""
         safe = max(self._loaded_to, self.high_watermark)
-        return [proposal.log_offset for proposal in self._proposals if proposal.log_offset >= safe]
+        return [proposal.log_offset for proposal in self.proposals if proposal.log_offset >= safe]
 
     def withdraw(self, log_offset: int) -> tuple[list[Proposal], list[Waiting]]:
         """Withdraw every batch from *log_offset*; return them, newest first, and their waits.
@@ -238,54 +238,42 @@ class Durability:
                 f"no append at log offset {log_offset} is in flight; they begin at {in_flight}"
             )
         withdrawn = list[Proposal]()
-        while self._proposals and self._proposals[-1].log_offset >= log_offset:
-            withdrawn.append(self._proposals.pop())
+        while self.proposals and self.proposals[-1].log_offset >= log_offset:
+            withdrawn.append(self.proposals.pop())
         self.next_log_offset = log_offset
         failed = deque[Waiting]()
-        while self._deferred and self._deferred[-1].below > log_offset:
-            failed.appendleft(self._deferred.pop().waiting)
-        while self._facts and self._facts[-1].below > log_offset:
-            failed.appendleft(self._facts.pop().waiting)
+        while self.deferred and self.deferred[-1].below > log_offset:
+            failed.appendleft(self.deferred.pop().waiting)
+        while self.facts and self.facts[-1].below > log_offset:
+            failed.appendleft(self.facts.pop().waiting)
         return withdrawn, list(failed)
-
-    def cancel_timeout(self) -> bool:
-        """Cancel the timeout if everything is durable and nothing waits; return whether it is so."""
-        if self._proposals or self._deferred or self._facts or not self.all_durable:
-            return False
-        self._timer_set = False
-        return True
-
-    def skip(self, durable: Durable, log_end: int) -> None:
-        """Continue at a later end of the log, below which everything is durable."""
-        self.view = durable
-        self.next_log_offset = self.high_watermark = log_end
 
     def abandon(self) -> list[Waiting]:
         """Discard and return all waits, in order."""
-        waited: list[Waiting] = [fact.waiting for fact in self._facts]
-        waited += (deferred.waiting for deferred in self._deferred)
-        self._facts.clear()
-        self._deferred.clear()
+        waited: list[Waiting] = [fact.waiting for fact in self.facts]
+        waited += (deferred.waiting for deferred in self.deferred)
+        self.facts.clear()
+        self.deferred.clear()
         return waited
 
     def check(self, newest: Durable) -> None:
         """Assert that batches, waits and views are consistent."""
-        ends = [self.high_watermark, *(proposal.end for proposal in self._proposals)]
+        ends = [self.high_watermark, *(proposal.end for proposal in self.proposals)]
         assert ends == sorted(ends), "proposals above the high watermark, in order"
-        if self._proposals:
-            assert self._proposals[0].before == self.view
-            assert self._proposals[-1].after == newest
-        for earlier, later in zip(self._proposals, list(self._proposals)[1:], strict=False):
+        if self.proposals:
+            assert self.proposals[0].before == self.view
+            assert self.proposals[-1].after == newest
+        for earlier, later in zip(self.proposals, list(self.proposals)[1:], strict=False):
             assert earlier.after == later.before
             assert earlier.end <= later.log_offset
-        places = [(deferred.below, deferred.deadline_us) for deferred in self._deferred]
+        places = [(deferred.below, deferred.deadline_us) for deferred in self.deferred]
         assert places == sorted(places), "later waits have later deadlines"
         assert all(self.high_watermark < below for below, _ in places)
         assert all(below <= self.next_log_offset for below, _ in places)
-        facts = [fact.below for fact in self._facts]
+        facts = [fact.below for fact in self.facts]
         assert facts == sorted(facts), "facts wait in the order of the log"
         assert all(self.high_watermark < below <= self.next_log_offset for below in facts)
-        assert self._timer_set or not self._deferred, "a wait without a timer"
+        assert self.timer_set or not self.deferred, "a wait without a timer"
 
 
 def proposed(

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from assignors.registry import SERVER_SIDE
-from protocols.coordinator import queries
+from protocols.coordinator import periods, queries
 from protocols.coordinator.dispatch import (
     HANDLERS,
     kind_of,
@@ -41,7 +41,6 @@ from protocols.coordinator.durability import (
     HostContractError,
     Proposal,
     proposed,
-    replayed,
 )
 from protocols.groups import deletion, kip848
 from protocols.groups.classic.kind import discard, restore
@@ -144,27 +143,30 @@ class GroupCoordinator:
         """Return the members of a consumer group, and the partitions of its target assignment."""
         return queries.target_size(self.state, group_id)
 
-    def recurring(self) -> object:
+    def recurring(self, now_us: int) -> object:
         """Return the state without the offsets if it is the same after every quiet period.
 
-        None: a record is not durable, or the time alone may change a group. The timeout that no
-        operation awaits is cancelled; the host cancels its timer.
+        None: more than answers waits for the log, or the time alone may change a group. The host
+        sets the timer of the timeout again (``periods.timeout_us``).
         """
         if self._phase is not Phase.ACTIVE or not queries.recurs(self.state):
             return None
-        if not self._log.cancel_timeout():
-            return None
-        return self.state.groups, self.state.durable.groups, self.state.soft, self._broker
+        state, rest = self.state, periods.relative(self._log, now_us)
+        return rest and (state.groups, state.durable.groups, state.soft, self._broker, rest)
+
+    @property
+    def log(self) -> Durability:
+        """What waits for the log, for :mod:`protocols.coordinator.periods`."""
+        return self._log
 
     def expires_nothing(self) -> bool:
         """Return whether no offset expires, and no group is deleted, while the groups stay so."""
         return deletion.expires_nothing(self.state, kind_of)
 
     def skip(self, entries: Iterable[Entry], log_end: int) -> None:
-        """Apply the last commits of skipped periods, which are durable; the log ends at *log_end*."""
-        durable = replayed(self.state.durable, (record for _, record in entries))
+        """Apply the last commits of skipped periods; the log ends at *log_end*."""
+        durable = periods.skip(self._log, self.state.durable, tuple(entries), log_end)
         self.state = replace(self.state, durable=durable)
-        self._log.skip(durable, log_end)
 
     # -- requests and timers -----------------------------------------------------------------
 

@@ -39,6 +39,9 @@ class Played:
     skipped: int
     """The number of periods skipped."""
 
+    scheduled: int
+    """The number of events of the kernel."""
+
 
 @dataclass
 class LogsInMemory:
@@ -114,6 +117,7 @@ def play_whole(
         committed={group.id: world.committed(group.id) for group in scenario.group},
         files=logs.files,
         skipped=sum(search.skipped for search in searches),
+        scheduled=world.run.kernel.scheduled,
     )
 
 
@@ -148,7 +152,7 @@ class Noticing(NamedTuple):
     def play(self) -> Played:
         """Return what it leaves if periods are skipped."""
         found = play_whole(scenario_from(self.document), self.seed, folding=True, **self.how)
-        return replace(found, skipped=0)
+        return replace(found, skipped=0, scheduled=self.right.scheduled)
 
     def hold(self) -> None:
         """Assert that it leaves what it has to, as long as no fault is planted."""

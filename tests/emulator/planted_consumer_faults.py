@@ -9,7 +9,7 @@ CLIENT = "protocols.consumer.kip848.machine:Client"
 
 PLANTED = (
     Planted(f"{STATE}:moved_state", "commit_us += later_us", "pass", "automatic commits"),
-    Planted(f"{STATE}:moved_state", "+ requests", "", "automatic commits"),
+    Planted(f"{STATE}:moved_state", "+ numbers.more", "", "automatic commits"),
     Planted(
         f"{STATE}:moved_state",
         "state.poll_due_us + later_us",
@@ -22,7 +22,30 @@ PLANTED = (
         "beat=state.beat",
         "a crash",
     ),
-    Planted(f"{STATE}:moved_state", "app.until_us + later_us", "app.until_us", 79),
+    Planted(
+        f"{STATE}:moved_state",
+        "_moved_app(state.app, later_us, records",
+        "_moved_app(state.app, 0, records",
+        31,
+    ),
+    Planted(
+        f"{STATE}:moved_state",
+        "app=_moved_app(state.app, later_us, records, numbers.open)",
+        "app=state.app",
+        "commits in flight",
+    ),
+    Planted(
+        f"{STATE}:moved_state",
+        "in_flight=_moved_requests(state, later_us, records, numbers.open)",
+        "in_flight=state.in_flight",
+        "commits in flight",
+    ),
+    Planted(
+        f"{STATE}:moved_state",
+        "events=_moved_events(state.events, later_us, records, numbers.open)",
+        "events=state.events",
+        "commits in flight of threads that wake up late",
+    ),
     Planted(
         f"{STATE}:moved_state",
         "else state.events_us + later_us",

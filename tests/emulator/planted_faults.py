@@ -152,7 +152,9 @@ PLANTED = (
         "",
         "automatic commits",
     ),
-    Planted(f"{WORLD}.cluster.leader_log:LeaderLog.skip", "self._forgotten = end", "pass", 27),
+    Planted(
+        f"{WORLD}.cluster.leader_log:LeaderLog.skip", "self._forgotten += end - before", "pass", 27
+    ),
     Planted(
         f"{WORLD}.cluster.stored_log:StoredLog._count",
         "self.settle(self.end)",
@@ -177,7 +179,12 @@ PLANTED = (
         "",
         "automatic commits",
     ),
-    Planted("protocols.coordinator.durability:Durability.skip", "= self.high_watermark =", "=", 84),
+    Planted(
+        "protocols.coordinator.periods:skip",
+        "log.high_watermark += more",
+        "pass",
+        84,
+    ),
     Planted(
         f"{PERIODS}.skip:Skip._find_times",
         "limit_us - 1 -",
@@ -292,11 +299,16 @@ PLANTED = (
     ),
     Planted(
         "protocols.consumer.classic.calm:moved_state",
-        "+ requests",
+        "+ numbers.more",
         "",
         "a compaction between two skipped periods",
     ),
-    Planted("protocols.coordinator.durability:Durability.skip", "self.view = durable", "", 156),
+    Planted(
+        "protocols.coordinator.periods:skip",
+        "log.view = durable =",
+        "durable =",
+        156,
+    ),
     Planted(
         f"{PERIODS}.state:_relative", "process.fetches.relative(process, positions, now)", "1", 1013
     ),

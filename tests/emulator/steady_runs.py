@@ -27,6 +27,8 @@ def steady(**changes: object) -> dict:
             whole[key] = value
         elif key in ("rate", "partitions"):
             topic[key] = value
+        elif key == "replication":
+            cluster[key] = value
         elif "." in key:
             (cluster["settings"] if key in BROKERS else settings)[key] = value
         else:
@@ -96,6 +98,13 @@ def with_upkeep(**changes: object) -> dict:
     )
     found["cluster"]["settings"]["offsets.retention.check.interval.ms"] = 3_100
     return found
+
+
+def never_at_rest(**changes: object) -> dict:
+    """Return members of which one always waits for the response to a commit."""
+    far = {"members": 4, "partitions": 8, "network": {"latency": "15ms"}, "commit": "sync"}
+    far["run_for"] = "12350ms"
+    return steady(**{**far, **changes})
 
 
 def with_threads(**changes: object) -> dict:

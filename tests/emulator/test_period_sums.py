@@ -26,6 +26,9 @@ def world(at: str | None = "18321ms", **changes: object) -> dict:
 SUMMED = {
     "automatic commits": world(),
     "a commit for each batch": world(commit={"call": "sync"}),
+    "commits in flight": world(
+        commit={"call": "sync"}, members=4, partitions=8, network={"latency": "15ms"}
+    ),
     "asynchronous commits": world(commit={"call": "async", "when": "every", "every": "1s"}),
     "partitions of different rates": world(skew=[1.0, 2.0, 0.5]),
     "commits behind processing": world(commit={"call": "sync", "off_by_one": True}),
@@ -61,7 +64,7 @@ def hold_results_equal(document: dict) -> set[type]:
     return kinds
 
 
-ALSO_BRIEFLY = ("automatic commits", "a commit for each batch", "a coordinator that dies")
+ALSO_BRIEFLY = ("automatic commits", "commits in flight", "a coordinator that dies")
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ def consumers(*, classic: int = 0, **changes: object) -> dict:
     return document
 
 
+FAR: dict = {"members": 4, "partitions": 8, "network": {"latency": "15ms"}, "commit": "sync"}
+"""Members of which one always waits for the response to a commit."""
+
 LEFT = {
     "automatic commits": (consumers(), {}),
     "commits of each batch": (consumers(rate="5/s", commit="sync"), {}),
@@ -64,10 +67,26 @@ LEFT = {
         {},
     ),
     "the bytes of the offsets log": (consumers(), {"files": True}),
+    "commits in flight": (consumers(**FAR), {}),
+    "commits in flight of members of both protocols": (consumers(classic=2, **FAR), {}),
+    "commits in flight of threads that wake up late": (consumers(wake_up="20ms", **FAR), {}),
+    "commits in flight beside metadata requests": (
+        consumers(**{**FAR, "metadata.max.age.ms": 2_300, "run_for": "20s"}),
+        {},
+    ),
+    "commits that wait for the log": (
+        consumers(**{**FAR, "replication": "30ms", "network": {"latency": "1ms"}}),
+        {"check": True},
+    ),
 }
 
 
-ALSO_BRIEFLY = ("automatic commits", "commits of each batch", "a member of the classic protocol")
+ALSO_BRIEFLY = (
+    "automatic commits",
+    "commits of each batch",
+    "commits in flight of members of both protocols",
+    "a member of the classic protocol",
+)
 
 
 @pytest.mark.parametrize(
@@ -138,9 +157,9 @@ def with_a_late_member() -> dict:
 
 def with_a_slow_thread() -> dict:
     """Return a member that nearly always has events in the queue of its background thread."""
-    found = with_threads(partitions=4, rate="10/s", work="5ms", wake_up="20ms", commit="sync")
+    found = with_threads(partitions=4, rate="10/s", work="5ms", wake_up="35ms", commit="sync")
     found["group"][0]["settings"]["metadata.max.age.ms"] = 300_000
-    return found | {"network": {"latency": "4ms"}, "run_for": "14s"}
+    return found | {"network": {"latency": "4ms"}, "run_for": "8s"}
 
 
 CRASH = {"crash": "g-0", "at": "6333ms", "restart_after": "500ms"}

@@ -14,6 +14,7 @@ from emulator.world.periods.state import state_of
 from emulator.world.run import Replay
 from protocols.consumer.classic.rejoin import RETRY
 
+from . import planted_faults, planted_request_faults
 from .both_ways import (
     Noticing,
     hold_both_ways,
@@ -23,8 +24,7 @@ from .both_ways import (
     scenario_from,
 )
 from .periodic_worlds import how_played, periodic_world
-from .planted_faults import PLANTED
-from .steady_runs import ended_early, slow, steady, with_threads, with_upkeep
+from .steady_runs import ended_early, never_at_rest, slow, steady, with_threads, with_upkeep
 
 
 def test_a_client_that_reads_all_its_partitions_retries_nothing():
@@ -54,6 +54,24 @@ LEFT = {
     "a paused follower": (slow({"pause_broker": "broker-3", "at": "61s", "for": "25s"}), {}),
     "the end of a producer": (ended_early(), {}),
     "automatic commits": (steady(run_for="8s"), {}),
+    "commits in flight": (never_at_rest(), {}),
+    "commits in flight that more than one call sends": (
+        never_at_rest(commit={"call": "async"}, network={"latency": "40ms"}),
+        {},
+    ),
+    "commits in flight beside metadata requests": (
+        never_at_rest(**{"metadata.max.age.ms": 2_300, "retry.backoff.ms": 70}),
+        {},
+    ),
+    "commits in flight of three records": (
+        never_at_rest(commit={"call": "sync", "when": "every", "records": 3}),
+        {},
+    ),
+    "commits that wait for the log": (
+        never_at_rest(replication="30ms", network={"latency": "1ms"}),
+        {"check": True},
+    ),
+    "heartbeats in flight": (never_at_rest(commit="auto", network={"latency": "60ms"}), {}),
     "a compaction between two skipped periods": (
         steady(run_for="16s", **{"log.cleaner.backoff.ms": 2_000}),
         {"segment_bytes": 3_000},
@@ -107,6 +125,32 @@ def test_a_partition_without_further_records_does_not_end_the_search():
     document["group"][0]["topics"].append("quiet")
 
     assert 0 < hold_both_ways(document)
+
+
+def test_periods_begin_while_commits_are_in_flight():
+    """There may be no instant at which no member waits for the coordinator."""
+    states = []
+
+    class Noting(search.Skip):
+        def carry_out(self):
+            states.append(self._state)
+            super().carry_out()
+
+    with patch.object(search, "Skip", Noting):
+        play_whole(scenario_from(never_at_rest(run_for="4s")), folding=True)
+
+    assert states
+    assert all(any(each.is_sync for each in state.in_flight.values()) for state in states)
+
+
+def test_a_longer_run_in_which_commits_are_always_in_flight_has_hardly_more_events():
+    """Five times the time costs no more: it is skipped."""
+    brief, long = (
+        play_whole(scenario_from(never_at_rest(run_for=run_for)), folding=True)
+        for run_for in ("8s", "40s")
+    )
+
+    assert long.scheduled < 1.1 * brief.scheduled
 
 
 def test_periods_are_skipped_across_requests_and_checks_that_change_nothing():
@@ -223,6 +267,7 @@ FAULTS = (
 SWEPT = {
     "automatic commits": swept(),
     "commits of each batch, without latency": swept(commit="sync", network={"latency": "0s"}),
+    "commits in flight": swept(commit="sync", network={"latency": "60ms"}),
     "two groups of one offsets partition": two_groups(),
 }
 
@@ -290,6 +335,9 @@ NOTICING = LEFT | {
         {},
     ),
 }
+
+
+PLANTED = (*planted_faults.PLANTED, *planted_request_faults.PLANTED)
 
 
 @cache

@@ -38,6 +38,7 @@ from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run
+from protocols.coordinator import periods
 from protocols.coordinator.durability import OPERATION_TIMEOUT
 from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import CommitAccepted, CommitRefused, Fact, TargetComputed
@@ -351,16 +352,13 @@ class Host:
     # -- periods ---------------------------------------------------------------------------------
 
     def relative(self, now: int) -> object:
-        """Return the state of the groups and the end of the log relative to *now* and to that end.
-
-        None: something waits, or the time alone may change a group.
-        """
-        if self._queue or self._late or self._is_busy or not self.log.is_settled:
+        """Return groups and log relative to *now* and to its end; None: something else waits."""
+        if self._queue or self._late or self._is_busy or not self.log.is_regular:
             return None
-        found = self.coordinator.recurring()
+        found = self.coordinator.recurring(now)
         if found is None:
             return None
-        self._timers.cancel(OPERATION_TIMEOUT)
+        self._timers.renew_or_cancel(OPERATION_TIMEOUT, periods.timeout_us(self.coordinator.log))
         return found, self.log.relative(now)
 
     def expires_nothing(self) -> bool:

@@ -15,10 +15,9 @@ Source: ``Partition``, ``Replica`` and ``ReplicaFetcherThread`` of Kafka 4.4.0.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Container, Sequence
 
+from assignors.values import dataclass
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.stored_log import StoredBatch, StoredLog
 from emulator.world.draws import Sampler
@@ -56,12 +55,33 @@ class Follower:
         self.late_us = 0
 
 
-class OpenAppend(NamedTuple):
+@dataclass(slots=True, eq=False)
+class OpenAppend:
     """An append that is not known to be on all followers."""
 
     end: int
     appended_us: int
     replication_us: int
+
+
+class Replicated:
+    """The time at which all replicas in the ISR have an append: the action of an event."""
+
+    __slots__ = ("_entry", "_log", "_spell")
+
+    def __init__(self, log: LeaderLog, entry: OpenAppend, spell: int) -> None:
+        self._log = log
+        self._entry = entry
+        self._spell = spell
+
+    def __call__(self, _: object) -> None:
+        """Advance the high watermark, if followers have not changed since."""
+        if self._spell == self._log.spell:
+            self._log.replicated(self._entry)
+
+    def is_of(self, logs: Container[LeaderLog]) -> bool:
+        """Return whether this is what happens next to one of these *logs*."""
+        return self._log in logs and self._spell == self._log.spell
 
 
 class LeaderLog:
@@ -152,8 +172,8 @@ class LeaderLog:
     def _await(self, entry: OpenAppend) -> None:
         if self._late_us < NEVER:
             when = max(self._safe_us(entry), self._kernel.now)
-            passed = partial(self._replicated, entry, self._spell)
-            self._kernel.at(when, Rank.AT_BROKER, self._number, passed)
+            passed = Replicated(self, entry, self._spell)
+            self._kernel.at(when, Rank.AT_BROKER, self._number, passed).recurs = True
 
     def _safe_us(self, entry: OpenAppend) -> int:
         """Return when all replicas in the ISR have an append, and the leader knows it."""
@@ -165,10 +185,15 @@ class LeaderLog:
         """Whether the leader is alone in the ISR (``Partition.maybeIncrementLeaderHW``)."""
         return len(self._awaited) == 1
 
-    def _replicated(self, entry: OpenAppend, spell: int, _: object) -> None:
-        """Advance the high watermark to the entry's end, if followers have not changed since."""
-        if spell == self._spell and entry.end > self.high_watermark:
+    def replicated(self, entry: OpenAppend) -> None:
+        """Advance the high watermark to the entry's end."""
+        if entry.end > self.high_watermark:
             self._rise(entry.end, entry.replication_us)
+
+    @property
+    def spell(self) -> int:
+        """The number of changes in the behaviour of followers."""
+        return self._spell
 
     def _rise(self, to: int, replication_us: int) -> None:
         now = self._kernel.now
@@ -199,24 +224,34 @@ class LeaderLog:
     # -- periods ---------------------------------------------------------------------------------
 
     @property
-    def is_settled(self) -> bool:
-        """Whether the high watermark is at the end, and is not stalled."""
-        return not self._in_flight and self.high_watermark == self.end and not self.is_stalled
+    def is_regular(self) -> bool:
+        """Whether the high watermark advances, and no follower lacks what is below it."""
+        lagging = self._in_flight and self._in_flight[0].end <= self.high_watermark
+        return not lagging and not self.is_stalled
 
     def relative(self, now: int) -> tuple[object, ...]:
         """Return what followers know relative to *now* and to the end, and what is kept."""
-        known = [
-            (max(at - now, 0), self.end - high_watermark) for at, high_watermark in self._known
+        end = self.end
+        known = [(max(at - now, 0), end - high_watermark) for at, high_watermark in self._known]
+        open_appends = [
+            (end - each.end, each.appended_us - now, each.replication_us)
+            for each in self._in_flight
         ]
-        return self.end - self.log.settled, *known
+        behind = end - self.log.settled, end - self.high_watermark, end - self._forgotten
+        return *behind, tuple(open_appends), *known
 
     def skip(self, period: Sequence[StoredBatch], later_us: int, times: int) -> None:
         """Continue after several periods; *period*: the batches of the last one."""
         before, kept = self.end, self.end - self.log.settled
         self.log.skip(period, times)
         self.log.settle(self.end - kept)
-        end = self.high_watermark = self._copy.high_watermark = self._copy.end = self.end
-        self._forgotten = end
+        end = self._copy.end = self.end
+        self.high_watermark += end - before
+        self._copy.high_watermark = self.high_watermark
+        self._forgotten += end - before
+        for each in self._in_flight:
+            each.end += end - before
+            each.appended_us += later_us
         self._known = deque((at + later_us, known + end - before) for at, known in self._known)
 
     # -- followers -------------------------------------------------------------------------------

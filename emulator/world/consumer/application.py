@@ -159,16 +159,15 @@ class Application:
     # -- periods ------------------------------------------------------------------------------
 
     def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
-        """Return what it does, relative to *now* and to the positions; None: neither poll nor work."""
-        batch = self.batch
+        """Return what it does, relative to *now* and to the positions; None: no poll, work or commit."""
+        batch, doing = self.batch, self.doing
         if not self.calm or self._paused_us is not None:
             return None
-        if self.doing is Doing.POLLING and batch is None:
-            return "poll", self.commits.relative(now, positions)
-        if self.doing is not Doing.WORKING or batch is None:
-            return None
-        work = batch.relative(now, positions)
-        return None if work is None else (work, self.commits.relative(now, positions))
+        commits = self.commits.relative(now, positions)
+        if batch is None:
+            return (doing, commits) if doing in (Doing.POLLING, Doing.COMMITTING) else None
+        work = batch.relative(now, positions) if doing is Doing.WORKING else None
+        return None if work is None else (work, commits)
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move by whole periods; the kernel has moved the end of the work."""

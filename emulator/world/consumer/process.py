@@ -32,6 +32,7 @@ from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetching import Handed
+from protocols.consumer.open_requests import Renumbered
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 
@@ -158,10 +159,11 @@ class Process:
         """Play everything up to now; return the poll by arithmetic that goes on, if one does."""
         return None if self._loop is None else self._loop.calculated(self.run.kernel.now)
 
-    def move(self, later_us: int, records: Mapping[TopicPartition, int], requests: int) -> None:
-        """Move a consumer at rest by whole periods with so many records and requests."""
-        client: Any = self.client  # one that works in the background is never at rest
-        client.move(later_us, records, requests)
+    def move(
+        self, later_us: int, records: Mapping[TopicPartition, int], numbers: Renumbered
+    ) -> None:
+        """Move a consumer at rest by whole periods with so many records, and later *numbers*."""
+        self.client.move(later_us, records, numbers)  # type: ignore[union-attr]  # it is at rest
         self.application.move(later_us, records)
         self.progress.move(later_us, records)
         self.time.skip(later_us)

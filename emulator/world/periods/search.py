@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
@@ -266,9 +266,9 @@ class Periods:
             adds=added(before, state, _growths(mark.appended)),
             counts=counts,
             moving=moving,
-            habits=habits_of(self._world, events, before.at_us, state.at_us),
+            habits=habits_of(self._world, events, before, state.at_us),
             events=events,
-            sent_us={e.what.commit: e.at_us for e in events if type(e.what) is CommitSent},
+            sent_us=_sent_us(before, events),
             counts_requests=counts_requests(events),
             appended=mark.appended,
         )
@@ -321,6 +321,15 @@ def _is_full(process: Process) -> bool:
 def _counts(state: State) -> Counter[str]:
     """Return the requests that are not written yet; those for metadata do not recur."""
     return Counter({kind: n for kind, n in state.counts.items() if kind != "Metadata"})
+
+
+def _sent_us(before: State, events: Iterable[Event]) -> dict[str, int]:
+    """Return when each commit of a period was sent: those that were open at its begin, too."""
+    found = {name: request.sent_us for name, request in before.in_flight.items()}
+    for event in events:
+        if type(event.what) is CommitSent:
+            found[event.what.commit] = event.at_us
+    return found
 
 
 def _records_of(appended: dict[int, list[StoredBatch]]) -> Iterator[Record]:

@@ -99,6 +99,11 @@ def moved(event: Event, shift: Shift, log_end: LogEnd) -> Any:
     return _MOVED[type(what)](what, shift)
 
 
+def moved_commit(what: What, shift: Shift) -> Any:
+    """Return what a later commit does; see :func:`moved`."""
+    return _MOVED[type(what)](what, shift)
+
+
 def moved_batch(batch: StoredBatch, shift: Shift) -> StoredBatch:
     """Return a later batch of commits."""
     later_ms = shift.later_us // 1_000

@@ -16,6 +16,7 @@ from emulator.events import (
     RequestsCounted,
 )
 from emulator.world.cluster.stored_log import StoredBatch
+from emulator.world.periods import in_flight
 from emulator.world.periods.shift import (
     NO_GROWTH,
     LogGrowth,
@@ -23,14 +24,17 @@ from emulator.world.periods.shift import (
     counted_more,
     moved,
     moved_batch,
+    moved_commit,
     renumbered,
 )
 from emulator.world.periods.state import Moving, State, first_limit_us, grown, timers_of
-from emulator.world.periods.sums import can_sum, sums_of
+from emulator.world.periods.sums import can_sum, open_commits, sums_of
 from emulator.world.periods.upkeep import Habit, Upkeep
 from emulator.world.world import World
+from protocols.consumer.open_requests import Renumbered
 
 if TYPE_CHECKING:
+    from emulator.world.consumer.process import Process
     from emulator.world.periods.thread_habit import ThreadHabit
 
 _METADATA = "Metadata"
@@ -172,8 +176,12 @@ class Skip:
         for number in range(1, times):
             if events:
                 self._write_moved(events, since.plus(period.adds, number))
-        for at_us, what in summed:
-            self._world.run.recorder.write_late(what, at_us)
+        if summed:
+            begun, ended = open_commits(period.events)
+            self._write_late(begun, since.plus(period.adds, 1))
+            for at_us, what in summed:
+                self._world.run.recorder.write_late(what, at_us)
+            self._write_late(ended, since.plus(period.adds, times - 1))
         self._write_moved(period.events, since.plus(period.adds, times))
 
     def _sums(self, since: Shift, times: int) -> list[tuple[int, DataEvent]]:
@@ -185,6 +193,12 @@ class Skip:
         if not can_sum(period.events, period.adds, epochs):
             return []
         return sums_of(period.events, since.plus(period.adds, 1), period.adds, times)
+
+    def _write_late(self, events: list[Event], shift: Shift) -> None:
+        """Write the events of commits that are open where the periods begin or end that are summed up."""
+        for event in events:
+            what = self._with_upkeep(event, moved_commit(event.what, shift), shift.later_us)
+            self._world.run.recorder.write_late(what, event.at_us + shift.later_us)
 
     def _write_moved(self, events: list[Event], shift: Shift) -> None:
         kernel, recorder, topics = self._kernel, self._world.run.recorder, self._world.topics
@@ -234,12 +248,23 @@ class Skip:
         self._upkeep.carry_out(end_us)
         for timers, names in zip(timers_of(world), period.moving, strict=True):
             timers.move(adds.later_us, names)
+        numbers = {p.name: self._renumbered(p, adds) for p in world.consumers.everyone()}
         for process in world.consumers.everyone():
             records = adds.records[process.blueprint.group.id]
             mine = {tp: records[tp] for tp in process.client.consumer.positions.readings}
-            process.move(adds.later_us, mine, adds.requests[process.name])
+            process.move(adds.later_us, mine, numbers[process.name])
         self._append(since, times)
+        in_flight.move(world, adds.later_us, adds.records, numbers)
         self._count(end_us, adds.later_us, times)
+
+    def _renumbered(self, process: Process, adds: Shift) -> Renumbered:
+        """Return the correlation ids of a process behind the skipped periods."""
+        more, later = adds.requests[process.name], {}
+        for number, at_us in in_flight.open_numbers_of(process).items():
+            name = in_flight.name_of(process.name, number)
+            upkeep = self._upkeep.number_later(name, at_us + adds.later_us)
+            later[number] = number + more + upkeep
+        return Renumbered(more, later)
 
     def _append(self, since: Shift, times: int) -> None:
         """Append the records of so many periods to the offsets log.

@@ -1,4 +1,7 @@
-"""The state of a run at an instant at which nothing is on its way, compared with earlier ones."""
+"""The state of a run at an instant, compared with earlier ones.
+
+Of all requests, only heartbeats and commits may be without a response then.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ from emulator.scenario import periods
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.shards import Shard
 from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.handler import Doing
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Deadlines
+from emulator.world.periods import in_flight
 from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.metadata import METADATA, due_us
+from protocols.consumer.open_requests import OpenRequest
 from protocols.consumer.requests import LOOKUP, REQUESTS
 from protocols.groups.deletion import EXPIRE_OFFSETS
 
@@ -44,12 +50,15 @@ class State:
     """By process: its next correlation id."""
 
     counts: Counter[str]
+    in_flight: Mapping[str, OpenRequest]
+    """The heartbeats and commits without a response yet, by name."""
+
     metadata_us: tuple[int, ...]
     """When each process next requests metadata: this does not recur with a period."""
 
 
 def state_of(world: World, now: int) -> State | None:
-    """Return the state of a run; None: something is on its way, or is not regular.
+    """Return the state of a run; None: it is not regular, or other requests are in flight.
 
     What consumers do by arithmetic is played up to now, and timeouts that nothing awaits are
     cancelled. A poll that waits by arithmetic has the same state as one that waits by a timer.
@@ -71,13 +80,20 @@ def state_of(world: World, now: int) -> State | None:
         if found is None:
             return None
         shape.append(found)
+    numbers = {p.name: p.client.state.reads.next_correlation_id for p in processes}
+    open_requests = in_flight.open_requests(world)
+    on_its_way = in_flight.relative(world, set(open_requests), numbers, positions, now)
+    if on_its_way is None:
+        return None
+    shape.append(on_its_way)
     return State(
         at_us=now,
         shape=tuple(shape),
         timers=_deadlines(world, waits),
         positions=positions,
         committed={group: world.committed(group) for group in positions},
-        requests={p.name: p.client.state.reads.next_correlation_id for p in processes},
+        requests=numbers,
+        in_flight=open_requests,
         counts=Counter(world.router.counts),
         metadata_us=tuple([_metadata_us(process) for process in processes]),
     )
@@ -98,6 +114,9 @@ def _relative(process: Process, now: int, waits: list[Timers]) -> object:
         return None
     if process.paused or process.calls or not process.at_rest:
         return None
+    committing = process.application.doing is Doing.COMMITTING
+    if committing and not _polls_next(process.blueprint):
+        return None
     calm = process.calculated()
     waits.append({POLL: calm.wait_us} if calm is not None and calm.waits_for else {})
     positions = client.consumer.positions.offsets
@@ -108,9 +127,12 @@ def _relative(process: Process, now: int, waits: list[Timers]) -> object:
     )
     if None in parts:
         return None
-    for timer in (REQUESTS, LOOKUP, COMMIT_SYNC):
-        process.timers.cancel(timer)
-    return process, client.relative(now) if calm is None else client.relative(now, calm), *parts
+    state = client.relative(now) if calm is None else client.relative(now, calm)
+    process.timers.renew_or_cancel(REQUESTS, client.state.request_timer_us)
+    process.timers.cancel(LOOKUP)
+    if not committing:
+        process.timers.cancel(COMMIT_SYNC)
+    return process, state, *parts
 
 
 def _deadlines(world: World, waits: Sequence[Timers]) -> tuple[Timers, ...]:
@@ -129,6 +151,14 @@ def _metadata_us(process: Process) -> int:
 def _is_regular(blueprint: Blueprint) -> bool:
     """Return whether nothing of a consumer is drawn, but the lags of its threads: they repeat."""
     return blueprint.each_us is not None and blueprint.lateness_us is None
+
+
+def _polls_next(blueprint: Blueprint) -> bool:
+    """Return whether the application polls when its commit has ended, and does nothing else."""
+    policy, group = blueprint.commit, blueprint.group
+    follows = policy.when == "batch" or (policy.when == "every" and policy.between_batches)
+    keeps = policy.call != "sync" or policy.on_refusal == "keep"
+    return follows and not keeps and group.is_serial and group.offsets == "kafka"
 
 
 def _lag_phase_us(processes: list[Process], now: int) -> int | None:

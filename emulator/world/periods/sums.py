@@ -33,17 +33,19 @@ def sums_of(
     """Return sums for the data events of *times* periods, each with its time (us).
 
     *events*: those of one period. *first*: how far the first of the periods is moved; *adds*: how
-    far each is moved from the one before.
+    far each is moved from the one before. Commits that are open where the first begins, or where the
+    last ends, are not in the sums: :func:`open_commits`.
     """
     later_us = first.later_us + (times - 1) * adds.later_us
     sent = _of(events, CommitSent)
-    counts = Counter(what.consumer for _, what in sent)
+    counts = _commits_in(events, times)
     last = {what.consumer: (at_us, what) for at_us, what in sent}
     return [
         *(_progress(work, first, adds, times) for work in _work_of(events)),
         *(
-            (at_us + later_us, _commits(what, times * counts[what.consumer]))
+            (at_us + later_us, _commits(what, counts[what.consumer]))
             for at_us, what in last.values()
+            if counts[what.consumer]
         ),
         *((at_us + later_us, _appends(what, adds, times)) for at_us, what in _of(events, Appended)),
     ]
@@ -52,12 +54,12 @@ def sums_of(
 def can_sum(events: Sequence[Event], adds: Shift, leader_epochs: Mapping[int, int]) -> bool:
     """Return whether sums may stand for the data events of a period.
 
-    Not for commits that are in flight when a period ends, are ahead of processing or lower an offset,
-    nor for appends of a leader that has been replaced. *leader_epochs*: by offsets partition.
+    Not for commits that take longer than a period, are ahead of processing or lower an offset, nor
+    for appends of a leader that has been replaced. *leader_epochs*: by offsets partition.
     """
     sent = [what for _, what in _of(events, CommitSent)]
     return (
-        _are_whole(events)
+        _are_short(events)
         and not any(map(_is_ahead, sent))
         and all(
             what.leader_epoch == leader_epochs.get(what.log_partition)
@@ -66,6 +68,28 @@ def can_sum(events: Sequence[Event], adds: Shift, leader_epochs: Mapping[int, in
         and _rise([what for _, what in _of(events, CommitAccepted)], adds)
         and all(_goes_on(work, adds) for work in _work_of(events))
     )
+
+
+def open_commits(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
+    """Return the events of commits that are open where a period begins, and where it ends."""
+    sent = {what.commit for _, what in _of(events, CommitSent)}
+    answered = {what.commit for _, what in _of(events, CommitAnswered)}
+    begun, ended = list[Event](), list[Event]()
+    for event in events:
+        what = event.what
+        if isinstance(what, CommitSent | CommitAccepted | CommitAnswered):
+            if what.commit not in sent:
+                begun.append(event)
+            elif what.commit not in answered:
+                ended.append(event)
+    return begun, ended
+
+
+def _commits_in(events: Sequence[Event], times: int) -> Counter[str]:
+    """Return how many commits of each consumer so many periods have, without those open at the end."""
+    counts = Counter(what.consumer for _, what in _of(events, CommitSent))
+    open_at_end = Counter(what.consumer for _, what in _of(open_commits(events)[1], CommitSent))
+    return Counter({name: times * n - open_at_end[name] for name, n in counts.items()})
 
 
 def _of(events: Sequence[Event], kind: type[_What]) -> list[tuple[int, _What]]:
@@ -82,12 +106,16 @@ def _work_of(events: Sequence[Event]) -> list[Work]:
 # -- what can be summed up ---------------------------------------------------------------------
 
 
-def _are_whole(events: Sequence[Event]) -> bool:
-    """Return whether each commit was sent, accepted and answered within the period."""
+def _are_short(events: Sequence[Event]) -> bool:
+    """Return whether each commit was sent or answered within the period; those that were both, whole."""
     sent = Counter(what.commit for _, what in _of(events, CommitSent))
     accepted = Counter(what.commit for _, what in _of(events, CommitAccepted))
     answered = Counter(what.commit for _, what in _of(events, CommitAnswered))
-    return sent == accepted == answered
+    if not all(accepted[commit] for commit in sent.keys() & answered.keys()):
+        return False
+    if not accepted.keys() <= sent.keys() | answered.keys():
+        return False
+    return all(count == 1 for each in (sent, accepted, answered) for count in each.values())
 
 
 def _is_ahead(sent: CommitSent) -> bool:

@@ -34,6 +34,7 @@ from protocols.messages import MetadataResponse
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host
     from emulator.world.consumer.process import Process
+    from emulator.world.periods.state import State
     from emulator.world.periods.thread_habit import ThreadHabit
     from emulator.world.world import World
     from protocols.consumer.refresh import Apply, NextRequest
@@ -116,10 +117,11 @@ class Habit:
 
 
 def habits_of(
-    world: World, events: Iterable[Event], begin_us: int, end_us: int
+    world: World, events: Iterable[Event], before: State, end_us: int
 ) -> dict[str, Habit | ThreadHabit]:
-    """Return the habit of each process of which all is known in a period."""
+    """Return the habit of each process of which all is known in a period that begins *before*."""
     found: dict[str, Habit | ThreadHabit] = {}
+    begin_us = before.at_us
     for process in world.consumers.everyone():
         client, turns = process.client, process.timers.watched.get(HEARTBEAT)
         if turns is None:
@@ -139,7 +141,8 @@ def habits_of(
             turns=[(at_us - begin_us, when - begin_us) for at_us, when in turns],
             partial=[at - begin_us for at in clock.partial if at > begin_us],
         )
-    _add_commits(found, events, begin_us)
+    waiting = [name for name, request in before.in_flight.items() if request.is_sync]
+    _add_commits(found, events, waiting, begin_us, end_us)
     return found
 
 
@@ -164,10 +167,21 @@ def _within(waits: Sequence[int], begin_us: int, end_us: int) -> list[int]:
 
 
 def _add_commits(
-    habits: Mapping[str, Habit | ThreadHabit], events: Iterable[Event], begin_us: int
+    habits: Mapping[str, Habit | ThreadHabit],
+    events: Iterable[Event],
+    waiting: Iterable[str],
+    begin_us: int,
+    end_us: int,
 ) -> None:
-    """Add when commits were sent, and the waits of the classic client for commitSync()."""
+    """Add when commits were sent, and the waits of the classic client for commitSync().
+
+    *waiting*: the commits that commitSync() waits for when the period begins.
+    """
     sync = dict[str, tuple[Habit, int]]()
+    for commit in waiting:
+        habit = habits.get(process_of(commit))
+        if type(habit) is Habit:
+            sync[commit] = habit, 0
     for event in events:
         what, at_us = event.what, event.at_us - begin_us
         if type(what) is CommitSent:
@@ -177,9 +191,11 @@ def _add_commits(
                 if what.kind == "sync" and type(habit) is Habit:
                     sync[what.commit] = habit, at_us
         elif type(what) is CommitAnswered and what.commit in sync:
-            found, sent_us = sync[what.commit]
+            found, sent_us = sync.pop(what.commit)
             found.waits_in_commits = True
             found.waits.extend((sent_us, at_us))
+    for found, sent_us in sync.values():
+        found.waits.extend((sent_us, end_us - begin_us))
     for habit in habits.values():
         habit.waits = array("q", _joined(habit.waits))
 

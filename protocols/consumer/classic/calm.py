@@ -14,9 +14,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocols.consumer.classic.heartbeat import last_tick
-from protocols.consumer.classic.state import Beat, ClientState, Consumer
+from protocols.consumer.classic.membership import timeout_us
+from protocols.consumer.classic.state import (
+    OUTSIDE,
+    App,
+    Asked,
+    Beat,
+    ClientState,
+    CommittingSync,
+    Consumer,
+    InFlight,
+    Outside,
+)
 from protocols.consumer.fetching import Handed
+from protocols.consumer.open_requests import OpenRequest, Renumbered, moved_offsets
 from protocols.consumer.reader import NEVER, NOTHING_ASKED
+from protocols.facts import CommitKind
 from protocols.messages import FetchResponse
 from protocols.values import replace
 
@@ -210,9 +223,18 @@ def relative_state(
     beat, reads = state.beat, state.reads
     assert beat is not None, "a stable client has a heartbeat thread"
     automatic = consumer.settings.enable_auto_commit
-    rest = replace(state, beat=None, autocommit_us=0, reads=NOTHING_ASKED)
+    rest = replace(
+        state,
+        beat=None,
+        autocommit_us=0,
+        app=OUTSIDE,
+        in_flight={},
+        request_timer_us=None,
+        reads=NOTHING_ASKED,
+    )
     return (
         rest,
+        _relative_requests(state, consumer, now),
         None if until_us is None else until_us - now,
         (beat.phase_us - now, beat.due_us - now, beat.session_us - now, beat.failures),
         state.autocommit_us - now if automatic else None,
@@ -223,11 +245,83 @@ def relative_state(
     )
 
 
+def _relative_requests(state: ClientState, consumer: Consumer, now: int) -> tuple[object, ...]:
+    """Return the requests in flight, and the commit that commitSync waits for, without times."""
+    app, following = state.app, state.reads.next_correlation_id
+    back = {tp: -reading.position for tp, reading in consumer.positions.readings.items()}
+    numbers = {number: number - following for number in state.in_flight}
+    return (
+        tuple(_moved_requests(state, -now, back, numbers).items()),
+        _moved_app(app, -now, back, numbers),
+    )
+
+
+def _moved_requests(
+    state: ClientState,
+    later_us: int,
+    records: Mapping[TopicPartition, int],
+    numbers: Mapping[int, int],
+) -> dict[int, InFlight]:
+    """Return the requests in flight, later by so much, with these *numbers*."""
+    return {
+        numbers[number]: flight._replace(
+            deadline_us=flight.deadline_us + later_us,
+            commit=moved_offsets(flight.commit, records),
+        )
+        for number, flight in state.in_flight.items()
+    }
+
+
+def _moved_app(
+    app: App, later_us: int, records: Mapping[TopicPartition, int], numbers: Mapping[int, int]
+) -> App:
+    """Return commitSync, whose request is in flight, later by so much; else *app* as it is."""
+    if not isinstance(app, CommittingSync) or app.correlation_id is None:
+        return app
+    return replace(
+        app,
+        offsets=moved_offsets(app.offsets, records),
+        deadline_us=app.deadline_us + later_us,
+        correlation_id=numbers[app.correlation_id],
+    )
+
+
+def moves_requests(state: ClientState) -> bool:
+    """Return whether all requests in flight, and the call that waits, move with whole periods.
+
+    Heartbeats and commits do, and commitSync that waits for its first response.
+    """
+    app = state.app
+    if isinstance(app, CommittingSync):
+        if app.attempt or not isinstance(app.outer, Outside) or app.correlation_id is None:
+            return False
+    elif not isinstance(app, Outside):
+        return False
+    return all(
+        flight.asked in (Asked.HEARTBEAT, Asked.COMMIT) for flight in state.in_flight.values()
+    )
+
+
+def open_requests(state: ClientState, consumer: Consumer) -> dict[int, OpenRequest]:
+    """Return the requests to the coordinator without a response yet, by correlation id."""
+    return {
+        number: OpenRequest(
+            flight.deadline_us - timeout_us(consumer, flight.asked),
+            is_sync=bool(flight.commit) and flight.kind is CommitKind.SYNC,
+        )
+        for number, flight in state.in_flight.items()
+    }
+
+
 def moved_state(
-    state: ClientState, consumer: Consumer, later_us: int, requests: int
+    state: ClientState,
+    consumer: Consumer,
+    later_us: int,
+    records: Mapping[TopicPartition, int],
+    numbers: Renumbered,
 ) -> ClientState:
-    """Return the state *later_us* later, after *requests* more; metadata keep their age."""
-    beat = state.beat
+    """Return the state *later_us* later, with later *numbers*; metadata keep their age."""
+    beat, timer_us = state.beat, state.request_timer_us
     assert beat is not None, "a stable client has a heartbeat thread"
     reads = state.reads
     commit_us = state.autocommit_us
@@ -242,7 +336,10 @@ def moved_state(
             beat.failures,
         ),
         autocommit_us=commit_us,
-        reads=replace(reads, next_correlation_id=reads.next_correlation_id + requests),
+        app=_moved_app(state.app, later_us, records, numbers.open),
+        in_flight=_moved_requests(state, later_us, records, numbers.open),
+        request_timer_us=None if timer_us is None else timer_us + later_us,
+        reads=replace(reads, next_correlation_id=reads.next_correlation_id + numbers.more),
     )
 
 

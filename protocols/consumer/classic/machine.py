@@ -21,9 +21,11 @@ from protocols.consumer.classic.calm import (
     CalmPoll,
     moved_responses,
     moved_state,
+    moves_requests,
     relative_state,
 )
 from protocols.consumer.classic.state import Calling, ClientState, Closing, CommittingSync, Consumer
+from protocols.consumer.open_requests import Renumbered, renewed
 from protocols.consumer.reader import NEVER
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -200,20 +202,22 @@ class Client:
     @property
     def is_at_rest(self) -> bool:
         """Whether only records, a heartbeat or a commit can happen next."""
-        return self._calm and not self.state.in_flight
+        return self._calm and moves_requests(self.state)
 
     def relative(self, now: int, calm: CalmPoll | None = None) -> tuple[object, ...]:
-        """Cancel the request timeout; return what a client at rest, or *calm*, does from *now* on."""
-        self.state = replace(self.state, request_timer_us=None)
+        """Renew the request timeout; return what a client at rest, or *calm*, does from *now* on."""
+        self.state = renewed(self.state)
         poll = (self._poll_until, self._arrived) if calm is None else (calm.returns_us, calm.unread)
         return relative_state(self.state, self.consumer, *poll, now)
 
-    def move(self, later_us: int, records: Mapping[TopicPartition, int], asked: int) -> None:
-        """Move a client at rest by whole periods with so many records and requests."""
+    def move(
+        self, later_us: int, records: Mapping[TopicPartition, int], numbers: Renumbered
+    ) -> None:
+        """Move a client at rest by whole periods with so many records, and later *numbers*."""
         if self._poll_until is not None:
             self._poll_until += later_us
         self._arrived = moved_responses(self._arrived, later_us, records)
-        self.state = moved_state(self.state, self.consumer, later_us, asked)
+        self.state = moved_state(self.state, self.consumer, later_us, records, numbers)
         self.consumer.clock.polled_us += later_us
         self.consumer.fetcher.move(records)
 

@@ -29,6 +29,7 @@ from protocols.consumer.kip848.threads import (
     Polling,
 )
 from protocols.consumer.offset_fetcher import throw_out_of_range
+from protocols.consumer.open_requests import Renumbered, renewed
 from protocols.consumer.requests import all_consumed, explicit_order, on_reads
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -127,13 +128,15 @@ class Client:
         return self._taking is None and is_at_rest(self.state, self.consumer)
 
     def relative(self, now: int) -> tuple[object, ...]:
-        """Cancel the request timeout; return what a client at rest does next, relative to *now*."""
-        self.state = replace(self.state, request_timer_us=None)
+        """Renew the request timeout; return what a client at rest does next, relative to *now*."""
+        self.state = renewed(self.state)
         return relative_state(self.state, self.consumer, now), self._wait, self._answered
 
-    def move(self, later_us: int, records: Mapping[TopicPartition, int], asked: int) -> None:
-        """Move a client at rest by whole periods with so many records and requests."""
-        self.state = moved_state(self.state, self.consumer, later_us, asked)
+    def move(
+        self, later_us: int, records: Mapping[TopicPartition, int], numbers: Renumbered
+    ) -> None:
+        """Move a client at rest by whole periods with so many records, and later *numbers*."""
+        self.state = moved_state(self.state, self.consumer, later_us, records, numbers)
         self.consumer.fetcher.move(records)
 
     # -- the passes of poll ----------------------------------------------------------------------

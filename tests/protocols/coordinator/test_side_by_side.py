@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from assignors.types import Subscription, TopicPartition
+from protocols.coordinator import periods
 from protocols.coordinator.durability import replayed
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.groups.classic.group import Group as ClassicGroup
@@ -143,19 +144,24 @@ def test_a_timer_ends_a_classic_join_and_makes_a_known_member_quiet(host):
     assert not host.coordinator.quiet("old", "unknown", 1, Request.HEARTBEAT)
 
 
-def test_a_state_recurs_only_when_everything_is_durable():
-    """An append in flight may still fail."""
+def test_a_state_recurs_while_only_answers_to_commits_wait():
+    """The first commit makes a group, which ends if the append fails; the second one does not."""
     coordinator = GroupCoordinator(BrokerSettings(), new_id=str)
     coordinator.loaded(0)
-    assert coordinator.recurring() is not None
+    assert coordinator.recurring(0) is not None
     offsets = (OffsetToCommit(TopicPartition("t", 0), 5),)
     request = OffsetCommitRequest(group_id="g", offsets=offsets)
 
     coordinator.handle(Envelope(Header("c", 0, "c"), request), 0)
-    assert coordinator.recurring() is None
+    assert coordinator.recurring(0) is None
 
     coordinator.durable(1, 0)
-    assert coordinator.recurring() is not None
+    durable = coordinator.recurring(0)
+    assert durable is not None
+
+    coordinator.handle(Envelope(Header("c", 1, "c"), request), 10)
+    assert coordinator.recurring(10) not in (None, durable)
+    assert [Header("c", 1, "c")] == periods.waiting(coordinator.log)
 
 
 def test_offsets_alone_make_a_group_that_either_protocol_may_take_over(host):

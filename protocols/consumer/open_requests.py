@@ -1,0 +1,44 @@
+"""Requests without a response yet, for a host that skips whole periods of a client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from assignors.types import TopicPartition
+from protocols.consumer.requests import A
+from protocols.messages import OffsetToCommit
+from protocols.values import replace
+
+
+class OpenRequest(NamedTuple):
+    """A request to the coordinator without a response yet."""
+
+    sent_us: int
+    is_sync: bool
+    """Whether commitSync waits for it."""
+
+
+class Renumbered(NamedTuple):
+    """The correlation ids of a client behind skipped periods."""
+
+    more: int
+    """How many more it has used."""
+
+    open: Mapping[int, int]
+    """Those of the requests and commits that have not ended, by the ids that they had before."""
+
+
+def renewed(state: A) -> A:
+    """Return the state whose request timer is that of the requests in flight, not of earlier ones."""
+    deadlines = [flight.deadline_us for flight in state.in_flight.values()]
+    return replace(state, request_timer_us=min(deadlines, default=None))
+
+
+def moved_offsets(
+    offsets: tuple[OffsetToCommit, ...], records: Mapping[TopicPartition, int]
+) -> tuple[OffsetToCommit, ...]:
+    """Return the offsets of a commit behind so many records more of each partition."""
+    return tuple(
+        [entry._replace(offset=entry.offset + records.get(entry.partition, 0)) for entry in offsets]
+    )
