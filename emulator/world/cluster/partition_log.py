@@ -137,7 +137,8 @@ class PartitionLog:
         elif self.gaps is not None:
             offset = self.gaps.records_before(offset)
         if self._visibility is None and offset >= self._backlog:
-            return min(NEVER, self._arrival(offset - self._backlog) + self._replication_us)
+            when = self._arrival(offset - self._backlog) + self._replication_us
+            return when if when < NEVER else NEVER  # noqa: FURB136 (a call costs more)
         return self.serial_visible_us(offset)
 
     def serial_visible_us(self, serial: int) -> int:

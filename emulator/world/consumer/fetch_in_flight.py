@@ -75,10 +75,16 @@ class Want:
 
     def look_ahead(self, least_bytes: int) -> None:
         """Work out from when on the records at a new offset can be answered."""
-        log = self.log
-        assert log is not None, "there are records in it"
-        more = 0 if least_bytes <= log.record_size else -(-least_bytes // log.record_size) - 1
-        self.when_us = log.visible_us(offset_after(log, self.offset, more))
+        assert self.log is not None, "there are records in it"
+        self.when_us = _enough_us(self.log, self.offset, least_bytes)
+
+
+def _enough_us(log: ShownLog, offset: int, least_bytes: int) -> int:
+    """Return when enough records from an offset on are visible to answer a fetch."""
+    if least_bytes <= log.record_size and log.gaps is None:
+        return log.visible_us(offset)
+    more = max(-(-least_bytes // log.record_size) - 1, 0)
+    return log.visible_us(offset_after(log, offset, more))
 
 
 class FetchInFlight:
@@ -222,12 +228,12 @@ class FetchInFlight:
 
         *ahead*: those that it waited for when that time began; None: it begins now.
         """
+        wants, least_bytes = self.wants.cached, self._least_bytes
         for tp, offset, when in self.ahead if ahead is None else ahead:
-            log = self.wants.cached[tp].log
+            log = wants[tp].log
             assert log is not None, "the log is regular"
-            moved = Want(tp, offset + records.get(tp, 0), log)
-            moved.look_ahead(self._least_bytes)
-            if moved.when_us != (when if when == NEVER else when + later_us):
+            moved_us = _enough_us(log, offset + records.get(tp, 0), least_bytes)
+            if moved_us != (when if when == NEVER else when + later_us):
                 return False
         return True
 
