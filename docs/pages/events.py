@@ -41,7 +41,8 @@ _COLUMNS = {
 
 _QUERIES = """\
 The file's metadata have `schema_version`, `kafka`, `scenario`, `scenario_hash`, `seed` and the settings in
-force. Consecutive processing of a partition is one `Processed` row where nothing disturbed it.
+force. Consecutive processing of a partition is one `Processed` row where nothing disturbed it; what workers of a
+pool finish before earlier records is a `ProcessedOutOfOrder` row.
 
 ## Queries
 
@@ -49,7 +50,7 @@ force. Consecutive processing of a partition is one `Processed` row where nothin
 
 ```sql
 SELECT consumer, sum(next - first) AS processed
-FROM 'events.parquet' WHERE kind = 'Processed'
+FROM 'events.parquet' WHERE kind IN ('Processed', 'ProcessedOutOfOrder')
 GROUP BY consumer ORDER BY consumer
 ```
 
@@ -112,7 +113,10 @@ print([event.at_us for event in events if type(event.what).__name__ == "Rebalanc
 ```
 
 `rebalance audit events.parquet` counts the processed ranges as those of any processing log, and names the
-causes that the ledger of the run has.
+causes that the ledger of the run has. If several groups process a topic, `--group` chooses one. Two things are not
+in processed ranges: records of a topic that was deleted and created again have the offsets of earlier ones, and the audit
+takes them for duplicates; records that a pool's workers still had at the end of the run, in front of finished ones,
+count as lost.
 
 ## Traces
 

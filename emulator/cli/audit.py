@@ -99,7 +99,9 @@ CommitsOption = Annotated[
 GroupOption = Annotated[
     str | None,
     typer.Option(
-        "--group", metavar="ID", help="The group whose commits count; by default the only one."
+        "--group",
+        metavar="ID",
+        help="The group whose commits count, and whose events of a run; by default the only one.",
     ),
 ]
 ExpectOption = Annotated[

@@ -45,6 +45,7 @@ from emulator.logs.audit.request import (
     remarks,
 )
 from emulator.logs.audit.run_causes import run_causes
+from emulator.logs.audit.run_events import of_group
 from emulator.logs.errors import AuditError
 from emulator.logs.remote_files import is_remote, is_uri, needs_java
 from emulator.report.wording import file_width, printable
@@ -189,7 +190,7 @@ def audit(  # noqa: PLR0913  one keyword an option
     *columns*: the log's names of columns, such as ``{"offset": "msg_offset"}``. *time_unit*: of
     numeric times, ``s``, ``ms``, ``us`` or ``ns``. *ends*, *begins*: files with the end and begin
     offsets of partitions. *t_end*: rows that finished later are left out. *commits*: the offsets
-    log, for causes; *group*: whose commits. *expect*: bounds such as ``"lost == 0"``. *output*: a
+    log, for causes; *group*: whose commits, or whose events of a run. *expect*: bounds such as ``"lost == 0"``. *output*: a
     folder for the tables. *engine*: ``auto``, ``pool`` (one process) or ``spark``.
 
     Raises ``RefusedError`` or ``AuditError`` for input that cannot be used.
@@ -265,10 +266,13 @@ def engine_for(request: Request, parsed: Parsed) -> Engine:
     if request.format == "table" or _need_spark(remote, wanted):
         if request.engine == POOL:
             raise AuditError("only Spark reads tables and such URIs: omit `engine=pool`")
+        if request.group is not None and not request.commits:
+            raise AuditError("`group` selects commits, so it needs `commits`")
         return Engine(SPARK, spark_words(wanted, os.environ), None)
     local = [Path(log) for log in request.logs if not is_uri(log)]
     files = find_files(local, request.format) + find_remote_files(remote, request.format)
-    source = open_source(files, parsed.columns, request.time_unit)
+    opened = open_source(files, parsed.columns, request.time_unit)
+    source = of_group(opened, request.group, selects_commits=bool(request.commits))
     rows = source.rows
     work_s = source.size / BYTES_PER_S if rows is None else rows / ROWS_PER_S
     fits = not remote

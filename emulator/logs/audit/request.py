@@ -76,8 +76,6 @@ def parse_request(request: Request) -> Parsed:
     expectations = tuple(map(read_expectation, request.expect))
     if request.output is not None and (reason := objection(request.output)) is not None:
         raise AuditError(f"`output={request.output}`: cannot be written: {reason}")
-    if request.group is not None and not request.commits:
-        raise AuditError("`group` selects commits, so it needs `commits`")
     end_us = None if request.cut is None else _cut(request)
     committed = _committed(request)
     return Parsed(columns, _terms(request, end_us, committed), committed, expectations)

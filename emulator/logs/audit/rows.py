@@ -41,7 +41,9 @@ from emulator.logs.errors import AuditError
 from emulator.scenario.problems import hint, listed
 
 _LARGEST_KEY = 1 << 62
-PROCESSED = "Processed"
+PROCESSED = ("Processed", "ProcessedOutOfOrder")
+"""The kinds of events that are processing; workers of a pool finish records out of order."""
+
 _TIMES_AS_OLD = 100
 """A start that is this factor smaller than its end is of another unit."""
 
@@ -97,7 +99,10 @@ def rows_of(batch: pa.RecordBatch, mapped: Mapped, unit: str, where: Where) -> R
         )
     places: Array | None = None
     if mapped.events:
-        chosen = pc.equal(batch.column("kind").cast(pa.string()), PROCESSED)
+        chosen = pc.is_in(batch.column("kind").cast(pa.string()), pa.array(PROCESSED))
+        if mapped.of_group is not None:
+            its = pc.equal(batch.column("group").cast(pa.string()), mapped.of_group)
+            chosen = pc.and_kleene(chosen, its)
         places = pc.indices_nonzero(chosen).to_numpy()
         batch = batch.take(pa.array(places))
     columns = {name: flat(batch.column(name)) for name in mapped.columns}
@@ -241,11 +246,15 @@ class Mapped:
     events: bool = False
     """Whether rows are events of a run, of which only the processed ranges count."""
 
+    of_group: str | None = None
+    """Of the events of a run, the group whose work counts; None: that of all groups."""
+
     @property
     def columns(self) -> list[str]:
         """The columns that are read, each once."""
         names = (self.topic, self.partition, self.consumer, self.incarnation, self.end, self.start)
-        offsets = (self.offset, self.lo, self.hi, self.last, "kind" if self.events else None)
+        more = ("kind" if self.events else None, "group" if self.of_group is not None else None)
+        offsets = (self.offset, self.lo, self.hi, self.last, *more)
         return list(dict.fromkeys(name for name in (*names, *offsets) if name is not None))
 
     @property

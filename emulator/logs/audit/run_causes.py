@@ -49,8 +49,9 @@ def run_causes(source: Source | None) -> RunCauses:
     except RefusedError:
         return NO_CAUSES
     found = defaultdict[PartitionName, list[Entry]](list)
+    group = source.mapped.of_group
     for entry in builder.close().entries:
-        if entry.kind is not EntryKind.PARTIAL:
+        if entry.kind is not EntryKind.PARTIAL and group in (None, entry.group):
             found[PartitionName(entry.topic, entry.partition)].append(_later(entry, begin_us))
     return found
 

@@ -13,15 +13,20 @@ from emulator.ledger.entries import EntryKind
 from emulator.loading import load_named
 
 
-@pytest.mark.parametrize("name", ["member-crashes", "kip848-commit-ahead"])
-def test_an_audit_of_events_knows_the_causes_of_the_run(tmp_path, name):
-    """As many records of each cause, reprocessed and lost, with its meaning."""
-    run = emulator.run(emulator.load(name))
-    path = tmp_path / "events.parquet"
+def write(run, path):
     with EventFile(path, {}) as file:
         for event in run.events:
             file.write(event)
-    audit = emulator.audit(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["member-crashes", "kip848-commit-ahead", "e7-workers-commit-the-highest"]
+)
+def test_an_audit_of_events_knows_the_causes_of_the_run(tmp_path, name):
+    """As many records of each cause, reprocessed and lost, with its meaning; also of a pool of workers."""
+    run = emulator.run(emulator.load(name))
+    audit = emulator.audit(write(run, tmp_path / "events.parquet"))
 
     for kind in (EntryKind.REPROCESSED, EntryKind.LOST):
         assert run.ledger.by_cause(kind) == audit.ledger.by_cause(kind)
@@ -42,3 +47,39 @@ def test_events_of_a_run_with_a_start_are_audited_at_times_of_day(tmp_path):
     assert str(first.cause) in run.ledger.by_cause(EntryKind.REPROCESSED)
     assert datetime(2026, 5, 4, 10, tzinfo=UTC) < cut < datetime(2026, 5, 4, 10, 30, tzinfo=UTC)
     assert emulator.audit(path, t_end=cut).ledger.entries == ()
+
+
+TWO_GROUPS = """
+title = "two groups read one topic"
+run_for = "90s"
+topic = [{ name = "orders", partitions = 2, rate = "10/s" }]
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 1
+settings = { "auto.offset.reset" = "earliest" }
+[[group]]
+id = "shipping"
+topics = ["orders"]
+members = 1
+settings = { "auto.offset.reset" = "earliest" }
+[[fault]]
+crash = "shipping-0"
+at = "18s"
+restart_after = "1s"
+"""
+
+
+def test_an_audit_counts_the_work_of_one_group(tmp_path):
+    """What two groups process is no duplicate: one must be chosen, and it must be there."""
+    run = emulator.run(emulator.loads(TWO_GROUPS))
+    path = write(run, tmp_path / "events.parquet")
+    again = emulator.audit(path, group="shipping")
+
+    assert run.ledger.reprocessed == again.reprocessed > 0
+    assert run.ledger.by_cause() == again.ledger.by_cause(EntryKind.REPROCESSED)
+    assert 0 == emulator.audit(path, group="billing").reprocessed
+    with pytest.raises(emulator.EmulatorError, match='"shipping" process the same topic'):
+        emulator.audit(path)
+    with pytest.raises(emulator.EmulatorError, match='did you mean "shipping"'):
+        emulator.audit(path, group="shiping")
