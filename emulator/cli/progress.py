@@ -168,8 +168,12 @@ def length_us(scenario: Scenario) -> int:
     return settled_us(scenario) if scenario.until_settled else scenario.run_for
 
 
+OVERLOADED_S = 10.0
+"""Before work that takes longer, an overload is named; after shorter work, the report begins with it."""
+
+
 def announce(scenario: Scenario, runs: int = 1, jobs: int | None = 1) -> float:
-    """Return the estimated time of some runs in seconds; print a warning if it is long.
+    """Return the estimated time of some runs in seconds; print warnings if it is long.
 
     *jobs*: processes; None: one for each CPU core.
     """
@@ -183,5 +187,16 @@ def announce(scenario: Scenario, runs: int = 1, jobs: int | None = 1) -> float:
         from emulator.scenario.cost_text import notice
 
         sys.stderr.write(f"{notice(expected, runs, processes)}\n")
-        sys.stderr.flush()
+    if seconds > OVERLOADED_S:
+        sys.stderr.write(_overloads(scenario))
+    sys.stderr.flush()
     return seconds
+
+
+def _overloads(scenario: Scenario) -> str:
+    """Return a line for each group to which more arrives than it can process; before a long run."""
+    from emulator.scenario.loads import loads_of
+    from emulator.verdicts.lag import overload_text
+
+    found = (overload_text(load) for load in loads_of(scenario) if load.is_overload)
+    return "".join(f"overload: {text}\n" for text in found)

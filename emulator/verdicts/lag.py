@@ -107,24 +107,9 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
     for load in evidence.loads:
         if not load.is_overload:
             continue
-        arrival, capacity, who = (
-            load.arrival,
-            load.capacity,
-            f"its {counted(load.members, 'member')}",
-        )
-        what = f"records arrive for {load.group}"
-        if arrival <= capacity:
-            arrival, capacity, who = load.hottest_arrival, load.fastest, "the owner of a partition"
-            key = f" ({figure(load.key_arrival)} with the key {load.hottest_key})"
-            what = f"records arrive in {load.hottest}{key if load.hottest_key else ''}"
-        elif load.store == capacity:
-            who = "its database, with one transaction a batch,"
         yield Verdict(
             id=VerdictId.OVERLOAD,
-            sentence=(
-                f"{figure(arrival)} {what} per second, and {who} can process at most "
-                f"{figure(capacity)}{_failing(load)}: lag grows without end"
-            ),
+            sentence=overload_text(load),
             numbers={
                 "arrival_per_s": load.arrival,
                 "capacity_per_s": load.capacity,
@@ -139,6 +124,22 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
             group=load.group,
             problem=True,
         )
+
+
+def overload_text(load: Load) -> str:
+    """Return what arrives for an overloaded group or partition, and what it can process."""
+    arrival, capacity, who = load.arrival, load.capacity, f"its {counted(load.members, 'member')}"
+    what = f"records arrive for {load.group}"
+    if arrival <= capacity:
+        arrival, capacity, who = load.hottest_arrival, load.fastest, "the owner of a partition"
+        key = f" ({figure(load.key_arrival)} with the key {load.hottest_key})"
+        what = f"records arrive in {load.hottest}{key if load.hottest_key else ''}"
+    elif load.store == capacity:
+        who = "its database, with one transaction a batch,"
+    return (
+        f"{figure(arrival)} {what} per second, and {who} can process at most "
+        f"{figure(capacity)}{_failing(load)}: lag grows without end"
+    )
 
 
 def _best(load: Load) -> dict[str, float]:

@@ -178,3 +178,14 @@ def test_a_run_of_more_than_ten_minutes_says_so_first(tmp_path, monkeypatch):
     assert answer.err.startswith("This takes about ")
     assert "A shorter run_for reduces all of it" in answer.err
     assert answer.document["seed"] == 0
+
+
+@pytest.mark.parametrize(("work", "said"), [("5ms", False), ("200ms", True)])
+def test_an_overload_is_named_before_a_long_run(tmp_path, monkeypatch, work, said):
+    """It follows from the scenario: nobody has to wait for it."""
+    monkeypatch.setattr("emulator.cli.progress.OVERLOADED_S", 1e-3)
+    path = written(tmp_path)
+
+    answer = rebalance("run", path, "--set", f"group[billing].work={work}", "--json")
+
+    assert said == answer.err.startswith("overload: 80 records arrive for billing per second")
