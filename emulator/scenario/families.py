@@ -59,7 +59,8 @@ _NAMES: Mapping[Family, str] = {
         commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d2-older-commits-at-revoke
         d3-older-commit-wins d7-assign-beside-the-group d8-retries-after-the-rebalance
         client-aiokafka-getmany client-aiokafka-getone client-franz-go client-librdkafka-crash
-        client-librdkafka-in-hand client-mixed e5-workers-and-a-join e7-workers-commit-the-highest
+        client-librdkafka-in-hand client-mixed e5-workers-and-a-join e6-commit-believed
+        e7-workers-commit-the-highest
         f3-commit-every-n u1-rewind-hidden u2-monitor-window kip848-commit-ahead kip848-commit-before-revocation workers-and-auto-commit
         kip848-commit-in-rebalance off-by-one offsets-in-zookeeper results-and-offsets-together
     """,

@@ -65,6 +65,7 @@ SHOWS = {
     "reader-without-group-id": {Cause.REVOKED},
     "deploy-kills-in-mid-batch": {Cause.CRASHED},
     "e5-workers-and-a-join": {Cause.REVOKED},
+    "e6-commit-believed": {Cause.MESSAGE_LOST},
     "e7-workers-commit-the-highest": {Cause.COMMITTED_AHEAD, Cause.CRASHED},
     "workers-and-auto-commit": {Cause.COMMITTED_AHEAD},
     "eager-repeats-kept": {Cause.KEPT_REWOUND, Cause.REVOKED},
