@@ -36,7 +36,7 @@ soak: env
 
 # For the tests that open pages in a browser; without it they are skipped. Needs root and Debian.
 browser: env
-	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs npm
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium $(shell command -v npm >/dev/null || echo nodejs npm)
 	npm install --silent --no-save --prefix $(VENV) axe-core mermaid
 
 check: env

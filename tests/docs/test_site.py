@@ -49,6 +49,17 @@ def test_every_page_has_a_place_in_the_site():
     assert sorted(placed) == sorted(str(page.relative_to(docs)) for page in docs.rglob("*.md"))
 
 
+def test_the_front_page_links_to_every_page_for_readers():
+    """So that the documentation reads on a code host without the site; incidents have a page of their own."""
+    docs = ROOT / "docs"
+    front = re.findall(r"\(([\w./-]+\.md)[)#]", (docs / "README.md").read_text(encoding="utf-8"))
+    folders = ("start", "how-to", "explanation", "reference")
+
+    assert not {
+        str(page.relative_to(docs)) for folder in folders for page in (docs / folder).glob("*.md")
+    }.difference(front)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The built site. Strict: no link and no anchor is broken."""
