@@ -294,9 +294,11 @@ def _awaited(state: ClientState, consumer: Consumer) -> bool:
     return bool(flights)
 
 
-def _listener_call(state: ClientState) -> Call | None:
+def _listener_call(state: ClientState, consumer: Consumer) -> Call | None:
     """Return the call: lost without a generation or in a rebalance, else revoked; None: no call."""
     if not state.assignment or state.membership is Membership.BY_HAND:
+        return None
+    if not consumer.profile.calls_at_end:
         return None
     rebalancing = state.membership in (
         Membership.PREPARING_REBALANCE,
@@ -311,7 +313,7 @@ def _call_listener(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     app = state.app
     assert isinstance(app, Closing)
     state = replace(state, beat=None)
-    call = _listener_call(state)
+    call = _listener_call(state, consumer)
     if call is None:
         return leave_group_and_wait(state, consumer, app, now)
     calling = Calling(Resume.CLOSE, None, closing=app)
@@ -338,7 +340,7 @@ def leave_group_and_wait(
 
 def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Drop the subscription: listener call, LeaveGroup, no automatic commit."""
-    call = _listener_call(state)
+    call = _listener_call(state, consumer)
     if call is None:
         return leave_after_unsubscribe(state, consumer, now)
     return Step(replace(state, app=Calling(Resume.UNSUBSCRIBE, None)), (call,))

@@ -143,6 +143,9 @@ class ClientProfile:
     calls_for_nothing: Joins = Joins.AGAIN
     """The joins of a member without partitions that call the revoke listener."""
 
+    calls_at_end: bool = True
+    """Whether ``close()`` and ``unsubscribe()`` call the revoke listener."""
+
     reconciles_nothing: bool = True
     """Whether an assignment of the consumer protocol without a change is applied and acknowledged:
     the empty one of a member that has just joined."""

@@ -31,6 +31,7 @@ AIOKAFKA = ClientProfile(
     commits_unassigned=False,
     queue=1,
     calls_for_nothing=Joins.ALL,
+    calls_at_end=False,
     reads={"getone": Amount.ONE, "getmany": Amount.SETTING},
     assignors={"roundrobin": "roundrobin", "range": "range", "sticky": "sticky"},
     lacks_assignor="ModuleNotFoundError: No module named 'aiokafka.coordinator.assignors.{module}'",
