@@ -13,6 +13,7 @@ from assignors.types import RebalanceProtocol
 from emulator.loading import LoadedScenario
 from emulator.playing import Run
 from emulator.report.subject import (
+    COOPERATIVE_STICKY,
     OWN_HANDLER,
     SET_BY_BROKERS,
     Commits,
@@ -205,9 +206,7 @@ def _becomes_cooperative(acts: Sequence[RollingRestart], scenario: Scenario) -> 
 
 def _started(act: RollingRestart, scenario: Scenario) -> list[tuple[Group, Member]]:
     """Return the members that a deploy starts, with their groups, as they are after it."""
-    return [
-        deploys.deployed(group, member, act) for group, member in deploys.started_by(act, scenario)
-    ]
+    return [deploys.deployed(*each, act) for each in deploys.started_by(act, scenario)]
 
 
 def _is_cooperative(group: Group, member: Member) -> bool:
@@ -243,6 +242,7 @@ def _facts(
         autoscaler=_describe_autoscaler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=_in_background(group))),
         clients=clients,
+        can_cooperate=all(COOPERATIVE_STICKY in profile_of(c).assignors.values() for c in clients),
         lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
         by_hand=tuple(each.name for each in group.members if each.assign is not None),
         has_id=group.offsets != "none",

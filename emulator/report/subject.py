@@ -97,6 +97,9 @@ class GroupFacts:
     clients: tuple[str, ...] = ("java",)
     """The clients of its members, in the order of the file."""
 
+    can_cooperate: bool = True
+    """Whether all its clients have a cooperative assignor."""
+
     lacks: frozenset[str] = frozenset()
     """Settings of the Java consumer that none of its clients has."""
 
@@ -185,8 +188,8 @@ class GroupFacts:
 
     @property
     def stays_eager(self) -> bool:
-        """Whether each rebalance stops all its partitions, before and after its deploys."""
-        return not (self.cooperative or self.becomes_cooperative)
+        """Whether each rebalance stops all its partitions, though its clients know another way."""
+        return self.can_cooperate and not (self.cooperative or self.becomes_cooperative)
 
     @property
     def switch(self) -> str:

@@ -35,3 +35,9 @@ def test_a_deploy_that_makes_the_change_is_not_told_to_make_it():
     listed = f"group[billing].{STRATEGY}=range,cooperative-sticky"
 
     assert not cooperative_hints(listed, f"act[rolling_restart-1].{STRATEGY}=cooperative-sticky")
+
+
+def test_a_client_without_a_cooperative_assignor_is_not_told_to_take_one():
+    """Aiokafka has none, and only the classic protocol."""
+    assert not cooperative_hints('group[billing].client="aiokafka"')
+    assert cooperative_hints('group[billing].client="kafka-python"')

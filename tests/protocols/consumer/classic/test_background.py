@@ -48,6 +48,18 @@ def test_records_are_fetched_while_commit_sync_waits():
     assert len(driver.ever(FetchRequest)) == before + 1
 
 
+@pytest.mark.parametrize("end", ["close", "unsubscribe"])
+@pytest.mark.parametrize(("client", "calls"), [("aiokafka", []), ("librdkafka", ["revoked"])])
+def test_whether_the_end_of_a_membership_calls_the_listener(client: str, calls: list, end: str):
+    """``AIOKafkaConsumer.stop`` calls nothing, as a captured run shows."""
+    driver = background(client, enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.calls.clear()
+    getattr(driver, end)()
+
+    assert calls == [listener for listener, _ in driver.calls]
+
+
 def test_franz_go_holds_a_commit_until_it_has_joined():
     """``noCommitDuringJoinAndSync``: the commit carries the new generation."""
     driver = background("franz-go", enable_auto_commit=False)
