@@ -226,7 +226,7 @@ def run_audit(request: Request, *, progress: OnProgress | None = None) -> Audit:
         refuse_other_topics(audited, parsed.terms, parsed.committed)
     except AuditError as error:
         raise RefusedError(printable(str(error))) from None
-    group = parsed.committed.group if parsed.committed is not None else ""
+    group = parsed.committed.group if parsed.committed is not None else request.group or ""
     ledger = draw_up(audited, parsed.committed, group, run_causes(chosen.source))
     done = Audit(
         request=request,

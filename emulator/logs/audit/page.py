@@ -36,6 +36,7 @@ from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.wording import counted
 
+MOST_GROUPS: Final = 4
 MOST_PARTITIONS: Final = 200
 MOST_ENTRIES: Final = 200
 
@@ -98,6 +99,9 @@ def _timeline(content: AuditContent) -> Iterator[Part]:
     begin_us = 0 if history is None else begin_us_of(content.logs[0])
     marks = [_mark(entry, begin_us) for entry in content.ledger.entries]
     if history is not None:
+        chosen = content.ledger.group
+        named = [each for each in history.groups.values() if each.name == chosen]
+        groups = named or list(history.groups.values())[:MOST_GROUPS]
         figures = [
             Figure(
                 title=f"Group {group.name}{WHAT}",
@@ -107,10 +111,10 @@ def _timeline(content: AuditContent) -> Iterator[Part]:
                     history,
                     marks,
                     lambda at_us: _moment(begin_us + at_us),
-                    View(name=f"Timeline of group {group.name}", share=1 / len(history.groups)),
+                    View(name=f"Timeline of group {group.name}", share=1 / len(groups)),
                 ),
             )
-            for group in list(history.groups.values())[:4]
+            for group in groups
         ]
         yield Part(title="Timeline", anchor="timeline", figures=figures)
     elif marks:

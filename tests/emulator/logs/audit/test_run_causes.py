@@ -78,6 +78,8 @@ def test_an_audit_counts_the_work_of_one_group(tmp_path):
 
     assert run.ledger.reprocessed == again.reprocessed > 0
     assert run.ledger.by_cause() == again.ledger.by_cause(EntryKind.REPROCESSED)
+    assert "group shipping" in (page := again.page())
+    assert "Timeline of group billing" not in page
     assert 0 == emulator.audit(path, group="billing").reprocessed
     with pytest.raises(emulator.EmulatorError, match='"shipping" process the same topic'):
         emulator.audit(path)
