@@ -6,7 +6,7 @@ of its commits covers whole batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import gcd
 from typing import Final
 
@@ -21,33 +21,36 @@ FEWEST_COMMITS = 3
 SMALLEST = 10
 """Fewer records divide the numbers of commits by chance."""
 
-MOST_OF_THEM = 2 / 3
+PARTS = (2 / 3, 0.85)
 """The part of the commits that have to cover whole batches: a fetch may end within one, and so may the
-backlog."""
+backlog. Fewer commits than all may cover two batches each, so more than one size is possible."""
 
 _AT_ONCE_US = 50_000
 """Commits of a consumer within this time are those of one request."""
 
 
-def records_of_batch(evidence: Evidence, formed_us: int, onset_us: int) -> int | None:
-    """Return what the records of a full batch of busy consumers may be; None: the default, or not known.
+def sizes_of_batches(evidence: Evidence, formed_us: int, onset_us: int) -> tuple[int, ...]:
+    """Return what the records of a full batch of busy consumers may be, beside the default.
 
     *formed_us*, *onset_us*: the quiet time that is looked at.
     """
     covered = list(_covered(evidence, formed_us, onset_us))
     if len(covered) < FEWEST_COMMITS:
-        return None
-    divisors = {gcd(one, other) for one in covered for other in covered}
-    whole = (
-        each
-        for each in sorted(divisors, reverse=True)
-        if SMALLEST <= each <= USUAL
-        and sum(not records % each for records in covered) >= MOST_OF_THEM * len(covered)
-    )
-    records = next(whole, None)
-    if records is None and max(covered) < USUAL:
-        records = max(covered)
-    return None if records == USUAL else records
+        return ()
+    divisors = sorted({gcd(one, other) for one in covered for other in covered}, reverse=True)
+    sizes = [_largest(divisors, covered, part) for part in PARTS]
+    if not any(sizes) and max(covered) < USUAL:
+        sizes = [max(covered)]
+    return tuple(dict.fromkeys(each for each in sizes if each and each != USUAL))
+
+
+def _largest(divisors: Sequence[int], covered: Sequence[int], part: float) -> int:
+    """Return the first of the divisors that divides such a part of the numbers; 0: none does."""
+    for each in divisors:
+        whole = sum(not records % each for records in covered)
+        if SMALLEST <= each <= USUAL and whole >= part * len(covered):
+            return each
+    return 0
 
 
 def _covered(evidence: Evidence, formed_us: int, onset_us: int) -> Iterator[int]:

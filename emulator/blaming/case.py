@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from assignors.values import dataclass
-from emulator.blaming.batches import records_of_batch
+from emulator.blaming.batches import sizes_of_batches
 from emulator.blaming.evidence import Evidence
 from emulator.blaming.figures import Figure, Figures, after, before, figures_for, repeats_of
 from emulator.blaming.policies import interval_ms
@@ -47,8 +47,8 @@ class Case:
     busy: bool
     """Whether the consumers worked all the time before it."""
 
-    batch: int | None
-    """The records of a full batch, if they are busy and their commits show another one than the default."""
+    batches: tuple[int, ...]
+    """What the records of a full batch may be beside the default, if they are busy."""
 
     @property
     def records(self) -> float:
@@ -89,7 +89,7 @@ def case_of(evidence: Evidence, setup: Setup) -> Case:
         figures=figures_for(evidence.commits, symptoms.formed_us, symptoms.onset_us),
         warm_us=warm_us,
         busy=busy,
-        batch=records_of_batch(evidence, *quiet) if busy else None,
+        batches=sizes_of_batches(evidence, *quiet) if busy else (),
         quiet_us=warm_us + max(_COMMITTING_US, _intervals_us(evidence)),
     )
 

@@ -80,12 +80,12 @@ class Policy:
 
 
 def policies(
-    evidence: Evidence, setup: Setup, *, busy: bool = False, batch: int | None = None
+    evidence: Evidence, setup: Setup, *, busy: bool = False, batches: Sequence[int] = ()
 ) -> list[Policy]:
     """Return the policies that are tried; intervals are those seen between commits.
 
-    *busy*: whether consumers worked all the time before the incident, in batches of any size. *batch*:
-    the largest batch that their commits show beside the default one; each policy is tried with both.
+    *busy*: whether consumers worked all the time before the incident, in batches of any size. *batches*:
+    the largest ones that their commits show beside the default; each policy is tried with all.
 
     Of libraries that are only possible beside a more usual one, only the automatic commits are
     tried: commits of the application are the same in all of them.
@@ -97,7 +97,8 @@ def policies(
         if place == 0:
             found += _by_the_application(client, every_ms)
     possible = [each for each in found if _is_possible(each, evidence, busy=busy)]
-    return [*possible, *(_in_batches(each, batch) for each in possible if batch and _asks(each))]
+    asking = [each for each in possible if _asks(each)]
+    return [*possible, *(_in_batches(each, size) for size in batches for each in asking)]
 
 
 def _asks(policy: Policy) -> bool:
@@ -107,8 +108,8 @@ def _asks(policy: Policy) -> bool:
     return amount in (Amount.SETTING, Amount.GIVEN)
 
 
-def _in_batches(policy: Policy, batch: int | None) -> Policy:
-    return replace(policy, batch=batch, unusual=policy.unusual + ALSO_POSSIBLE)
+def _in_batches(policy: Policy, size: int) -> Policy:
+    return replace(policy, batch=size, unusual=policy.unusual + ALSO_POSSIBLE)
 
 
 def interval_ms(evidence: Evidence) -> int:

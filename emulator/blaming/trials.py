@@ -96,7 +96,7 @@ def blame_for(
     *seeds* seeds. *evidence* has at least one piece of work.
     """
     case = case_of(evidence, setup)
-    tried = policies(case.evidence, setup, busy=case.busy, batch=case.batch)
+    tried = policies(case.evidence, setup, busy=case.busy, batches=case.batches)
     happened = happenings(case.symptoms, setup)
     runs = _Runs(case, _number(tried, len(happened), seeds), progress)
     if begin is not None:

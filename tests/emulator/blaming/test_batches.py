@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.blaming.batches import records_of_batch
+from emulator.blaming.batches import sizes_of_batches
 from emulator.blaming.case import case_of
 from emulator.blaming.clients import batch_keys
 from emulator.blaming.evidence import Evidence
@@ -27,16 +27,17 @@ def seen(*offsets: int) -> Evidence:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "records"),
+    ("offsets", "sizes"),
     [
-        ((100, 200, 300, 400, 500, 600), 100),
-        ((300, 500, 1_000, 1_200, 1_900), 100),
-        ((500, 1_000, 2_000, 3_000), None),
-        ((100, 200, 300, 337, 437, 537, 637, 737), 100),
-        ((117, 241, 322, 450, 571), 128),
-        ((1_117, 2_243, 3_322, 4_451), None),
-        ((100, 200), None),
-        ((500, 1_000, 1_500, 2_000, 2_102, 2_207), None),
+        ((100, 200, 300, 400, 500, 600), (100,)),
+        ((300, 500, 1_000, 1_200, 1_900), (100,)),
+        ((500, 1_000, 2_000, 3_000), ()),
+        ((100, 200, 300, 337, 437, 537, 637, 737), (100,)),
+        ((117, 241, 322, 450, 571), (128,)),
+        ((1_117, 2_243, 3_322, 4_451), ()),
+        ((100, 200), ()),
+        ((200, 400, 600, 800, 900, 1_100, 1_300), (200, 100)),
+        ((500, 1_000, 1_500, 2_000, 2_102, 2_207), ()),
     ],
     ids=[
         "a batch",
@@ -46,11 +47,12 @@ def seen(*offsets: int) -> Evidence:
         "uneven",
         "uneven and large",
         "few",
+        "two batches in most",
         "a backlog ends",
     ],
 )
-def test_commits_of_busy_consumers_cover_whole_batches(offsets, records):
-    assert records_of_batch(seen(*offsets), 0, 60 * SECOND) == records
+def test_commits_of_busy_consumers_cover_whole_batches(offsets, sizes):
+    assert sizes_of_batches(seen(*offsets), 0, 60 * SECOND) == sizes
 
 
 def test_the_partitions_of_one_request_count_together():
@@ -70,7 +72,7 @@ def test_the_partitions_of_one_request_count_together():
         ],
     )
 
-    assert records_of_batch(both, 0, 60 * SECOND) == 90
+    assert sizes_of_batches(both, 0, 60 * SECOND) == (90,)
 
 
 def test_consumers_that_wait_for_records_say_nothing_of_their_batches():
@@ -79,18 +81,18 @@ def test_consumers_that_wait_for_records_say_nothing_of_their_batches():
         BUSY, steady("a", 0, 70, 80, first=6_000), commits=commits(*range(100, 6_000, 100))
     )
 
-    assert case_of(idle, SETUP).batch is None
-    assert case_of(busy, SETUP).batch == 100
+    assert case_of(idle, SETUP).batches == ()
+    assert case_of(busy, SETUP).batches == (100,)
 
 
 def test_each_policy_is_tried_with_the_default_batch_and_with_the_one_seen():
     """But for calls that hand out one record, or all."""
-    tried = [(each.reader, each.batch) for each in policies(seen(9, 18, 27), SETUP, batch=100)]
+    tried = [(each.reader, each.batch) for each in policies(seen(9, 18, 27), SETUP, batches=(100,))]
 
     assert {("java", None), ("java", 100), ("librdkafka with consume", 100)} <= set(tried)
     assert ("librdkafka with poll", 100) not in tried
     assert "java, automatic commits in batches of at most 100" in {
-        each.words for each in policies(seen(9, 18, 27), SETUP, batch=100)
+        each.words for each in policies(seen(9, 18, 27), SETUP, batches=(100,))
     }
 
 
