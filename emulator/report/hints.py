@@ -132,7 +132,7 @@ RAISE_RETENTION = (
 )
 SET_BEFORE_THE_START = (
     "Before you restart the group, reset its offsets to where it stopped, while it has no members: "
-    "kafka-consumer-groups --reset-offsets --to-datetime."
+    "kafka-consumer-groups --reset-offsets --to-datetime TIME --execute."
 )
 
 GROUP_OF_ITS_OWN = (
