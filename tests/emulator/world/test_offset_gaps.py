@@ -35,6 +35,7 @@ restart_after = "1s"
 """
 MARKED = "transaction_records = 7"
 COMPACTED = "backlog = 300\ncompacted = 9"
+ABORTED = f"{MARKED}\naborted_every = 3"
 
 
 def played(topic=MARKED, group="", settings='"session.timeout.ms" = "6s"'):
@@ -100,14 +101,13 @@ def test_every_record_is_processed_and_no_marker(policy):
 UNEVEN = 'work_by = { topic = { t = { uniform = ["1ms", "90ms"] } } }'
 
 
-@pytest.mark.parametrize("topic", [MARKED, COMPACTED, f"{MARKED}\naborted_every = 3"])
 @pytest.mark.parametrize(
-    ("handler", "setting"),
+    ("topic", "handler", "setting"),
     [
-        ('{ workers = 4, order = "none" }', KIP848),
-        ('{ workers = 4, order = "none", drain = "all" }', SHORT),
-        ('{ workers = 3, order = "key" }', SHORT),
-        ('{ workers = 2, order = "partition", revoked = "continue" }', SHORT),
+        (MARKED, '{ workers = 4, order = "none" }', KIP848),
+        (ABORTED, '{ workers = 4, order = "none", drain = "all" }', SHORT),
+        (ABORTED, '{ workers = 3, order = "key" }', SHORT),
+        (COMPACTED, '{ workers = 2, order = "partition", revoked = "continue" }', SHORT),
     ],
 )
 def test_workers_overtake_one_another_across_gaps(topic, handler, setting):
