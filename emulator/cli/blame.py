@@ -22,11 +22,12 @@ def register(app: typer.Typer) -> None:
 EXAMPLES: Examples = (
     (
         "what happened to a group, from what its consumers and the brokers wrote",
-        "rebalance blame processed.parquet offsets --from 2026-05-04T10:50 --to 2026-05-04T11:05",
+        """rebalance run member-crashes --events events.parquet --write-log log
+rebalance blame events.parquet log""",
     ),
     (
         "the best explanation as a scenario",
-        "rebalance blame processed.parquet offsets -o incident.toml; rebalance run incident.toml",
+        "rebalance blame events.parquet log -o incident.toml; rebalance run incident.toml",
     ),
 )
 

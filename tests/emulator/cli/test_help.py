@@ -17,7 +17,7 @@ from .commands import Answer, rebalance, written
 
 COMMANDS = [
     *("", "run", "compare", "study", "explain", "ledger"),
-    *("assign", "log", "import", "audit", "verify", "scenarios", "init", "schema"),
+    *("assign", "log", "import", "audit", "blame", "verify", "scenarios", "init", "schema"),
 ]
 ALL = [*COMMANDS, "capture", "scenarios show", "scenarios copy", "scenarios list"]
 EXAMPLES = re.compile(r"^  Examples:\n((?:    .*\n)+)", re.MULTILINE)
@@ -39,7 +39,7 @@ def examples(command: str) -> list[str]:
 
 def plays_many(example: str) -> bool:
     """Such an example is left to the long tests."""
-    longer = (" compare ", "--seeds", "--advise", "--perfetto", "--html")
+    longer = (" compare ", " blame ", "--seeds", "--advise", "--perfetto", "--html")
     return any(word in example for word in longer)
 
 
@@ -147,7 +147,7 @@ def test_the_help_fits(command, columns, monkeypatch):
     lines = help_of(command).splitlines()
 
     assert max(map(len, lines)) <= WIDTH
-    several = re.compile(r"(COMMAND|CAPTURE|EXPERIMENT|FILE|SOURCE|WORD)\W.*\.\.\.$")
+    several = re.compile(r"(COMMAND|CAPTURE|EXPERIMENT|FILE|LOG|SOURCE|WORD)\W.*\.\.\.$")
     assert not [line for line in lines if line.endswith("...") and not several.search(line)]
 
 
