@@ -218,7 +218,7 @@ PLANTED = (
     ),
     Planted(f"{PERIODS}.skip:Skip._move", "timers.move(adds.later_us, names)", "pass", 123),
     Planted(
-        f"{PERIODS}.skip:Skip._move",
+        f"{PERIODS}.skip:Skip._renumbered",
         "adds.requests[process.name]",
         "0",
         "a compaction between two skipped periods",
@@ -313,9 +313,6 @@ PLANTED = (
         f"{PERIODS}.state:_relative", "process.fetches.relative(process, positions, now)", "1", 1013
     ),
     Planted(f"{PERIODS}.state:_relative", "process.progress.relative(now, positions)", "1", 700),
-    Planted(
-        f"{PERIODS}.state:_relative", "process.application.relative(now, positions)", "1", 1447
-    ),
     Planted(
         "protocols.consumer.classic.machine:Client.move",
         "moved_responses(self._arrived, later_us, records)",
