@@ -22,8 +22,9 @@ _OPENING = f"""\
 # Captured runs of a real Kafka, and their emulation
 
 Printed by `python -m docs.pages`, which plays every run; do not change this page. The runs are those
-in `tests/captures`: Apache Kafka 4.4.0 with Java consumers on one machine with 2 cores. `rebalance verify`
-makes the same comparison with your own runs, figure by figure.
+in `tests/captures`: Apache Kafka 4.4.0 on one machine with 2 cores, with Java consumers unless the name of
+the run has another client. `examples/experiments` has the files with which `rebalance capture` makes many of
+them again; `rebalance verify` makes the same comparison with your own runs, figure by figure.
 
 In each cell: real / emulated, as median and range over {SEEDS} seeds. Work is the median and the 99th
 percentile of the processing of one record, in ms: its excess over the nominal 10 ms is the noise of the
@@ -35,11 +36,11 @@ _CLOSING = """\
 
 ## Not compared with a real cluster
 
-- The consumer protocol: static members, patterns, slow listeners, `max.poll.interval.ms` exceeded,
-  a failed coordinator, migrations from and to the classic protocol.
-- Groups of more than four members, retention that overtakes a group, topics that are deleted and created
-  again, two brokers that fail at once, partitions of the network, unclean elections.
-- Brokers and clients of other releases than 4.4.0.
+- The consumer protocol: patterns that the client matches, a static member that another one replaces, the
+  way back of a migration.
+- Retention that overtakes a group, topics that are deleted and created again, two brokers that fail at
+  once, partitions of the network, unclean elections.
+- franz-go; brokers of other releases than 4.4.0.
 """
 
 
