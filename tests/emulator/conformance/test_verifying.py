@@ -42,8 +42,35 @@ CALM = [
 ]
 RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21", "coordinator-kill/run-1"]
 RACES += ["kip848-interval-batch/run-8"]
-MADE_HERE = ("close-consumer/run-1", "unequal-cooperative/run-1")
-"""Captured by the command, under load; no other folder has them."""
+MADE_HERE = [
+    "close-aiokafka",
+    "close-consumer",
+    "close-midbatch-classic",
+    "coordinator-kill-consumer",
+    "coordinator-pause-consumer",
+    "crash-aiokafka",
+    "crash-kafka-python",
+    "crash-librdkafka",
+    "crash-of-twenty",
+    "pause-short-consumer",
+    "poll-exceeded-consumer",
+    "rolling-aiokafka",
+    "rolling-librdkafka",
+    "static-return-consumer",
+    "sync-on-revoke-classic",
+    "unequal-cooperative",
+]
+"""Captured by the command, with the files of ``examples/experiments``; no other folder has them."""
+
+NOT_MET = [
+    "migration",
+    "pattern-broker-consumer",
+    "pause-long-consumer",
+    "rolling-kafka-python",
+    "slow-listener-consumer",
+    "static-late-consumer",
+]
+"""Captured likewise; some figure lies outside the spread of 60 seeds (docs/reference/captured-runs.md)."""
 
 AHEAD_AND_BEHIND = (3, 1)
 """Seeds of that run: the victim's last commit covers the batch in hand, or not."""
@@ -114,11 +141,21 @@ def test_a_race_lies_within_the_spread_of_seeds(kept, name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MADE_HERE)
-def test_a_run_captured_under_load_lies_within_the_spread_of_seeds(kept, name):
-    """As above, on a machine with much other work."""
-    verdict = judged(kept / name)
+def test_a_run_of_an_experiment_lies_within_the_spread_of_seeds(kept, name):
+    """As above, for runs that anyone can make again."""
+    verdict = judged(kept / name / "run-1")
 
-    assert (name, ()) == (verdict.capture, verdict.outside)
+    assert (f"{name}/run-1", ()) == (verdict.capture, verdict.outside)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NOT_MET)
+def test_a_run_that_is_not_met_yet_is_compared(kept, name):
+    """Each has a verdict; one that lies inside belongs to the runs above."""
+    verdict = verify_run(kept / name / "run-1", 0)
+
+    assert verdict.skipped is None
+    assert verdict.outside
 
 
 def test_whether_a_crash_loses_or_repeats_is_a_race_in_the_consumer_protocol(kept):
