@@ -40,10 +40,10 @@ class Workload:
     """By member."""
 
     def replica_of(self, consumer: str) -> Replica:
-        """Return the replica of a member or of its successor, whose name ends with ``+``."""
+        """Return the replica of a member, of its successor (``+``) or of its stand-in (``*``)."""
         name = consumer
-        while name not in self.replicas and name.endswith("+"):
-            name = name.removesuffix("+")
+        while name not in self.replicas and name.endswith(("+", "*")):
+            name = name[:-1]
         return self.replicas.get(name, (consumer,))
 
 

@@ -29,7 +29,6 @@ from emulator.events import (
 )
 from emulator.scenario import model
 from emulator.scenario.deploys import changes_settings, replaced_together
-from emulator.world.cluster.shown_log import records_in
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.consumers import Replica, successor_name
 from emulator.world.draws import sampler, stream_key
@@ -294,7 +293,10 @@ class RollingRestart:
         progress, now = process.progress, self._run.kernel.now
         ends = ((tp, self._world.topics.find(tp)) for tp in progress.owned)
         lags = (
-            records_in(log, progress.done(tp) or 0, log.end(now))
+            sum(
+                end - first
+                for first, end in progress.runs(tp, progress.done(tp) or 0, log.end(now))
+            )
             for tp, log in ends
             if log is not None
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from emulator.events import ActRefused, PositionSource
 from emulator.scenario.model import PausePartitions, Seek
-from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.shown_log import ShownLog
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer import seeking
 from emulator.world.consumer.process import Process
@@ -29,7 +29,7 @@ def seek(process: Process, act: Seek, topics: Topics, cause: int) -> None:
     for tp in without:
         _refuse(process, act, f"{act.member} had no position of {tp} to shift", cause)
     for tp in found:
-        log = topics.find(tp)
+        log = _shown_to(process, tp, topics)
         if log is not None and tp not in without:
             offset = _target(act, log, readings[tp].position, now)
             seeking.seek(process, tp, offset, PositionSource.SEEK, cause)
@@ -82,8 +82,21 @@ def _refuse(process: Process, act: Seek | PausePartitions, why: str, cause: int)
     process.run.recorder.write(refused, cause)
 
 
-def _target(act: Seek, log: PartitionLog, position: int, now: int) -> int:
-    """Return the offset to seek to; one that is given may be outside of the log."""
+def _shown_to(process: Process, tp: TopicPartition, topics: Topics) -> ShownLog | None:
+    """Return a partition as ListOffsets shows it at the consumer's ``isolation.level``."""
+    log = topics.find(tp)
+    if log is None:
+        return None
+    committed = process.blueprint.reads_committed
+    return topics.shown_by(log.replicas.leader, tp, committed=committed)
+
+
+def _target(act: Seek, log: ShownLog, position: int, now: int) -> int:
+    """Return the offset to seek to; one that is given may be outside of the log.
+
+    ``log`` ends for a reader of committed records at the last stable offset, as for
+    ``KafkaConsumer.seekToEnd``.
+    """
     start, end = log.start, log.high_watermark(now)
     if act.shift_by is not None:
         return min(max(position + act.shift_by, start), end)

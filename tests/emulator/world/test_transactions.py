@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import emulator
-from emulator.events import CommitAccepted, EpochOpened, Processed
+from emulator.events import CommitAccepted, EpochOpened, FaultBegan, Processed
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
 
@@ -149,6 +149,53 @@ def test_latest_is_the_last_stable_offset(level, is_boundary):
 
     assert starts
     assert is_boundary == all(start % 51 == 0 for start in starts)
+
+
+SEEK = """
+[[fault]]
+seek = "g-0"
+at = "12.25s"
+{to}
+"""
+
+
+@pytest.mark.parametrize(
+    "to", ['to = "latest"', 'by_duration = "1ms"', 'to_datetime = "20s"', "shift_by = 1000"]
+)
+@pytest.mark.parametrize(("level", "is_boundary"), [(COMMITTED, True), ("", False)])
+def test_a_seek_to_the_end_goes_to_the_last_stable_offset(to, level, is_boundary):
+    """As ``seekToEnd``: the records of an open transaction are still to be read, and not sought over."""
+    run = played("transaction_records = 50", "", (level,), fault=SEEK.format(to=to))
+    sought = [
+        event.what.offset
+        for event in run.events
+        if isinstance(event.what, EpochOpened) and event.what.source == "seek"
+    ]
+
+    assert sought
+    assert is_boundary == all(offset % 51 == 0 for offset in sought)
+    assert 0 == run.ledger.lost
+
+
+CANARY = """
+[[fault]]
+rolling_restart = "g"
+at = "{at}"
+canary = 1
+canary_lag = 20
+canary_for = "3s"
+"""
+
+
+@pytest.mark.parametrize(("at", "gives_up"), [("15s", True), ("25s", False)])
+def test_the_lag_of_a_canary_counts_no_aborted_record(at, gives_up):
+    """The transaction that is open at 15 s commits its 100 records; that of 25 s is aborted."""
+    topic = "transaction_records = 100\naborted_every = 3"
+    run = played(topic, "", (COMMITTED, SHORT), fault=CANARY.format(at=at))
+    verbs = [event.what.verb for event in run.events if isinstance(event.what, FaultBegan)]
+
+    assert "restart" in verbs
+    assert gives_up == ("give_up" in verbs)
 
 
 def test_lag_of_offsets_stays_above_zero_behind_an_aborted_transaction():
