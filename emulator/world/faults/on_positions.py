@@ -29,8 +29,8 @@ def seek(process: Process, act: Seek, topics: Topics, cause: int) -> None:
     for tp in without:
         _refuse(process, act, f"{act.member} had no position of {tp} to shift", cause)
     for tp in found:
-        log = _shown_to(process, tp, topics)
-        if log is not None and tp not in without:
+        log = None if tp in without else _shown_to(process, tp, topics)
+        if log is not None:
             offset = _target(act, log, readings[tp].position, now)
             seeking.seek(process, tp, offset, PositionSource.SEEK, cause)
 
