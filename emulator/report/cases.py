@@ -119,11 +119,6 @@ def may_commit_ahead(case: Case) -> bool:
     return case.group.by_coordinator and auto(case)
 
 
-def closed(case: Case) -> bool:
-    """Return whether a process was stopped or restarted."""
-    return not case.verbs.isdisjoint(RESTARTS)
-
-
 def evicted(case: Case) -> bool:
     """Return whether running members may have been removed."""
     return "session expired" in case.evictions or not case.verbs.isdisjoint(SILENCES)

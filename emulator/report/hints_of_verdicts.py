@@ -64,7 +64,7 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
     VerdictId.BACKLOG_UNREAD: {
         "reset-to-earliest": (
             "Set auto.offset.reset=earliest if a new group should read what was there before, or commit "
-            "offsets before its start (kafka-consumer-groups --reset-offsets)."
+            "offsets before its start (kafka-consumer-groups --reset-offsets --execute)."
         ),
     },
     VerdictId.PARTITION_STALLED: {

@@ -163,7 +163,7 @@ BY_REASON: Mapping[str, Given] = {
         "offset-reset-none",
         "With auto.offset.reset=none a partition without a committed offset ends its consumer: set "
         "earliest or latest, or commit offsets before the start (kafka-consumer-groups "
-        "--reset-offsets).",
+        "--reset-offsets --execute).",
     ),
     "listener threw": LISTENER_CATCHES,
     "GROUP_MAX_SIZE_REACHED": Given(
@@ -278,7 +278,8 @@ def _handover(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> I
         "keep-group-id",
         f"Keep the group id across deploys: {group.id} has no offsets when it starts, so "
         f"{now(group, 'auto.offset.reset')} decides where it begins. If the id has to change, stop the old "
-        f"group, give the new one its offsets (kafka-consumer-groups --reset-offsets), then start it.",
+        f"group, give the new one its offsets (kafka-consumer-groups --reset-offsets --execute), then "
+        f"start it.",
     )
 
 

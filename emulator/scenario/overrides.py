@@ -49,6 +49,10 @@ def override(document: Document, overrides: Sequence[str], name: str) -> Documen
     return document
 
 
+_REMOVED_BY = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
+"""The settings that a protocol does not have."""
+
+
 def refuse_removed(overrides: Sequence[str], name: str) -> None:
     """Raise ScenarioError for settings that a later change of the protocol would remove.
 
@@ -58,10 +62,13 @@ def refuse_removed(overrides: Sequence[str], name: str) -> None:
     written: dict[tuple[str, ...], dict[str, tuple[str, Any]]] = {}
     problems = []
     for text in overrides:
-        path, value = _read(text) if "=" in text else (text, None)
+        try:
+            path, value = _read(text)
+        except LookupError:
+            continue  # override() refuses it
         *table, entry = _table_and_entry(split(path) or [""])
-        if entry == PROTOCOL:
-            gone = ONLY_CLASSIC if value == "consumer" else ONLY_CONSUMER
+        if entry == PROTOCOL and value in _REMOVED_BY:
+            gone = _REMOVED_BY[value]
             removed = written.get(tuple(table), {})
             problems += [
                 Problem(where, why_refused(key, str(value)), given)

@@ -123,7 +123,8 @@ def _timeline(content: AuditContent) -> Iterator[Part]:
 
 def _mark(entry: AuditEntry, begin_us: int = 0) -> Mark:
     """Return the mark of an entry at its time since *begin_us*."""
-    at_us = next((at for at in (entry.second_at_us, entry.first_at_us) if at is not None), 0)
+    times = (entry.second_at_us, entry.first_at_us)
+    at_us = next((at for at in times if at is not None), begin_us)
     partition = f"{entry.topic}-{entry.partition}"
     cause = "cause unknown" if entry.cause is AuditCause.UNKNOWN else str(entry.cause)
     return Mark(entry.id, entry.kind, partition, entry.count, at_us - begin_us, cause)

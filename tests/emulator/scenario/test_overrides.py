@@ -187,3 +187,22 @@ def test_a_variant_may_change_the_protocol_of_a_setting_of_all_variants():
     ]
     with pytest.raises(ScenarioError, match="where the coordinator decides"):
         load_variants(text, [f"short: {SESSION}=10s, kip848"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["group[billing].settings[session.timeout.ms=10s]"], "no value; write path=value"),
+        (
+            [
+                "group[billing].settings[group.remote.assignor]=uniform",
+                "group[billing].settings[group.protocol]=clasic",
+            ],
+            "clasic",
+        ),
+    ],
+)
+def test_a_slip_beside_the_check_of_removed_settings_is_told_as_usual(overrides, said):
+    """A value inside the brackets; a protocol that does not exist."""
+    with pytest.raises(ScenarioError, match=said):
+        load_named("member-crashes", overrides)
