@@ -1,4 +1,4 @@
-"""Measure the costs that issue texts and the page of benchmarks ask for, one case after the other.
+"""Measure the costs that have a target in ``benchmarks/README.md``, one case after the other.
 
     python -m benchmarks.bars               all cases but the two largest groups
     python -m benchmarks.bars NAME…         these cases

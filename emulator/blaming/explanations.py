@@ -60,7 +60,7 @@ class Explanation:
         for each in self.alike:
             if each.policy.reader != self.policy.reader:
                 readers.setdefault(each.policy.reader, each)
-        clients = (name + self._if_less(each) for name, each in readers.items())
+        clients = (name + self._fit_if_different(each) for name, each in readers.items())
         named = [
             each.happening.words
             for each in self.alike
@@ -70,7 +70,7 @@ class Explanation:
             f"{self.policy.words}{_or(clients)}; {self.happening.words}{_or(dict.fromkeys(named))}"
         )
 
-    def _if_less(self, each: Alternative) -> str:
+    def _fit_if_different(self, each: Alternative) -> str:
         """Return the fit of an alternative if it is not the same."""
         shown = f"{each.fit:.0f} %"
         return "" if shown == f"{self.fit:.0f} %" else f", {shown}"

@@ -61,7 +61,8 @@ class CommitPolicy(Part):
 
     retry_older_in: Literal["revoked", "assigned"] | None = None
     """A bug: keep failed async commits, and commit their offsets again in the next call of the revoke
-    listener, behind newer ones, or when partitions have been assigned, whoever owns theirs by then."""
+    listener, behind newer ones, or when partitions have been assigned, also of those that another
+    member owns by then."""
 
     on_refusal: Literal["ignore", "discard", "stop", "keep"] = "ignore"
     """After a refused commit: continue, discard the rest of the batch, or exit the process. ``keep``:

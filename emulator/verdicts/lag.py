@@ -128,16 +128,24 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
 
 def overload_text(load: Load) -> str:
     """Return what arrives for an overloaded group or partition, and what it can process."""
-    arrival, capacity, who = load.arrival, load.capacity, f"its {counted(load.members, 'member')}"
+    arrival, capacity, processor = (
+        load.arrival,
+        load.capacity,
+        f"its {counted(load.members, 'member')}",
+    )
     what = f"records arrive for {load.group}"
     if arrival <= capacity:
-        arrival, capacity, who = load.hottest_arrival, load.fastest, "the owner of a partition"
+        arrival, capacity, processor = (
+            load.hottest_arrival,
+            load.fastest,
+            "the owner of a partition",
+        )
         key = f" ({figure(load.key_arrival)} with the key {load.hottest_key})"
         what = f"records arrive in {load.hottest}{key if load.hottest_key else ''}"
     elif load.store == capacity:
-        who = "its database, with one transaction a batch,"
+        processor = "its database, with one transaction a batch,"
     return (
-        f"{figure(arrival)} {what} per second, and {who} can process at most "
+        f"{figure(arrival)} {what} per second, and {processor} can process at most "
         f"{figure(capacity)}{_failing(load)}: lag grows without end"
     )
 

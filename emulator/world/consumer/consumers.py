@@ -275,7 +275,7 @@ class Consumers:
         return consumer
 
     def in_place_of(self, consumer: str) -> list[str]:
-        """Return a member and all its successors, as far as they run."""
+        """Return those of a member and its successors that run."""
         line = [consumer]
         while line[-1] in self._successors:
             line.append(self._successors[line[-1]])

@@ -3,7 +3,7 @@
 ``retry_older`` of a commit policy sends them after a time, ``retry_older_in`` keeps them for the next
 rebalance: as the acknowledgements that a listener container flushes when partitions are revoked
 (spring-projects/spring-kafka#511), or as the commits that a library sends again when a rebalance has
-ended (zio/zio-kafka#437), whoever owns their partitions by then.
+ended (zio/zio-kafka#437), also for partitions that another member owns by then.
 """
 
 from __future__ import annotations

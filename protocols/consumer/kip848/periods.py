@@ -165,10 +165,12 @@ def _moved_event(event: Event, later_us: int, records: Records, numbers: Numbers
     return event
 
 
-Wanted = TypeVar("Wanted", CommitWanted, Commit, CommittingSync)
+AnyCommit = TypeVar("AnyCommit", CommitWanted, Commit, CommittingSync)
 
 
-def _moved_commit(commit: Wanted, later_us: int, records: Records, numbers: Numbers) -> Wanted:
+def _moved_commit(
+    commit: AnyCommit, later_us: int, records: Records, numbers: Numbers
+) -> AnyCommit:
     """Return a later commit of the application."""
     deadline_us = commit.deadline_us
     return commit._replace(
