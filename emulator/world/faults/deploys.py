@@ -67,12 +67,15 @@ class RollingRestart:
         self._restarted: list[Restarted] = []
         """Replicas whose restart has begun, in the order of their restarts."""
 
+        self._rolls_since_us: int | None = None
+        """From when on an autoscaler starts the new version; None: it starts the old one."""
+
         self._has_given_up = False
 
     def play(self) -> Script:
         """Replace the canaries, and then the others if the canaries are healthy."""
         act = self._act
-        left = self._left(self._run.kernel.now)
+        left = self._left()
         if act.canary:
             first = list(islice(left, act.canary))
             errors = self._watch([name for replica in first for name in replica])
@@ -81,15 +84,18 @@ class RollingRestart:
             if not replaced or not (yield from self._is_healthy(errors)):
                 yield from self._on_unhealthy(errors)
                 return
-        if isinstance(act.order, str) and changes_settings(act):
-            self._consumers.newest[act.group] = act
+        if isinstance(act.order, str):
+            self._rolls_since_us = self._run.kernel.now
+            if changes_settings(act):
+                self._consumers.newest[act.group] = act
         yield from self._in_lanes(left)
 
-    def _left(self, began_us: int) -> Iterator[Replica]:
-        """Yield the replicas to restart: wanted by the autoscaler, and not started by it meanwhile."""
+    def _left(self) -> Iterator[Replica]:
+        """Yield the replicas to restart: wanted by the autoscaler, and not started new by it."""
         consumers = self._consumers
         for replica in replicas_in_order(self._act, self._world):
-            is_new = any(consumers.is_created_since(name, began_us) for name in replica)
+            since = self._rolls_since_us
+            is_new = since is not None and consumers.is_created_since(replica[0], since)
             if not is_new and not any(map(consumers.is_withdrawn, replica)):
                 yield replica
 

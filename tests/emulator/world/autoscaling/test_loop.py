@@ -255,6 +255,20 @@ def test_replicas_that_start_after_a_deploy_have_its_version():
     assert max(polled.values()) <= 7
 
 
+def test_replicas_that_start_before_the_canary_is_healthy_are_replaced_after_it():
+    """The autoscaler starts the old version until then, and so it does with a list of members."""
+    deploy = 'act = [{{ rolling_restart = "g", at = "1s", {}, settings = {{ "max.poll.records" = 7 }} }}]'
+    canary, listed = (
+        begins_of(emulator.run(scenario(UP_AND_DOWN, act=deploy.format(way))))
+        for way in ('canary = 1, canary_for = "60s"', 'order = ["g-0"]')
+    )
+    new = ["g-1", "g-2", "g-3"]
+
+    assert [name for name, second in canary if 1 < second < 60] == new
+    assert [name for name, second in canary if second > 60] == new
+    assert [name for name, second in listed if second > 1] == new
+
+
 def metrics_of(
     monkeypatch: pytest.MonkeyPatch, scaled: emulator.Scenario, name: str = "_metric"
 ) -> list[Any]:
