@@ -16,6 +16,17 @@ def reads_committed(group: Group, member: Member) -> bool:
     return consumer_settings(group, member).isolation_level == READ_COMMITTED
 
 
+def groups_of_committed_readers(scenario: Scenario) -> frozenset[str]:
+    """Return the groups with a member that skips aborted records, if there are transactions."""
+    if not any(topic.transaction_records for topic in scenario.topic):
+        return frozenset()
+    return frozenset(
+        group.id
+        for group in scenario.group
+        if any(reads_committed(group, member) for member in group.members)
+    )
+
+
 def committed_readers(scenario: Scenario, topic: Topic) -> list[str]:
     """Return the groups that read committed records of a topic; members of a group are alike."""
     return [

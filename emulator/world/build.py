@@ -11,7 +11,7 @@ from typing import Any
 from assignors.values import dataclass
 from emulator import events
 from emulator.events import LagSampled
-from emulator.scenario.isolation import reads_committed
+from emulator.scenario.isolation import groups_of_committed_readers
 from emulator.scenario.model import Group, Scenario, Topic
 from emulator.scenario.periods import period_of
 from emulator.versions import KAFKA
@@ -298,6 +298,7 @@ class Samples:
         self._every = world.run.scenario.lag_every
         self._next: Moment | None = None
         self._recur = False
+        self._of_committed = groups_of_committed_readers(world.run.scenario)
 
     def begin(self) -> None:
         """Sample from the first interval on."""
@@ -341,7 +342,7 @@ class Samples:
         if not watched:
             return
         partitions = tuple(tp for tp, _ in watched)
-        committed_only = any(reads_committed(group, member) for member in group.members)
+        committed_only = group.id in self._of_committed
         sampled = LagSampled(
             group=group.id,
             partitions=partitions,
