@@ -257,7 +257,7 @@ def in_zookeeper(document, rate):
         commit = {key: value for key, value in commit.items() if key != "arguments"}
     acts = ("delete_offsets", "reset_offsets", "delete_group")
     return document | {
-        "group": [group | {"offsets": "zookeeper", "commit": commit}],
+        "group": [group | {"offsets": "zookeeper", "commit": commit, "static": False}],
         "fault": [fault for fault in document["fault"] if not fault.keys() & set(acts)],
         "zookeeper": {"writes": rate},
     }
