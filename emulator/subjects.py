@@ -192,7 +192,7 @@ def _shorter_interval(
         consumer_settings(*after).max_poll_interval_ms
         for act in acts
         if deploys.changes_settings(act)
-        for after in _started(act, scenario)
+        for after in deploys.deployed_by(act, scenario)
     ]
     return min((each for each in found if each < facts.shortest_interval_ms), default=None)
 
@@ -200,13 +200,8 @@ def _shorter_interval(
 def _becomes_cooperative(acts: Sequence[RollingRestart], scenario: Scenario) -> bool:
     """Return whether the last of some deploys that change settings leaves no eager assignor."""
     last = [act for act in acts if deploys.changes_settings(act)][-1:]
-    started = [after for act in last for after in _started(act, scenario)]
+    started = [after for act in last for after in deploys.deployed_by(act, scenario)]
     return bool(started) and all(_is_cooperative(*after) for after in started)
-
-
-def _started(act: RollingRestart, scenario: Scenario) -> list[tuple[Group, Member]]:
-    """Return the members that a deploy starts, with their groups, as they are after it."""
-    return [deploys.deployed(*each, act) for each in deploys.started_by(act, scenario)]
 
 
 def _is_cooperative(group: Group, member: Member) -> bool:

@@ -175,56 +175,41 @@ def _longest_outage(situation: Situation) -> str:
     return f"the longest pause or cut here is {duration(situation.pause_s)}"
 
 
-def longer_session(situation: Situation) -> Draft | None:
-    """A session above the longest pause or cut, with a margin."""
-    value = milliseconds(situation.pause_s * MARGIN)
-    if not situation.pause_s or value <= situation.value(SESSION):
+def _session_above(situation: Situation, least_s: float, because: str) -> Draft | None:
+    """A session that outlasts something, with a margin."""
+    value = milliseconds(least_s * MARGIN)
+    if value <= situation.value(SESSION):
         return None
     session = duration(situation.seconds(SESSION))
-    why = (
-        f"The longest pause or cut is {duration(situation.pause_s)}, and the session times out after "
-        f"{session}."
+    return consumer(
+        situation, SESSION, value, f"{because}, and the session times out after {session}."
     )
-    return consumer(situation, SESSION, value, why)
+
+
+def longer_session(situation: Situation) -> Draft | None:
+    """A session above the longest pause or cut."""
+    pause_s = situation.pause_s
+    return _session_above(situation, pause_s, f"The longest pause or cut is {duration(pause_s)}")
 
 
 def session_above_restarts(situation: Situation) -> Draft | None:
-    """A session that outlasts the restart of a static member, with a margin."""
+    """A session that outlasts the restart of a static member."""
     down_s = situation.down_s or 0
-    value = milliseconds(down_s * MARGIN)
-    if value <= situation.value(SESSION):
-        return None
-    why = (
-        f"99 of 100 restarts take {duration(down_s)} at most, and the session times out after "
-        f"{duration(situation.seconds(SESSION))}."
-    )
-    return consumer(situation, SESSION, value, why)
+    return _session_above(situation, down_s, f"99 of 100 restarts take {duration(down_s)} at most")
 
 
 def session_above_close(situation: Situation) -> Draft | None:
     """A session that outlasts the rebalance listener: in close() no heartbeats are sent meanwhile."""
-    value = milliseconds(situation.listener_s * MARGIN)
-    if value <= situation.value(SESSION):
-        return None
-    why = (
-        f"A call of the listener takes {duration(situation.listener_s)}, and the session times out after "
-        f"{duration(situation.seconds(SESSION))}."
-    )
-    return consumer(situation, SESSION, value, why)
+    call_s = situation.listener_s
+    return _session_above(situation, call_s, f"A call of the listener takes {duration(call_s)}")
 
 
 def session_above_commits(situation: Situation) -> Draft | None:
     """A session that outlasts a commit that times out at a coordinator without followers."""
     commit_s = int(situation.brokers["offsets.commit.timeout.ms"]) / 1_000
     interval_s = situation.seconds("auto.commit.interval.ms")
-    value = milliseconds((commit_s + interval_s) * MARGIN)
-    if value <= situation.value(SESSION):
-        return None
-    why = (
-        f"A commit times out after {duration(commit_s)}, the next is made {duration(interval_s)} "
-        f"later, and the session times out after {duration(situation.seconds(SESSION))}."
-    )
-    return consumer(situation, SESSION, value, why)
+    because = f"A commit times out after {duration(commit_s)}, the next is made {duration(interval_s)} later"
+    return _session_above(situation, commit_s + interval_s, because)
 
 
 def more_heartbeats(situation: Situation) -> Draft | None:

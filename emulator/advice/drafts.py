@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from emulator.advice.situation import Situation
 from emulator.report.subject import SET_BY_BROKERS
-from emulator.scenario.deploys import deploys_of, rolling_restarts_of
+from emulator.scenario.deploys import deploys_of
 from emulator.scenario.model import Group
 
 MARGIN: Final = 1.25
@@ -66,11 +66,7 @@ def of_group(group: Group, name: str, value: object) -> tuple[str, ...]:
 
 def of_deploys(situation: Situation, name: str, value: object, why: str) -> Draft:
     """Return the change of a consumer setting in the rolling restarts of the group that set it."""
-    acts = [
-        act.id
-        for act in rolling_restarts_of(situation.group.id, situation.scenario)
-        if name in (act.settings or {})
-    ]
+    acts = [act.id for act in situation.restarts if name in (act.settings or {})]
     overrides = tuple(f"act[{act}].settings[{name}]={value}" for act in acts)
     return Draft(why, (f"{name}={value} in {', '.join(acts)}",), overrides)
 

@@ -9,7 +9,7 @@ from emulator.advice.drafts import STRATEGY, Draft, Make
 from emulator.advice.situation import Situation
 from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration
-from emulator.scenario.deploys import deployed, rolling_restarts_of, started_by
+from emulator.scenario.deploys import deployed, started_by
 from emulator.scenario.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.resolution import INSTANCE_ID, consumer_settings
 from emulator.scenario.units import format_duration
@@ -81,7 +81,7 @@ def _without_common_assignor(
     """
     group = situation.group
     old = consumer_settings(group, group.members[0]).partition_assignment_strategy
-    for act in rolling_restarts_of(situation.group.id, situation.scenario):
+    for act in situation.restarts:
         started = started_by(act, situation.scenario)
         if STRATEGY not in (act.settings or {}) or not started:
             continue
@@ -94,11 +94,7 @@ def _without_common_assignor(
 
 def readiness_of_the_process(situation: Situation) -> Draft | None:
     """A readiness probe that asks whether the process runs, not whether it has a partition."""
-    acts = [
-        act.id
-        for act in rolling_restarts_of(situation.group.id, situation.scenario)
-        if act.readiness == "assigned"
-    ]
+    acts = [act.id for act in situation.restarts if act.readiness == "assigned"]
     if not acts:
         return None
     return Draft(
@@ -110,11 +106,7 @@ def readiness_of_the_process(situation: Situation) -> Draft | None:
 
 def stable_instance_ids(situation: Situation) -> Draft | None:
     """Names, and instance ids, that members keep over a deploy."""
-    acts = [
-        act
-        for act in rolling_restarts_of(situation.group.id, situation.scenario)
-        if act.names == "random"
-    ]
+    acts = [act for act in situation.restarts if act.names == "random"]
     if not acts or not situation.facts.new_ids:
         return None
     beside = [f"act[{act.id}].surge=false" for act in acts if act.surge]

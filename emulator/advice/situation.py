@@ -140,6 +140,11 @@ class Situation:
         """The names of the members."""
         return {member.name for member in self.group.members}
 
+    @property
+    def restarts(self) -> list[RollingRestart]:
+        """The rolling restarts of the group, in the order of the file."""
+        return rolling_restarts_of(self.group.id, self.scenario)
+
     def graces(self) -> Iterator[Grace]:
         """Yield the grace period of each act that stops members within one."""
         for act in stops_of(self.group, self.scenario):
@@ -154,10 +159,7 @@ class Situation:
     @property
     def down_s(self) -> float | None:
         """The longest time from the end of a member to its start, of 99 in 100; None: none starts again."""
-        found = [
-            act.down_time + int(p99_us(act.start_up))
-            for act in rolling_restarts_of(self.group.id, self.scenario)
-        ]
+        found = [act.down_time + int(p99_us(act.start_up)) for act in self.restarts]
         for act in self.scenario.fault:
             if isinstance(act, Close | Crash) and act.member in self.names:
                 found += [] if act.restart_after is None else [act.restart_after]

@@ -7,7 +7,6 @@ from typing import Final
 
 from emulator.advice.drafts import Draft, Make
 from emulator.advice.situation import Situation
-from emulator.scenario.deploys import rolling_restarts_of
 from emulator.scenario.faults import After
 from emulator.scenario.model import RestoreStore, RollingRestart
 
@@ -43,11 +42,7 @@ def restored_with_results(situation: Situation) -> Draft | None:
 
 def dual_commit(situation: Situation) -> Draft | None:
     """Both stores have every offset until each member reads both."""
-    acts = [
-        act
-        for act in rolling_restarts_of(situation.group.id, situation.scenario)
-        if (act.settings or {}).get(STORAGE) == "kafka"
-    ]
+    acts = [act for act in situation.restarts if (act.settings or {}).get(STORAGE) == "kafka"]
     if not acts:
         return None
     first, *later = acts

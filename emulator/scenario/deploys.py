@@ -76,14 +76,15 @@ def _starts(act: Deploy, group: Group, member: Member) -> bool:
     return isinstance(act.order, str) or member.name in act.order
 
 
+def deployed_by(act: Deploy, scenario: Scenario) -> list[tuple[Group, Member]]:
+    """Return the members that an act starts, each with its group, with the settings after it."""
+    return [deployed(*written, act) for written in started_by(act, scenario)]
+
+
 def ever_running(scenario: Scenario) -> list[tuple[Group, Member]]:
     """Return every member with its group, and again with its settings after each deploy."""
     written = [(group, member) for group in scenario.group for member in group.members]
-    return written + [
-        deployed(group, member, act)
-        for act in deploys_of(scenario)
-        for group, member in started_by(act, scenario)
-    ]
+    return written + [after for act in deploys_of(scenario) for after in deployed_by(act, scenario)]
 
 
 def rolling_restarts_of(group_id: str, scenario: Scenario) -> list[RollingRestart]:

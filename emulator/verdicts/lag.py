@@ -128,18 +128,11 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
 
 def overload_text(load: Load) -> str:
     """Return what arrives for an overloaded group or partition, and what it can process."""
-    arrival, capacity, processor = (
-        load.arrival,
-        load.capacity,
-        f"its {counted(load.members, 'member')}",
-    )
-    what = f"records arrive for {load.group}"
+    arrival, capacity = load.arrival, load.capacity
+    processor, what = f"its {counted(load.members, 'member')}", f"records arrive for {load.group}"
     if arrival <= capacity:
-        arrival, capacity, processor = (
-            load.hottest_arrival,
-            load.fastest,
-            "the owner of a partition",
-        )
+        arrival, capacity = load.hottest_arrival, load.fastest
+        processor = "the owner of a partition"
         key = f" ({figure(load.key_arrival)} with the key {load.hottest_key})"
         what = f"records arrive in {load.hottest}{key if load.hottest_key else ''}"
     elif load.store == capacity:

@@ -142,7 +142,9 @@ class Fetcher:
             wanted = tuple(
                 [
                     FetchPartition(
-                        tp, queued.get(tp, (reading.position,))[0], reading.current.epoch
+                        tp,
+                        queued[tp][0] if tp in queued else reading.position,
+                        reading.current.epoch,
                     )
                     for tp, reading in readings.items()
                     if reading.phase is Phase.READING

@@ -254,12 +254,12 @@ def _start(capture: Capture, action: Action, name: str) -> model.Start:
     ups = [up for up in facts.start_ups(capture) if up.member == member]
     up = next((up for up in ups if up.started_us >= action.at_us), None)
     at = action.at_us if up is None else start_us(capture, up)
-    changed = None if up is None else _changed_settings(capture, up)
-    return model.Start(id=name, at=at, member=member, **(changed or {}))
+    changed = {} if up is None else _changed_settings(capture, up)
+    return model.Start(id=name, at=at, member=member, **changed)
 
 
-def _changed_settings(capture: Capture, up: facts.StartUp) -> dict[str, Any] | None:
-    """Return what a process sets and unsets; None if that is what the one before it did."""
+def _changed_settings(capture: Capture, up: facts.StartUp) -> dict[str, Any]:
+    """Return what a process sets and unsets; nothing if that is what the one before it did."""
     settings = [
         facts.kafka_settings(capture, member_settings(trace))
         for trace in capture.traces
@@ -267,7 +267,7 @@ def _changed_settings(capture: Capture, up: facts.StartUp) -> dict[str, Any] | N
     ]
     written, before, now = settings[0], settings[max(0, up.incarnation - 2)], settings[-1]
     if now == before:
-        return None
+        return {}
     return {"settings": now, "unset": tuple(name for name in written if name not in now)}
 
 

@@ -298,15 +298,12 @@ class RollingRestart:
         process.settle()
         progress, now = process.progress, self._run.kernel.now
         ends = ((tp, self._world.topics.find(tp)) for tp in progress.owned)
-        lags = (
-            sum(
-                end - first
-                for first, end in progress.runs(tp, progress.done(tp) or 0, log.end(now))
-            )
+        left = (
+            progress.runs(tp, progress.done(tp) or 0, log.end(now))
             for tp, log in ends
             if log is not None
         )
-        return max(lags, default=0)
+        return max((sum(end - first for first, end in runs) for runs in left), default=0)
 
     def _on_unhealthy(self, errors: Errors) -> Script:
         """Stop the restart; members that it has restarted go back if the act says so."""
@@ -328,23 +325,26 @@ class RollingRestart:
         present = tuple(map(consumers.at_present, written))
         events = self._begin_going_back(written, present)
         start_up = self._start_up_us(written[0], nth=1)
-        if not restarted.surge:
-            yield from self._end(present, events)
-            yield from wait(self._env, act.down_time + start_up)
-        if not restarted.surge and act.names == "ordinal":
+        if restarted.surge:
+            copies = self._copies_of(present, earlier)
+            is_ready = yield from self._add(copies, events, start_up, None)
+            if is_ready:
+                yield from self._end(present, events)
+            return is_ready
+        yield from self._end(present, events)
+        yield from wait(self._env, act.down_time + start_up)
+        if act.names == "random":
+            self._start(self._copies_of(present, earlier), events)
+        else:
             for each, event in zip(earlier, events, strict=True):
                 consumers.start_from(each, event)
-            return True
-        own_id = act.names == "random"
+        return True
+
+    def _copies_of(self, present: Replica, earlier: list[Blueprint]) -> Replica:
+        """Add successors of members that are as they were before; return their names."""
+        own_id, add = self._act.names == "random", self._consumers.add_copy
         pairs = zip(present, earlier, strict=True)
-        copies = tuple(consumers.add_copy(name, own_id=own_id, like=old) for name, old in pairs)
-        if not restarted.surge:
-            self._start(copies, events)
-            return True
-        is_ready = yield from self._add(copies, events, start_up, None)
-        if is_ready:
-            yield from self._end(present, events)
-        return is_ready
+        return tuple(add(name, own_id=own_id, like=old) for name, old in pairs)
 
     def _take_back(self, written: Replica) -> Script:
         """End successors that were not ready, so that their predecessors still run."""
