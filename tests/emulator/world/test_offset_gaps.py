@@ -9,30 +9,8 @@ from emulator.events import CommitAccepted, Processed, ProcessedOutOfOrder, RunE
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
 
-WORLD = """
-title = "gaps"
-run_for = "40s"
-[[topic]]
-name = "t"
-partitions = 2
-rate = "10/s"
-produce_until = "30s"
-{topic}
-[[group]]
-id = "g"
-topics = ["t"]
-members = 2
-work = "1ms"
-{group}
-[group.settings]
-"auto.offset.reset" = "earliest"
-"{protocol}"
-{settings}
-[[fault]]
-crash = "g-1"
-at = "17s"
-restart_after = "1s"
-"""
+from .gapped_topic import gapped
+
 MARKED = "transaction_records = 7"
 COMPACTED = "backlog = 300\ncompacted = 9"
 ABORTED = f"{MARKED}\naborted_every = 3"
@@ -40,9 +18,7 @@ ABORTED = f"{MARKED}\naborted_every = 3"
 
 def played(topic=MARKED, group="", settings='"session.timeout.ms" = "6s"', run_for="40s"):
     """Play two members, one of which crashes and comes back."""
-    text = WORLD.format(topic=topic, group=group, settings=settings, protocol="x")
-    text = text.replace('"x"\n', "").replace('run_for = "40s"', f'run_for = "{run_for}"')
-    return emulator.run(loads(text), 0)
+    return emulator.run(loads(gapped(topic, group, settings, run_for=run_for)), 0)
 
 
 def processed(run):

@@ -9,43 +9,18 @@ from emulator.events import CommitAccepted, EpochOpened, FaultBegan, Processed
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
 
+from .gapped_topic import CRASH, gapped
+
 SECOND = 1_000_000
 SIZE, EVERY = 7, 3
 COMMITTED = '"isolation.level" = "read_committed"'
-WORLD = """
-title = "transactions"
-run_for = "40s"
-[[topic]]
-name = "t"
-partitions = 2
-rate = "10/s"
-produce_until = "30s"
-{topic}
-[[group]]
-id = "g"
-topics = ["t"]
-members = 2
-work = "1ms"
-{group}
-[group.settings]
-"auto.offset.reset" = "{reset}"
-{settings}
-{fault}
-"""
-CRASH = """
-[[fault]]
-crash = "g-1"
-at = "17s"
-restart_after = "1s"
-"""
 TOPIC = f"transaction_records = {SIZE}\naborted_every = {EVERY}"
 SHORT = '"session.timeout.ms" = "6s"'
 
 
 def played(topic=TOPIC, group="", settings=(COMMITTED, SHORT), reset="earliest", fault=CRASH):
     """Play two members, one of which crashes and comes back."""
-    settings = "\n".join(settings)
-    text = WORLD.format(topic=topic, group=group, settings=settings, reset=reset, fault=fault)
+    text = gapped(topic, group, "\n".join(settings), reset=reset, fault=fault)
     return emulator.run(loads(text), 0)
 
 
