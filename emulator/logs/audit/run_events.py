@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from emulator.logs.audit.reading import Source
@@ -62,8 +63,9 @@ def _rows(source: Source) -> Iterator[tuple[str, str, str]]:
         if file.format != "parquet" or file.uri:
             continue
         for batch in pq.ParquetFile(file.place).iter_batches(columns=list(COLUMNS)):
-            columns = (batch.column(name).to_pylist() for name in COLUMNS)
-            yield from sorted({row for row in zip(*columns, strict=True) if None not in row})
+            rows = pa.Table.from_batches([batch]).group_by(list(COLUMNS)).aggregate([])
+            columns = (rows.column(name).to_pylist() for name in COLUMNS)
+            yield from sorted(row for row in zip(*columns, strict=True) if None not in row)
 
 
 def _sharing(topics: dict[str, set[str]]) -> list[str]:
