@@ -3,10 +3,12 @@
 Cells are compared separately for each value of the given axes (a work time, a batch size: inputs
 that the operator cannot choose) and for each protocol. The best cell is the feasible one, that is,
 one that meets every constraint and of which no run is disqualified, with the smallest mean of the
-first objective; further objectives decide between equal means. Cells that do not differ significantly
-from the best one are reported with it, and among all of these the one with the fewest worse neighbours
-is called the best, then the one with the fewest sides on which nothing was tried: the seeds cannot
-tell them apart, but a value next to a worse one, or to nothing, is at risk.
+first objective; further objectives decide between equal means: the least cell. Cells that do not differ
+significantly from it are reported with it, but a wide interval is no proof that a cell is as good: it
+has to be one that would not count as a worse neighbour (:func:`emulator.study.margins.is_larger`), so
+its mean lies within the interval of the least one. Among the cells that are as good, the one with the fewest worse neighbours is called the
+best, then the one with the fewest sides on which nothing was tried: the seeds cannot tell them apart,
+but a value next to a worse one, or to nothing, is at risk.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ from statistics import fmean
 import numpy as np
 
 from assignors.values import dataclass
+from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import Expected, check_expectations, split_name
 from emulator.metrics.distribution import compare
 from emulator.metrics.metrics import Metrics
 from emulator.scenario.model import Bound
-from emulator.study.margins import Margin, Margins, margins_among
+from emulator.study.margins import Margin, Margins, is_larger, margins_among
 from emulator.study.model import Goal
 from emulator.study.plan import Cell, Settings
 from emulator.study.summary import CellResults, is_dominated
@@ -49,7 +52,14 @@ class Answer:
     """Cells without a failed or disqualified run in which every constraint holds."""
 
     ties: tuple[int, ...]
-    """The best cell, then those that do not differ significantly from it in any objective."""
+    """The best cell, then the others that do not differ significantly from the least one in any
+    objective."""
+
+    as_good: tuple[int, ...]
+    """The ties that are as good as the least cell, the best one first."""
+
+    least: int | None
+    """The feasible cell with the smallest means; None if no cell is feasible."""
 
     alternatives: tuple[int, ...]
     """The other Pareto-optimal cells: better than the best one in some objective."""
@@ -99,13 +109,16 @@ def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol:
     axes = ranks_of(results)
     numbers = {each.cell.number for each in feasible}
     margins = margins_among(results, numbers, goal)
-    ties = _best_and_ties(feasible, goal, axes, margins)
+    least = min(feasible, key=lambda each: _order(each, goal, axes), default=None)
+    ties, as_good = _ties(least, feasible, goal, axes, margins) if least else ([], [])
     return Answer(
         given=given,
         protocol=protocol,
         tried=tuple(each.cell.number for each in results),
         feasible=tuple(each.cell.number for each in feasible),
         ties=tuple(each.cell.number for each in ties),
+        as_good=tuple(each.cell.number for each in as_good),
+        least=least.cell.number if least else None,
         alternatives=tuple(each.cell.number for each in _alternatives(ties, feasible, goal, axes)),
         worst=None if goal.least[0] in axes else _worst(results, goal.least[0]),
         margins=margins(ties[0]) if ties else (),
@@ -174,30 +187,44 @@ def ranks_of(results: Sequence[CellResults]) -> Ranks:
     return found
 
 
-def _best_and_ties(
-    feasible: Sequence[CellResults], goal: Goal, axes: Ranks, margins: Margins
-) -> Sequence[CellResults]:
-    """Return the best cell and those that do not differ from it, the most robust one first."""
-    if not feasible:
-        return []
-    least = min(feasible, key=lambda each: (*_cost(each, goal, axes), each.cell.number))
+def _order(each: CellResults, goal: Goal, axes: Ranks) -> tuple[float, ...]:
+    return (*_cost(each, goal, axes), each.cell.number)
+
+
+def _ties(
+    least: CellResults, feasible: Sequence[CellResults], goal: Goal, axes: Ranks, margins: Margins
+) -> tuple[list[CellResults], list[CellResults]]:
+    """Return the cells that do not differ from the least one, and those of them that are as good.
+
+    The best cell, which is the most robust of those as good, is the first of both.
+    """
     tied = [each for each in feasible if each is least or _is_tied(least, each, goal, axes)]
+    as_good = [each for each in tied if each is least or _is_as_good(least, each, goal)]
 
     def risk(each: CellResults) -> tuple[int, int]:
         found = margins(each)
         return sum(margin.edges for margin in found), sum(margin.open_sides for margin in found)
 
-    best = min(tied, key=lambda each: (*risk(each), *_cost(each, goal, axes), each.cell.number))
-    return [best, *(each for each in tied if each is not best)]
+    best = min(as_good, key=lambda each: (*risk(each), *_order(each, goal, axes)))
+    return _first(best, tied), _first(best, as_good)
 
 
-def _is_tied(best: CellResults, other: CellResults, goal: Goal, axes: Ranks) -> bool:
+def _first(best: CellResults, cells: Iterable[CellResults]) -> list[CellResults]:
+    return [best, *(each for each in cells if each is not best)]
+
+
+def _is_tied(least: CellResults, other: CellResults, goal: Goal, axes: Ranks) -> bool:
     return not any(
-        axes[name][label_on(best.cell, name)] != axes[name][label_on(other.cell, name)]
+        axes[name][label_on(least.cell, name)] != axes[name][label_on(other.cell, name)]
         if name in axes
-        else differ_significantly(best, other, name)
+        else differ_significantly(least, other, name)
         for name in goal.least
     )
+
+
+def _is_as_good(least: CellResults, tied: CellResults, goal: Goal) -> bool:
+    """Return whether no metric that is minimised is larger in a tied cell."""
+    return not any(is_larger(least, tied, name) for name in goal.least if is_metric(name))
 
 
 def _worst(cells: Sequence[CellResults], metric: str) -> int | None:
@@ -256,5 +283,5 @@ def differ_significantly(first: CellResults, second: CellResults, metric: str) -
     both = [seed for seed in before if seed in after]
     if not both:
         return bool(before) != bool(after)
-    mean = compare([before[seed] for seed in both], [after[seed] for seed in both]).mean
-    return mean.low is not None and mean.high is not None and not mean.low <= 0 <= mean.high
+    found = compare([before[seed] for seed in both], [after[seed] for seed in both]).mean
+    return found.low is not None and found.high is not None and not found.low <= 0 <= found.high

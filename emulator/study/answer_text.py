@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.metrics.catalogue import VALUES, is_metric
+from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
-from emulator.metrics.distribution import Estimate, Summary
-from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE
+from emulator.metrics.distribution import Summary
+from emulator.report.figures import NO_VALUE
 from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound
 from emulator.study.answer import Answer, guaranteed_share, measured_value, ranks_of, smaller_in
 from emulator.study.findings import Findings
+from emulator.study.labels import MOST_NAMED, label_of, name_of, plain, plus_minus
 from emulator.study.margin_text import margin_sentence, neighbours_text, not_tried
 from emulator.study.margins import Neighbour
 from emulator.study.model import Goal
 from emulator.study.summary import CellResults
+from emulator.study.tie_text import tie_sentences
 from emulator.verdicts.disqualifying import mark
 
 MOST_GIVEN = 6
 """Given values for which the sentences name the best cell; the table has all."""
-
-MOST_NAMED = 3
-"""Ties and alternatives that the sentences name; of further ties they give the number."""
 
 
 def sentences(findings: Findings) -> Iterator[str]:
@@ -41,22 +40,17 @@ def sentences(findings: Findings) -> Iterator[str]:
 
 def _objective(findings: Findings, goal: Goal) -> str:
     given = [axis.name for axis in findings.plan.study.vary if axis.given]
-    least = ", then ".join(_plain(name) for name in goal.least)
+    least = ", then ".join(plain(name) for name in goal.least)
     subject = f", subject to {joined(_constraints(goal))}" if goal.expect else ""
     where = f" for each {joined(given)}" if given else ""
     return f"Objective{where}: minimise {least}{subject}."
-
-
-def _plain(name: str) -> str:
-    """Return the label of a metric without its unit, or the name of an axis."""
-    return label_of(name).rpartition(" (")[0] or label_of(name)
 
 
 def _constraints(goal: Goal) -> list[str]:
     found = []
     for name, bound in goal.expect.items():
         metric, statistic = split_name(name)
-        over = f"{statistic} of {_plain(metric)}" if statistic else _plain(metric)
+        over = f"{statistic} of {plain(metric)}" if statistic else plain(metric)
         found.append(f"{over} {_relation(bound)}{'' if statistic else ' in every run'}")
     return found
 
@@ -72,25 +66,18 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
         yield f"No feasible cell: none of {counted(number, 'cell')} tried {_missing(findings, goal)}."
         return
     figures = [
-        f"{_plain(metric)} {text}"
+        f"{plain(metric)} {text}"
         for metric, text in _figures(findings, best.best).items()
         if metric in _goal_metrics(findings)
     ]
-    yield f"Best of {counted(number, 'cell')}: {_name(findings, best.best)}: {'; '.join(figures)}."
+    yield f"Best of {counted(number, 'cell')}: {name_of(findings.plan, best.best)}: {'; '.join(figures)}."
     for margin in best.margins:
         yield margin_sentence(margin, lambda other: _worse(findings, other))
-    others = [_name(findings, cell) for cell in best.ties[1:]]
-    if others:
-        more = len(others) - MOST_NAMED
-        named = "; ".join(others[:MOST_NAMED])
-        yield (
-            "Not significantly different with these seeds: "
-            f"{named}{f'; {more} more' if more > 0 else ''}."
-        )
+    yield from tie_sentences(findings, best)
     yield from _alternatives(findings, goal, best, best.best)
     if best.worst is not None:
         mean = plus_minus(findings.mean_of(best.worst, goal.least[0]))
-        yield f"Worst: {_name(findings, best.worst)}: {_plain(goal.least[0])} {mean}."
+        yield f"Worst: {name_of(findings.plan, best.worst)}: {plain(goal.least[0])} {mean}."
 
 
 def _missing(findings: Findings, goal: Goal) -> str:
@@ -107,7 +94,7 @@ def _disqualified(findings: Findings) -> Iterator[str]:
     if not found:
         return
     named = [
-        f"{_name(findings, each.cell.number)}: {mark(each.disqualified, len(each.seeds))}"
+        f"{name_of(findings.plan, each.cell.number)}: {mark(each.disqualified, len(each.seeds))}"
         for each in found
     ]
     more = len(found) - MOST_NAMED
@@ -120,7 +107,7 @@ def _disqualified(findings: Findings) -> Iterator[str]:
 
 def _example(findings: Findings, each: CellResults) -> str:
     first = each.disqualified[0]
-    return f"{_name(findings, each.cell.number)}: {first.sentence}"
+    return f"{name_of(findings.plan, each.cell.number)}: {first.sentence}"
 
 
 def _best_of_each(findings: Findings) -> str:
@@ -177,23 +164,15 @@ def _worse(findings: Findings, other: Neighbour) -> str:
             return f"{other.label} is disqualified ({reasons})"
         return f"{other.label} does not meet the constraints"
     mean = plus_minus(findings.mean_of(other.cell, other.worse_in))
-    return f"at {other.label}, {_plain(other.worse_in)} is {mean}"
+    return f"at {other.label}, {plain(other.worse_in)} is {mean}"
 
 
 def _alternatives(findings: Findings, goal: Goal, answer: Answer, best: int) -> Iterator[str]:
     axes = ranks_of(findings.results)
     for cell in answer.alternatives[:MOST_NAMED]:
         fewer = smaller_in(findings.result_of(cell), findings.result_of(best), goal, axes)
-        smaller = joined([_plain(name) for name in fewer])
-        yield f"Pareto-optimal alternative with less {smaller}: {_name(findings, cell)}."
-
-
-def _name(findings: Findings, cell: int) -> str:
-    """Return the settings of a cell; with its protocol if the study has several."""
-    settings = findings.plan.cells[cell].settings
-    words = [f"{choice.axis}={choice.label}" for choice in settings.point]
-    several = len(findings.plan.study.protocols) > 1
-    return settings.name if several or not words else ", ".join(words)
+        smaller = joined([plain(name) for name in fewer])
+        yield f"Pareto-optimal alternative with less {smaller}: {name_of(findings.plan, cell)}."
 
 
 def _goal_metrics(findings: Findings) -> list[str]:
@@ -249,7 +228,7 @@ def _last(findings: Findings) -> Iterator[str]:
     if study.goal:
         yield "next values tried"
     if study.goal and is_metric(study.goal.least[0]):
-        yield f"worst: {_plain(study.goal.least[0])}"
+        yield f"worst: {plain(study.goal.least[0])}"
 
 
 def _group_cells(findings: Findings, answer: Answer) -> list[str]:
@@ -319,34 +298,3 @@ def _extreme(summary: Summary, bound: Bound) -> str:
     if bound.relation.startswith(">"):
         return f", minimum {figure(summary.minimum)}"
     return f", maximum {figure(summary.maximum)}"
-
-
-# -- labels and formats ------------------------------------------------------------------------
-
-LABELS = {
-    "commits_sent": "commits sent",
-    "evictions_living": "living members evicted",
-    "drop_outs": "consumers dropped out",
-    "member_hours": "member hours",
-}
-"""Labels of metrics that other reports show by their names."""
-
-UNITS = {metric.name: metric.unit for metric in VALUES}
-
-_DECIMALS = 9
-"""Rounding to these hides the floating-point error of an interval of width 0."""
-
-
-def label_of(metric: str) -> str:
-    """Return the label of a metric, with its unit."""
-    known = {**LABELS, **ALWAYS, **IF_ANY}.get(metric)
-    unit = UNITS.get(metric)
-    return known or (f"{metric} ({unit})" if unit else metric)
-
-
-def plus_minus(estimate: Estimate | None) -> str:
-    """Return a mean with half the width of its interval; of no values, that there is none."""
-    if estimate is None:
-        return NO_VALUE
-    half = 0.0 if estimate.high is None else round(estimate.high - estimate.value, _DECIMALS)
-    return f"{figure(estimate.value)} ± {figure(half)}" if half else figure(estimate.value)

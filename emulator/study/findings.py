@@ -150,6 +150,8 @@ def _answer_row(each: Answer, *, plan: Plan) -> dict[str, Any]:
         "best": each.best,
         "name": None if each.best is None else plan.cells[each.best].settings.name,
         "ties": list(each.ties),
+        "as_good": list(each.as_good),
+        "least": each.least,
         "alternatives": list(each.alternatives),
         "feasible": list(each.feasible),
         "tried": len(each.tried),

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
+from statistics import fmean
 
 from assignors.values import dataclass
 from emulator.metrics.catalogue import is_metric
-from emulator.metrics.distribution import compare
+from emulator.metrics.distribution import compare, mean
 from emulator.study.model import Goal
 from emulator.study.plan import Choice
 from emulator.study.summary import CellResults
@@ -82,7 +83,7 @@ def margins_among(results: Sequence[CellResults], feasible: Collection[int], goa
 
     def neighbour(cell: CellResults, other: CellResults, place: int) -> Neighbour:
         choice = other.cell.settings.point[place]
-        worse = next((name for name in metrics if _is_larger(cell, other, name)), None)
+        worse = next((name for name in metrics if is_larger(cell, other, name)), None)
         if other.cell.number not in feasible:
             worse = ""
         return Neighbour(other.cell.number, choice.label, choice.number or 0.0, worse)
@@ -130,11 +131,13 @@ def _line(each: CellResults, place: int) -> tuple[object, ...]:
     return place, settings.protocol, others
 
 
-def _is_larger(cell: CellResults, other: CellResults, metric: str) -> bool:
+def is_larger(cell: CellResults, other: CellResults, metric: str) -> bool:
     """Return whether a metric is larger in the other cell, paired by seed.
 
-    That is: in some seeds, and smaller in none; or the 95 % interval of the mean difference is above 0.
-    The first finds the edge where one run in twenty fails, which hardly moves the mean.
+    That is: in some seeds, and smaller in none; or the 95 % interval of the mean difference is above 0;
+    or the other mean is above the 95 % interval of the cell's mean. The first finds the edge where one
+    run in twenty fails, which hardly moves the mean; the last, a cell so noisy that its difference is
+    not significant, which is no proof that it is as good.
     """
     first, second = cell.by_seed(metric), other.by_seed(metric)
     both = [seed for seed in first if seed in second]
@@ -143,4 +146,7 @@ def _is_larger(cell: CellResults, other: CellResults, metric: str) -> bool:
     found = compare([first[seed] for seed in both], [second[seed] for seed in both])
     if not found.less:
         return found.more > 0
-    return found.mean.low is not None and found.mean.low > 0
+    if found.mean.low is not None and found.mean.low > 0:
+        return True
+    own = mean(cell.known(metric))
+    return own.high is not None and fmean(other.known(metric)) > own.high

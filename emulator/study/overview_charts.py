@@ -17,8 +17,8 @@ from emulator.report.pages.charts import (
     category_axis,
     value_axis_of,
 )
-from emulator.study.answer_text import label_of
 from emulator.study.findings import Findings
+from emulator.study.labels import label_of
 from emulator.study.summary import Front
 
 BEST = "best cell"

@@ -31,10 +31,10 @@ from emulator.study.answer_text import (
     answer_table,
     best_of_each,
     figures_of_best,
-    label_of,
     sentences,
 )
 from emulator.study.findings import Findings
+from emulator.study.labels import label_of
 from emulator.study.overview_charts import BEST, front_chart, sensitivity_chart
 from emulator.study.plan import Cell, Settings
 from emulator.study.screen import study_screen

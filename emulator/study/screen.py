@@ -12,8 +12,9 @@ from emulator.report.comparison import paired
 from emulator.report.figures import NO_VALUE, cells, fitted
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
-from emulator.study.answer_text import answer_table, label_of, plus_minus, sentences
+from emulator.study.answer_text import answer_table, sentences
 from emulator.study.findings import Findings
+from emulator.study.labels import label_of, plus_minus
 from emulator.study.plan import Cell
 from emulator.study.sensitivity import Influence
 from emulator.study.summary import CellResults, Front

@@ -64,6 +64,56 @@ def test_cells_that_may_equal_the_best_are_named():
     assert "Worst: commit interval=5s: reprocessed 3.75 ± 2.72." in list(sentences(distinct))
 
 
+NOISY = [0, 0, 0, 0, 0, 0, 0, 2912]
+"""364 ± 861: its difference to 0 in every run is not significant."""
+
+
+def test_a_noisy_cell_is_not_preferred_to_one_with_nothing_in_every_run():
+    """Although it has fewer neighbours that are worse, and the seeds do not tell it from the least."""
+    changes = [('values = ["500ms", "5s"]', 'values = ["1s", "2s", "4s", "8s"]')]
+    found = findings_with(
+        '{ least = "reprocessed" }', [50] * 8, [0] * 8, NOISY, NOISY, changes=changes
+    )
+    text = list(sentences(found))
+
+    assert (1, (1,), (1, 2, 3)) == (found.best.best, found.best.as_good, found.best.ties)
+    assert "Best of 4 cells: commit interval=2s: reprocessed 0." == text[0]
+    assert (
+        "Too noisy to be called as good, though not significantly different: commit interval=4s "
+        "(reprocessed 364 ± 861); commit interval=8s (reprocessed 364 ± 861)." in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "as_good"),
+    [
+        ([3, 0, 2, 1], True),
+        ([1, 2, 1, 3], False),
+        ([40, 0, 0, 0], False),
+        ([0, 2, 1, 2], True),
+    ],
+    ids=["by chance", "never smaller", "outside the interval", "smaller in one seed"],
+)
+def test_a_cell_is_as_good_if_its_mean_lies_within_the_interval_of_the_least(other, as_good):
+    """And if it is smaller in some seed: the least cell has 1.25 ± 1.52."""
+    found = findings_with('{ least = "reprocessed" }', [1, 2, 0, 2], other)
+
+    assert as_good == (1 in found.best.as_good)
+
+
+def test_the_answer_names_the_cell_with_the_least_mean_if_another_one_is_more_robust():
+    """With the reason."""
+    changes = [('values = ["500ms", "5s"]', 'values = ["1s", "2s", "4s", "8s"]')]
+    rows = [50] * 4, [1, 9, 1, 9], [9, 1, 9, 2], [9, 1, 9, 2]
+    found = findings_with('{ least = "reprocessed" }', *rows, changes=changes)
+
+    assert (2, 1) == (found.best.best, found.best.least)
+    assert (
+        "The smallest mean has commit interval=2s (reprocessed 5 ± 7.35): too close to tell apart with "
+        "these seeds, but with more worse or untried neighbours." in list(sentences(found))
+    )
+
+
 def test_the_second_goal_decides_where_the_first_is_equal():
     """A cell that has less of the second alone is named beside the best."""
     goal = '{ least = ["reprocessed", "members"] }'
