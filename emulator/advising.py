@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.advice.cost import seeds_within
+from emulator.advice.cost import rarer_within, seeds_within
 from emulator.advice.proposing import MOST, propose
 from emulator.advice.trials import Played, try_out
 from emulator.events import Event
@@ -98,7 +98,8 @@ def advise(
 
     *scenario*: a scenario, or the path or catalogue name of one, changed by *overrides*. *seeds*:
     their number, from *first* (by default the scenario's own) on, or the seeds themselves; by default
-    as many as take about 5 s of CPU time, from 3 to 5 (fewer if 3 take more than a minute). The hints are those of the first seed. *most*:
+    as many as take about 5 s of CPU time, from 3 to 5 (fewer if 3 take more than a minute), and up to 20
+    if these show no effect of any change. The hints are those of the first seed. *most*:
     the number of changes to try. *jobs*, *progress*: as for :func:`emulator.sweep`.
 
     Raises ``EmulatorError``. With several *jobs* call it below ``if __name__ == "__main__"`` in a
@@ -110,12 +111,22 @@ def advise(
     loaded = load_text(text_of_scenario(scenario), overrides, allow_large=True)
     begin = first if seeds is None or isinstance(seeds, int) else seeds[0]
     played, report = reported(loaded, begin, most)
+    more, changes = 0, len(report.proposals)
     if seeds is None:
-        seeds = seeds_within(loaded, len(report.proposals)) if report.proposals else 1
+        seeds = seeds_within(loaded, changes) if changes else 1
+        more = rarer_within(loaded, changes, seeds) if changes else 0
     if isinstance(seeds, int):
         seeds = seeds_from(loaded.scenario, played.seed, seeds)
     known: dict[int, Played] = {played.seed: played}
-    trials = try_out(loaded, report.proposals, seeds, known=known, jobs=jobs, progress=progress)
+    trials = try_out(
+        loaded,
+        report.proposals,
+        seeds,
+        known=known,
+        more=seeds_from(loaded.scenario, seeds[-1] + 1, more),
+        jobs=jobs,
+        progress=progress,
+    )
     return Advice(run=played, report=replace(report, trials=trials))
 
 

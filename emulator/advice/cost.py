@@ -22,6 +22,12 @@ LONGEST_S: Final = 60.0
 MOST_SEEDS: Final = 5
 """Seeds of a trial whose number the user has not given."""
 
+RARE_S: Final = 15.0
+"""CPU seconds for further seeds where the first ones show no effect of a change that was asked for."""
+
+MOST_RARE: Final = 20
+"""Seeds of such a trial."""
+
 
 def cost_s(loaded: LoadedScenario, runs: int) -> float:
     """Return about how many CPU seconds some runs of a scenario take."""
@@ -36,3 +42,9 @@ def seeds_within(loaded: LoadedScenario, changes: int, budget_s: float = ASKED_S
     each_s = cost_s(loaded, changes + 1)
     least = min(LEAST_SEEDS, int(LONGEST_S / each_s))
     return max(1, least, min(int(budget_s / each_s), MOST_SEEDS))
+
+
+def rarer_within(loaded: LoadedScenario, changes: int, seeds: int, budget_s: float = RARE_S) -> int:
+    """Return how many further seeds a budget allows where *seeds* show no effect of any change."""
+    each_s = cost_s(loaded, changes + 1)
+    return max(0, min(int(budget_s / each_s), MOST_RARE - seeds))

@@ -31,7 +31,7 @@ def propose(
     The second change of a hint comes behind the first one of the next hint, the third behind that of
     the second next; *most*: their number.
     """
-    by_hint = [list(_of_hint(loaded.scenario, run, hint)) for hint in hints if not hint.quiet]
+    by_hint = [list(_of_hint(loaded.scenario, run, hint)) for hint in hints]
     places = [
         (at + LATER * number, proposal)
         for at, proposals in enumerate(filter(None, by_hint))
@@ -64,6 +64,7 @@ def _of_hint(scenario: Scenario, run: FinishedRun, hint: GivenHint) -> Iterator[
                 why=draft.why,
                 settings=draft.settings,
                 overrides=draft.overrides,
+                of_risk=hint.quiet,
             )
 
 

@@ -11,7 +11,7 @@ from emulator.loading import LoadedScenario
 from emulator.metrics.laws import Law
 from emulator.playing import Run
 from emulator.processes import OnProgress, cores
-from emulator.report.proposals import Proposal, Trial
+from emulator.report.proposals import Effect, Proposal, Trial
 from emulator.sweeps import SeedRun, Task, play_all
 from emulator.verdicts.disqualifying import disqualified
 from emulator.verdicts.verdict import VerdictId
@@ -31,27 +31,55 @@ def try_out(
     seeds: Sequence[int],
     *,
     known: Mapping[int, Played],
+    more: Sequence[int] = (),
     jobs: int | None = None,
     progress: OnProgress | None = None,
 ) -> tuple[Trial, ...]:
     """Play each change under each seed, and the scenario as it is; the most useful change first.
 
-    *known*: runs of the scenario as it is that need not be played again, by seed.
+    *known*: runs of the scenario as it is that need not be played again, by seed. *more*: seeds that
+    are played, too, if a change has no effect under *seeds* since what it prevents may be rare.
 
     Raises ``assignors.errors.AssignorError`` if the user's own assignor fails.
     """
-    missing = [seed for seed in seeds if seed not in known]
-    tasks = [Task(loaded.scenario, seed) for seed in missing]
-    for proposal in proposals:
-        scenario = changed(loaded, proposal)
-        tasks += [Task(scenario, seed) for seed in seeds]
-    if jobs is None:
-        jobs = cores() if cost_s(loaded, len(tasks)) > WORTH_A_PROCESS_S else 1
-    runs = play_all(tasks, jobs, loaded.folder, progress)
-    played: dict[int, Played] = {**known, **{seed: next(runs) for seed in missing}}
-    before = [played[seed] for seed in seeds]
-    trials = [_trial(proposal, before, [next(runs) for _ in seeds]) for proposal in proposals]
+    scenarios = [changed(loaded, proposal) for proposal in proposals]
+
+    def play(wanted: Sequence[int]) -> list[list[Played]]:
+        """Return the runs without a change, then those with each."""
+        missing = [seed for seed in wanted if seed not in known]
+        tasks = [Task(loaded.scenario, seed) for seed in missing]
+        tasks += [Task(scenario, seed) for scenario in scenarios for seed in wanted]
+        workers = jobs or (cores() if cost_s(loaded, len(tasks)) > WORTH_A_PROCESS_S else 1)
+        runs = play_all(tasks, workers, loaded.folder, progress)
+        before: dict[int, Played] = {**known, **{seed: next(runs) for seed in missing}}
+        after: list[list[Played]] = [[next(runs) for _ in wanted] for _ in scenarios]
+        return [[before[seed] for seed in wanted], *after]
+
+    played = play(seeds)
+    trials = _trials(proposals, played)
+    if more and _may_be_rare(trials):
+        trials = _trials(
+            proposals, [first + rest for first, rest in zip(played, play(more), strict=True)]
+        )
     return tuple(sorted(trials, key=lambda trial: trial.rank))
+
+
+def _may_be_rare(trials: Sequence[Trial]) -> bool:
+    """Return whether further seeds may show an effect that those played do not show.
+
+    That is: no change has one, or that of a risk has none; and the seeds do not all give the same figures.
+    """
+    first, *others = [runs.plain_values() for runs in trials[0].before]
+    vary = not others or any(values != first for values in others)
+    without = [trial for trial in trials if trial.effect is Effect.NONE]
+    return vary and (
+        len(without) == len(trials) or any(trial.proposal.of_risk for trial in without)
+    )
+
+
+def _trials(proposals: Sequence[Proposal], played: Sequence[Sequence[Played]]) -> list[Trial]:
+    before, *after = played
+    return [_trial(proposal, before, runs) for proposal, runs in zip(proposals, after, strict=True)]
 
 
 def _trial(proposal: Proposal, before: Sequence[Played], after: Sequence[Played]) -> Trial:

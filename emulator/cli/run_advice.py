@@ -29,24 +29,26 @@ def with_trials(
     """Return the report with trials of its proposals, if they are wanted.
 
     *known*: runs of the scenario as it is. *seeds*: None takes as many as a few seconds allow, from the
-    first of *known* on. *advise*: None tries cheap changes on a terminal, with that seed alone.
+    first of *known* on, and more if these show no effect. *advise*: None tries cheap changes on a terminal,
+    with that seed alone if it shows an effect.
     """
     if not report.proposals or advise is False:
         return report
-    from emulator.advice.cost import CHEAP_S, cost_s, seeds_within
+    from emulator.advice.cost import CHEAP_S, RARE_S, cost_s, rarer_within, seeds_within
+    from emulator.sweeps import seeds_from
 
-    changes, first = len(report.proposals), known[0].seed
+    changes, first, rarer_s = len(report.proposals), known[0].seed, 0.0
     if advise is None:
         is_cheap = cost_s(loaded, changes) <= CHEAP_S
         if as_json or not is_cheap or not sys.stdout.isatty():
             return report
-        seeds = [first]
+        seeds, rarer_s = [first], CHEAP_S
     elif seeds is None:
-        from emulator.sweeps import seeds_from
-
+        rarer_s = RARE_S
         seeds = seeds_from(loaded.scenario, first, seeds_within(loaded, changes))
     from emulator.advice.trials import try_out
 
+    more = rarer_within(loaded, changes, len(seeds), rarer_s)
     expected_s = announce(loaded.scenario, len(seeds) * changes, jobs)
     with Progress("trials", expected_s=expected_s) as progress:
         trials = try_out(
@@ -54,6 +56,7 @@ def with_trials(
             report.proposals,
             seeds,
             known={run.seed: run for run in known},
+            more=seeds_from(loaded.scenario, seeds[-1] + 1, more),
             jobs=jobs,
             progress=progress.show,
         )

@@ -35,6 +35,9 @@ class Proposal:
     overrides: tuple[str, ...]
     """The same in the scenario, as ``path=value``."""
 
+    of_risk: bool = False
+    """Whether its hint is about a risk that the run did not show."""
+
 
 HEADLINE: Final = {
     "reprocessed": "reprocessed",

@@ -233,3 +233,45 @@ def test_three_seeds_are_played_unless_they_take_a_minute(run_for, seeds):
     loaded = load_named("member-crashes", [f"run_for={run_for}"])
 
     assert seeds == seeds_within(loaded, 3)
+
+
+RARE = """
+title = "a deploy that rarely meets a long batch"
+run_for = "40s"
+
+[[topic]]
+name = "orders"
+partitions = 2
+rate = "15/s"
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+work = { lognormal = { median = "20ms", p99 = "300ms" } }
+static = true
+settings = { "session.timeout.ms" = "6s", "auto.commit.interval.ms" = "2s" }
+
+[[act]]
+rolling_restart = "billing"
+between = ["10s", "20s"]
+down_time = "2s"
+gap = "2s"
+grace = "200ms"
+"""
+
+
+def test_a_hint_on_a_risk_is_tried_under_more_seeds_until_they_show_it():
+    """The first three repeat nothing; of twenty, some do, and none with a longer grace period."""
+    scenario = emulator.loads(RARE)
+    (few,) = [
+        t for t in emulator.advise(scenario, 3, first=1).trials if t.proposal.id == "longer-grace"
+    ]
+    advice = emulator.advise(scenario, first=1, jobs=1)
+    (more,) = [t for t in advice.trials if t.proposal.id == "longer-grace"]
+
+    assert advice.run.ledger.reprocessed == 0
+    assert few.proposal.of_risk
+    assert (Effect.NONE, Effect.BETTER) == (few.effect, more.effect)
+    assert "reprocessed" in more.differences()
+    assert (3, 20) == (len(few.seeds), len(more.seeds))
