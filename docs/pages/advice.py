@@ -36,8 +36,8 @@ a grace period from the time of a full batch, a session from heartbeats and paus
 a quarter, no value is at the edge of what works. `rebalance run --advise` plays the first three
 changes under the same seeds as the run, and shows what each does: also if it does nothing, or makes
 something worse. It plays three to five seeds, as many as a few seconds of CPU time allow
-(fewer only if three take more than a minute); with `--seeds N`, those N seeds and the hints of the worst of
-them.
+(fewer only if three take more than a minute), and up to 20 if these show no effect of any change, or
+none of one that prevents a risk; with `--seeds N`, those N seeds and the hints of the worst of them.
 
 Without the option, changes are tried on a terminal if about a second is enough, and only named in a
 pipe, a file and `--json`; `--no-advise` names none. In `--json` they are `advice.changes`; from
