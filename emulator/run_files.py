@@ -6,11 +6,11 @@ Both are opened before the run, so that no run is played if its result cannot be
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from emulator.errors import RefusedError, reason_of
-from emulator.events.parquet import EventFile
+from emulator.events.parquet import SHARED_ASSIGNORS, EventFile
 from emulator.output_files import beside, written_beside
 from emulator.scenario.model import Scenario
 from emulator.scenario.writing import manifest
@@ -18,11 +18,17 @@ from emulator.scenario.writing import manifest
 PARQUET_MAGIC = b"PAR1"
 
 
-def open_events(path: Path, scenario: Scenario, seed: int) -> EventFile:
-    """Open a Parquet file for the events of a run; raise RefusedError if it cannot be written."""
+def open_events(
+    path: Path, scenario: Scenario, seed: int, shared_assignors: Collection[str]
+) -> EventFile:
+    """Open a Parquet file for the events of a run; raise RefusedError if it cannot be written.
+
+    *shared_assignors*: names of assignors that intentionally assign a partition to several members.
+    """
+    about = {**manifest(scenario), SHARED_ASSIGNORS: sorted(shared_assignors)}
     metadata = {
         name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in manifest(scenario).items()
+        for name, value in about.items()
     }
     try:
         reason = parquet_objection(path)

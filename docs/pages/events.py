@@ -112,11 +112,9 @@ events = emulator.read_events("events.parquet")
 print([event.at_us for event in events if type(event.what).__name__ == "RebalanceStarted"])
 ```
 
-`rebalance audit events.parquet` counts the processed ranges as those of any processing log, and names the
-causes that the ledger of the run has. If several groups process a topic, `--group` chooses one. Two things are not
-in processed ranges: records of a topic that was deleted and created again have the offsets of earlier ones, and the audit
-takes them for duplicates; records that a pool's workers still had at the end of the run, in front of finished ones,
-count as lost.
+`rebalance audit events.parquet` computes the ledger of the run from its events again: the same counts, entries and
+causes, also as CSV, JSON lines, a table of Spark or several files. It needs all events of one run and all their columns,
+in the order of `row`. If several groups process a topic, `--group` chooses one. `--t-end` leaves later events out.
 
 ## Traces
 

@@ -76,10 +76,11 @@ def read_logs(logs: Logs) -> tuple[Evidence, Setup]:
     Raise ``RefusedError`` or ``AuditError`` if a file cannot be read, there is no such group, or
     the time to explain has no record or is longer than ``LONGEST_US``.
     """
-    work = _work(logs)
+    source = open_source(_processing_files(logs), logs.columns or {}, logs.unit)
     with TemporaryDirectory(prefix="rebalance-blame-") as folder:
         imported = _imported(logs, Path(folder) / "tables", logs.group)
         group = _group(logs, imported)
+        work = _work(source, group)
         findings, rows = _found(imported, group)
         generations = lasted(rows, findings.pace.last_ms)
         commits = _commits(imported, group)
@@ -97,8 +98,10 @@ def read_logs(logs: Logs) -> tuple[Evidence, Setup]:
 # -- the processing log ----------------------------------------------------------------------------
 
 
-def _work(logs: Logs) -> list[Work]:
-    source = open_source(_processing_files(logs), logs.columns or {}, logs.unit)
+def _work(source: Source, group: str) -> list[Work]:
+    """Return the processed ranges; of the events of a run those of *group*."""
+    if source.mapped.events:
+        source = replace(source, mapped=replace(source.mapped, of_group=group))
     found = list[Work]()
     for done in _rows(source):
         found.append(done)

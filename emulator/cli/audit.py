@@ -174,9 +174,9 @@ def audit(
     records, up to --ends, are unread. --ends and --begins take lines topic:partition:offset, as
     kafka-get-offsets.sh prints them, or JSON such as {"orders": [471, 470]}.
 
-    Without --commits most causes are unknown, except for the events of an emulated run: they hold
-    all its causes. Aborted transactions are known from a folder of
-    rebalance import, not from segments.
+    Without --commits most causes are unknown. Aborted transactions are known from a folder of
+    rebalance import, not from segments. The events of an emulated run (rebalance run --events) give
+    the ledger of that run with all its causes; they need neither --commits nor --begins nor --ends.
 
     -o writes entries.parquet, partitions.parquet, audit.json (the output of --json) and
     manifest.json after all is complete. It replaces an earlier audit in DIR, and nothing else.

@@ -124,9 +124,11 @@ def open_events(
     """Open the file of events, if one is to be written; return what takes the events."""
     if files.events is None:
         return []
+    from emulator.playing import shared_assignors
     from emulator.run_files import open_events as opened
 
-    return [stack.enter_context(opened(files.events, scenario, seed)).write]
+    shared = shared_assignors(scenario)
+    return [stack.enter_context(opened(files.events, scenario, seed, shared)).write]
 
 
 def open_log(stack: ExitStack, files: Files) -> LogFolder | None:

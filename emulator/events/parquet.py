@@ -19,8 +19,8 @@ next       the offset after its last
 rest       every other field of the event, as a JSON object
 ========== ================================================================================
 
-The file's metadata carry ``schema_version``, ``kafka``, the scenario's title and hash, the seed
-and the settings in force. Rows are written in groups, so memory does not grow with the run.
+The file's metadata carry ``schema_version``, ``kafka``, the scenario's title and hash, the seed,
+the settings in force, and the assignors that intentionally assign a partition to several members. Rows are written in groups, so memory does not grow with the run.
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ COLUMNS = (
     ("next", pa.int64()),
     ("rest", pa.string()),
 )
+
+SHARED_ASSIGNORS = "shared_assignors"
+"""The key of the metadata with the assignors that intentionally assign a partition to several members."""
 
 Row = tuple[Any, ...]
 """The values of all columns, in their order."""

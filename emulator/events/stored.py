@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -41,14 +42,27 @@ def read_events(path: str | Path) -> tuple[Event, ...]:
 def iterate_events(path: str | Path) -> Iterator[Event]:
     """Yield the events of a file one at a time, for files larger than memory."""
     with _opened(Path(path)) as file:
-        for batch in file.iter_batches(ROWS, columns=sorted(NEEDED)):
-            for row in batch.to_pylist():
-                try:
-                    yield _event(row)
-                except (KeyError, TypeError, ValueError) as error:
-                    raise RefusedError(
-                        f"{path}: row {row['row']} is not an event of this version: {error}"
-                    ) from None
+        yield from events_in(file.iter_batches(ROWS, columns=sorted(NEEDED)), str(path))
+
+
+def events_in(batches: Iterable[pa.RecordBatch], name: str) -> Iterator[Event]:
+    """Yield the events of rows that have the columns of a file of events; *name*: for messages.
+
+    Raises ``RefusedError`` for a row that is no event of this version.
+    """
+    for piece in chain.from_iterable(map(_pieces, batches)):
+        for row in piece.to_pylist():
+            try:
+                yield _event(row)
+            except (KeyError, TypeError, ValueError) as error:
+                raise RefusedError(
+                    f"{name}: row {row['row']} is not an event of this version: {error}"
+                ) from None
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a batch, because Python's values need much memory."""
+    return (batch.slice(begin, ROWS) for begin in range(0, len(batch), ROWS))
 
 
 def begin_us_of(path: str | Path) -> int:
@@ -62,7 +76,7 @@ def begin_us_of(path: str | Path) -> int:
     return 0
 
 
-def is_event_file(names: Iterator[str] | list[str]) -> bool:
+def is_event_file(names: Iterable[str]) -> bool:
     """Return whether columns are those of a file of events."""
     return NEEDED.issubset(names)
 
@@ -110,6 +124,8 @@ def _fields(kind: type) -> tuple[tuple[str, Decoder], ...]:
 def _decoder(hint: Any) -> Decoder:
     if hint is TopicPartition:
         return TopicPartition._make
+    if hint is str:
+        return _text
     if get_origin(hint) is tuple:
         return _tuple_decoder(get_args(hint))
     if get_origin(hint) in (Union, types.UnionType):
@@ -130,6 +146,11 @@ def _tuple_decoder(members: tuple[Any, ...]) -> Decoder:
 
 def _optional(decode: Decoder, value: Any) -> Any:
     return None if value is None else decode(value)
+
+
+def _text(value: Any) -> Any:
+    """Return a text; formats such as CSV do not distinguish an empty one from none."""
+    return "" if value is None else value
 
 
 def _same(value: Any) -> Any:

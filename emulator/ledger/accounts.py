@@ -96,6 +96,9 @@ class Account:
     undone: tuple[Attribution, ...] = ()
     """Why results are gone, of each restored backup."""
 
+    processed: int = 0
+    """Completed processings of its records."""
+
     drafts: list[Draft] = field(default_factory=list)
     _newest: dict[tuple[int, int, Attribution], Draft] = field(default_factory=dict)
     _alternations: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -151,6 +154,7 @@ class Account:
             open=[],
             drafts=[draft for draft in self.drafts if draft.end > first],
             tails=(),
+            processed=0,
             _newest={},
             _alternations={},
         )

@@ -25,6 +25,7 @@ from emulator.ledger.coverage import Repeat
 from emulator.ledger.entries import Ledger, Link, Owner, Step
 from emulator.ledger.epochs import Attribution, Epoch
 from emulator.ledger.ownership import Ownership
+from emulator.ledger.totals import PartitionTotals, totals_of
 
 if TYPE_CHECKING:
     from emulator.ledger.restores import Restores
@@ -79,6 +80,11 @@ class LedgerBuilder:
             duplicates_avoided=self._ownership.duplicates_avoided,
         )
         return ledger_of(closing, self._offsets, self._ownership)
+
+    def partitions(self) -> tuple[PartitionTotals, ...]:
+        """Return the totals of each partition; call it after ``close``."""
+        accounts, retired = self._ownership.accounts.values(), self._ownership.retired
+        return tuple(totals_of(accounts, retired, self._log_ends))
 
     def _table(self) -> dict[type, Handler]:
         ownership, processing = self._ownership, self._processing
@@ -190,7 +196,9 @@ class Processing:
 
     def _count_evenly(self, holding: Holding, fact: ev.ProgressCounted) -> None:
         epoch, account = holding
-        self.processed += account.coverage.count(fact.first, fact.next_offset)
+        count = account.coverage.count(fact.first, fact.next_offset)
+        self.processed += count
+        account.processed += count
         account.coverage.process(epoch, fact.first, fact.next_offset)
         epoch.advance_evenly(fact)
 
@@ -231,8 +239,10 @@ class Processing:
     def _count(
         self, event: ev.Event, epoch: Epoch, account: Account, first: int, next_offset: int
     ) -> None:
-        self.processed += account.coverage.count(first, next_offset)
         for each, start, end in account.parts(epoch, first, next_offset):
+            count = each.coverage.count(start, end)
+            self.processed += count
+            each.processed += count
             for repeat in each.coverage.process(epoch, start, end):
                 self.reprocessed += each.coverage.count(repeat.start, repeat.end)
                 for part, attribution in self._attributed(repeat, epoch):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from html import escape
@@ -44,8 +44,7 @@ from emulator.logs.audit.request import (
     refuse_other_topics,
     remarks,
 )
-from emulator.logs.audit.run_causes import run_causes
-from emulator.logs.audit.run_events import of_group
+from emulator.logs.audit.run_events import Played, RunEvents, audit_run, events_of, notes_on
 from emulator.logs.errors import AuditError
 from emulator.logs.remote_files import is_remote, is_uri, needs_java
 from emulator.report.wording import file_width, printable
@@ -64,6 +63,8 @@ ROWS_PER_S: Final = 100_000_000 / POOL_BEST_S
 BYTES_PER_S: Final = (1 << 32) / POOL_BEST_S
 """The same of text."""
 
+READ_IN_ORDER: Final = "1 process, since the events of a run have one order"
+
 OnProgress = Callable[[int, int], None]
 """Called with the rows that have been read, and with all of them."""
 
@@ -76,10 +77,13 @@ class Audit:
     ledger: AuditLedger
     expectations: tuple[Expected, ...]
     remarks: tuple[str, ...]
-    """Remarks on partitions without a begin or end offset."""
+    """Remarks on what the audit does not count."""
 
     engine: str
     """Description of the engine that read the rows."""
+
+    run: RunEvents | None = None
+    """The events of the run, if the logs are such."""
 
     @property
     def ok(self) -> bool:
@@ -155,7 +159,7 @@ class Audit:
         )
 
         content = AuditContent(
-            logs=self.request.logs, ledger=self.ledger, screen=list(self.lines())
+            logs=self.request.logs, ledger=self.ledger, screen=list(self.lines()), run=self.run
         )
         return audit_page(content)
 
@@ -221,23 +225,48 @@ def run_audit(request: Request, *, progress: OnProgress | None = None) -> Audit:
     try:
         parsed = parse_request(request)
         chosen = engine_for(request, parsed)
-        with _opened(chosen, request, parsed, progress) as engine:
-            audited = passes.audit(engine, parsed.terms)
-        refuse_other_topics(audited, parsed.terms, parsed.committed)
+        with _opened(chosen, request, parsed, progress) as opened:
+            if isinstance(opened, RunEvents):
+                ledger, notes = _of_run(opened, request, parsed, progress)
+            else:
+                ledger, notes = _of_log(opened, parsed)
     except AuditError as error:
         raise RefusedError(printable(str(error))) from None
-    group = parsed.committed.group if parsed.committed is not None else request.group or ""
-    ledger = draw_up(audited, parsed.committed, group, run_causes(chosen.source))
     done = Audit(
         request=request,
         ledger=ledger,
         expectations=check(parsed.expectations, ledger),
-        remarks=tuple(remarks(audited, parsed.terms)),
+        remarks=tuple(notes),
         engine=chosen.words,
+        run=opened if isinstance(opened, RunEvents) else None,
     )
     if request.output is not None:
         done.write(request.output)
     return done
+
+
+def _of_log(engine: passes.Engine, parsed: Parsed) -> tuple[AuditLedger, Iterable[str]]:
+    """Return the ledger of a processing log, and remarks."""
+    audited = passes.audit(engine, parsed.terms)
+    refuse_other_topics(audited, parsed.terms, parsed.committed)
+    group = parsed.committed.group if parsed.committed is not None else ""
+    return draw_up(audited, parsed.committed, group), remarks(audited, parsed.terms)
+
+
+def _of_run(
+    run: RunEvents, request: Request, parsed: Parsed, progress: OnProgress | None
+) -> tuple[AuditLedger, Iterable[str]]:
+    """Return the ledger of the events of a run, and remarks."""
+    for name, given in (("ends", request.ends), ("begins", request.begins)):
+        if given is not None:
+            raise AuditError(
+                f"`{name}={given}`: the events of a run hold the offsets: omit `{name}`"
+            )
+    group = parsed.committed.group if parsed.committed is not None else request.group
+    played = Played(run, parsed.terms.end_us, _progress_of(run.rows, progress))
+    ledger = audit_run(run, played, group)
+    has_commits = parsed.committed is not None
+    return ledger, notes_on(played, ledger.group, has_commits=has_commits)
 
 
 # -- the engine --------------------------------------------------------------------------------
@@ -251,8 +280,8 @@ class Engine:
     """``pool`` (one process) or ``spark``."""
 
     words: str
-    source: Source | None
-    """The files; None where only Spark can reach the logs."""
+    log: Source | RunEvents | None
+    """None where only Spark can reach the logs."""
 
 
 def engine_for(request: Request, parsed: Parsed) -> Engine:
@@ -266,18 +295,28 @@ def engine_for(request: Request, parsed: Parsed) -> Engine:
     if request.format == "table" or _need_spark(remote, wanted):
         if request.engine == POOL:
             raise AuditError("only Spark reads tables and such URIs: omit `engine=pool`")
-        if request.group is not None and not request.commits:
-            raise AuditError("`group` selects commits, so it needs `commits`")
         return Engine(SPARK, spark_words(wanted, os.environ), None)
     local = [Path(log) for log in request.logs if not is_uri(log)]
     files = find_files(local, request.format) + find_remote_files(remote, request.format)
-    opened = open_source(files, parsed.columns, request.time_unit)
-    source = of_group(opened, request.group, selects_commits=bool(request.commits))
+    source = open_source(files, parsed.columns, request.time_unit)
+    run = events_of(source)
+    if run is not None:
+        return Engine(POOL, READ_IN_ORDER, run)
+    _refuse_group_alone(request)
     rows = source.rows
     work_s = source.size / BYTES_PER_S if rows is None else rows / ROWS_PER_S
     fits = not remote
     chosen = choose_engine(wanted, os.environ, work_s=work_s, most_jobs=1, spark_fits=fits)
     return Engine(chosen.name, chosen.words, source)
+
+
+def _refuse_group_alone(request: Request) -> None:
+    """Raise AuditError if a group is named for a processing log, and no commits of it are given."""
+    if request.group is not None and not request.commits:
+        raise AuditError(
+            "`group` selects commits, so it needs `commits`; without them only the events of a run "
+            "have groups"
+        )
 
 
 def _need_spark(uris: Sequence[str], wanted: EngineRequest) -> bool:
@@ -290,19 +329,19 @@ def _need_spark(uris: Sequence[str], wanted: EngineRequest) -> bool:
 @contextmanager
 def _opened(
     chosen: Engine, request: Request, parsed: Parsed, progress: OnProgress | None
-) -> Iterator[passes.Engine]:
-    """Open the engine that reads the rows."""
-    source = chosen.source
-    if chosen.name == SPARK:
-        with _on_spark(source, request, parsed) as engine:
+) -> Iterator[passes.Engine | RunEvents]:
+    """Open the engine that reads the rows, or the events of a run."""
+    log = chosen.log
+    if isinstance(log, RunEvents):
+        yield log
+    elif chosen.name == SPARK:
+        with _on_spark(log, request, parsed) as engine:
             yield engine
-    elif source is not None:
-        yield InProcess(source, parsed.terms, _progress_of(source, progress))
+    elif log is not None:
+        yield InProcess(log, parsed.terms, _progress_of(log.rows, progress))
 
 
-def _progress_of(source: Source, progress: OnProgress | None) -> Callable[[int], None]:
-    total = source.rows
-
+def _progress_of(total: int | None, progress: OnProgress | None) -> Callable[[int], None]:
     def on_rows(rows: int) -> None:
         if progress is not None and total:
             progress(min(rows, total), total)
@@ -311,10 +350,26 @@ def _progress_of(source: Source, progress: OnProgress | None) -> Callable[[int],
 
 
 @contextmanager
-def _on_spark(source: Source | None, request: Request, parsed: Parsed) -> Iterator[passes.Engine]:
-    from emulator.spark.audit_ranges import SETTINGS, on_spark  # noqa: PLC0415  only with Spark
+def _on_spark(
+    source: Source | None, request: Request, parsed: Parsed
+) -> Iterator[passes.Engine | RunEvents]:
+    from emulator.spark.audit_ranges import (  # noqa: PLC0415  only with Spark
+        SETTINGS,
+        OnSpark,
+        event_rows,
+        open_table,
+    )
     from emulator.spark.audit_tables import SparkTable  # noqa: PLC0415
 
     with open_spark("rebalance audit", request.master, SETTINGS) as session:
+        if source is not None:
+            yield OnSpark(session, source, parsed.terms)
+            return
         table = SparkTable(request.logs, request.format, parsed.columns, request.time_unit)
-        yield on_spark(session, source or table, parsed.terms)
+        opened = open_table(session, table)
+        if opened.mapped.events:
+            rows = event_rows(opened)
+            yield RunEvents(request.logs[0], rows.to_batches, rows.num_rows)
+            return
+        _refuse_group_alone(request)
+        yield OnSpark(session, opened, parsed.terms)

@@ -20,7 +20,13 @@ from emulator.logs.audit.reading import Source
 from emulator.logs.audit.text import CHUNK_BYTES
 from emulator.logs.errors import AuditError
 from emulator.spark.audit_files import found_anywhere, noted, parts_on, ranges_of_parts
-from emulator.spark.audit_tables import SparkTable, opened, ranges_of_table
+from emulator.spark.audit_tables import (
+    Opened,
+    SparkTable,
+    opened,
+    ranges_of_table,
+    rows_in_order,
+)
 from emulator.spark.errors import translated_errors
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ class OnSpark:
     def __init__(
         self,
         session: Session,
-        log: Source | SparkTable,
+        log: Source | Opened,
         terms: Terms,
         least_bytes: int = CHUNK_BYTES,
     ) -> None:
@@ -59,7 +65,7 @@ class OnSpark:
                 parts = parts_on(session, source, least_bytes)
                 self._ranges = partial(ranges_of_parts, session, source, parts, terms)
             else:
-                self._ranges = partial(ranges_of_table, opened(session, log), terms)
+                self._ranges = partial(ranges_of_table, log, terms)
 
     def look(self, look: Look[Found], cuts_of: CutsOf | None) -> Iterator[Found]:
         """Read the log; yield the result of *look* for each partition."""
@@ -84,9 +90,16 @@ class OnSpark:
         return self._counts
 
 
-def on_spark(session: Session, log: Source | SparkTable, terms: Terms) -> OnSpark:
-    """Return the engine of a session."""
-    return OnSpark(session, log, terms)
+def open_table(session: Session, table: SparkTable) -> Opened:
+    """Determine the columns of a log that only Spark reaches; raise AuditError if it is invalid."""
+    with translated_errors():
+        return opened(session, table)
+
+
+def event_rows(log: Opened) -> pa.Table:
+    """Return the events of a run from Spark, in their order."""
+    with translated_errors():
+        return rows_in_order(log)
 
 
 # -- in the workers ----------------------------------------------------------------------------

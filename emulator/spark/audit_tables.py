@@ -113,7 +113,7 @@ def _table(session: Session, table: SparkTable) -> Opened:
     else:
         rows = read.parquet(*table.names)
     mapped = map_columns(rows.columns, table.wanted, ", ".join(table.names))
-    chosen = rows.select(*mapped.columns)
+    chosen = rows if mapped.events else rows.select(*mapped.columns)
     first = chosen.limit(1).toArrow()
     return Opened(chosen, table.kind, mapped, _unit(first, mapped, table))
 
@@ -124,6 +124,16 @@ def _unit(first: pa.Table, mapped: Mapped, table: SparkTable) -> str:
     if mapped.events:
         return "us"
     return unit_of(first.column(mapped.end).combine_chunks(), mapped.end, table.unit)
+
+
+def rows_in_order(log: Opened) -> pa.Table:
+    """Return the events of a run, by their row."""
+    fetched = log.rows.toArrow()
+    if log.kind in ("json", "csv"):
+        parsed = _batches_of(log.kind, None, iter(fetched.to_batches()))
+        tables = [pa.Table.from_batches([batch]) for batch, _ in parsed]
+        fetched = pa.concat_tables(tables, promote_options="permissive")
+    return fetched.sort_by("row")
 
 
 # -- text --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ position reset             no offset was committed when a consumer continued bey
 unknown                    none of these; without an offsets log only the first can be seen
 ========================== ====================================================================
 
-A log that is the file of events of a run has the causes of that run's ledger (``run_causes.py``).
+The events of a run have the causes of that run's ledger (:mod:`emulator.logs.audit.run_events`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.partitions import AffectedRange, PartitionLedger
 from emulator.logs.audit.passes import Audited, Counts
 from emulator.logs.audit.ranges import PartitionName
-from emulator.logs.audit.run_causes import NO_CAUSES, RunCauses, judged_by_run
 from emulator.logs.errors import AuditError
 from emulator.scenario.problems import hint, listed
 
@@ -51,10 +50,16 @@ class AuditEntry:
     second_at_us: int | None
     """Reprocessed: the same of the second owner. Lost: the owner of the record after the range."""
 
+    group: str = ""
+    """Of the events of a run with several groups; otherwise that of the ledger."""
+
+    without_record: int = 0
+    """Offsets of the range that hold no record; only the events of a run show them."""
+
     @property
     def count(self) -> int:
         """Records in the range."""
-        return self.last - self.first + 1
+        return self.last - self.first + 1 - self.without_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +126,10 @@ PARTITIONS: Final = pa.schema(
 )
 
 
-def draw_up(
-    audited: Audited, log: Committed | None, group: str, known: RunCauses = NO_CAUSES
-) -> AuditLedger:
-    """Return the ledger.
-
-    *log*: the history that shows causes, None if there is none. *known*: the causes of the run, if
-    the audited log is its events; they precede those that *log* shows.
-    """
-    again = _entries(audited, "again", partial(_by_rules, judge_again, log), known)
-    never = _entries(audited, "never", partial(_by_rules, judge_never, log), known)
+def draw_up(audited: Audited, log: Committed | None, group: str) -> AuditLedger:
+    """Return the ledger; *log*: the history that shows causes, None if there is none."""
+    again = _entries(audited, "again", partial(_by_rules, judge_again, log))
+    never = _entries(audited, "never", partial(_by_rules, judge_never, log))
     entries = (
         *_numbered(again, EntryKind.REPROCESSED, "D"),
         *_numbered(never, EntryKind.LOST, "L"),
@@ -161,15 +160,11 @@ def _entries(
     audited: Audited,
     which: str,
     judge: Callable[[PartitionLedger, AffectedRange], Judgement],
-    known: RunCauses,
 ) -> list[Judged]:
     found = [
-        (part.name, piece, judgement or judge(part, piece))
+        (part.name, affected, judge(part, affected))
         for part in audited.partitions
         for affected in attrgetter(which)(part)
-        for piece, judgement in judged_by_run(
-            affected, known.get(part.name, ()), lost=which == "never"
-        )
     ]
     return sorted(found, key=lambda each: (_time_us(each[1]), each[0], each[1].first))
 
@@ -203,8 +198,13 @@ def entries_table(ledger: AuditLedger) -> pa.Table:
 
 
 def _row(group: str, entry: AuditEntry) -> Mapping[str, object]:
-    row = {name: getattr(entry, name) for name in ENTRIES.names if name != "group"}
-    return {**row, "group": group, "kind": entry.kind.value, "cause": entry.cause.value}
+    row = {name: getattr(entry, name) for name in ENTRIES.names}
+    return {
+        **row,
+        "group": entry.group or group,
+        "kind": entry.kind.value,
+        "cause": entry.cause.value,
+    }
 
 
 def partitions_table(ledger: AuditLedger) -> pa.Table:

@@ -7,18 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 import emulator
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.errors import RefusedError
-from emulator.events.stored import begin_us_of, is_event_file, iterate_events
 from emulator.ledger.entries import EntryKind
 from emulator.logs.audit.causes import AuditCause
 from emulator.logs.audit.columns import shown as shown_time
 from emulator.logs.audit.ledger import AuditEntry, AuditLedger
+from emulator.logs.audit.run_events import RunEvents
 from emulator.report.pages.history import GroupHistory, Historian, History, Span
 from emulator.report.pages.marks import Mark, anchor_of, words_of
 from emulator.report.pages.page import (
@@ -49,6 +45,9 @@ class AuditContent:
     ledger: AuditLedger
     screen: Sequence[str]
     """The report as on a terminal."""
+
+    run: RunEvents | None = None
+    """The events of the run, if the log is such."""
 
 
 def audit_page(content: AuditContent) -> str:
@@ -95,8 +94,8 @@ def _numbers(ledger: AuditLedger) -> list[Number]:
 
 def _timeline(content: AuditContent) -> Iterator[Part]:
     """Yield the timeline: with owners if the log is the events of a run, else of the entries."""
-    history = _history(content.logs)
-    begin_us = 0 if history is None else begin_us_of(content.logs[0])
+    history = None if content.run is None else _history(content.run)
+    begin_us = 0 if content.run is None else content.run.begin_us
     marks = [_mark(entry, begin_us) for entry in content.ledger.entries]
     if history is not None:
         chosen = content.ledger.group
@@ -130,19 +129,11 @@ def _mark(entry: AuditEntry, begin_us: int = 0) -> Mark:
     return Mark(entry.id, entry.kind, partition, entry.count, at_us - begin_us, cause)
 
 
-def _history(logs: Sequence[str]) -> History | None:
-    """Return the history of a run whose events were audited; None for other logs."""
-    path = Path(logs[0])
-    if len(logs) > 1 or not path.is_file():
-        return None
+def _history(run: RunEvents) -> History:
+    """Return the history of a run whose events were audited."""
     historian = Historian()
-    try:
-        if not is_event_file(pq.read_schema(path).names):
-            return None
-        for event in iterate_events(path):
-            historian.feed(event)
-    except (OSError, pa.ArrowException, RefusedError):
-        return None
+    for event in run:
+        historian.feed(event)
     return historian.close()
 
 

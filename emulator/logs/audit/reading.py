@@ -138,6 +138,16 @@ def read_rows(source: Source, part: Part) -> Iterator[tuple[Rows, int]]:
         yield rows_of(batch, source.mapped, source.unit, where), read
 
 
+def batches_of(part: Part) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part with all columns; raise AuditError for invalid files."""
+    return (batch for batch, _ in _batches(part, None))
+
+
+def metadata_of(file: LogFile) -> Mapping[bytes, bytes]:
+    """Return the metadata of a Parquet file; other formats have none."""
+    return _parquet(file.place).schema_arrow.metadata or {} if file.format == "parquet" else {}
+
+
 def _batches(part: Part, mapped: Mapped | None) -> Batches:
     """Yield a part's batches; raise AuditError for invalid files."""
     read = {"parquet": _of_parquet, "json": _of_json, "csv": _of_csv}[part.file.format]

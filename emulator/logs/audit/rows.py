@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assignors.values import dataclass
+from emulator.events.stored import NEEDED as NEEDED_OF_EVENTS
 from emulator.logs.audit.columns import (
     CLOCK_FROM_US,
     LARGEST_OFFSET,
@@ -223,8 +224,8 @@ FOUND_AS: Mapping[str, tuple[str, ...]] = {
 }
 NEEDED = ("topic", "partition", "consumer", "end")
 
-EVENTS_COLUMNS = frozenset({"id", "at_us", "kind", "consumer", "topic", "first", "next", "rest"})
-"""A table with all these is the events of an emulated run."""
+EVENTS_MARKS = frozenset({"at_us", "kind", "cause", "rest"})
+"""A table with all these is the events of an emulated run, or a part of their columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +268,7 @@ class Mapped:
 def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> Mapped:
     """Return the columns of *there* by their content; *wanted* names some of them.
 
-    Of the events of a run whose scenario has a ``start`` they are the times of day, as those of its
+    The times of the events of a run whose scenario has a ``start`` are times of day, as those of its
     offsets log. Raise AuditError, with the closest names, if a column is missing or unknown.
     """
     for name, column in wanted.items():
@@ -280,8 +281,8 @@ def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> 
                 f"`columns` {name}={column}: {where} has no column {column!r}{near}; "
                 f"there are {listed(there)}"
             )
-    if not wanted and set(there) >= EVENTS_COLUMNS:
-        return _of_events("clock" if "clock" in there else "at_us")
+    if set(there) >= EVENTS_MARKS:
+        return _of_events(there, wanted, where)
     found = {name: wanted.get(name) or _default(name, there) for name in FOUND_AS}
     for name in NEEDED:
         if found[name] is None:
@@ -296,7 +297,18 @@ def map_columns(there: Sequence[str], wanted: Mapping[str, str], where: str) -> 
     return mapped
 
 
-def _of_events(end: str) -> Mapped:
+def _of_events(there: Sequence[str], wanted: Mapping[str, str], where: str) -> Mapped:
+    if wanted:
+        raise AuditError(
+            f"`columns` {listed(wanted)}: {where} holds the events of a run, whose columns are known"
+        )
+    lacking = sorted(NEEDED_OF_EVENTS.difference(there))
+    if lacking:
+        raise AuditError(
+            f"{where}: the events of a run without the column {lacking[0]!r}: give all their columns, "
+            "as rebalance run --events writes them"
+        )
+    end = "clock" if "clock" in there else "at_us"
     return Mapped(
         topic="topic",
         partition="partition",

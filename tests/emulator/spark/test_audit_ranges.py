@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+import emulator
 from emulator.logs.audit.passes import InProcess, Terms, audit
+from emulator.logs.audit.run_events import Played, RunEvents, audit_run
 from emulator.logs.errors import AuditError
-from emulator.spark.audit_ranges import OnSpark
+from emulator.spark.audit_ranges import OnSpark, event_rows, open_table
 from emulator.spark.audit_tables import SparkTable
 
 from ..logs.audit.logs import (
@@ -62,7 +65,23 @@ def test_a_table_of_spark_comes_to_the_same_ledger(session, tmp_path):
     table = SparkTable(("processed",), "table", {"consumer": "who"}, None)
 
     expected = audit(InProcess(source_of(path), TERMS), TERMS)
-    assert expected == audit(OnSpark(session, table, TERMS), TERMS)
+    assert expected == audit(OnSpark(session, open_table(session, table), TERMS), TERMS)
+
+
+def test_events_of_a_run_in_a_table_of_spark_give_the_ledger_of_the_run(session, tmp_path):
+    """Rows may come in any order; the driver sorts them, and one process reads them."""
+    run = emulator.run(emulator.load("member-crashes"))
+    pq.write_table(run.to_arrow(), tmp_path / "events.parquet")
+    rows = session.spark.read.parquet(str(tmp_path / "events.parquet"))
+    rows.orderBy(rows["row"].desc()).createOrReplaceTempView("events")
+    opened = open_table(session, SparkTable(("events",), "table", {}, None))
+    table = event_rows(opened)
+    events = RunEvents("events", table.to_batches, table.num_rows)
+    ledger = audit_run(events, Played(events, None), None)
+
+    assert opened.mapped.events
+    assert run.ledger.reprocessed == ledger.total("reprocessed") > 0
+    assert run.ledger.by_cause() == ledger.by_cause()
 
 
 def test_errors_of_a_log_arrive_unchanged(session, tmp_path):
@@ -93,6 +112,6 @@ def test_a_log_that_spark_cannot_reach_is_named(session, name, format_, said):
     table = SparkTable((name,), format_, {}, None)
 
     with pytest.raises(AuditError, match=said) as refused:
-        OnSpark(session, table, Terms())
+        OnSpark(session, open_table(session, table), Terms())
 
     assert "\n" not in str(refused.value)

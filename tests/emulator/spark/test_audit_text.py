@@ -11,7 +11,7 @@ from emulator.logs.audit.passes import InProcess, Terms, audit
 from emulator.logs.audit.reading import find_files, open_source
 from emulator.logs.errors import AuditError
 from emulator.spark.audit_files import parts_on
-from emulator.spark.audit_ranges import OnSpark
+from emulator.spark.audit_ranges import OnSpark, open_table
 from emulator.spark.audit_tables import SparkTable
 
 from ..logs.audit.logs import audited, records
@@ -55,7 +55,7 @@ def test_text_is_read_alike_whole_and_cut_at_a_path_and_at_an_address(session, l
     assert 5 <= len(parts_on(session, source, 200))
     assert (119, 20) == (expected.counts.rows, expected.partitions[0].reprocessed)
     assert expected == audit(OnSpark(session, source, NONE, 200), NONE)
-    assert expected == audit(OnSpark(session, table, NONE), NONE)
+    assert expected == audit(OnSpark(session, open_table(session, table), NONE), NONE)
 
 
 def refusal(engine: InProcess | OnSpark) -> str:
@@ -74,7 +74,7 @@ def test_errors_of_text_are_reported_alike(session, log):
         SparkTable((str(log),), None, {}, None),
     )
     said = refusal(InProcess(source, NONE))
-    at_an_address = refusal(OnSpark(session, table, NONE))
+    at_an_address = refusal(OnSpark(session, open_table(session, table), NONE))
 
     assert ", line " in said
     assert said == refusal(OnSpark(session, source, NONE, 200))
