@@ -24,6 +24,7 @@ COMMANDS = (
     "schema",
     "import",
     "audit",
+    "blame",
     "log",
     "assign",
     "capture",

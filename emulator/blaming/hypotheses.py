@@ -9,11 +9,8 @@ from statistics import median
 from typing import Final
 
 from assignors.values import dataclass
-from emulator.blaming.clients import batch_keys, timeout_settings
-from emulator.blaming.policies import Policy
-from emulator.blaming.setup import Setup, Table, heartbeat_ms, session_ms_of
+from emulator.blaming.setup import Setup, Table, heartbeat_ms, seconds_text, session_ms_of
 from emulator.blaming.symptoms import Stop, Symptoms
-from protocols.consumer.clients import profile_of
 
 SECOND = 1_000_000
 
@@ -108,6 +105,9 @@ _SCALED_IN = f"{_LEFT}; if an autoscaler did it, its event (SuccessfulRescale of
 _SCALED_OUT = (
     "the start of a process; if an autoscaler did it, its event (SuccessfulRescale of an HPA)"
 )
+_SOME_KILLED = (
+    "the exit of some processes (code 137 of a SIGKILL), and LeaveGroup requests of the others"
+)
 _KILLED = "the exit of the process (code 137 of a SIGKILL), without a LeaveGroup request in its log"
 
 
@@ -121,6 +121,10 @@ def _with_return(symptoms: Symptoms, group: str) -> Iterator[Happening]:
             words = f"a deploy closed {names}{ending} and started them again"
             acts = _deploy(symptoms, group, how)
             yield Happening(f"deploy{ending}", words, _LEFT, (), acts)
+        if _some_killed(symptoms):
+            words = f"a deploy {_killed_and_closed(symptoms)}, and started them again"
+            some = _each(symptoms, _close_or_kill, away=True)
+            yield Happening("deploy with some kills", words, _SOME_KILLED, (), some)
         return
     crashed = _each(symptoms, _crash, away=True)
     yield Happening("crash and return", f"{names} crashed and came back", _KILLED, crashed)
@@ -141,6 +145,25 @@ def _without_return(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
     yield Happening("close", f"{names} closed", _SCALED_IN, (), closed)
     closed = _each(symptoms, _close_in_batch)
     yield Happening(f"close{MID_BATCH}", f"{names} closed in mid-batch", _SCALED_IN, (), closed)
+    if _some_killed(symptoms):
+        words = f"a deploy {_killed_and_closed(symptoms)}"
+        some = _each(symptoms, _close_or_kill)
+        yield Happening("deploy with some kills", words, _SOME_KILLED, (), some)
+
+
+def _some_killed(symptoms: Symptoms) -> bool:
+    """Return whether some consumers ended like a kill and others not: their records were repeated."""
+    return len({stop.repeated for stop in symptoms.stops}) > 1
+
+
+def _killed_and_closed(symptoms: Symptoms) -> str:
+    killed = replace(symptoms, stops=tuple(stop for stop in symptoms.stops if stop.repeated))
+    closed = replace(symptoms, stops=tuple(stop for stop in symptoms.stops if not stop.repeated))
+    return f"killed {_names(killed)} and closed {_names(closed)}"
+
+
+def _close_or_kill(stop: Stop, away: str) -> Table:
+    return _close(stop, away) | (NO_GRACE if stop.repeated else {})
 
 
 def _idle_us(symptoms: Symptoms, setup: Setup) -> int:
@@ -203,8 +226,8 @@ def _deploy(symptoms: Symptoms, group: str, how: Table) -> tuple[Table, ...]:
     act: Table = {
         "rolling_restart": group,
         "order": [stop.consumer for stop in stops],
-        "down_time": _seconds(int(median(away))),
-        "gap": _seconds(int(median(gaps))),
+        "down_time": seconds_text(int(median(away))),
+        "gap": seconds_text(int(median(gaps))),
         "at": 0,
     }
     return (act | how,)
@@ -223,9 +246,14 @@ def _killed_late(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
         return
     (stop,) = symptoms.stops
     lasting_us = max(SECOND // 10, _away_us(stop, symptoms.ended_us) - grace_us)
-    hung: Table = {"hang": stop.consumer, "for": _seconds(grace_us + SECOND), "at": 0}
-    killed = _close(stop, _seconds(lasting_us)) | {"grace": _seconds(grace_us), "at": SECOND // 20}
-    words = f"{stop.consumer} did not exit on SIGTERM, and was killed after {_seconds(grace_us)}"
+    hung: Table = {"hang": stop.consumer, "for": seconds_text(grace_us + SECOND), "at": 0}
+    killed = _close(stop, seconds_text(lasting_us)) | {
+        "grace": seconds_text(grace_us),
+        "at": SECOND // 20,
+    }
+    words = (
+        f"{stop.consumer} did not exit on SIGTERM, and was killed after {seconds_text(grace_us)}"
+    )
     yield Happening("kill after a grace period", words, _KILLED, (hung,), (killed,), unusual=0.03)
 
 
@@ -324,7 +352,7 @@ def _each(
             lasting_us += _BEYOND_THE_END_US
         elif away:
             lasting_us = _away_us(stop, symptoms.ended_us)
-        table = make(stop, _seconds(max(SECOND // 10, lasting_us)))
+        table = make(stop, seconds_text(max(SECOND // 10, lasting_us)))
         tables.append(table | {"at": stop.stopped_us - symptoms.onset_us})
     return tuple(tables)
 
@@ -332,50 +360,3 @@ def _each(
 def _away_us(stop: Stop, ended_us: int) -> int:
     """Return the time from the end of a process to the start of the next one."""
     return max(SECOND // 10, stop.lasted_us(ended_us) - _JOIN_US)
-
-
-# -- scenarios -------------------------------------------------------------------------------------
-
-
-def completed(
-    base: Table, policy: Policy, happening: Happening, onset_us: int, after_us: int | None = None
-) -> Table:
-    """Return the scenario of a policy and of a happening that begins at *onset_us*.
-
-    *after_us*: how long the run lasts from then on; None: as long as that of *base*.
-    """
-    group = base["group"][0]
-    topics = [
-        topic | {"partitions": happening.partitions.get(topic["name"], topic["partitions"])}
-        for topic in base["topic"]
-    ]
-    lasting = {} if after_us is None else {"run_for": _seconds(onset_us + after_us)}
-    return (
-        base
-        | lasting
-        | {
-            "topic": topics,
-            "group": [group | _of_client(policy, group["settings"] | dict(happening.settings))],
-            "fault": [_from(onset_us, each) for each in happening.faults],
-            "act": [_from(onset_us, each) for each in happening.acts],
-        }
-    )
-
-
-def _of_client(policy: Policy, settings: Table) -> Table:
-    """Return the keys of a group that its client and commit policy decide."""
-    profile = profile_of(policy.client)
-    mine = timeout_settings(profile, settings | dict(policy.settings))
-    batches = batch_keys(profile, policy.read_with, policy.batch)
-    table: Table = {"commit": policy.commit, "client": policy.client, **batches}
-    table["settings"] = mine | batches["settings"]
-    return table | ({"read_with": policy.read_with} if policy.read_with else {})
-
-
-def _from(onset_us: int, table: Table) -> Table:
-    """Return a fault or act with its time in the run instead of the one since the onset."""
-    return table | {"at": _seconds(onset_us + table["at"])}
-
-
-def _seconds(time_us: int) -> str:
-    return f"{time_us / SECOND:.3f}s"

@@ -9,6 +9,7 @@ from operator import attrgetter
 from statistics import median
 from typing import Final
 
+from assignors.types import TopicPartition
 from emulator.blaming.evidence import Joined, Work, grouped
 
 PIECE_US: Final = 200_000
@@ -25,7 +26,8 @@ def taken_apart(work: Iterable[Work], joins: Iterable[Joined] = ()) -> Iterator[
     """Yield rows of one record as they are, longer ones as pieces that end at even times.
 
     A row of many records, such as all since the last commit, has the time of none but its last. One
-    without a begin begins with the end of its consumer's last row, or when that joined after it.
+    without a begin begins with the end of its consumer's last row, or when that joined after it, and
+    not before the records in front of it were finished.
     """
     given = sorted(work, key=attrgetter("ended_us"))
     rows = list(_with_begins(given, joins))
@@ -46,6 +48,7 @@ def _with_begins(work: Sequence[Work], joins: Iterable[Joined]) -> Iterator[Work
         for consumer, same in grouped(joins, attrgetter("consumer")).items()
     }
     ends: dict[str, list[int]] = {}
+    finished: dict[tuple[TopicPartition, int], int] = {}
     for row in work:
         earlier = ends.setdefault(row.consumer, [])
         if _records(row) > 1 and row.began_us == row.ended_us:
@@ -53,9 +56,13 @@ def _with_begins(work: Sequence[Work], joins: Iterable[Joined]) -> Iterator[Work
             times = joined.get(row.consumer, [])
             known = [*earlier[max(0, before - 1) : before]]
             known += times[: bisect_right(times, row.ended_us)][-1:]
+            known += [
+                finished[place] for place in ((row.partition, row.first),) if place in finished
+            ]
             yield replace(row, began_us=max(known, default=row.began_us))
         else:
             yield row
+        finished[row.partition, row.next_offset] = row.ended_us
         earlier.append(row.ended_us)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
+from math import inf
+from operator import attrgetter
 from statistics import median
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.blaming.evidence import Evidence, Work
+from emulator.blaming.evidence import Evidence, Work, grouped
+from emulator.blaming.ranges import PIECE_US
 from emulator.blaming.symptoms import Symptoms
 
 LONGEST_WARM_UP_US = 40_000_000
@@ -22,6 +28,9 @@ USUAL_SESSION_MS, USUAL_HEARTBEAT_MS = 45_000, 3_000
 
 BUSY = 0.9
 """A group whose consumers work for this part of the time has a backlog."""
+
+DENSE = 20
+"""Rows of one consumer over which the time of a record is measured if rows do not have theirs."""
 
 Table = dict[str, Any]
 
@@ -70,7 +79,7 @@ def scenario_of(setup: Setup, evidence: Evidence, symptoms: Symptoms) -> Table:
             {
                 "id": setup.group,
                 "topics": _topics(evidence),
-                "work": f"{_work_us(quiet or evidence.work)}us",
+                "work": f"{_work_us(quiet, evidence.work)}us",
                 "settings": _settings(setup),
                 "member": [_member(setup, name, late=name in joined) for name in members],
             }
@@ -114,12 +123,49 @@ def is_busy(evidence: Evidence, symptoms: Symptoms) -> bool:
     return sum(done.ended_us - done.began_us for done in quiet) > BUSY * lasted_us
 
 
-def _work_us(work: Sequence[Work]) -> int:
-    """Return the median time of a record."""
+def _work_us(quiet: Sequence[Work], work: Sequence[Work]) -> int:
+    """Return the median time of a record before the incident; where it is not known, a bound of it."""
     times = [
-        (done.ended_us - done.began_us) / max(1, done.next_offset - done.first) for done in work
+        (done.ended_us - done.began_us) / max(1, done.next_offset - done.first)
+        for done in quiet or work
     ]
-    return max(1, round(median(times)))
+    return max(1, round(median(times) or _densest_us(work)))
+
+
+def _densest_us(work: Sequence[Work]) -> float:
+    """Return the time of a record where some consumer processed most in a time: it took no longer.
+
+    For logs that only say when records were finished. A consumer that is never faster than records
+    arrive on average only waits for them, as far as the log shows: it is taken for half idle.
+    """
+    edge_us = PIECE_US if any(done.next_offset - done.first > 1 for done in work) else 0
+    found = [
+        _least_and_usual_us(each, edge_us)
+        for each in grouped(work, attrgetter("consumer")).values()
+    ]
+    least_us, usual_us = (min(each) for each in zip(*found, strict=True))
+    if usual_us == inf:
+        return 0.0
+    return float(least_us if least_us < BUSY * usual_us else usual_us / 2)
+
+
+def _least_and_usual_us(work: Sequence[Work], edge_us: int) -> tuple[float, float]:
+    """Return the time of a record of one consumer: the least over some rows, and the mean.
+
+    *edge_us*: how long a row may have begun before another one ended; such rows are not counted.
+    """
+    finished = Counter[int]()
+    for done in work:
+        finished[done.ended_us] += done.next_offset - done.first
+    ends, records = [*finished], [*accumulate(finished.values(), initial=0)]
+    least_us = inf
+    for place in range(DENSE, len(ends)):
+        from_us = min(ends[place - DENSE], ends[place] - DENSE * edge_us)
+        begin = bisect_right(ends, from_us + edge_us)
+        number = records[place + 1] - records[begin]
+        least_us = min(least_us, (ends[place] - from_us) / max(1, number))
+    usual_us = (ends[-1] - ends[0]) / (records[-1] - records[1]) if len(ends) > 1 else inf
+    return least_us, usual_us
 
 
 def session_ms_of(setup: Setup) -> int:
@@ -169,3 +215,8 @@ def _member(setup: Setup, name: str, *, late: bool) -> Table:
     if late:
         member["start"] = "by act"
     return member
+
+
+def seconds_text(time_us: int) -> str:
+    """Return microseconds as a scenario file has a time."""
+    return f"{time_us / 1e6:.3f}s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
@@ -30,6 +31,9 @@ class Stop:
     resumed_us: int | None
     usual_us: int = field(default=0, compare=False)
     """A usual pause of this consumer."""
+
+    repeated: bool = field(default=False, compare=False)
+    """Whether the next owner of one of its partitions began below what it had finished."""
 
     def lasted_us(self, ended_us: int) -> int:
         """Return how long it lasted in a log that ends at *ended_us*."""
@@ -91,7 +95,7 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
         ],
         ended_us,
     )
-    stops = _with_new_processes(evidence, present, formed_us, stops)
+    stops = _with_repeats(evidence.work, _with_new_processes(evidence, present, formed_us, stops))
     later = [at_us for at_us in evidence.generations_us if at_us > formed_us]
     begun = [stop.stopped_us for stop in stops] + later[:1]
     halted = [] if stops else list(_of_partitions(evidence, formed_us, ended_us))
@@ -165,6 +169,24 @@ def _with_new_processes(
         if stop is not None and not any(_overlap(stop, each) for each in found):
             found.append(stop)
     return tuple(sorted(found, key=lambda stop: (stop.stopped_us, stop.consumer)))
+
+
+def _with_repeats(work: Sequence[Work], stops: Sequence[Stop]) -> tuple[Stop, ...]:
+    """Return the stops with whether what their consumers had finished was processed again."""
+    of_partitions = grouped(work, attrgetter("partition")).values()
+    return tuple(
+        replace(stop, repeated=any(_is_repeated(stop, done) for done in of_partitions))
+        for stop in stops
+    )
+
+
+def _is_repeated(stop: Stop, done: Sequence[Work]) -> bool:
+    """Return whether the work on a partition goes back behind a stop of its owner."""
+    place = bisect_right(done, stop.stopped_us, key=attrgetter("ended_us"))
+    if not 0 < place < len(done):
+        return False
+    last, following = done[place - 1], done[place]
+    return last.consumer == stop.consumer and following.first < last.next_offset
 
 
 def _around(joined_us: int, consumer: str, done: Sequence[Work]) -> Stop | None:

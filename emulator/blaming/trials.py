@@ -8,6 +8,7 @@ from statistics import median
 
 from assignors.values import dataclass
 from emulator.blaming.case import Case, case_of, later_us
+from emulator.blaming.completing import completed
 from emulator.blaming.evidence import Evidence, evidence_of, grouped, in_order
 from emulator.blaming.explanations import Explanation, merged
 from emulator.blaming.figures import (
@@ -21,7 +22,7 @@ from emulator.blaming.figures import (
     contradicted,
     differences,
 )
-from emulator.blaming.hypotheses import NOTHING, Happening, completed, happenings
+from emulator.blaming.hypotheses import NOTHING, Happening, happenings
 from emulator.blaming.policies import Policy, policies
 from emulator.blaming.ranges import taken_apart
 from emulator.blaming.setup import Setup, Table, work_us_of

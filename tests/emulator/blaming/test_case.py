@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from emulator.blaming.case import case_of
+from emulator.blaming.evidence import Work, in_order
 from emulator.blaming.policies import Policy
+from emulator.blaming.ranges import taken_apart
+from emulator.blaming.setup import work_us_of
 from emulator.blaming.trials import cost_s, is_exact
 
-from .incidents import SECOND, SETUP, evidence, steady
+from .incidents import SECOND, SETUP, evidence, orders, steady
 
 
 def lasting(**more):
@@ -55,3 +60,40 @@ def test_runs_of_long_incidents_are_fewer_and_computed():
     long = case_of(busy, SETUP)
     assert not is_exact(long)
     assert cost_s(long, java) < cost_s(long, background)
+
+
+def finished(*rows):
+    """Return evidence that only has the times at which records were finished."""
+    work = [
+        Work(name, orders(number), first, end, int(at * SECOND), int(at * SECOND))
+        for name, number, first, end, at in rows
+    ]
+    return evidence(work, generations=(0, 60))
+
+
+def test_the_time_of_a_record_is_bounded_where_rows_do_not_have_it():
+    """From 50 s on a works off a backlog, a record every 20 ms."""
+    calm = [("a", 0, at, at + 1, 1 + at / 5) for at in range(245)]
+    backlog = [("a", 0, at, at + 1, 50 + (at - 245) * 0.02) for at in range(245, 345)]
+
+    assert 20_000 == work_us_of(case_of(finished(*calm, *backlog), SETUP).base)
+
+
+def test_a_consumer_that_only_waits_for_records_is_taken_for_half_idle():
+    """A record every 200 ms, and nothing says how long it took."""
+    calm = [("a", 0, at, at + 1, 1 + at / 5) for at in range(300)]
+
+    assert 100_000 == work_us_of(case_of(finished(*calm), SETUP).base)
+
+
+def test_rows_for_many_records_bound_the_time_of_one():
+    """Those of two partitions end with one commit: ten records each second, then 50 of them in two."""
+    calm = [("a", n, 5 * at, 5 * at + 5, 1 + at) for at in range(50) for n in (0, 1)]
+    backlog = [
+        ("a", n, 250 + 100 * at, 350 + 100 * at, 54 + 4 * at) for at in range(4) for n in (0, 1)
+    ]
+    seen = finished(*calm, *backlog)
+    pieces = sorted(taken_apart(seen.work), key=in_order)
+    found = work_us_of(case_of(replace(seen, work=tuple(pieces)), SETUP).base)
+
+    assert 20_000 <= found <= 22_000

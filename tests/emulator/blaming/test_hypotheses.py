@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.blaming.hypotheses import completed, happenings
+from emulator.blaming.completing import completed
+from emulator.blaming.hypotheses import happenings
 from emulator.blaming.policies import policies
 from emulator.blaming.setup import scenario_of
 from emulator.blaming.symptoms import symptoms_of
@@ -172,3 +173,23 @@ def test_new_partitions_are_discovered_at_the_onset():
         found.append((grew.acts[0]["at"], group["settings"].get("metadata.max.age.ms")))
 
     assert found == [(-SECOND // 2, 500), (0, None)]
+
+
+def test_a_deploy_that_killed_only_those_whose_records_were_repeated():
+    """The next owner of b's partition begins 30 records below what b had finished."""
+    seen = evidence(
+        *(
+            steady(name, number, begin, end, first=first)
+            for number, (name, at, back) in enumerate((("a", 20, 0), ("b", 35, 30), ("c", 50, 0)))
+            for begin, end, first in ((1, at, 0), (at + 6, 90, 10 * (at - 1) - back))
+        )
+    )
+    symptoms = symptoms_of(seen)
+    some = next(each for each in happenings(symptoms, SETUP) if "some" in each.name)
+
+    assert [False, True, False] == [stop.repeated for stop in symptoms.stops]
+    assert "a deploy killed b and closed a, c, and started them again" == some.words
+    assert [("a", None), ("b", "0s"), ("c", None)] == [
+        (act["close"], act.get("grace")) for act in some.acts
+    ]
+    assert "deploy with some kills" not in names(RETURNED)

@@ -43,3 +43,12 @@ def test_a_row_without_a_begin_begins_with_the_last_one_or_with_a_new_process():
     assert 5.2 == next(each for each in found if each.first == 25).ended_us / SECOND
     assert all(each.began_us == each.ended_us for each in found), "the time of the work is unknown"
     assert 12.2 == next(each for each in found if each.first == 50).ended_us / SECOND
+
+
+def test_a_row_without_a_begin_does_not_begin_before_the_records_in_front_of_it():
+    """Another consumer finished them at 9 s: the second row is no repeat of them."""
+    other = Work("b", orders(0), 40, 60, 9 * SECOND, 9 * SECOND)
+    rows = [row(0, 25, 5, 5), other, row(60, 75, 10, 10)]
+    found = list(taken_apart(rows))
+
+    assert all(each.ended_us >= 9 * SECOND for each in found if each.first >= 60)
