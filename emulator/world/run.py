@@ -207,6 +207,9 @@ class Replay:
     listened_us: Mapping[str, tuple[int, ...]] | None = None
     """By process: the earliest end times of its first listener calls."""
 
+    called_us: Mapping[str, tuple[int, ...]] | None = None
+    """By process: when its application noticed that its first listener calls were needed."""
+
     carried: Callable[[MessageCarried], None] | None = None
     """Called with every request and response, except fetches; one cut off by a dead broker is no
     message."""

@@ -53,6 +53,11 @@ class Heartbeats:
     last_us: int
     interval_us: int
 
+    @property
+    def number(self) -> int:
+        """The number of intervals between the two, each with one heartbeat at its end."""
+        return round((self.last_us - self.enabled_us) / self.interval_us)
+
 
 def heartbeat_interval_us(capture: Capture, trace: Trace) -> int:
     """Return a member's heartbeat interval."""
@@ -169,3 +174,47 @@ def _acknowledged(lines: Sequence[LogLine]) -> tuple[int, ...]:
         for line in lines
         if line.text.endswith("transitioned from ACKNOWLEDGING to STABLE.")
     )
+
+
+def counted_heartbeats(capture: Capture) -> list[Heartbeats]:
+    """Return from where to where the heartbeats of members of the consumer protocol can be counted.
+
+    Both ends are known: the heartbeat that acknowledges an assignment, and a later one by which the
+    coordinator moves the member, or its last one before its session expires. Nothing was done to the
+    member or to a broker in between.
+    """
+    return [
+        Heartbeats(before[-1], last_us, heartbeat_interval_us(capture, trace))
+        for trace in capture.traces
+        if trace.protocol == "consumer"
+        for last_us in (*steps_us(capture, trace), *_expired_us(capture, trace))
+        if (before := _undisturbed(capture, trace, last_us))
+    ]
+
+
+def _undisturbed(capture: Capture, trace: Trace, until_us: int) -> list[int]:
+    """Return a member's acknowledgements before a heartbeat; none if it was the next after one."""
+    half_us = heartbeat_interval_us(capture, trace) // 2
+    said = [at_us for at_us in _begun(capture, trace) if at_us <= until_us]
+    acts = [
+        action.at_us
+        for action in capture.actions
+        if action.member in (None, trace.member) and action.at_us <= until_us
+    ]
+    if not said or until_us - said[-1] < half_us or max(acts, default=-1) >= said[-1]:
+        return []
+    return said
+
+
+def steps_us(capture: Capture, trace: Trace) -> list[int]:
+    """Return when the coordinator moved a member of the consumer protocol."""
+    return [
+        line.at_us
+        for line in capture.coordinator_log
+        if " new assignment state" in line.text
+        and any(member_id in line.text for member_id in trace.member_ids)
+    ]
+
+
+def _expired_us(capture: Capture, trace: Trace) -> list[int]:
+    return [contact.at_us for contact in _contacts_by_expiry(capture, trace)]

@@ -7,15 +7,14 @@ from typing import Any
 
 from emulator.conformance.captured.actions import Action
 from emulator.conformance.captured.capture import Capture
-from emulator.conformance.captured.client_logs import LogLine, first_answer, positions, times_of
+from emulator.conformance.captured.client_logs import first_answer
 from emulator.conformance.captured.traces import (
     Hung,
-    Listened,
     MemberSettings,
-    Trace,
     member_settings,
 )
 from emulator.conformance.prediction import facts
+from emulator.conformance.prediction.beginning import beginning
 from emulator.conformance.prediction.contacts import (
     CONSUMER_HEARTBEAT,
     CONSUMER_INTERVAL_US,
@@ -23,9 +22,11 @@ from emulator.conformance.prediction.contacts import (
     heartbeat_interval_us,
     last_contact,
 )
-from emulator.conformance.prediction.facts import joined_epochs, start_us
+from emulator.conformance.prediction.facts import start_us
 from emulator.conformance.prediction.noise import (
     LATE_WARM_UP_US,
+    RESUMED_P99_US,
+    RESUMED_US,
     Noise,
     drawn,
     is_first,
@@ -43,6 +44,7 @@ def acts_of(capture: Capture, noise: Noise, seed: int | None) -> tuple[model.Fau
         *_formation(capture),
         *_delay_new_processes(capture, noise, seed),
         *_last_contact(capture),
+        *_delay_resumed_processes(capture, seed),
         *_last_metadata(capture),
         *_actions(capture),
     )
@@ -100,6 +102,20 @@ def _delay_new_processes(capture: Capture, noise: Noise, seed: int | None) -> It
         warm = warm_up_us(capture, up)
         slow = drawn(warm, warm + warm // 2, "warm-up", name, seed)
         yield _slow(up, "OffsetFetch", "response", slow, f"warm-{name}")
+
+
+def _delay_resumed_processes(capture: Capture, seed: int | None) -> Iterator[model.Fault]:
+    """Delay the first heartbeat response of a process that continues after a pause."""
+    for number, action in enumerate(capture.actions):
+        if action.do != "sigcont" or action.member is None:
+            continue
+        trace = facts.trace_at(capture, action.member, action.at_us)
+        if trace is not None and trace.protocol == "consumer" and "lib" not in trace.conf:
+            slow = drawn(RESUMED_US, RESUMED_P99_US, "resumed", f"{trace.name}-{number}", seed)
+            match = {"kind": CONSUMER_HEARTBEAT, "part": "response", "member": action.member}
+            heard = model.MessageMatch.model_validate(match)
+            name = f"resumed-{number}"
+            yield model.DelayMessage(id=name, at=action.at_us, message=heard, by=slow)
 
 
 def _slow(up: facts.StartUp, kind: str, part: str, by_us: int, name: str) -> model.DelayMessage:
@@ -284,13 +300,6 @@ def _add_partitions(capture: Capture, action: Action, name: str) -> model.AddPar
     return model.AddPartitions(id=name, at=action.at_us, topic=addition.topic, to=addition.to)
 
 
-RETRY_US = 100_000
-"""Minimum time between requests of one kind that are not answered at once."""
-
-STEP_US = 500_000
-"""Half the captured cluster's interval: a heartbeat up to that much earlier is the same one."""
-
-
 def broker_settings(capture: Capture) -> dict[str, object]:
     """Return the group settings that the coordinator sends to members of the consumer protocol."""
     if not capture.has_epochs:
@@ -304,77 +313,3 @@ def broker_settings(capture: Capture) -> dict[str, object]:
         "group.consumer.heartbeat.interval.ms": interval_ms,
         "group.consumer.min.heartbeat.interval.ms": interval_ms,
     }
-
-
-def listener_ends(capture: Capture) -> dict[str, tuple[int, ...]]:
-    """Return the ends of the listener calls that began before the fault, by process."""
-    return {
-        trace.name: tuple(
-            call.at_us
-            for call in trace.entries
-            if isinstance(call, Listened) and call.began_us < capture.fault_us
-        )
-        for trace in capture.traces
-        if trace.protocol == "consumer"
-    }
-
-
-def beginning(capture: Capture, trace: Trace) -> Iterator[model.Fault]:
-    """Delay what a member waited for before the fault; only the start of one that starts later."""
-    joined = joined_epochs(capture, trace)
-    if joined:
-        yield _held(trace, CONSUMER_HEARTBEAT, trace.started_us, joined[0], "join", "request")
-    log = [line for line in capture.client_logs[trace.name] if line.at_us < capture.fault_us]
-    heard = first_answer(log)
-    if heard is not None:
-        yield _held(trace, CONSUMER_HEARTBEAT, trace.started_us, heard.at_us, "heard")
-    before_us = 0
-    for number, when_us in enumerate(_steps(capture, trace), start=1):
-        from_us = max((before_us + when_us) // 2, when_us - STEP_US)
-        yield _held(trace, CONSUMER_HEARTBEAT, from_us, when_us, f"step-{number}", "request")
-        before_us = when_us
-    for number, (begun_us, done_us) in enumerate(_commits(log), start=1):
-        yield _held(trace, "OffsetCommit", begun_us - RETRY_US, done_us, f"commit-{number}")
-    for number, (begun_us, done_us) in enumerate(_positions(log), start=1):
-        yield _held(trace, "OffsetFetch", begun_us - RETRY_US, done_us, f"position-{number}")
-
-
-def _steps(capture: Capture, trace: Trace) -> Iterator[int]:
-    """Yield the times of heartbeats by which a member took a step, in the real order."""
-    ids = trace.member_ids
-    tick_us = rank = 0
-    for line in capture.coordinator_log:
-        rank = rank + 1 if line.at_us == tick_us else 0
-        tick_us = line.at_us
-        step = " new assignment state" in line.text and line.at_us < capture.fault_us
-        if step and any(member_id in line.text for member_id in ids):
-            yield line.at_us + rank
-
-
-def _commits(log: list[LogLine]) -> Iterator[tuple[int, int]]:
-    """Yield the begin of each reconciliation that commits offsets, and the end of that commit."""
-    enqueued = times_of(log, "Enqueuing OffsetCommit request")
-    begun = times_of(log, "Reconciling assignment with local epoch")
-    for begun_us, done_us in zip(
-        begun, times_of(log, "Auto-commit before reconciling"), strict=False
-    ):
-        if any(begun_us <= at_us <= done_us for at_us in enqueued):
-            yield begun_us, done_us
-
-
-def _positions(log: list[LogLine]) -> Iterator[tuple[int, int]]:
-    """Yield when committed offsets were requested, and when the client received them."""
-    found = [position.at_us for position in positions(log)]
-    found += times_of(log, "Found no committed offset")
-    for asked_us in times_of(log, "Enqueuing offset fetch request"):
-        later = [at_us for at_us in found if at_us >= asked_us]
-        if later:
-            yield asked_us, min(later)
-
-
-def _held(
-    trace: Trace, kind: str, from_us: int, until_us: int, name: str, part: str = "response"
-) -> model.DelayMessage:
-    match = model.MessageMatch.model_validate({"kind": kind, "part": part, "member": trace.member})
-    name = f"{name}-{trace.name}"
-    return model.DelayMessage(id=name, at=max(0, from_us), message=match, until=until_us)

@@ -17,8 +17,9 @@ from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture, Production
 from emulator.conformance.captured.traces import MemberSettings
 from emulator.conformance.prediction import facts
+from emulator.conformance.prediction.beginning import listener_begins, listener_ends
 from emulator.conformance.prediction.facts import start_us
-from emulator.conformance.prediction.faults import acts_of, broker_settings, listener_ends
+from emulator.conformance.prediction.faults import acts_of, broker_settings
 from emulator.conformance.prediction.noise import Noise, broker_session_ms, noise_of
 from emulator.scenario.model import (
     Bursts,
@@ -223,6 +224,7 @@ def _replay(capture: Capture) -> Replay:
         member_ids=_member_ids(capture),
         topic_ids=facts.topic_ids(capture),
         listened_us=listener_ends(capture),
+        called_us=listener_begins(capture),
     )
 
 

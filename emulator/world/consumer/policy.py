@@ -19,6 +19,7 @@ from emulator.world.consumer.interfaces import (
     ConsumerProcess,
 )
 from emulator.world.consumer.late_retries import LateRetries
+from emulator.world.consumer.replayed_calls import ReplayedCalls
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
 from protocols.machine import Call
@@ -221,10 +222,13 @@ class Listener:
         self._failing: FailListener | None = None
         """The fault behind its last call that threw."""
 
-        self._not_before_us = iter((process.run.replay.listened_us or {}).get(process.name, ()))
+        replay = process.run.replay
+        self._not_before_us = iter((replay.listened_us or {}).get(process.name, ()))
+        self._replayed = ReplayedCalls(process, (replay.called_us or {}).get(process.name, ()))
 
     def call(self, call: Call) -> None:
         """Begin a call."""
+        self._replayed.called()
         epoch = self._process.client.state.generation.id
         self._began_us, self._generation = self._kernel.now, epoch
         if call.listener == "revoked":

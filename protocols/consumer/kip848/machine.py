@@ -233,6 +233,11 @@ class Client:
 
     # -- the background thread -----------------------------------------------------------------
 
+    def notice(self, now: int) -> Step[ClientState]:
+        """End a wait for records if a listener call is needed; a spurious wake-up does this."""
+        noticed = bool(self.state.needed) and self._wait is Wait.RECORDS
+        return Step(self.state, self._turn(now) if noticed else ())
+
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
         """Handle a response; queued events are taken right after it."""
         self._catch_up(now)

@@ -5,8 +5,11 @@ from itertools import pairwise
 import pytest
 
 from emulator.conformance.prediction import facts
-from emulator.conformance.prediction.faults import beginning, broker_settings, listener_ends
+from emulator.conformance.prediction.beginning import beginning, listener_begins, listener_ends
+from emulator.conformance.prediction.faults import broker_settings
 from emulator.conformance.prediction.rebuild import rebuild
+from emulator.events import ListenerCalled
+from emulator.world.build import play
 
 CRASH, JOIN = "kip848-crash/run-1", "kip848-join/run-21"
 
@@ -44,6 +47,30 @@ def test_listener_calls_of_the_beginning_have_their_real_ends(capture):
     assert {"m1.1": 4, "m2.1": 3, "m3.1": 5} == {name: len(found) for name, found in ends.items()}
     assert all(end < run.fault_us for found in ends.values() for end in found)
     assert {} == listener_ends(capture("crash-range-auto/run-1"))
+
+
+def test_listener_calls_are_made_when_they_really_were(capture):
+    """An emulated application that waits for records is woken then; a call never ends earlier."""
+    run = capture("pause-long-consumer/run-1")
+    rebuilt = rebuild(run, None)
+    calls: dict[str, list[int]] = {}
+
+    def note(event):
+        if isinstance(event.what, ListenerCalled) and event.at_us < run.fault_us:
+            calls.setdefault(f"{event.what.consumer}.1", []).append(event.at_us)
+
+    play(rebuilt.scenario, 0, (note,), replay=rebuilt.replay())
+
+    assert {name: list(times) for name, times in listener_ends(run).items()} == calls
+
+
+def test_of_a_process_that_starts_late_its_first_call_is_replayed(capture):
+    """How long a new process takes for it is no part of the prediction."""
+    run = capture("static-late-consumer/run-1")
+    late = next(trace for trace in run.traces if trace.started_us > run.fault_us)
+
+    assert 1 == len(listener_begins(run)[late.name]) == len(listener_ends(run)[late.name])
+    assert listener_begins(run)[late.name][0] > run.fault_us
 
 
 def test_the_coordinator_uses_the_real_heartbeat_interval(capture):

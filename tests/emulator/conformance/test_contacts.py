@@ -4,6 +4,7 @@ import pytest
 
 from emulator.conformance.prediction.contacts import (
     CONSUMER_HEARTBEAT,
+    counted_heartbeats,
     heartbeat_interval_us,
     heartbeats,
     last_contact,
@@ -60,3 +61,36 @@ def test_the_next_heartbeat_of_a_paused_member_arrives_when_it_continues(capture
 
     assert "ConsumerGroupHeartbeat" == held.message.kind
     assert (continued.at_us, stopped.at_us) == (held.until, held.message.before)
+
+
+def test_heartbeats_of_all_members_are_counted_between_known_ones(capture):
+    """Those of the victim end with its session; nothing was done to the others in between."""
+    run = capture("pause-long-consumer/run-1")
+    stopped, _ = run.actions
+    counted = counted_heartbeats(run)
+    late_us = [each.last_us - each.enabled_us - each.number * each.interval_us for each in counted]
+
+    assert max(each.number for each in counted) > 10
+    assert all(0 <= us <= 15_000 for us in late_us)
+    assert any(each.last_us < stopped.at_us < each.last_us + 1_000_000 for each in counted)
+
+
+def test_threads_in_the_background_are_as_late_as_their_heartbeats_show(capture):
+    """Below a millisecond on a quiet machine; a classic client's threads wait in longer turns."""
+    background = noise_of(capture("pause-long-consumer/run-1"))
+    classic = noise_of(capture("pause-zombie-range/run-21"))
+
+    assert 100 <= background.late_mean < 1_000 <= classic.late_mean
+
+
+def test_a_process_that_continues_hears_of_its_fencing_a_little_later(capture):
+    """It takes some milliseconds, seed by seed others, until it runs as it did before."""
+    run = capture("pause-long-consumer/run-1")
+    _, continued = run.actions
+    delays = [
+        next(act for act in acts_of(run, noise_of(run), seed) if act.id == "resumed-1")
+        for seed in (None, 1, 2)
+    ]
+
+    assert {continued.at_us} == {delay.at for delay in delays}
+    assert 3 == len({delay.by for delay in delays})

@@ -32,7 +32,6 @@ CALM = [
     "inhand-librdkafka/run-1",
     "kip848-crash/run-1",
     "kip848-join/run-21",
-    "pause-zombie-kip848/run-22",
     "pause-zombie-range/run-21",
     "latest-increase-range/run-1",
     "nocommit-eager-join/run-1",
@@ -41,7 +40,7 @@ CALM = [
     "slow-listener-classic/run-1",
 ]
 RACES = ["crash-range-auto/run-1", "join-cooperative-auto/run-21", "coordinator-kill/run-1"]
-RACES += ["kip848-interval-batch/run-8"]
+RACES += ["kip848-interval-batch/run-8", "pause-zombie-kip848/run-22"]
 MADE_HERE = [
     "close-aiokafka",
     "close-consumer",
@@ -52,6 +51,7 @@ MADE_HERE = [
     "crash-kafka-python",
     "crash-librdkafka",
     "crash-of-twenty",
+    "pause-long-consumer",
     "pause-short-consumer",
     "poll-exceeded-consumer",
     "rolling-aiokafka",
@@ -65,7 +65,6 @@ MADE_HERE = [
 NOT_MET = [
     "migration",
     "pattern-broker-consumer",
-    "pause-long-consumer",
     "rolling-kafka-python",
     "slow-listener-consumer",
     "static-late-consumer",
