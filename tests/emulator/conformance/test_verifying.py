@@ -100,9 +100,11 @@ SUFFICIENT_SEEDS = {
     "join-cooperative-auto/run-3": (11,),
     "join-cooperative-auto/run-4": (1, 14),
     "kip848-crash/run-2": (1, 5),
-    "kip848-interval-batch/run-1": (1, 73),
-    "kip848-interval-batch/run-2": (2, 8),
+    "kip848-interval-batch/run-1": (1, 146),
+    "kip848-interval-batch/run-2": (1, 4),
     "kip848-interval-batch/run-8": (1,),
+    "pause-long-consumer/run-1": (1, 17),
+    "pause-zombie-kip848/run-22": (4,),
     "range-interval-batch/run-1": (4, 5),
     "range-interval-batch/run-2": (1, 20),
 }
