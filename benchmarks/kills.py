@@ -1,6 +1,7 @@
 """Kill commands that write folders, run them again, and compare the result with an undisturbed one.
 
-``python -m benchmarks.kills COUNT [SEED]`` tries each way to disturb ``study``, ``import`` and ``audit``:
+``python -m benchmarks.kills COUNT [SEED [COMMAND…]]`` tries each way to disturb ``study``, ``import`` and
+``audit``, or those that are named:
 
 * SIGKILL at a random instant, to the command alone or also to its worker processes, COUNT times each;
 * a full disk (a limit for the size of files), and a folder that cannot be written: read-only, or for root
@@ -60,6 +61,7 @@ set = "group[billing].settings[auto.commit.interval.ms]"
 values = ["500ms", "5s"]
 """
 
+NAMES = ("study", "import", "audit")
 SEGMENTS = 12
 AUDITED_ROWS = 60_000
 
@@ -114,8 +116,8 @@ def difference(expected: dict[str, str], found: dict[str, str]) -> str | None:
 # -- what is disturbed ---------------------------------------------------------------------------
 
 
-def commands(folder: Path) -> list[Command]:
-    """Write the inputs of the commands into a folder, and run each undisturbed."""
+def commands(folder: Path, names: Sequence[str] = NAMES) -> list[Command]:
+    """Write the inputs of some commands into a folder, and run each undisturbed."""
     (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     (folder / "log.csv").write_text("".join(_rows()), encoding="utf-8")
@@ -129,7 +131,7 @@ def commands(folder: Path) -> list[Command]:
         "import": ("import", folder / "logs"),
         "audit": ("audit", folder / "log.csv"),
     }
-    return [_measured(name, tuple(map(str, words)), folder) for name, words in given.items()]
+    return [_measured(name, tuple(map(str, given[name])), folder) for name in names]
 
 
 def _rows() -> Iterator[str]:
@@ -275,12 +277,12 @@ def _problem(command: Command, output: Path, how: str) -> str | None:
     return None if found is None else f"{command.name}, {how}: the result {found}"
 
 
-def main(count: int, seed: int) -> int:
-    """Disturb each command in each way, and return the exit status."""
+def main(count: int, seed: int, names: Sequence[str] = NAMES) -> int:
+    """Disturb each of some commands in each way, and return the exit status."""
     draw, tried, problems = random.Random(seed), Counter[str](), list[str]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for command in commands(folder):
+        for command in commands(folder, names):
             for how in DISTURBANCES:
                 if how == "read-only" and not has_read_only(folder):
                     continue
@@ -298,9 +300,9 @@ def main(count: int, seed: int) -> int:
     return 1 if problems else 0
 
 
-def arguments_of(words: Sequence[str]) -> tuple[int, int]:
-    """Return the number of kills and the seed."""
-    return int(words[0]), int(words[1]) if len(words) > 1 else 1
+def arguments_of(words: Sequence[str]) -> tuple[int, int, Sequence[str]]:
+    """Return the number of kills, the seed, and the commands."""
+    return int(words[0]), int(words[1]) if len(words) > 1 else 1, words[2:] or NAMES
 
 
 if __name__ == "__main__":

@@ -332,9 +332,15 @@ def shared_assignors(scenario: Scenario) -> frozenset[str]:
 
 
 def is_mistaken(scenario: Scenario) -> bool:
-    """Return whether a commit policy or record of the scenario causes duplicates or losses."""
-    policies = (commit_policy(g, member) for g in scenario.group for member in g.members)
-    return any(_mistaken(policy) for policy in policies) or any(g.poison for g in scenario.group)
+    """Return whether a policy, a record or a member of the scenario causes duplicates or losses.
+
+    Members that assign partitions to themselves may read the same ones, beside each other or a group.
+    """
+    members = [(group, member) for group in scenario.group for member in group.members]
+    if any(_mistaken(commit_policy(group, member)) for group, member in members):
+        return True
+    beside = any(member.assign and len(group.members) > 1 for group, member in members)
+    return beside or any(group.poison for group in scenario.group)
 
 
 def _mistaken(policy: CommitPolicy) -> bool:

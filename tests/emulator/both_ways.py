@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import emulator
 from emulator.events import Event
+from emulator.playing import EXACT, FOLDED, Run
 from emulator.scenario import periods
 from emulator.scenario.load import scenario_of
 from emulator.scenario.model import Scenario
@@ -20,7 +22,7 @@ from emulator.world.world import World
 from protocols.values import replace
 
 from .planted_faults import Planted, planted
-from .test_brute_force import tidy
+from .test_brute_force import hold_against_count, hold_laws, tidy
 
 
 @dataclass
@@ -139,6 +141,32 @@ def hold_both_ways(document: dict, seed: int = 0, *, always: bool = True, **how:
     assert quick.logs == slow.logs
     assert quick.files == slow.files
     return quick.skipped
+
+
+def hold_whole_run(document: dict, seed: int = 0, *, summed: bool = True) -> Run:
+    """Assert all that can be said of any run, and return it.
+
+    Both modes leave the same events, results and bytes of the offsets log; *summed*: a run without
+    single events, as in studies, has the same results; no law is broken; the ledger is that of a count
+    by hand, unless a topic has offsets without records.
+    """
+    scenario = scenario_from(document)
+    logs = LogsInMemory(), LogsInMemory()
+    folded, exact = (
+        emulator.run(scenario, seed, polls=True, mode=mode, log_files=files)
+        for mode, files in zip((FOLDED, EXACT), logs, strict=True)
+    )
+    for ours, theirs in zip(folded.events, exact.events, strict=False):
+        assert ours == theirs
+    assert len(folded.events) == len(exact.events)
+    assert logs[0].files == logs[1].files
+    others = [folded, *([emulator.run(scenario, seed, keep_events=False)] if summed else ())]
+    for name in ("digest", "ledger", "metrics", "findings", "verdicts"):
+        assert all(getattr(other, name) == getattr(exact, name) for other in others), name
+    hold_laws(exact)
+    if not any(topic.has_gaps for topic in scenario.topic):
+        hold_against_count(exact)
+    return exact
 
 
 class Noticing(NamedTuple):

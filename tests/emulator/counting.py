@@ -170,7 +170,10 @@ class Count:
         self.stable = True
 
     def on_EpochOpened(self, what: EpochOpened) -> None:  # noqa: N802
-        log = self.logs[what.partition]
+        log, self.stable = (
+            self.logs[what.partition],
+            True,
+        )  # without a group, from the first reader on
         start = what.offset
         assert (what.consumer, what.partition) not in self.readers
         lowest = 0 if log.late else start
@@ -343,5 +346,5 @@ class Count:
             not log.times[record] and (tp, log.incarnation(record), record) not in lost
             for tp, log in self.logs.items()
             if tp.topic in read
-            for record in range(log.base or 0, self.log_ends[tp])
+            for record in range(log.base or 0, self.log_ends.get(tp, 0))
         )

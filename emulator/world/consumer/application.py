@@ -25,14 +25,13 @@ class Application:
     """The application thread of a process."""
 
     def __init__(self, process: ConsumerProcess) -> None:
-        self._process = process
-        self._run = process.run
+        self._process, self._run = process, process.run
         self._blueprint = blueprint = process.blueprint
         self._kernel = process.run.kernel
         self._order = order_of(Rank.APPLICATION, process.blueprint.index)
         self.doing = Doing.POLLING
         self.batch: Batch | None = None
-        self._token = 0
+        self._token, self._awaited = 0, False
         self.commits = PolicyCommits(process)
         self._listener = Listener(process, self)
         self._pending_hang_us = 0
@@ -43,9 +42,8 @@ class Application:
         self.seen = consumer.deduplication.Deduplicator(process, sent) if sent else None
         self._worked_through = self.seen.worked if self.seen else self.commits.worked
         self._failures = consumer.failures.Failures(process, self) if blueprint.poison else None
-        self._workers: RecordHandler | None = None
-        if not self._blueprint.group.is_serial:
-            self._workers = consumer.pool.record_handler(process, self, self._failures)
+        make = None if blueprint.group.is_serial else consumer.pool.record_handler
+        self._workers: RecordHandler | None = make and make(process, self, self._failures)
         self.shutdown = Shutdown(process, self, self._workers)
 
     # -- poll -----------------------------------------------------------------------------------
@@ -140,8 +138,7 @@ class Application:
 
     def work_on(self, batch: Batch) -> None:
         """Begin a batch whose end the poll loop awaits."""
-        self.batch = batch
-        self.doing = Doing.WORKING
+        self.batch, self.doing, self._awaited = batch, Doing.WORKING, True
 
     def end_uncounted(self) -> None:
         """End a batch whose records are counted already."""
@@ -205,7 +202,7 @@ class Application:
         if batch.reported == batch.count:
             self._batch_done(batch)
             return
-        self.doing = Doing.WORKING
+        self.doing, self._awaited = Doing.WORKING, True
         if self.seen is not None:
             self.seen.begin(*batch.record(batch.reported))
         self._token = token = self._token + 1
@@ -213,10 +210,16 @@ class Application:
         end = self._kernel.push(when, self._order, lambda _: self._worked(token))
         end.recurs = True
 
+    def await_again(self, batch: Batch) -> None:
+        """Await a batch that has changed; between two records its work goes on by itself."""
+        if self._awaited:
+            self.await_batch(batch)
+
     def _worked(self, token: int) -> None:
         process = self._process
         if token != self._token or not process.alive or process.paused:
             return
+        self._awaited = False
         batch = self.batch
         assert batch is not None, "work ended that was not begun"
         if batch.flaws:
@@ -227,15 +230,16 @@ class Application:
                 return
         else:
             self._report(batch, self._kernel.now)
-        each = self._each_record or batch.reported < batch.count
-        (self._record_done if each else self._batch_done)(batch)
+        if self._each_record or batch.reported < batch.count:
+            self.step("record done", self._after_record, batch)
+        else:
+            self._batch_done(batch)
 
     @property
     def _each_record(self) -> bool:
         """Whether each record is watched: by the policy, or by a fault that waits for one."""
-        if self._blueprint.per_record or self._run.recorder.by_record:
-            return True
-        return self._run.triggers.awaited(self._blueprint.name, "record done")
+        watched = self._blueprint.per_record or self._run.recorder.by_record
+        return watched or self._run.triggers.awaited(self._blueprint.name, "record done")
 
     def _report(self, batch: Batch, until_us: int) -> None:
         """Count what is finished by ``until_us`` as processed."""
@@ -278,9 +282,6 @@ class Application:
             yield tp, offset, batch.began_us(batch.reported)
 
     # -- commits by policy ------------------------------------------------------------------------
-
-    def _record_done(self, batch: Batch) -> None:
-        self.step("record done", self._after_record, batch)
 
     def _after_record(self, batch: Batch) -> None:
         tp, offset = batch.record(batch.reported - 1)
@@ -367,7 +368,7 @@ class Application:
             following = batch.finished(self._kernel.now) + 1
             if following < batch.count:
                 batch.lengthen(following, length_us)
-                self.await_batch(batch)
+                self.await_again(batch)
                 return
         self._pending_hang_us += length_us
 
@@ -382,7 +383,7 @@ class Application:
         batch = self.batch
         if self.doing is Doing.WORKING and batch is not None:
             batch.resume(batch.reported, self._kernel.now)
-            self.await_batch(batch)
+            self.await_again(batch)
 
     @property
     def ending(self) -> Ending:

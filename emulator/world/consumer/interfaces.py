@@ -176,6 +176,9 @@ class ConsumerApplication(Protocol):
     def await_batch(self, batch: Batch) -> None:
         """Await the end of a batch as an event."""
 
+    def await_again(self, batch: Batch) -> None:
+        """Await a batch that has changed; between two records its work goes on by itself."""
+
     def end_counted(self) -> None:
         """End a batch and count its records."""
 

@@ -6,6 +6,7 @@ calls end in an exception, which poll() throws.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
@@ -41,6 +42,9 @@ class PolicyCommits:
         self._policy = process.blueprint.commit
         self._kernel = process.run.kernel
         self._then: OnResult | None = None
+        self._waiting: deque[tuple[Offsets | None, OnResult]] = deque()
+        """Calls of ``commitSync`` during another one: a listener runs beside the application."""
+
         self.uncommitted: Ends = {}
         self.on_async_failure: Callable[[Offsets], None] = lambda _: None
         self._late_retries = LateRetries(process, self)
@@ -152,9 +156,17 @@ class PolicyCommits:
             then()
 
     def send_sync(self, offsets: Offsets | None, then: OnResult) -> None:
-        """Call ``commitSync``, then continue; None: without arguments."""
+        """Call ``commitSync``, then continue; None: without arguments.
+
+        A call during another one waits for its end (aiokafka: ``GroupCoordinator._commit_lock``).
+        """
         if not self._write(offsets, "sync", lambda: then(CommitResult(()))):
-            self._then = then
+            self._waiting.append((offsets, then))
+            self._send_next()
+
+    def _send_next(self) -> None:
+        if self._then is None and self._waiting and self._process.alive:
+            offsets, self._then = self._waiting.popleft()
             self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
 
     def send_async(self, offsets: Offsets | None) -> None:
@@ -190,6 +202,7 @@ class PolicyCommits:
         assert then is not None, "no commitSync is in flight"
         go_on = partial(then, result)
         go_on() if self._store is None else self._store.finish(go_on)
+        self._send_next()
 
     def refused(self, result: CommitResult) -> bool:
         """React to a failed commit; return whether the rest of the batch is to be discarded."""

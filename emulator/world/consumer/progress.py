@@ -369,9 +369,10 @@ class Progress:
         return all(len(holders[tp]) == 1 for tp in self._epochs)
 
     def positions(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Yield the end of what was handed out, by partition owned."""
-        for tp in self.owned:
-            yield tp, self._epochs[tp].position
+        """Yield the end of what was handed out, by partition owned or still worked on."""
+        working = {tp: left[0] for tp, left in self._retired.items()} | self._epochs
+        for tp in sorted(working):
+            yield tp, working[tp].position
 
     @property
     def owned(self) -> tuple[TopicPartition, ...]:

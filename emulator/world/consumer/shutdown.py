@@ -51,7 +51,7 @@ class Shutdown:
         elif doing is Doing.WORKING and mid_batch and self._application.batch is not None:
             batch = self._application.batch
             batch.leave_after(batch.finished(self._process.run.kernel.now))
-            self._application.await_batch(batch)
+            self._application.await_again(batch)
 
     def _wake_up_later(self) -> None:
         kernel, index = self._process.run.kernel, self._process.blueprint.index

@@ -8,6 +8,8 @@ client (:mod:`protocols.consumer.clients`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from protocols.consumer import offset_fetcher, record_queue, requests
@@ -66,6 +68,9 @@ class BackgroundClient:
         self._thrown: Failed | None = None
         """The exception of the next poll."""
 
+        self._close: Callable[[int], Step[ClientState]] | None = None
+        """What closes when the listener call has returned."""
+
         self._listened: tuple[Call, Failed | None] | None = None
         """A listener call that returned while the application waits in a commit."""
 
@@ -118,8 +123,15 @@ class BackgroundClient:
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
     ) -> Step[ClientState]:
-        """Close with final commit, listener call and LeaveGroup; ends in ``Return(Closed())``."""
+        """Close with final commit, listener call and LeaveGroup; ends in ``Return(Closed())``.
+
+        A listener call beside the application ends first (aiokafka: ``GroupCoordinator.close`` awaits
+        its task; franz-go: ``LeaveGroup`` waits until ``manage`` is done).
+        """
         self._poll_until = None
+        if isinstance(self.state.app, Calling | CommittingSync):
+            self._close = partial(self.close, timeout_us=timeout_us, operation=operation)
+            return Step(self.state)
         step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
         return self._took(step, now)
 
@@ -146,6 +158,9 @@ class BackgroundClient:
             step = rejoin.on_listener_threw(self.state, self.consumer, call, threw, now)
         else:
             step = turn.after_call(self.state, self.consumer, calling, call, now)
+        close, self._close = self._close, None
+        if close is not None:
+            return Step(self.state, self._become(step) + close(now).effects)
         return self._took(step, now)
 
     # -- for a host that runs the poll loop itself ------------------------------------------------
@@ -247,9 +262,11 @@ class BackgroundClient:
         """Return whether the join can go on now: it may have to wait for a poll.
 
         Callbacks may run only there, and a member that left because the application did not poll
-        joins again only when it does.
+        joins again only when it does. A callback that threw is called again in the next poll.
         """
         if self._poll_until is None and state.membership is Membership.UNJOINED:
+            return False
+        if self._thrown is not None and isinstance(state.future, Synced):
             return False
         if not self._polls_listener or self._poll_until is not None:
             return True

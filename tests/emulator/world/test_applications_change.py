@@ -128,6 +128,17 @@ def test_an_application_that_catches_it_reads_when_the_listener_works(protocol):
     assert min(opened) > ended.at_us
 
 
+def test_a_client_that_joins_in_the_background_throws_before_it_calls_the_listener_again():
+    """librdkafka: poll throws at once, although the join has not been completed."""
+    group = 'client = "librdkafka"'
+    threw = [event.at_us for event in played(THROWS, group=group).all(ListenerThrew)]
+    caught = played(THROWS + 'caught = true\nbackoff = "500ms"\n', group=group)
+    again = [event.at_us for event in caught.all(ListenerThrew)]
+
+    assert 1 == len(threw)
+    assert 5 < len(again) <= 9 * SECOND // (SECOND // 2) + 1
+
+
 def test_only_the_calls_that_are_named_throw():
     """A listener that fails to give up takes what it gets."""
     seen = played(THROWS + 'call = "lost"\n')

@@ -87,6 +87,19 @@ def test_without_a_group_id_the_reset_policy_decides_at_each_start(policy):
     assert (run.ledger.lost >= 90) == (policy == "latest")
 
 
+def test_several_consumers_of_the_same_partitions_break_no_law():
+    """Each of them processes every record, without any fault."""
+    two = (
+        'members = [{ name = "r", assign = { t = "all" } }, { name = "s", assign = { t = "all" } }]'
+    )
+    text = ALONE.format(policy="earliest")
+    kept = [line for line in text.splitlines() if not line.startswith(("act", "members"))]
+    run = emulator.run(emulator.loads("\n".join([*kept, two])))
+
+    assert run.ledger.reprocessed > 300
+    assert () == run.findings
+
+
 def test_its_fetches_survive_a_broker_and_its_commits_a_move_of_the_coordinator():
     moved = text(
         act='{ crash_broker = "coordinator of g", at = "12s", restart_after = "5s" }',

@@ -94,6 +94,33 @@ def test_a_full_pool_goes_on_after_a_listener_has_waited_for_it(client, when_ful
     assert all(run.metrics.tables["processed.by_member"][name] > 600 for name in ("g-0", "g-1"))
 
 
+GIVEN_AWAY = """
+title = "partitions are given away beside the work"
+run_for = "4500ms"
+[[topic]]
+name = "t"
+partitions = 3
+backlog = 9
+[[group]]
+id = "g"
+client = "aiokafka"
+read_with = "getmany"
+topics = ["t"]
+members = [{ name = "g-0" }, { name = "late", start = "3500ms" }]
+work = "300ms"
+settings = { "auto.offset.reset" = "earliest", "heartbeat.interval.ms" = 300 }
+"""
+
+
+def test_what_is_in_hand_at_the_end_includes_records_of_partitions_given_away():
+    """The listener of aiokafka runs beside the work: its handler still has such records."""
+    scenario = emulator.loads(GIVEN_AWAY)
+    told, untold = (emulator.run(scenario, 0, polls=polls) for polls in (True, False))
+
+    assert told.ledger.in_hand > 9
+    assert told.ledger == untold.ledger
+
+
 @pytest.mark.long
 def test_a_record_that_always_fails_is_never_processed():
     """Neither by a worker that got it in an earlier epoch."""
