@@ -42,6 +42,7 @@ from emulator.scenario.resolution import (
     commit_policy,
     concurrency,
     consumer_settings,
+    deviations_in,
     settings_in_force,
     slowest_us,
     work_of,
@@ -77,6 +78,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
             for group in scenario.group
         ),
         broker_settings=settings_in_force(brokers),
+        forgets_static_rejoins=scenario.cluster.static_rejoin == "in memory",
         retentions={
             topic.name: format_duration(topic.retention)
             for topic in scenario.topic
@@ -246,7 +248,7 @@ def _facts(
         offsets=group.offsets,
         store_bound=load is not None and load.store == load.capacity,
         closes_early=group.close_timeout < CLOSE_TIMEOUT_US,
-        looks_up_once=any(member.coordinator_lookup == "once" for member in group.members),
+        deviations=deviations_in(group),
         grace_us=deploys.shortest_grace_us(group, scenario),
         unfenced=group.offsets == "database" and not scenario.database.fenced,
         **_work(group, load, scenario),

@@ -17,6 +17,7 @@ from emulator.report.advice import (
     SHORTER_SESSION,
     STABLE_IDS,
 )
+from emulator.report.deviation_hints import DEVIATION_HINTS, STORED_REJOIN
 from emulator.report.hints import HINTS
 from emulator.report.hints_of_verdicts import VERDICT_HINTS
 from emulator.report.owner_hints import WITHOUT_ID
@@ -60,6 +61,8 @@ OTHERS = {
     ONLY_MOVED_STOP: "a group that members left and joined again",
     ONE_CLASSIC_JOIN: "a group in migration that is not served",
     CONVERT_BACK: "a group in migration that is not served",
+    **dict.fromkeys(DEVIATION_HINTS.values(), "members with `deviates`"),
+    STORED_REJOIN: 'brokers with `static_rejoin = "in memory"`',
     WITHOUT_ID[0]: "a consumer without a group id that reads again",
 }
 """The hints that belong to no cause and no verdict, with what they are given for."""

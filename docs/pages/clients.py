@@ -36,6 +36,11 @@ Settings have the client's own names (`session_timeout_ms`, `SessionTimeout`) or
 lacks is refused with its own words. A client that works in the background is played event by event,
 not computed (docs/explanation/modes.md): its runs take longer.
 
+Single versions of a client, and clients that have no profile here, do some things otherwise. `deviates` of a group
+or a member says what: `deviates.heartbeats_wait_for = ["work"]`, and the other keys of
+[that table](scenario-files.md). A deviation that the client, its protocol or its store cannot have is refused.
+`--advise` plays the run without it.
+
 ## Policies
 """
 

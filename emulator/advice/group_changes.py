@@ -142,8 +142,34 @@ def look_up_again(situation: Situation) -> Draft | None:
     )
 
 
+def as_the_client_does(situation: Situation) -> Draft | None:
+    """A client, or a version of it, that does not deviate."""
+    group = situation.group
+    members = [each for each in group.members if each.deviates is not None]
+    paths = [f"group[{group.id}]"] if group.deviates is not None else []
+    paths += [f"group[{group.id}].member[{member.name}]" for member in members]
+    keys = ", ".join(situation.facts.deviations)
+    return Draft(
+        f"Its members deviate from their client in {keys}.",
+        ("a client without this error",),
+        tuple(f"{path}.deviates={{}}" for path in paths),
+    )
+
+
+def store_static_rejoins(situation: Situation) -> Draft | None:
+    """Coordinators log the new member id of a static member that was restarted."""
+    del situation
+    return Draft(
+        "A loaded group has the old member ids.",
+        ("brokers: Kafka 2.7 or newer",),
+        ("cluster.static_rejoin=stored",),
+    )
+
+
 GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "assignor-in-two-steps": (("assignor-in-two-steps", assignor_in_two_steps),),
+    "as-the-client-does": (("as-the-client-does", as_the_client_does),),
+    "store-static-rejoins": (("store-static-rejoins", store_static_rejoins),),
     "look-up-coordinator": (("look-up-coordinator", look_up_again),),
     "wait-in-close": (("wait-in-close", wait_in_close),),
     "own-instance-id": (("own-instance-id", own_instance_ids),),

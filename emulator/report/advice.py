@@ -148,7 +148,7 @@ def hints_for(case: Case) -> list[GivenHint]:
     """Return the hints for a cause, the most useful first, with the settings in force."""
     known = WITHOUT_ID if commits_nowhere(case) else HINTS[case.cause]
     hints = [hint for hint in known if hint.when(case)]
-    return [_given(hint, case.subject, case.group) for hint in hints]
+    return [given(hint, case.subject, case.group) for hint in hints]
 
 
 def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> list[GivenHint]:
@@ -167,9 +167,9 @@ def _for_restarts(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iter
     """Yield hints for groups that members left and joined again."""
     for group in subject.groups:
         if group.new_ids:
-            yield _given(STABLE_IDS, subject, group)
+            yield given(STABLE_IDS, subject, group)
     if came_late(subject.groups[0], metrics):
-        yield _given(SESSION_ABOVE_RESTARTS, subject, subject.groups[0])
+        yield given(SESSION_ABOVE_RESTARTS, subject, subject.groups[0])
     if (
         not is_sound
         or not {"member left", "member added"} <= metrics.tables["rebalances.by_reason"].keys()
@@ -177,9 +177,9 @@ def _for_restarts(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iter
         return
     for group in subject.groups[:1]:
         if not (group.static or group.autoscaler or group.names_change):
-            yield _given(KEPT_BY_ID, subject, group)
+            yield given(KEPT_BY_ID, subject, group)
         if group.stays_eager and not group.shared:
-            yield _given(ONLY_MOVED_STOP, subject, group)
+            yield given(ONLY_MOVED_STOP, subject, group)
 
 
 def quiet_hints(subject: Subject) -> Iterator[GivenHint]:
@@ -210,7 +210,7 @@ def _for_brokers(subject: Subject, metrics: Metrics) -> list[GivenHint]:
     timeout_ms = int(subject.broker_settings["broker.session.timeout.ms"])
     if metrics["unreadable_max_s"] * 1_000 < timeout_ms:
         return []
-    return [_given(FENCE_SOONER, subject, subject.groups[0])]
+    return [given(FENCE_SOONER, subject, subject.groups[0])]
 
 
 def _for_members(subject: Subject, metrics: Metrics) -> list[GivenHint]:
@@ -224,10 +224,11 @@ def _for_members(subject: Subject, metrics: Metrics) -> list[GivenHint]:
     least_ms = LEAST_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
     if int(group.value("session.timeout.ms")) <= least_ms:
         return []
-    return [_given(SHORTER_SESSION, subject, group)]
+    return [given(SHORTER_SESSION, subject, group)]
 
 
-def _given(hint: Hint, subject: Subject, group: GroupFacts) -> GivenHint:
+def given(hint: Hint, subject: Subject, group: GroupFacts) -> GivenHint:
+    """Return a hint for a group, with the values in force."""
     return GivenHint(hint.id, _with_values(hint.text, subject, group), group.id)
 
 
@@ -367,7 +368,7 @@ def migration_hints(subject: Subject, groups: Sequence[DescribedGroup]) -> Itera
                 ONE_CLASSIC_JOIN.id, f"{_stuck(group)} {ONE_CLASSIC_JOIN.text}", group.group
             )
             if subject.broker_settings[POLICY] not in DOWNGRADE_POLICIES:
-                yield _given(CONVERT_BACK, subject, subject.group(group.group))
+                yield given(CONVERT_BACK, subject, subject.group(group.group))
 
 
 def _stuck(group: DescribedGroup) -> str:

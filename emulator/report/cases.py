@@ -149,7 +149,7 @@ LOOK_UP_AGAIN = Hint(
     "look-up-coordinator",
     "Use a version of librdkafka that looks the coordinator up again when a commit is answered "
     "NOT_COORDINATOR, or restart consumers that call assign() after the coordinator has moved.",
-    lambda case: case.group.looks_up_once,
+    lambda case: "coordinator_lookup" in case.group.deviations,
 )
 COMMIT_AT_ALL = Hint(
     "commit-at-all",

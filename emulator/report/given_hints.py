@@ -64,6 +64,7 @@ def hint_texts(run: FinishedRun) -> list[str]:
 
 
 def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
+    yield from _because("deviation", _deviation_hints(run))
     yield from _because("migration", migration_hints(run.subject, run.groups))
     if any(verdict.problem for verdict in run.verdicts):
         from emulator.report.verdict_advice import verdict_hints  # noqa: PLC0415  only for problems
@@ -75,6 +76,17 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
             yield from _because(str(entries[0].cause), hints)
     is_sound = UNSOUND.isdisjoint(verdict.id for verdict in run.verdicts)
     yield from _because("downtime", downtime_hints(run.subject, run.metrics, is_sound=is_sound))
+
+
+def _deviation_hints(run: FinishedRun) -> Iterator[GivenHint]:
+    subject = run.subject
+    if not (subject.forgets_static_rejoins or any(group.deviations for group in subject.groups)):
+        return
+    from emulator.report.deviation_hints import deviation_hints  # noqa: PLC0415  few scenarios
+
+    has_entries = any(run.ledger.of(kind) for kind in WITH_CAUSES)
+    is_harmed = has_entries or any(verdict.problem for verdict in run.verdicts)
+    yield from deviation_hints(subject, run.metrics, is_harmed=is_harmed)
 
 
 UNSOUND = frozenset({VerdictId.MEMBER_LOOP, VerdictId.MEMBERS_DIED, VerdictId.GROUP_DEAD})

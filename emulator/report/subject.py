@@ -121,8 +121,8 @@ class GroupFacts:
     closes_early: bool = False
     """Whether its members wait less for the end of close() than Kafka's default."""
 
-    looks_up_once: bool = False
-    """Whether a member keeps its coordinator when a commit is answered that this is another broker."""
+    deviations: tuple[str, ...] = ()
+    """The keys of ``deviates``, and ``coordinator_lookup``, in which a member differs from its client."""
 
     unfenced: bool = False
     """Whether it writes results with offsets to a database that rejects no former owner."""
@@ -235,6 +235,9 @@ class Subject:
     retentions: Mapping[str, str]
     """The retention of each topic, in words; topics without retention are left out."""
 
+    forgets_static_rejoins: bool = False
+    """Whether coordinators do not log the new member id of a static member that was restarted."""
+
     lag_unit: str = "record"
     """What lag counts: offsets, if some of them hold no record."""
 
@@ -288,6 +291,8 @@ def _parts(group: GroupFacts) -> list[str]:
         protocol += "; members of both protocols"
     members = f"{group.members} {'static ' if group.static else ''}members"
     named = [] if group.clients == ("java",) else [f"client {' and '.join(group.clients)}"]
+    if group.deviations:
+        named.append(f"deviates in {', '.join(group.deviations)}")
     return [
         group.autoscaler or (members.removesuffix("s") if group.members == 1 else members),
         *named,

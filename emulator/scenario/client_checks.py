@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from emulator.scenario.deviation_checks import deviation_problems
 from emulator.scenario.kafka_settings import (
     ASSIGNORS,
     OLD_CONSUMER,
@@ -34,6 +35,7 @@ def client_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _setting_problems(f"{path}.settings", group.settings, sorted(mine))
         for member in group.members:
             yield from member_problems(path, group, member)
+    yield from deviation_problems(scenario)
 
 
 def member_problems(path: str, group: Group, member: Member) -> Iterator[Problem]:

@@ -63,6 +63,10 @@ class Cluster(Part):
     """Time from a member's pattern that the coordinator matches (``pattern_by = "broker"``) to its
     topics: a background thread looks through all topics, other requests do not wait."""
 
+    static_rejoin: Literal["stored", "in memory"] = "stored"
+    """``in memory``: the new member id of a static member that is back in a stable group is not in the
+    log, so that a coordinator that loads the group fences the member (Kafka before 2.7, KAFKA-10284)."""
+
     offsets_backlog: Size = 0
     """Bytes in each offsets partition when the run begins; they are never compacted."""
 

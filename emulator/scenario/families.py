@@ -36,11 +36,11 @@ SUBJECTS: Mapping[Family, str] = {
 
 _NAMES: Mapping[Family, str] = {
     Family.MEMBERS: """
-        g3-shared-database g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused
-        k4-threads-share-an-id k5-restart-around-session kip848-join-answer-lost
+        g3-shared-database g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused j1-refused-fetch-resets
+        k4-threads-share-an-id k3-rejoin-not-in-the-log k5-restart-around-session kip848-join-answer-lost
         kip848-member-crashes q2-members-start-one-by-one n4-large-group-in-joins q1-restart-all-at-once q3-joins-take-time q4-slow-assignor
         kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
-        m1-session-timeout m2-heartbeats-as-rare-as-the-session member-crashes member-joins
+        m1-session-timeout m5-heartbeats-stop-in-drain m6-fetch-blocks-heartbeats k2-fenced-by-itself l2-ownership-checked-rarely l3-busy-members-own-all m2-heartbeats-as-rare-as-the-session member-crashes member-joins
     """,
     Family.DEPLOYS: """
         canary-rolled-back pod-names-as-instance-ids readiness-waits-for-a-partition
@@ -69,7 +69,7 @@ _NAMES: Mapping[Family, str] = {
         n3-new-members-time-out p6-one-bounce p6-second-bounce-first
         p6-two-bounces
         eager-repeats-kept kip848-assign-listener-throws kip848-revoke-listener-throws
-        kip848-slow-handover r1-heavy-topic r3-many-small-topics
+        kip848-slow-handover j4-wrong-rebalance-timeout r1-heavy-topic r3-many-small-topics
     """,
     Family.OFFSETS: """
         reader-without-group-id i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch

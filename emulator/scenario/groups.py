@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from emulator.scenario import short_forms
 from emulator.scenario.cluster import Autoscaler, Monitor
+from emulator.scenario.deviations import Deviations
 from emulator.scenario.distributions import (
     Distribution,
     Duration,
@@ -183,6 +184,7 @@ class Member(Part):
     """``once``: a commit that is answered ``NOT_COORDINATOR`` does not make it look the coordinator up
     again; only with ``assign`` of librdkafka, whose older versions do so (confluentinc/librdkafka#2791)."""
 
+    deviates: Deviations | None = None
     client: ClientName | None = None
     read_with: str | None = None
     read_records: int | None = Field(None, ge=1)
@@ -250,6 +252,10 @@ class Group(Part):
     client: ClientName = "java"
     """The consumer library of the members: when positions are stored, what an automatic commit covers, who
     joins and heartbeats (docs/reference/clients.md)."""
+
+    deviates: Deviations | None = None
+    """What the members do otherwise than this client: errors of single versions, and of clients that
+    are not played (docs/reference/clients.md)."""
 
     read_with: str | None = None
     """The call that hands records to the application: ``getone`` or ``getmany`` of aiokafka, ``poll`` or

@@ -175,6 +175,7 @@ def _client_problems(scenario: Scenario) -> list[Problem]:
         and group.read_records is None is member.read_records
         and commit_policy(group, member).call != "store"
         and (OTHER_CLIENTS | OLD_CONSUMER).keys().isdisjoint({**group.settings, **member.settings})
+        and group.deviates is None is member.deviates
         for group, member in members_of(scenario)
     )
     if plain:

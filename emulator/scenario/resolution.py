@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from emulator.scenario.deviations import Deviations, deviating
 from emulator.scenario.distributions import mean_us
 from emulator.scenario.model import (
     Bursts,
@@ -24,7 +25,7 @@ from emulator.scenario.model import (
 )
 from emulator.scenario.rates import mean_rate, rate_in_the_end, segments_of
 from emulator.scenario.units import US_PER_S
-from protocols.consumer.clients import Amount, profile_of
+from protocols.consumer.clients import Amount, ClientProfile, profile_of
 from protocols.settings import (
     INT_MAX,
     BrokerSettings,
@@ -100,6 +101,26 @@ def client_settings(group: Group, member: Member) -> ClientSettings:
 def client_of(group: Group, member: Member) -> str:
     """Return the name of a member's client."""
     return group.client if member.client is None else member.client
+
+
+def deviations_of(group: Group, member: Member) -> Deviations | None:
+    """Return what a member does otherwise than its client; None: nothing."""
+    return group.deviates if member.deviates is None else member.deviates
+
+
+def profile_with_deviations(group: Group, member: Member) -> ClientProfile:
+    """Return the client of a member, with what it does otherwise."""
+    client = profile_of(client_of(group, member), member.coordinator_lookup)
+    return deviating(client, deviations_of(group, member))
+
+
+def deviations_in(group: Group) -> tuple[str, ...]:
+    """Return the keys in which a member of a group differs from its client."""
+    found = (deviations_of(group, member) for member in group.members)
+    keys = dict.fromkeys(key for each in found if each is not None for key in each.given)
+    if any(member.coordinator_lookup == "once" for member in group.members):
+        keys["coordinator_lookup"] = None
+    return tuple(keys)
 
 
 def read_with(group: Group, member: Member) -> str:

@@ -88,6 +88,7 @@ class GroupCoordinator:
         topics: Iterable[TopicDescription] | None = None,
         assignors: Mapping[str, ServerAssignor] = SERVER_SIDE,
         pattern_us: int = 0,
+        logs_static_rejoins: bool = True,
     ) -> None:
         """Create a coordinator in phase LOADING.
 
@@ -95,7 +96,8 @@ class GroupCoordinator:
         empty text in consumer groups.
         *epoch_ms* is the wall clock at time 0. Without *topics* every topic exists.
         *assignors* are those that ``group.consumer.assignors`` may name. *pattern_us*: what a
-        look-up of the patterns of a group takes.
+        look-up of the patterns of a group takes. *logs_static_rejoins*: False is a coordinator before
+        KAFKA-10284.
         """
         self.state: AnyShard = Shard()
         self._broker = Broker(
@@ -104,6 +106,7 @@ class GroupCoordinator:
             new_id=new_id,
             assignors=assignors,
             pattern_us=pattern_us,
+            logs_static_rejoins=logs_static_rejoins,
         )
         self._log = Durability()
         self._phase = Phase.LOADING

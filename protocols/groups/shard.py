@@ -128,6 +128,10 @@ class Broker:
     assignors: Mapping[str, ServerAssignor] = field(default_factory=lambda: SERVER_SIDE)
     """The coordinator's assignors by name."""
 
+    logs_static_rejoins: bool = True
+    """Whether the log gets the new member id of a static member that is back in a stable group; before
+    KAFKA-10284 (Kafka 2.7) it did not."""
+
     pattern_us: int = 0
     """What its background thread takes to look patterns up among the topics."""
 

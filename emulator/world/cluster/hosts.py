@@ -116,6 +116,7 @@ class Host:
             new_id=shard.new_member_id,
             epoch_ms=run.epoch_ms,
             pattern_us=run.scenario.cluster.pattern_time,
+            logs_static_rejoins=run.scenario.cluster.static_rejoin == "stored",
         )
 
     # -- life cycle ------------------------------------------------------------------------------

@@ -19,10 +19,10 @@ from emulator.scenario.isolation import reads_committed
 from emulator.scenario.model import CommitPolicy, Group, Member, OwnHandler, Scenario
 from emulator.scenario.resolution import (
     INSTANCE_ID,
-    client_of,
     commit_policy,
     consumer_settings,
     poll_timeout_us,
+    profile_with_deviations,
     subscription_of,
     work_of,
 )
@@ -37,7 +37,7 @@ from protocols.consumer.calls import CloseOperation
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.classic.state import Consumer as ClassicConsumer
 from protocols.consumer.classic.state import punctual
-from protocols.consumer.clients import ClientProfile, profile_of
+from protocols.consumer.clients import Busy, ClientProfile
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
@@ -121,7 +121,8 @@ class Blueprint:
         """Whether its poll loop can be computed by arithmetic."""
         if self.profile.in_background or self.assigned is not None or self.reads_gaps:
             return False
-        return self.group.offsets == "kafka"
+        beats_apart = self.profile.heartbeats_wait_for <= {Busy.LISTENER}
+        return beats_apart and self.group.offsets == "kafka"
 
     @property
     def live(self) -> Live:
@@ -130,8 +131,8 @@ class Blueprint:
             return Live.EXACT
         if self.reads_gaps:
             return Live.GAPS
-        if self.assigned is not None:
-            return Live.BY_HAND
+        if self.assigned is not None or self.profile.heartbeats_wait_for:
+            return Live.HEARTBEATS if self.assigned is None else Live.BY_HAND
         return Live.CLIENT if self.profile.in_background else Live.STORE
 
     @property
@@ -212,7 +213,7 @@ def _blueprint(
         member=member,
         as_written=(group, member),
         settings=_client_settings(group, member),
-        profile=profile_of(client_of(group, member), member.coordinator_lookup),
+        profile=profile_with_deviations(group, member),
         assigned=None if member.assign is None else _assigned(member.assign, scenario),
         commit=commit_policy(group, member),
         poll_timeout_us=poll_timeout_us(group, member),
@@ -281,7 +282,7 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         group=group,
         member=member,
         settings=_client_settings(group, member),
-        profile=profile_of(client_of(group, member), member.coordinator_lookup),
+        profile=profile_with_deviations(group, member),
         commit=commit_policy(group, member),
         reads_committed=reads_committed(group, member),
     )
@@ -394,6 +395,5 @@ def is_stable(client: AnyClient) -> bool:
 
 def is_wake_up(client: AnyClient, timer: str) -> bool:
     """Return whether a timer represents the time a thread takes to run; it has no lateness."""
-    if client.consumer.settings.group_protocol != "consumer":
-        return False
-    return timer in consumer.async_client.WAKE_UPS
+    two_threads = client.consumer.settings.group_protocol == "consumer"
+    return two_threads and timer in consumer.async_client.WAKE_UPS

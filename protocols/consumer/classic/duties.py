@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from protocols.consumer import metadata
 from protocols.consumer.classic import positions, rejoin
+from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.state import (
+    Calling,
     ClientState,
     Consumer,
     Joining,
@@ -12,6 +14,7 @@ from protocols.consumer.classic.state import (
     Outside,
     PrepareNeeded,
 )
+from protocols.consumer.clients import Busy
 from protocols.consumer.reader import MS, NEVER
 from protocols.consumer.requests import Known, Unknown
 
@@ -84,6 +87,23 @@ def reads_on(state: ClientState, consumer: Consumer) -> bool:
     return positions.all_reading() and not (positions.behind or positions.leaderless)
 
 
+def beats_later(
+    state: ClientState, consumer: Consumer, timer: str, poll_until_us: int | None
+) -> bool:
+    """Return whether *timer* wakes a heartbeat thread that the application keeps from running.
+
+    *poll_until_us*: when the poll that waits returns; None: the application is outside.
+    """
+    waits = consumer.profile.heartbeats_wait_for
+    if not waits or state.beat is None or timer != HEARTBEAT:
+        return False
+    if poll_until_us is not None:
+        return Busy.FETCH in waits
+    if isinstance(state.app, Calling):
+        return Busy.LISTENER in waits
+    return Busy.WORK in waits and isinstance(state.app, Outside)
+
+
 def idle_until_us(state: ClientState, consumer: Consumer) -> int:
     """Return until when (us) polls of a member that awaits a round do nothing; 0 if it reads."""
     if state.assignment or state.reads.out_of_range or not isinstance(state.app, Outside):
@@ -95,6 +115,8 @@ def wait_until_us(
     state: ClientState, consumer: Consumer, until: int, *, is_calm: bool = False
 ) -> int:
     """Return when (us) the poll loop runs next, at most *until*."""
+    if Busy.FETCH in consumer.profile.heartbeats_wait_for:
+        return until
     if is_calm and consumer.settings.auto_commit_interval_ms:
         return min(until, due_us(state, consumer))
     if state.beat is not None:

@@ -204,15 +204,27 @@ def on_response(
     if flight.generation != state.generation:
         return Step(_session_reset(state, consumer, now))
     match error:
-        case ErrorCode.UNKNOWN_MEMBER_ID:
-            return reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
-        case ErrorCode.ILLEGAL_GENERATION:
-            return reset_by(state, error.name, "HEARTBEAT", keep_member_id=True)
+        case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
+            return _on_removed(state, consumer, error, now)
         case ErrorCode.FENCED_INSTANCE_ID:
             return _on_fenced(state, error)
         case _:
             died = replace(state, beat=None, died=Failed(ExceptionName.KAFKA, error))
             return Step(request_rejoin(died, f"heartbeat answered {error.name}"))
+
+
+def _on_removed(
+    state: ClientState, consumer: Consumer, error: ErrorCode, now: int
+) -> Step[ClientState]:
+    """Drop the generation, at once or when the client checks its ownership."""
+    beat, interval_us = state.beat, consumer.profile.checks_ownership_us
+    if beat is not None and interval_us is not None:
+        notices_us = beat.notices_us or (now // interval_us + 1) * interval_us
+        if now < notices_us:
+            unnoticed = replace(state, beat=replace(beat, notices_us=notices_us))
+            return Step(_session_reset(unnoticed, consumer, now))
+    keep = error is ErrorCode.ILLEGAL_GENERATION
+    return reset_by(state, error.name, "HEARTBEAT", keep_member_id=keep)
 
 
 def _session_reset(state: ClientState, consumer: Consumer, now: int) -> ClientState:

@@ -275,6 +275,8 @@ class Client:
         """Handle the end of a timer."""
         if timer in (POLL, rejoin.RETRY):
             return Step(self.state, self._again(now))
+        if duties.beats_later(self.state, self.consumer, timer, self._poll_until):
+            return Step(self.state, (heartbeat.next_turn(self.state, self.consumer, now),))
         if not turn.is_awaited(self.state, timer, now):
             return Step(self.state, self._become(turn.rearmed(self.state, timer)))
         return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from assignors.plugin import call_on_assignment
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer.calls import ExceptionName, Failed
+from protocols.consumer.classic import session_in_join
 from protocols.consumer.classic.async_commits import commit_automatically
 from protocols.consumer.classic.membership import (
     ask,
@@ -152,9 +153,8 @@ def _before_joining(
     owned = state.assignment
     state = replace(state, prepare=PrepareDone(), leader_snapshot=None)
     state = watch_topics(state, consumer, frozenset())
-    call: Call | None
     if state.generation.lost and owned:
-        call = Call("lost", tuple(sorted(owned)))
+        call: Call | None = Call("lost", tuple(sorted(owned)))
     elif state.generation.lost:
         call = Call("revoked", ()) if consumer.profile.calls_for_nothing is Joins.ALL else None
     elif consumer.protocol is RebalanceProtocol.EAGER:
@@ -215,7 +215,8 @@ def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
         joined_with=state.subscribed,
         beat=None,
     )
-    return ask(joining, consumer, Asked.JOIN, request, now)
+    step = ask(joining, consumer, Asked.JOIN, request, now)
+    return session_in_join.go_on(step, state.beat, consumer, now)
 
 
 def _protocols(state: ClientState, consumer: Consumer) -> tuple[Protocol, ...]:

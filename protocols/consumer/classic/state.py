@@ -74,6 +74,8 @@ Prepare = PrepareNeeded | PrepareCommitting | PrepareCommitted | PrepareDone
 class Joining:
     """JoinGroup or SyncGroup in flight (``joinFuture``)."""
 
+    session_us: int | None = None  # when a session ends that runs on while JoinGroup waits
+
 
 @dataclass(frozen=True, slots=True)
 class AwaitingMetadata:
@@ -216,6 +218,7 @@ class Beat:
     """When the client's copy of its session expires; then the coordinator counts as unknown."""
 
     failures: int = 0
+    notices_us: int | None = None  # when a member that was removed checks its ownership
 
 
 class Asked(enum.Enum):
@@ -363,17 +366,13 @@ class Consumer:
     jitter: Callable[[str, int], float]
     """A draw in [0, 1) by purpose and time (us)."""
 
-    epoch_ms: int
-    """Wall clock, in epoch ms, at time 0."""
-
+    epoch_ms: int  # the wall clock at time 0
     late: Callable[[int], int] = punctual
     """The minimum lateness of a heartbeat in microseconds, by the time when it is due."""
 
     fetcher: Fetcher = field(default_factory=Fetcher)
     clock: PollClock = field(default_factory=PollClock)
-    brokers: tuple[int, ...]
-    """The bootstrap list."""
-
+    brokers: tuple[int, ...]  # the bootstrap list
     assigned: tuple[TopicPartition, ...] | None = None
     """The partitions that the application assigns; None: the group does."""
 
@@ -392,7 +391,8 @@ class Consumer:
     @property
     def rebalance_timeout_ms(self) -> int:
         """How long (ms) the coordinator waits for the member in a rebalance."""
-        return self.own.rebalance_timeout_ms or self.settings.max_poll_interval_ms
+        said_ms = self.profile.says_rebalance_timeout_ms or self.own.rebalance_timeout_ms
+        return said_ms or self.settings.max_poll_interval_ms
 
     @property
     def positions(self) -> Positions:

@@ -25,6 +25,7 @@ from protocols.consumer.classic import (
     membership,
     positions,
     rejoin,
+    session_in_join,
 )
 from protocols.consumer.classic.membership import mark_unknown
 from protocols.consumer.classic.state import (
@@ -389,6 +390,7 @@ def _no_action(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     heartbeat.HEARTBEAT: _on_heartbeat_timer,
+    session_in_join.JOIN_SESSION: session_in_join.on_timer,
     REQUESTS: _on_request_timeout,
     LOOKUP: _on_lookup_timer,
     metadata.METADATA: on_metadata_timer,

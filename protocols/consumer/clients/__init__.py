@@ -92,6 +92,19 @@ class Amount(enum.Enum):
     ALL = "all that have arrived"
 
 
+class Busy(enum.Enum):
+    """What may keep a client from sending heartbeats."""
+
+    WORK = "work"
+    """The application processes what poll returned."""
+
+    LISTENER = "listener"
+    """A call of the rebalance listener runs."""
+
+    FETCH = "fetch"
+    """Poll waits for a response."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientProfile:
     """One client: its policies, its names and its defaults."""
@@ -155,6 +168,20 @@ class ClientProfile:
 
     stores: str = ""
     """The call that stores an offset for the next automatic commit; empty: there is none."""
+
+    # -- policies of single versions, and of clients without a profile
+    heartbeats_wait_for: frozenset[Busy] = frozenset()
+    retries_refused_fetch: bool = True
+    """Whether a fetch of offsets that is answered STALE_MEMBER_EPOCH is repeated; else there are none."""
+
+    says_rebalance_timeout_ms: int | None = None
+    """The rebalance timeout in its requests; None: as its settings say."""
+
+    session_rests_in_join: bool = True
+    """Whether the client's copy of its session stops while JoinGroup waits."""
+
+    checks_ownership_us: int | None = None
+    """The interval at which it notices that it was removed; None: with the next heartbeat."""
 
     # -- names and defaults
     protocols: tuple[str, ...] = ("classic",)

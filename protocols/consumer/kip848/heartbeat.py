@@ -110,8 +110,9 @@ def _request(state: ClientState, consumer: Consumer) -> tuple[ConsumerGroupHeart
     says_all = member.state is MemberState.JOINING
     before = NOTHING_SAID if says_all else state.beat.said
     taken_back = "" if consumer.regex is None and before.regex else None
+    timeout_ms = consumer.profile.says_rebalance_timeout_ms or settings.max_poll_interval_ms
     says = Said(
-        rebalance_timeout_ms=settings.max_poll_interval_ms,
+        rebalance_timeout_ms=timeout_ms,
         names=() if consumer.regex is not None else state.subscribed or (),
         regex=consumer.regex or taken_back,
         assignor=consumer.server_assignor,

@@ -5,6 +5,7 @@ Source: ``OffsetsRequestManager.updateFetchPositions``, ``OffsetFetchRequestStat
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from assignors.types import TopicPartition
@@ -164,8 +165,14 @@ def _without_offset(
     state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
     missing = offset_fetcher.partitions_without_offset(consumer, response)
-    if not missing:
-        return Step(state)
+    return _reset(state, consumer, missing, now) if missing else Step(state)
+
+
+def _reset(
+    state: ClientState, consumer: Consumer, partitions: Iterable[TopicPartition], now: int
+) -> Step[ClientState]:
+    """Reset positions without a committed offset, those that still wait for one."""
+    missing = [tp for tp in partitions if consumer.positions.holds(tp, Phase.INITIALIZING)]
     if consumer.settings.auto_offset_reset == "none":
         return Step(_fail(state, Failed(ExceptionName.NO_OFFSET_FOR_PARTITION)))
     return on_reads(
@@ -184,6 +191,8 @@ def on_fetch_failed(
     if asked is None:
         return Step(state)
     stale = error is ErrorCode.STALE_MEMBER_EPOCH and state.member.epoch > 0
+    if stale and not consumer.profile.retries_refused_fetch:
+        return _reset(_exchanged(state, asked, None), consumer, asked.partitions, now)
     if not stale and not error.retriable:
         ended = _exchanged(state, asked, None)
         return Step(_fail(ended, Failed(ExceptionName.KAFKA, error)))

@@ -216,6 +216,8 @@ def rejoin_static(
     on_stored = InstanceStored(
         group.group_id, old, new_id, group.leader_id, header, request.version
     )
+    if not at.broker.logs_static_rejoins:
+        return turn.then(lambda group: on_instance_stored(group, on_stored))
     record = group_record(turn.state, turn.state.assignments, turn.state.user_data)
     return Turn(turn.state, turn.effects, (record,), (on_stored,))
 

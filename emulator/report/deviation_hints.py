@@ -1,0 +1,61 @@
+"""Hints for members and brokers that do something otherwise than their version of Kafka and its clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from emulator.metrics.metrics import Metrics
+from emulator.report.advice import given
+from emulator.report.cases import GivenHint, Hint
+from emulator.report.subject import Subject
+
+DEVIATION_HINTS: Final[Mapping[str, Hint]] = {
+    key: Hint("as-the-client-does", text)
+    for key, text in {
+        "heartbeats_wait_for": (
+            "Use a client that sends heartbeats whatever the application does, or keep what stops them (a "
+            "batch, a listener call, the timeout of poll()) well below {session.timeout.ms}."
+        ),
+        "refused_fetch": (
+            "Use a client that repeats a fetch of offsets that is answered STALE_MEMBER_EPOCH: it does not "
+            "mean that there are none. Until then, auto.offset.reset=earliest repeats records instead "
+            "of losing them."
+        ),
+        "rebalance_timeout": (
+            "Use a version of the client that sends {max.poll.interval.ms} as its rebalance timeout: the "
+            "coordinator waits only as long as that says for partitions to be given up."
+        ),
+        "session_in_join": (
+            "Use librdkafka 1.7 or newer, whose session rests while JoinGroup waits, or set "
+            "{session.timeout.ms} above the longest rebalance."
+        ),
+        "ownership_check": (
+            "Let the client notice at once that it was removed (a listener for the state of its "
+            "session), or check more often: until then two members read a partition."
+        ),
+    }.items()
+}
+"""For each key of ``deviates``: what to change."""
+
+STORED_REJOIN: Final = Hint(
+    "store-static-rejoins",
+    "Update the brokers to Kafka 2.7 or newer: before, the new member id of a static member that was "
+    "restarted is not in the log, and a coordinator that loads the group fences the member "
+    "(KAFKA-10284).",
+)
+
+
+def deviation_hints(subject: Subject, metrics: Metrics, *, is_harmed: bool) -> Iterator[GivenHint]:
+    """Yield what members and brokers do otherwise than they should, if the run shows harm.
+
+    *is_harmed*: the run has a problem, or records that were reprocessed or lost.
+    """
+    if not is_harmed and not metrics["evictions_living"]:
+        return
+    for group in subject.groups:
+        for key, hint in DEVIATION_HINTS.items():
+            if key in group.deviations:
+                yield given(hint, subject, group)
+    if subject.forgets_static_rejoins:
+        yield GivenHint(STORED_REJOIN.id, STORED_REJOIN.text)
