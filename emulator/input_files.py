@@ -68,6 +68,17 @@ def file_in(folder: Path, name: str) -> Path:
     return folder / name
 
 
+def nearest_file(path: Path) -> str:
+    """Return ``; did you mean …?`` with the file beside a missing one whose name is closest, if any."""
+    from difflib import get_close_matches  # noqa: PLC0415  only for errors
+
+    try:
+        names = sorted(each.name for each in path.parent.iterdir() if each.is_file())
+    except OSError:
+        return ""
+    return "".join(f"; did you mean {near}?" for near in get_close_matches(path.name, names, 1))
+
+
 def read_bytes(path: str | Path, most_bytes: int = MOST_TOML_BYTES) -> bytes:
     """Return the content of a file; raise FileTooLargeError if it is too large, and OSError."""
     with Path(path).open("rb") as opened:

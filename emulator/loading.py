@@ -12,12 +12,13 @@ from pathlib import Path
 
 from assignors.values import dataclass
 from emulator.errors import RefusedError
-from emulator.input_files import read_stream
+from emulator.input_files import nearest_file, read_stream
 from emulator.ledger.entries import Cause
 from emulator.metrics.catalogue import unknown_metric
 from emulator.metrics.traffic import EVICTIONS
 from emulator.scenario import load as scenario_files
 from emulator.scenario.model import AddPartitions, Scenario
+from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError, hint
 from emulator.scenario.resolution import members_of
 
@@ -98,12 +99,15 @@ def loads(
     Raises ``ScenarioError``, which lists all problems, including metrics in ``[expect]`` that do
     not exist.
     """
-    scenario = scenario_files.loads(
-        text, name, overrides, folder=folder, is_file=is_file, is_checked=is_checked
+    return scenario_files.loads(
+        text,
+        name,
+        overrides,
+        folder=folder,
+        is_file=is_file,
+        is_checked=is_checked,
+        objections=_wrong_expectations,
     )
-    if problems := _unknown_metrics(scenario):
-        raise ScenarioError(name, scenario_files.with_lines(problems, text, overrides))
-    return scenario
 
 
 def text_of_scenario(scenario: Scenario | str | Path) -> ScenarioText:
@@ -161,10 +165,32 @@ def load_text(
     )
     if not allow_large:
         _refuse_large(scenario, written.source, runs)
-    notes = scenario_files.notes_of(
-        scenario, written.text, written.source, overrides, written.folder
-    )
+    notes = _notes_of(scenario, written.text, written.source, overrides, written.folder)
     return LoadedScenario(written.name, tuple(overrides), scenario, written.folder, notes, written)
+
+
+def _notes_of(
+    scenario: Scenario, text: str, name: str, overrides: Sequence[str], folder: Path | None
+) -> tuple[str, ...]:
+    """Return what to tell the user about a valid scenario: files of real clients, unused tables."""
+    notes = _client_file_notes(text, name, overrides, folder)
+    if scenario.model_fields_set.isdisjoint(("zookeeper", "database")):
+        return notes
+    from emulator.scenario.offset_stores import unused_stores  # noqa: PLC0415  few have a store
+
+    return (*notes, *unused_stores(scenario))
+
+
+def _client_file_notes(
+    text: str, name: str, overrides: Sequence[str], folder: Path | None
+) -> tuple[str, ...]:
+    if not any(scenario_files.CLIENT_FILE in part for part in (text, *overrides)):
+        return ()
+    from emulator.scenario.client_files import notes_of  # noqa: PLC0415  few have one
+
+    return tuple(
+        notes_of(scenario_files.document_of(text, name, overrides), ScenarioSource(name, folder))
+    )
 
 
 def load_named(
@@ -204,7 +230,7 @@ def _path_of(name: str) -> Path:
     known = catalogue.names()
     if name in known:
         return catalogue.path_of(name)
-    near = hint(name, known) or "; rebalance scenarios lists the catalogue"
+    near = hint(name, known) or nearest_file(path) or catalogue.with_word(name)
     reason = f"no such file, and no such scenario in the catalogue{near}"
     raise ScenarioError(name, [Problem("", reason)])
 
@@ -216,11 +242,22 @@ def _exists(path: Path) -> bool:
         return True  # reading it raises the error for the user
 
 
-def _unknown_metrics(scenario: Scenario) -> list[Problem]:
-    return [
+def _wrong_expectations(scenario: Scenario, document: Document) -> list[Problem]:
+    """Return the problems of ``[expect]``: metrics that do not exist, bounds of another unit."""
+    if not scenario.expect:
+        return []
+    from emulator.metrics.checks import objection_to_bound  # noqa: PLC0415  if it expects
+
+    written = document["expect"]
+    problems = [
         Problem(f"expect[{name}]", reason)
         for name in scenario.expect
         if (reason := _objection(name, scenario))
+    ]
+    return problems or [
+        Problem(f"expect[{name}]", reason, written.get(name))
+        for name in scenario.expect
+        if (reason := objection_to_bound(name, written.get(name)))
     ]
 
 

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from emulator.cli.options import Examples, catalogue_names, with_examples
-from emulator.cli.output import say, say_all, say_report
+from emulator.cli.output import say, say_all, say_notes, say_report
 from emulator.errors import RefusedError, reason_of
 from emulator.scenario.families import SUBJECTS, Family
 from emulator.scenario.problems import nearest
@@ -218,10 +218,22 @@ def _as_given(parse: Callable[[str], object], text: str) -> str:
     return text
 
 
+def _refuse_existing(context: typer.Context, given: Path | bool) -> Path | bool:
+    """Refuse a file that exists before the questions; both it and ``--force`` must be known."""
+    known = {**context.params, "file" if isinstance(given, Path) else "force": given}
+    file = known.get("file")
+    if isinstance(file, Path) and file.exists() and known.get("force") is False:
+        raise RefusedError(f"{file}: exists already; use another name, or --force")
+    return given
+
+
 def init(
-    file: Annotated[Path, typer.Argument(help="The scenario file to write.")] = Path(
-        "scenario.toml"
-    ),
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="The scenario file to write.", is_eager=True, callback=_refuse_existing
+        ),
+    ] = Path("scenario.toml"),
     members: Annotated[
         int,
         typer.Option(min=1, max=1_000, prompt="Members of the group", help="Number of members."),
@@ -255,29 +267,36 @@ def init(
         str,
         typer.Option(prompt="File with the client's settings", help=SETTINGS_HELP),
     ] = NO_FILE,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Annotated[  # noqa: ARG001  its callback looks at it
+        bool,
+        typer.Option(
+            "--force",
+            help="Replace a file that exists.",
+            is_eager=True,
+            callback=_refuse_existing,
+        ),
+    ] = False,
 ) -> None:
     """Ask five questions about a group, and write a first scenario: a rolling restart.
 
     Each answer can also be an option. The file of the client's settings is named relative to the
-    scenario file; the scenario reads it at every run.
+    scenario file; the scenario reads it at every run. The group has the file's group.id.
 
     Exit status: 0 success; 2 bad input.
     """
     from emulator.loading import loads
     from emulator.output_files import put
-    from emulator.scenario.first_scenario import Answers, first_scenario
+    from emulator.scenario.first_scenario import Answers, first_scenario, of_client
 
-    if file.exists() and not force:
-        raise RefusedError(f"{file}: exists already; use another name, or --force")
-    named = None if config in ("", NO_FILE) else config
-    answers = Answers(
-        members=members, partitions=partitions, rate=rate, work=work, settings_from=named
-    )
+    answers = Answers(members=members, partitions=partitions, rate=rate, work=work)
+    notes: tuple[str, ...] = ()
+    if config not in ("", NO_FILE):
+        answers, notes = of_client(answers, config, file)
     text = first_scenario(answers)
     loads(text, str(file), folder=file.parent)
     try:
         put(file, text.encode())
     except OSError as error:
         raise RefusedError(f"{file}: cannot be written: {reason_of(error)}") from None
+    say_notes(notes)
     say(f"{file}: written. Next: rebalance run {quote(str(file))}")

@@ -25,10 +25,10 @@ from emulator.ledger.coverage import Repeat
 from emulator.ledger.entries import Ledger, Link, Owner, Step
 from emulator.ledger.epochs import Attribution, Epoch
 from emulator.ledger.ownership import Ownership
-from emulator.ledger.totals import PartitionTotals, totals_of
 
 if TYPE_CHECKING:
     from emulator.ledger.restores import Restores
+    from emulator.ledger.totals import PartitionTotals
 
 Handler = Callable[[ev.Event, Any], None]
 
@@ -83,6 +83,8 @@ class LedgerBuilder:
 
     def partitions(self) -> tuple[PartitionTotals, ...]:
         """Return the totals of each partition; call it after ``close``."""
+        from emulator.ledger.totals import totals_of  # noqa: PLC0415  a run needs none
+
         accounts, retired = self._ownership.accounts.values(), self._ownership.retired
         return tuple(totals_of(accounts, retired, self._log_ends))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from assignors.values import dataclass
-from emulator.metrics.catalogue import WITHOUT_VALUE, is_metric, unknown_metric
+from emulator.metrics.catalogue import TABLES, VALUES, WITHOUT_VALUE, is_metric, unknown_metric
 from emulator.metrics.metrics import Metrics
 
 RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -27,6 +27,12 @@ RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
 
 OR_NONE = "none or "
 """Before a relation: a metric without a value meets the bound."""
+
+SECONDS = "s"
+"""The unit of metrics that are times."""
+
+_TIMED = re.compile(r"\s*(.*?[\d.]+)\s*[a-z]+\s*")
+"""A bound with the unit of a time."""
 
 _STATISTIC = re.compile(r"(?P<metric>.+)\.(?P<statistic>mean|min|max|p\d{1,2}(?:\.\d+)?)")
 
@@ -65,6 +71,31 @@ class Expected:
 def is_expectable(name: str) -> bool:
     """Return whether *name* can have a bound."""
     return is_metric(split_name(name)[0])
+
+
+def objection_to_bound(name: str, written: object) -> str:
+    """Return why a bound cannot be compared with a metric: it is a time, the metric is none.
+
+    *written*: the bound as in a file; empty: no objection.
+
+    >>> objection_to_bound("reprocessed.p95", "< 10 s")
+    'a time, but reprocessed is counted in records; write "< 10"'
+    >>> objection_to_bound("downtime_max_s", "< 10 s")
+    ''
+    """
+    metric = split_name(name)[0]
+    timed = _TIMED.fullmatch(written) if isinstance(written, str) else None
+    unit = _unit_of(metric)
+    if timed is None or unit in ("", SECONDS):
+        return ""
+    counted = "a count" if unit == "count" else f"counted in {unit}"
+    return f'a time, but {metric} is {counted}; write "{timed[1]}"'
+
+
+def _unit_of(name: str) -> str:
+    """Return the unit of a value, or of the entries of a table; empty for an unknown name."""
+    table = name.partition("[")[0]
+    return next((metric.unit for metric in (*VALUES, *TABLES) if metric.name == table), "")
 
 
 def check_expectations(

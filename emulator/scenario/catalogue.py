@@ -126,3 +126,25 @@ def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:
         reason = f"cannot be written: {getattr(error, 'strerror', None) or error}"
         raise ScenarioError(str(target), [Problem("", reason)]) from None
     return target
+
+
+MOST_WITH_WORD = 3
+"""Names that are shown for a word in them."""
+
+
+def with_word(word: str) -> str:
+    """Return where to look for a scenario whose name is unknown: a family, or names with the word.
+
+    >>> with_word("deploys")
+    '; it is a family: rebalance scenarios --family deploys lists its scenarios'
+    >>> with_word("zombies")
+    '; with this word there are kip848-zombie, l1-zombie-after-pause'
+    """
+    if word in list(Family):
+        return f"; it is a family: rebalance scenarios --family {word} lists its scenarios"
+    stem = word.lower().removesuffix("s")
+    found = [name for name in names() if len(stem) > 2 and stem in name]
+    if not found:
+        return "; rebalance scenarios lists the catalogue"
+    more = f" and {len(found) - MOST_WITH_WORD} more" if len(found) > MOST_WITH_WORD else ""
+    return f"; with this word there are {', '.join(found[:MOST_WITH_WORD])}{more}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from emulator.input_files import file_in, read_bytes
+from emulator.input_files import file_in, nearest_file, read_bytes
 from emulator.scenario.client_keys import ClientFile
 from emulator.scenario.kafka_settings import CONSUMER, setting_value
 from emulator.scenario.part import Document, ScenarioSource
@@ -61,7 +61,7 @@ def with_client_files(document: Document, source: ScenarioSource) -> Document:
         if not isinstance(group, dict) or KEY not in group:
             groups.append(group)
             continue
-        found = _read(group[KEY], source)
+        found = _read(group, source)
         rest = {key: value for key, value in group.items() if key != KEY}
         settings = {**found.settings, **group.get("settings", {})}
         groups.append({**found.group, **rest, "settings": settings})
@@ -69,11 +69,16 @@ def with_client_files(document: Document, source: ScenarioSource) -> Document:
     return {**document, "group": tuple(groups)}
 
 
+def client_file(path: str, source: ScenarioSource) -> ClientFile:
+    """Return what a client's file says; raise ScenarioError if it cannot be used."""
+    return _read({KEY: path}, source)
+
+
 def notes_of(document: Document, source: ScenarioSource) -> Iterator[str]:
     """Yield what to tell the user about each ``settings_from`` of a tidy document."""
     for group in document.get("group", ()):
         if isinstance(group, dict) and KEY in group:
-            found = _read(group[KEY], source)
+            found = _read(group, source)
             yield from (f"{group[KEY]}: {note}" for note in found.notes)
             own = {**found.group, **group}
             if found.settings.get("enable.auto.commit") is False and "commit" not in own:
@@ -88,7 +93,14 @@ def notes_of(document: Document, source: ScenarioSource) -> Iterator[str]:
                     'commit = "store" for enable.auto.offset.store=false)'
                 )
             if found.ignored:
-                yield f"{group[KEY]}: ignored, without a part here: {few_listed(found.ignored)}"
+                yield f"{group[KEY]}: ignored: {_without_part(found.ignored)}"
+
+
+def _without_part(names: list[str]) -> str:
+    """Return the number of settings that have no part here, and the first of them."""
+    if len(names) == 1:
+        return f"{names[0]}, which has no part here"
+    return f"{len(names):,} settings without a part here, such as {names[0]}"
 
 
 def _with_stops(document: Document, group: Document, stop: Document) -> Document:
@@ -117,18 +129,23 @@ MOST_NAMES = 10_000
 """Settings of one file; each that has no part here is compared with those that have one."""
 
 
-def _read(name: object, source: ScenarioSource) -> ClientFile:
-    """Return what a file says; raise ScenarioError if it cannot be read or has a wrong value."""
+def _read(group: Document, source: ScenarioSource) -> ClientFile:
+    """Return what the file of a group says; raise ScenarioError if it cannot be read or is wrong."""
+    name, where = group[KEY], f"group[{group.get('id', '')}].{KEY}"
     if not isinstance(name, str) or source.folder is None:
         reason = "wrong type; allowed is the path of a file, relative to the scenario's"
-        raise ScenarioError(source.name, [Problem(KEY, reason, name)])
+        raise ScenarioError(source.name, [Problem(where, reason, name)])
     path = source.folder / name
     try:
-        file_in(source.folder, name)
-        pairs = _few(dict(_pairs(path, read_bytes(path).decode("utf-8-sig"))))
+        content = read_bytes(file_in(source.folder, name))
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise ScenarioError(str(path), [Problem("", reason)]) from None
+        near = nearest_file(path) if isinstance(error, FileNotFoundError) else ""
+        raise ScenarioError(source.name, [Problem(where, f"{reason}{near}", name)]) from None
+    try:
+        pairs = _few(dict(_pairs(path, content.decode("utf-8-sig"))))
+    except ValueError as error:
+        raise ScenarioError(str(path), [Problem("", f"cannot be read: {error}")]) from None
     found = ClientFile()
     plain = {key: value for key, value in pairs.items() if not key.startswith(SPRING)}
     if len(plain) < len(pairs):
@@ -166,6 +183,8 @@ def _take(found: ClientFile, pairs: Mapping[str, object]) -> Iterator[Problem]:
                 found.settings[name] = setting_value(CONSUMER[name], _number(value))
             except ValueError as error:
                 yield Problem(name, str(error), value)
+        elif name == "group.id":
+            found.group_id = str(value)
         elif misspelt := _misspelt(name):
             yield Problem(name, f"unknown setting{hint(misspelt, CONSUMER)}")
         else:

@@ -21,6 +21,9 @@ class ClientFile:
     stop: Document = field(default_factory=dict)
     """Keys of acts that stop members: ``grace``, ``mid_batch``."""
 
+    group_id: str = ""
+    """The group of the client; a scenario names its groups itself."""
+
     ignored: list[str] = field(default_factory=list)
     """Names without a part in a simulation."""
 

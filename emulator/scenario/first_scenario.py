@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 from assignors.values import dataclass
+from emulator.errors import RefusedError
+from emulator.scenario.client_files import client_file
+from emulator.scenario.part import ScenarioSource
+from emulator.scenario.problems import ScenarioError
+from emulator.scenario.short_forms import PARTY_NAME
 from emulator.scenario.toml import toml_value
 from emulator.scenario.units import format_rate, parse_rate
 
@@ -19,8 +28,28 @@ class Answers:
     work: str
     """Processing time of one record."""
 
+    group: str = "billing"
+
     settings_from: str | None = None
     """The file of the real client, relative to the scenario; None: Kafka's defaults."""
+
+
+def of_client(answers: Answers, config: str, scenario: Path) -> tuple[Answers, tuple[str, ...]]:
+    """Return answers with the settings and the group of a client's file, and a note on the rest of it.
+
+    *config*: its path, relative to the folder of *scenario*. Raise RefusedError or ScenarioError if it
+    cannot be used.
+    """
+    try:
+        found = client_file(config, ScenarioSource(str(scenario), scenario.parent))
+    except ScenarioError as error:
+        if error.name != str(scenario):
+            raise
+        reason = f"{error.problems[0].reason}; the path is relative to the folder of {scenario}"
+        raise RefusedError(f"`config={config}`: {reason}") from None
+    group = found.group_id if re.fullmatch(PARTY_NAME, found.group_id) else answers.group
+    ignored = f"{config}: ignored, without a part here: {', '.join(found.ignored)}"
+    return replace(answers, group=group, settings_from=config), (ignored,) * bool(found.ignored)
 
 
 def first_scenario(answers: Answers) -> str:
@@ -44,7 +73,7 @@ rate = {toml_value(each)}               # in each partition; {answers.rate} in a
 # backlog = 1000             # in each partition; without commits "latest" skips it, "earliest" reads it
 
 [[group]]
-id = "billing"
+id = {toml_value(answers.group)}
 topics = ["orders"]
 members = {answers.members}
 work = {toml_value(answers.work)}               # of one record
@@ -53,7 +82,7 @@ work = {toml_value(answers.work)}               # of one record
 # commit = "sync"            # left out: enable.auto.commit; also "async", "sync per record", …
 
 [[act]]
-rolling_restart = "billing"
+rolling_restart = {toml_value(answers.group)}
 between = ["60s", "70s"]      # at random, by the seed
 down_time = "5s"             # from a member's end to its start
 gap = "10s"                  # from a member's start to the next one's end
@@ -61,7 +90,7 @@ gap = "10s"                  # from a member's start to the next one's end
 # pre_stop = "5s"            # a preStop hook that sleeps; grace counts from its begin
 
 # [[fault]]                  # or what a crash costs
-# crash = "billing-1"
+# crash = {toml_value(f"{answers.group}-1")}
 # between = ["60s", "70s"]
 
 [expect]

@@ -39,12 +39,13 @@ def with_lines(
     document = tomllib.loads(text)
     lines = key_lines(text)
     return [
-        replace(problem, line=_closest_line(_place(problem.path, document, faults), lines))
+        replace(problem, line=closest_line(_place(problem.path, document, faults), lines))
         for problem in problems
     ]
 
 
-def _closest_line(place: Place, lines: Mapping[Place, int]) -> int | None:
+def closest_line(place: Place, lines: Mapping[Place, int]) -> int | None:
+    """Return the line of a key, else of the innermost table around it; None if there is none."""
     known = (lines.get(place[:length]) for length in range(len(place), 0, -1))
     return next((line for line in known if line is not None), None)
 

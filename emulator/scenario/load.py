@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,19 +59,32 @@ def loads(
     folder: Path | None = None,
     is_file: bool = True,
     is_checked: bool = False,
+    objections: Objections = lambda *_: (),
 ) -> Scenario:
     """Read the text of a scenario.
 
     *name*: for errors. *folder*: base of relative paths. *is_file*: the scenario may name modules
     in *folder*, which is that of its file. *is_checked*: it was written from a loaded scenario.
+    *objections*: further checks of the valid scenario and its document.
     """
     source = ScenarioSource(name, folder, is_file, is_checked)
     try:
-        return scenario_of(_document(text, name, overrides), source)
+        return _checked(document_of(text, name, overrides), source, objections)
     except ScenarioError as error:
         if error.name != name:
             raise
         raise ScenarioError(name, with_lines(error.problems, text, overrides)) from None
+
+
+Objections = Callable[[Scenario, Document], Sequence[Problem]]
+"""Returns the problems of a valid scenario and its document that further checks find."""
+
+
+def _checked(document: Document, source: ScenarioSource, objections: Objections) -> Scenario:
+    scenario = scenario_of(document, source)
+    if problems := objections(scenario, document):
+        raise ScenarioError(source.name, problems)
+    return scenario
 
 
 def with_lines(
@@ -103,29 +116,7 @@ def _with_table(problem: Problem, places: Mapping[str, tuple[str, int]]) -> Prob
     return replace(problem, path=f"{kind}[{shown}]{rest}")
 
 
-def notes_of(
-    scenario: Scenario, text: str, name: str, overrides: Sequence[str], folder: Path | None
-) -> tuple[str, ...]:
-    """Return what to tell the user about a valid scenario: files of real clients, unused tables."""
-    notes = _client_file_notes(text, name, overrides, folder)
-    if scenario.model_fields_set.isdisjoint(("zookeeper", "database")):
-        return notes
-    from emulator.scenario.offset_stores import unused_stores  # noqa: PLC0415  few have a store
-
-    return (*notes, *unused_stores(scenario))
-
-
-def _client_file_notes(
-    text: str, name: str, overrides: Sequence[str], folder: Path | None
-) -> tuple[str, ...]:
-    if not any(CLIENT_FILE in part for part in (text, *overrides)):
-        return ()
-    from emulator.scenario.client_files import notes_of  # noqa: PLC0415  few have one
-
-    return tuple(notes_of(_document(text, name, overrides), ScenarioSource(name, folder)))
-
-
-def _document(text: str, name: str, overrides: Sequence[str]) -> Document:
+def document_of(text: str, name: str, overrides: Sequence[str]) -> Document:
     """Return the tidy document of a text with some keys changed."""
     document = tidy(read_toml(text, name), text)
     if not overrides:

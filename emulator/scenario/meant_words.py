@@ -71,6 +71,29 @@ KEYS: dict[str, dict[str, str]] = {
         "interval": "every",
         "duration": "for",
     },
+    "Scenario": {
+        "duration": "run_for",
+        "length": "run_for",
+        "runtime": "run_for",
+        "until": "run_for",
+        "topics": "topic",
+        "groups": "group",
+        "faults": "fault",
+        "acts": "act",
+        "expectations": "expect",
+    },
+    "Topic": {"partition_count": "partitions", "replication_factor": "replicas"},
+    "Group": {
+        "replicas": "members",
+        "consumers": "members",
+        "instances": "members",
+        "pods": "members",
+        "group_id": "id",
+        "name": "id",
+        "topic": "topics",
+        "config": "settings",
+        "properties": "settings",
+    },
     "Seek": {"offset": "to", "to_offset": "to", "timestamp": "to_datetime"},
 }
 """By table: keys of other systems, with the key that is meant, or with an explanation."""
@@ -100,6 +123,12 @@ VALUES = {
     "threshold": "lag",
 }
 """Words that people use as values, and those that a scenario file has for them."""
+
+
+def meant_key(key: str, known: Collection[str]) -> str:
+    """Return the key of *known* that a word of other systems means; empty if there is none."""
+    tables = (KEYS_ANYWHERE, *KEYS.values())
+    return next((table[key] for table in tables if table.get(key) in known), "")
 
 
 def unknown_value(given: object, words: Collection[str]) -> str:

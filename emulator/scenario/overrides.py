@@ -228,11 +228,17 @@ def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
 
 
 def _closest(document: Document, path: str, segments: Sequence[str]) -> str:
-    """Return ``; nearest: …`` with the paths closest to one that does not exist."""
+    """Return ``; nearest: …`` with the path that is meant, or the closest to one that does not exist."""
+    from emulator.scenario.meant_words import meant_key  # noqa: PLC0415  only for errors
+
     known = list(all_paths(document))
     if path.startswith("act["):
         known = [re.sub(r"^fault\[", "act[", one) for one in known]
     last = segments[-1].removeprefix("[")
+    table = path.removesuffix(last)
+    below = {one.removeprefix(table) for one in known if one.startswith(table)}
+    if meant := meant_key(last, below):
+        return f"; nearest: {table}{meant}"
     ends = [one for one in known if one.endswith((f".{last}", f"[{last}]", f"[{path}]"))]
     near = nearest(path, ends, 3) or ends[:3] or nearest(path, known, 3)
     return f"; nearest: {', '.join(near)}" if near else ""

@@ -30,6 +30,8 @@ NAMES = {
 }
 """Keys of ``spring.kafka.consumer`` that are settings of the client."""
 
+GROUP_ID = "group-id"
+
 ACK_TIME, ACK_COUNT = "5s", 1
 """Defaults of ``ContainerProperties``."""
 
@@ -67,6 +69,7 @@ def translate(pairs: Mapping[str, object], found: ClientFile, path: str) -> dict
             f"concurrency {count} means {count} members for each process; the scenario's members "
             "are consumers"
         )
+    found.group_id = str(values.get(f"{CONSUMER}{GROUP_ID}", ""))
     found.ignored += sorted(key for key in values if not _has_part(key))
     return settings
 
@@ -74,7 +77,7 @@ def translate(pairs: Mapping[str, object], found: ClientFile, path: str) -> dict
 def _has_part(key: str) -> bool:
     """Return whether a key was translated, or is one of Kafka's own below ``properties``."""
     own = key.startswith(("spring.kafka.properties.", f"{CONSUMER}properties."))
-    named = key.removeprefix(CONSUMER) in NAMES or key == SHUTDOWN
+    named = key.removeprefix(CONSUMER) in (*NAMES, GROUP_ID) or key == SHUTDOWN
     listener = key.removeprefix(LISTENER) in (*TRANSLATED, "concurrency")
     return own or named or listener
 

@@ -7,18 +7,20 @@ names the metrics of its report. ``loads`` and ``load`` report all errors of a f
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from emulator.metrics.catalogue import is_metric, unknown_metric
-from emulator.metrics.checks import is_expectable
+from emulator.metrics.catalogue import VALUES, is_metric, unknown_metric
+from emulator.metrics.checks import is_expectable, objection_to_bound
 from emulator.scenario import short_forms
+from emulator.scenario.lines import Place, closest_line, key_lines
 from emulator.scenario.load import read_toml, text_of
 from emulator.scenario.model import Bound
 from emulator.scenario.part import NotEmpty, Part, wrong_value
-from emulator.scenario.problems import Problem, ScenarioError, hint, listed
+from emulator.scenario.problems import Problem, ScenarioError, hint, listed, refuse
 
 MOST_SEED = 2**63
 """The exclusive upper bound of seeds: the range of integers in Parquet and Spark."""
@@ -69,6 +71,15 @@ def _expectable(name: str) -> str:
     if not is_expectable(name):
         raise ValueError(unknown_metric(name))
     return name
+
+
+def _in_units(bounds: object) -> object:
+    """Refuse bounds that are times for metrics that are none."""
+    given = bounds.items() if isinstance(bounds, dict) else ()
+    wrong = [(name, bound, objection_to_bound(name, bound)) for name, bound in given]
+    if any(reason for _, _, reason in wrong):
+        raise refuse("expect", [((n,), bound, reason) for n, bound, reason in wrong if reason])
+    return bounds
 
 
 class Seeds(Part):
@@ -158,9 +169,12 @@ class Goal(Part):
     least: Annotated[NotEmpty[str], BeforeValidator(_one_or_many)]
     """Metrics (their means) and axes; a later one decides between cells that are equal in the earlier."""
 
-    expect: dict[
-        Annotated[str, AfterValidator(_expectable)],
-        Annotated[Bound, BeforeValidator(short_forms.bound)],
+    expect: Annotated[
+        dict[
+            Annotated[str, AfterValidator(_expectable)],
+            Annotated[Bound, BeforeValidator(short_forms.bound)],
+        ],
+        BeforeValidator(_in_units),
     ] = Field(default_factory=dict)
     """Constraints, as in a scenario; one without a statistic must hold in every run."""
 
@@ -213,10 +227,12 @@ class Study(Part):
         chosen = [axis.name for axis in self.vary if not axis.given]
         for name in self.goal.least if self.goal else ():
             if name not in chosen and not is_metric(name):
-                raise ValueError(
-                    f"goal.least: {name!r} is not a metric or an axis that can be chosen; "
+                near = hint(name, [*chosen, *(metric.name for metric in VALUES)])
+                reason = (
+                    f"{name!r} is not a metric or an axis that can be chosen{near}; "
                     f"axes are {listed(chosen) or 'none'}"
                 )
+                raise refuse("Study", [(("goal", "least"), name, reason)])
         return self
 
 
@@ -256,8 +272,10 @@ def loads(text: str, name: str = "study") -> Study:
     try:
         return Study.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
-        problems = [_problem(dict(each), document) for each in error.errors(include_url=False)]
-        raise ScenarioError(name, list(dict.fromkeys(problems))) from None
+        lines = key_lines(text)
+        found = [_problem(dict(each), document, lines) for each in error.errors(include_url=False)]
+        problems = sorted(dict.fromkeys(found), key=lambda problem: problem.line or 0)
+        raise ScenarioError(name, problems) from None
 
 
 def _tuples(value: Any) -> Any:
@@ -269,9 +287,10 @@ def _tuples(value: Any) -> Any:
     return value
 
 
-def _problem(details: dict[str, Any], document: Any) -> Problem:
+def _problem(details: dict[str, Any], document: Any, lines: Mapping[Place, int]) -> Problem:
     steps = [step for step in details["loc"] if not str(step).startswith("=")]
-    return Problem(_path(steps, document), _reason(details, steps))
+    line = closest_line(tuple(steps), lines)
+    return Problem(_path(steps, document), _reason(details, steps), line=line)
 
 
 def _path(place: list[str | int], document: Any) -> str:

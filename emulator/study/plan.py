@@ -311,17 +311,22 @@ def make_plan(
     protocols: Mapping[str, Sequence[str]],
     load: Callable[[Sequence[str]], Scenario],
     name: str = "study",
+    in_study: Callable[[ScenarioError, Settings], ScenarioError] = lambda error, _: error,
 ) -> Plan:
     """Return the plan of a study, with the scenario of every cell loaded and checked.
 
     *protocols*: the overrides of each of the study's protocols. *load*: returns the scenario for
-    overrides. Raise ScenarioError if an axis or the scenario of a cell is invalid.
+    overrides. *in_study*: returns the error of a cell as one of the study file. Raise ScenarioError
+    if an axis or the scenario of a cell is invalid.
     """
     cells = []
     settings = settings_of(study, name)
     runs = len(settings) * study.seeds.count
     for each in settings:
-        scenario = load([*study.set, *protocols[each.protocol], *each.overrides])
+        try:
+            scenario = load([*study.set, *protocols[each.protocol], *each.overrides])
+        except ScenarioError as error:
+            raise in_study(error, each) from None
         run_s = estimate(scenario).cpu_s
         cells.append(Cell(each, scenario, scenario_hash(scenario), _chunk_runs(run_s, runs), run_s))
     return Plan(study, tuple(cells))

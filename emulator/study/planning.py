@@ -15,17 +15,19 @@ from emulator import engines
 from emulator.comparison import NAMED
 from emulator.engines import EngineRequest, open_spark
 from emulator.errors import ProcessKilledError, RefusedError
-from emulator.input_files import file_in
+from emulator.input_files import file_in, nearest_file
 from emulator.loading import ScenarioText, load_text, read_text
 from emulator.output_files import is_uri
 from emulator.processes import parallel_map
 from emulator.scenario.cost_text import approximately
 from emulator.scenario.estimate import MOST_S
+from emulator.scenario.load import text_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed
 from emulator.study import store
 from emulator.study.attempts import ProcessDiedError
-from emulator.study.model import Study, load, path_of
+from emulator.study.mistakes import StudyText
+from emulator.study.model import Study, loads, path_of
 from emulator.study.plan import Chunk, Plan, make_plan
 from emulator.study.rows import Task
 
@@ -97,17 +99,32 @@ def plan_study(
     Raises ``ScenarioError`` if the study or a cell is invalid, ``RefusedError`` if it is too large.
     """
     path = path_of(str(study))
-    loaded = _with_seeds(load(path), seeds)
-    written = _scenario_of(loaded, path)
-    base = load_text(written, loaded.set, allow_large=allow_large).scenario
-    protocols = _overrides_of_protocols(loaded, base, str(path))
+    text = text_of(str(path))
+    loaded = _with_seeds(loads(text, str(path)), seeds)
+    of_study = StudyText(study=loaded, name=str(path), text=text)
+    try:
+        planned = _planned(of_study, path.parent, allow_large=allow_large)
+    except ScenarioError as error:
+        raise of_study.located(error) if error.name == str(path) else error from None
+    if not allow_large:
+        _refuse_large(planned.plan)
+    return planned
+
+
+def _planned(of_study: StudyText, folder: Path, *, allow_large: bool) -> PlannedStudy:
+    """Return the plan of a study; raise ScenarioError if it or one of its scenarios is invalid."""
+    study, name = of_study.study, of_study.name
+    written = _scenario_of(study, folder, name)
+    try:
+        base = load_text(written, study.set, allow_large=allow_large).scenario
+    except ScenarioError as error:
+        raise of_study.in_set(error) from None
+    protocols = _overrides_of_protocols(study, base, name)
 
     def load_cell(overrides: Sequence[str]) -> Scenario:
         return load_text(written, overrides, allow_large=allow_large, together=()).scenario
 
-    plan = make_plan(loaded, protocols, load_cell, str(path))
-    if not allow_large:
-        _refuse_large(plan)
+    plan = make_plan(study, protocols, load_cell, name, of_study.in_cell)
     return PlannedStudy(plan, written.folder)
 
 
@@ -118,16 +135,30 @@ def _with_seeds(study: Study, count: int | None) -> Study:
     return study.model_copy(update={"seeds": seeds, "until": ()})
 
 
-def _scenario_of(study: Study, path: Path) -> ScenarioText:
-    """Read the scenario of a study: a file beside it, or a name of the catalogue."""
+def _scenario_of(study: Study, folder: Path, name: str) -> ScenarioText:
+    """Read the scenario of a study: a file beside it, or a name of the catalogue.
+
+    *name*: the study, in errors.
+    """
     named = Path(study.scenario)
-    is_path = named.suffix != "" or len(named.parts) != 1 or (path.parent / named).is_file()
-    if not is_path:
-        return read_text(study.scenario)
+    is_path = named.suffix != "" or len(named.parts) != 1 or (folder / named).is_file()
     try:
-        return read_text(str(file_in(path.parent, study.scenario)))
+        if not is_path:
+            return read_text(study.scenario)
+        return read_text(str(_existing(file_in(folder, study.scenario))))
     except ValueError as error:
-        raise ScenarioError(str(path), [Problem("scenario", str(error), study.scenario)]) from None
+        raise ScenarioError(name, [Problem("scenario", str(error), study.scenario)]) from None
+    except ScenarioError as error:
+        if is_path:
+            raise
+        reasons = [Problem("scenario", each.reason, study.scenario) for each in error.problems]
+        raise ScenarioError(name, reasons) from None
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise ValueError(f"there is no file {path}{nearest_file(path)}")
+    return path
 
 
 def _overrides_of_protocols(

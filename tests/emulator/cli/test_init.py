@@ -61,7 +61,7 @@ def test_its_remarks_are_keys_for_a_deploy(init, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--config", "none.properties"], "none.properties: cannot be read"),
+        (["--config", "none.properties"], "--config none.properties: cannot be read: No such file"),
         (
             ["there.toml", "--config", "none"],
             "there.toml: exists already; use another name, or --force",
@@ -75,4 +75,37 @@ def test_what_cannot_be_written_is_refused(init, tmp_path, arguments, message):
 
     assert result.exit_code == 2
     assert message in result.stderr
+    assert ("Members" in result.output) == ("none.properties" in arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["there.toml"]
+
+
+def test_the_group_is_that_of_the_clients_file(init, tmp_path):
+    """What has no part here is noted once, in full; --force replaces a file, before or after it."""
+    (tmp_path / "c.properties").write_text(
+        "group.id=payments\nbootstrap.servers=b:9092\nsecurity.protocol=SSL\n", encoding="utf-8"
+    )
+    answered = ("--members=2", "--partitions=4", "--rate=40/s", "--work=7ms", "--config")
+    first = init("mine.toml", *answered, "c.properties")
+    again = init("mine.toml", *answered, "c.properties")
+    forced = [
+        init("mine.toml", "--force", *answered, "c.properties").exit_code,
+        init("--force", "mine.toml", *answered, "none").exit_code,
+    ]
+
+    assert (
+        "c.properties: ignored, without a part here: bootstrap.servers, security.protocol"
+        in first.stderr
+    )
+    assert (2, [0, 0]) == (again.exit_code, forced)
+    assert "billing" == emulator.load("mine.toml").group[0].id
+
+
+def test_a_group_id_that_is_no_name_is_left_out(init, tmp_path):
+    """A placeholder without a default, as in Spring's files; else the name of Spring's key counts."""
+    key = "spring.kafka.consumer.group-id"
+    for value, expected in (("${GROUP}", "billing"), ("${GROUP:refunds}", "refunds")):
+        (tmp_path / "s.properties").write_text(f"{key}={value}\n", encoding="utf-8")
+        assert (
+            0 == init("s.toml", "--force", "--config", "s.properties", typed="\n\n\n\n").exit_code
+        )
+        assert expected == emulator.load("s.toml").group[0].id

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+import emulator
 from emulator.scenario.load import load, loads
 from emulator.scenario.problems import ScenarioError
 
@@ -326,3 +329,32 @@ def test_a_session_outside_the_brokers_bounds_is_no_bad_input():
     scenario = loads(text((SESSION, '"session.timeout.ms" = 5000')), "orders.toml")
 
     assert 5000 == scenario.group[0].settings["session.timeout.ms"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ('reprocessed = "< 10 s"', 'a time, but reprocessed is counted in records; write "< 10"'),
+        ('"rebalances.p95" = "none or <= 2s"', 'rebalances is a count; write "none or <= 2"'),
+        ('"lost.by_partition[orders-0]" = "<= 2"', ""),
+        ('downtime_max_s = "none or < 2s"', ""),
+    ],
+)
+def test_a_bound_has_the_unit_of_its_metric(bound, said):
+    """A number of records is no time."""
+    written = text(('lost = 0\nreprocessed = "<= 200"', bound))
+    if said:
+        with pytest.raises(ScenarioError, match=re.escape(said)):
+            emulator.loads(written)
+    else:
+        assert emulator.loads(written).expect
+
+
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [("duration=3min", "run_for"), ("group[billing].replicas=3", "group[billing].members")],
+)
+def test_words_of_other_systems_are_known_in_overrides(path, nearest):
+    """Not only in a file."""
+    with pytest.raises(ScenarioError, match=re.escape(f"no such key; nearest: {nearest}")):
+        emulator.loads(text(), overrides=[path])

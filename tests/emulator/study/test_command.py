@@ -176,7 +176,7 @@ def test_without_a_study_those_that_come_along_are_listed():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (('"crash.toml"', '"gone.toml"'), "gone.toml: cannot be read"),
+        (('"crash.toml"', '"gone.toml"'), "there is no file "),
         (("auto.commit.interval.ms]", "auto.comit.interval.ms]"), "no such key; nearest: "),
         (('"5s"]', '"5"]'), "a unit is missing"),
         (("seeds = 6", 'seeds = 6\nprotocols = ["eagr"]'), 'did you mean "eager"'),
