@@ -76,10 +76,11 @@ def _member_problems(path: str, group: Group, member: Member) -> Iterator[Proble
     reason = profile.lacks_assign_with_group if has_id else profile.lacks_assign_without_group
     if reason:
         yield Problem(f"{path}.assign", f"{profile.name} refuses it: {reason}")
-    if consumer_settings(group, member).group_protocol == "consumer":
+    by_consumer = consumer_settings(group, member).group_protocol == "consumer"
+    if by_consumer and profile.in_background:
         reason = (
-            'assign() is played for the classic consumer only: set "group.protocol" = "classic" in the '
-            "settings of this member; it sends no JoinGroup, and its commits are the same"
+            f"assign() of {profile.name} is played for the classic consumer only: set "
+            '"group.protocol" = "classic" in the settings of this member; its commits are the same'
         )
         yield Problem(f"{path}.assign", reason)
     if group.offsets in ("zookeeper", "database"):

@@ -33,11 +33,11 @@ def async_consumer(blueprint: Blueprint, process: str, member_ids: MemberIds) ->
     """Return the configuration of a client of the consumer protocol."""
     topics, pattern = subscription_of(blueprint.group, blueprint.member)
     by_broker = blueprint.group.pattern_by == "broker"
-    given = member_ids(blueprint.settings.client_id or blueprint.name)
     return Consumer(
         name=process,
-        group_id=blueprint.group.id,
-        member_id=given or base64_id(stream_key(blueprint.seed, "member id", process), 0),
+        group_id="" if blueprint.group.offsets == "none" else blueprint.group.id,
+        member_id=_member_id(blueprint, process, member_ids),
+        assigned=blueprint.assigned,
         settings=blueprint.settings,
         topics=None if pattern else topics,
         matches=full_match(pattern) if pattern and not by_broker else None,
@@ -49,6 +49,14 @@ def async_consumer(blueprint: Blueprint, process: str, member_ids: MemberIds) ->
         brokers=blueprint.brokers,
         profile=blueprint.profile,
     )
+
+
+def _member_id(blueprint: Blueprint, process: str, member_ids: MemberIds) -> str:
+    """Return the id that a client generates for itself; with ``assign()`` it sends none."""
+    if blueprint.assigned is not None:
+        return ""
+    given = member_ids(blueprint.settings.client_id or blueprint.name)
+    return given or base64_id(stream_key(blueprint.seed, "member id", process), 0)
 
 
 def matched_by_brokers(client: Client, existing: Iterable[str]) -> Iterator[str] | None:

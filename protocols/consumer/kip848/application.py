@@ -250,7 +250,7 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     """Make the last listener call: revoked, or lost if the member is outside the group."""
     closing = state.app
     assert isinstance(closing, Closing)
-    if not state.assignment or not consumer.listener:
+    if not state.assignment or not consumer.listener or consumer.assigned is not None:
         return _leave_group(state, consumer, closing, now)
     listener = "revoked" if state.member.epoch > 0 else "lost"
     needed = Needed(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)

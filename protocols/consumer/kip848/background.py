@@ -104,18 +104,19 @@ def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> 
     if isinstance(step.state.app, AwaitingCheck):
         step = step.also(SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now)))
     step = step.then(lambda s: Step(membership.refresh_subscription(s, consumer)))
-    step = step.then(take_part)
+    step = step.then(lambda s: take_part(s, consumer))
     return step.then(lambda s: _look_at_positions(s, consumer, event, now))
 
 
-def take_part(state: ClientState) -> Step[ClientState]:
-    """Join if the application has subscribed, or polls again.
+def take_part(state: ClientState, consumer: Consumer) -> Step[ClientState]:
+    """Join if the application has subscribed, or polls again; never with ``assign()``.
 
     A pattern that matches no topic yet joins too; topic names follow with the metadata.
     """
     member = state.member
     if member.state is MemberState.UNSUBSCRIBED:
-        return Step(state) if state.subscribed is None else join(state)
+        subscribes = state.subscribed is not None and consumer.assigned is None
+        return join(state) if subscribes else Step(state)
     if member.state is not MemberState.STALE:
         return Step(state)
     if member.release is ReleaseStage.DONE:
@@ -183,8 +184,10 @@ def _acknowledge(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
 
 
 def _look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Look the coordinator up, unless close() has finished its commit."""
+    """Look the coordinator up, unless close() has finished its commit, or there is no group id."""
     if not isinstance(state.coordinator, Unknown) or makes_last_calls(state.app):
+        return Step(state)
+    if not consumer.group_id:
         return Step(state)
     return look_up(state, consumer, now)
 

@@ -74,7 +74,7 @@ class BackgroundClient:
         if self.consumer.store is not None:
             self.consumer.store.polling()
         self.state = replace(self.state, app=Polling(now + timeout_us))
-        step = self._took(background.take_part(self.state), now)
+        step = self._took(background.take_part(self.state, self.consumer), now)
         return Step(step.state, effects + step.effects)
 
     def _create(self, now: int) -> Effects:

@@ -270,7 +270,23 @@ def initial_state(consumer: Consumer) -> ClientState:
     watched = None if consumer.topics is None else tuple(sorted(set(consumer.topics)))
     known = replace(state.metadata, watched=watched)
     reads = replace(state.reads, metadata=known)
-    return replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
+    state = replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
+    if consumer.assigned is None:
+        return state
+    return _assigned_by_hand(state, consumer, consumer.assigned)
+
+
+def _assigned_by_hand(
+    state: ClientState, consumer: Consumer, partitions: tuple[TopicPartition, ...]
+) -> ClientState:
+    """Assign partitions (``assign``); without a group id the reset policy sets each position.
+
+    The consumer stays UNSUBSCRIBED: it sends no heartbeats, and its commits have no member id.
+    """
+    consumer.fetcher.assign(partitions)
+    for tp in partitions if not consumer.group_id else ():
+        consumer.positions.reset(tp)
+    return replace(state, assignment=partitions)
 
 
 def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

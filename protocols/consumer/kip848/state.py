@@ -384,12 +384,11 @@ class Consumer:
     """The delays of its threads."""
 
     queue_times: QueueTimes = field(default_factory=QueueTimes, compare=False)
-    epoch_ms: int
-    """Wall clock, in epoch ms, at time 0."""
-
+    epoch_ms: int  # the wall clock at time 0
     fetcher: Fetcher = field(default_factory=Fetcher)
-    brokers: tuple[int, ...]
-    """The bootstrap list."""
+    brokers: tuple[int, ...]  # the bootstrap list
+    assigned: tuple[TopicPartition, ...] | None = None
+    """The partitions that the application assigns; None: the group does."""
 
     profile: ClientProfile = JAVA
     store: OffsetStore | None = None  # what automatic commits cover; None: all positions

@@ -46,11 +46,12 @@ def refused(run: emulator.Run) -> list[tuple[str, str]]:
     return [(what.consumer, what.error) for what in found if what.error != "NONE"]
 
 
+@pytest.mark.parametrize("mine", ["classic", "consumer"])
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_beside_members_its_commits_are_refused_and_both_process(protocol):
+def test_beside_members_its_commits_are_refused_and_both_process(protocol, mine):
     """``validateOffsetCommit``: no member id, generation -1, and the group has members."""
     beside = text(settings=f'"group.protocol" = "{protocol}"')
-    beside = beside.replace("[1] }", '[1] }, settings = { "group.protocol" = "classic" }')
+    beside = beside.replace("[1] }", f'[1] }}, settings = {{ "group.protocol" = "{mine}" }}')
     run = emulator.run(emulator.loads(beside))
 
     assert set(refused(run)) == {("job", "UNKNOWN_MEMBER_ID")}
@@ -61,11 +62,12 @@ def test_beside_members_its_commits_are_refused_and_both_process(protocol):
     assert joined == {"g-0"}
 
 
-def test_without_members_its_commits_move_the_offsets_of_the_group():
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_without_members_its_commits_move_the_offsets_of_the_group(protocol):
     """The job reads from its first commit on; the group begins behind what the job has read."""
     late = text(
         act='{ close = "job", at = "15s" }, { start = "g-0", at = "18s" }',
-        settings='"auto.offset.reset" = "earliest"',
+        settings=f'"auto.offset.reset" = "earliest", "group.protocol" = "{protocol}"',
         start='start = "by act"',
     )
     run = emulator.run(emulator.loads(late))
@@ -78,9 +80,11 @@ def test_without_members_its_commits_move_the_offsets_of_the_group():
     assert run.ledger.reprocessed == run.ledger.lost == 0
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("policy", ["earliest", "latest"])
-def test_without_a_group_id_the_reset_policy_decides_at_each_start(policy):
-    run = emulator.run(emulator.loads(ALONE.format(policy=policy)))
+def test_without_a_group_id_the_reset_policy_decides_at_each_start(policy, protocol):
+    given = f'"{policy}", "group.protocol" = "{protocol}"'
+    run = emulator.run(emulator.loads(ALONE.format(policy=policy).replace(f'"{policy}"', given)))
 
     assert not any(isinstance(e.what, ev.CommitSent) for e in run.events)
     assert (run.ledger.reprocessed >= 390) == (policy == "earliest")
@@ -100,10 +104,11 @@ def test_several_consumers_of_the_same_partitions_break_no_law():
     assert () == run.findings
 
 
-def test_its_fetches_survive_a_broker_and_its_commits_a_move_of_the_coordinator():
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_its_fetches_survive_a_broker_and_its_commits_a_move_of_the_coordinator(protocol):
     moved = text(
         act='{ crash_broker = "coordinator of g", at = "12s", restart_after = "5s" }',
-        settings='"auto.offset.reset" = "earliest"',
+        settings=f'"auto.offset.reset" = "earliest", "group.protocol" = "{protocol}"',
         start='start = "by act"',
     )
     run = emulator.run(emulator.loads(moved))
@@ -130,7 +135,11 @@ def test_its_fetches_survive_a_broker_and_its_commits_a_move_of_the_coordinator(
         ('commit = "sync"', 'handler = { workers = 2 }\ncommit = "sync"', "serial handler"),
         ('commit = "sync"', 'offsets = "zookeeper"', "with offsets in Kafka"),
         ('commit = "sync"', 'offsets = "none"', "subscribe() needs a group.id"),
-        ("settings = {", 'settings = { "group.protocol" = "consumer"', "classic consumer only"),
+        (
+            "settings = {",
+            'client = "librdkafka"\nsettings = { "group.protocol" = "consumer"',
+            "classic consumer only",
+        ),
         ("settings = {", 'settings = { "group.instance.id" = "x"', "leave the instance id out"),
     ],
 )
@@ -152,6 +161,18 @@ settings = {{ "auto.offset.reset" = "earliest" }}
 members = [{{ name = "j", assign = {{ t = "all" }}{more} }}]
 """
 CRASH = '{ crash = "j", at = "22s", restart_after = "5s" }'
+
+
+def test_under_the_consumer_protocol_it_commits_in_its_own_group_and_sends_no_heartbeat():
+    """Two seconds of 20/s since the last automatic commit, and no call of the listener."""
+    text = OWN_GROUP.format(client="java", acts=CRASH, more="")
+    by_consumer = text.replace('"earliest"', '"earliest", "group.protocol" = "consumer"')
+    run = emulator.run(emulator.loads(by_consumer))
+    told = (ev.ListenerCalled, ev.MemberAdded)
+
+    assert run.ledger.by_cause() == {Cause.CRASHED: 40}
+    assert run.ledger.processed == 1240
+    assert not [event for event in run.events if isinstance(event.what, told)]
 
 
 @pytest.mark.parametrize("client", ["java", "kafka-python", "librdkafka", "aiokafka"])
