@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: env demo test test-long soak browser check docs clean
+.PHONY: env demo test test-long soak browser check docs captures clean
 
 env: $(VENV)/.ready
 
@@ -50,6 +50,16 @@ check: env
 docs: env
 	$(MKDOCS)
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Every experiment on a real Kafka, RUNS times, JOBS at a time; what exists is kept, so that the target
+# can be repeated. Then up to three runs of each are kept with the tests. Needs Java and Maven.
+RUNS ?= 6
+JOBS ?= 2
+MADE ?= build/captures
+captures: env
+	-$(BIN)/rebalance capture examples/experiments/*.toml --runs $(RUNS) --jobs $(JOBS) -o $(MADE)
+	-$(BIN)/rebalance capture examples/experiments/*.toml --runs $(RUNS) --jobs 1 --redo-noisy -o $(MADE)
+	$(BIN)/python -m benchmarks.keep_captures $(MADE)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

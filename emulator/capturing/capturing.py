@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,16 +40,17 @@ def capture(
     runs: int = 1,
     jobs: int = 1,
     kafka: str = KAFKA,
+    redo_noisy: bool = False,
     say: OnProgress = lambda _: None,
 ) -> Iterator[Made]:
-    """Capture each experiment *runs* times and yield what was made; existing runs are skipped.
+    """Capture each experiment *runs* times and yield what was made.
 
-    *jobs*: the number of runs at a time, each on a cluster of its own. Runs are written to
+    Existing runs are skipped, but not unusable ones; *redo_noisy*: nor noisy ones. *jobs*: the number of runs at a time, each on a cluster of its own. Runs are written to
     ``folder/EXPERIMENT/run-NUMBER``. Raises MachineError if the machine lacks something, before
     anything is written.
     """
     _check_names(plans)
-    shares = shares_of(_missing(plans, folder, runs), jobs)
+    shares = shares_of(list(missing(plans, folder, runs, redo_noisy=redo_noisy)), jobs)
     if not shares:
         return
     wanted = [todo.plan for share in shares for todo in share]
@@ -92,13 +94,25 @@ def _check_names(plans: Sequence[Plan]) -> None:
         raise RefusedError(f"two experiments are called {twice!r}; runs are written by file name")
 
 
-def _missing(plans: Sequence[Plan], folder: Path, runs: int) -> list[Todo]:
-    return [
-        Todo(plan, number)
-        for plan in plans
-        for number in range(1, runs + 1)
-        if not (folder / plan.name / f"run-{number}" / "summary.json").exists()
-    ]
+def missing(
+    plans: Sequence[Plan], folder: Path, runs: int, *, redo_noisy: bool = False
+) -> Iterator[Todo]:
+    """Yield the runs that do not exist, or are not usable; *redo_noisy*: or are noisy."""
+    for plan in plans:
+        for number in range(1, runs + 1):
+            run = folder / plan.name / f"run-{number}"
+            if not (run / "summary.json").exists() or _is_useless(run, redo_noisy=redo_noisy):
+                yield Todo(plan, number)
+
+
+def _is_useless(run: Path, *, redo_noisy: bool) -> bool:
+    """Return whether an existing run is made again."""
+    try:
+        failed = json.loads((run / "summary.json").read_text())["error"] is not None
+        noisy = redo_noisy and json.loads((run / "meta.json").read_text())["noise"]["noisy"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False  # another program's run, or an older one: it is left alone
+    return failed or noisy
 
 
 def _check_packages(plans: Sequence[Plan]) -> None:

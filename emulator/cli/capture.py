@@ -52,6 +52,9 @@ def capture(
             "--jobs", min=1, max=MOST_JOBS, help="Runs at a time, each on a cluster of its own."
         ),
     ] = 1,
+    redo_noisy: Annotated[
+        bool, typer.Option("--redo-noisy", help="Make runs again that the machine disturbed.")
+    ] = False,
     kafka_version: Annotated[
         str, typer.Option("--kafka-version", help="Version of Kafka's published jars.")
     ] = KAFKA,
@@ -62,7 +65,8 @@ def capture(
     controller, and the brokers of the file) is started on the loopback interface from Kafka's
     published jars, which Maven resolves; members are processes of their own. Each run becomes the
     folder DIR/EXPERIMENT/run-NUMBER, which rebalance verify compares with the emulator. The number
-    is the seed of the times given with between. Runs that exist already are skipped.
+    is the seed of the times given with between. Runs that exist already are skipped,
+    but not those that turned out unusable.
 
     Needs a JDK of version 17 or newer, Apache Maven, the extra rebalance-emulator[capture], and
     about 2.5 GB of memory for each of the --jobs. All processes and temporary files are removed at the end, also after
@@ -78,7 +82,16 @@ def capture(
         raise RefusedError(f"--output {folder}: a file; name a folder for the runs")
     plans = [plan_of(path) for path in experiments]
     failed = False
-    for made in make(plans, folder, runs=runs, jobs=jobs, kafka=kafka_version, say=_progress):
+    captured = make(
+        plans,
+        folder,
+        runs=runs,
+        jobs=jobs,
+        kafka=kafka_version,
+        redo_noisy=redo_noisy,
+        say=_progress,
+    )
+    for made in captured:
         say(_line(made))
         failed = failed or made.error is not None
     if failed:
