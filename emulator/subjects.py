@@ -79,11 +79,6 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         ),
         broker_settings=settings_in_force(brokers),
         forgets_static_rejoins=scenario.cluster.static_rejoin == "in memory",
-        retentions={
-            topic.name: format_duration(topic.retention)
-            for topic in scenario.topic
-            if topic.retention is not None
-        },
         lag_unit="offset" if any(topic.has_gaps for topic in scenario.topic) else "record",
         moment=lambda at_us: format_moment(at_us, scenario.start),
     )

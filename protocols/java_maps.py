@@ -37,7 +37,7 @@ class TimelineMap(Generic[K, V]):
 
     Putting, removing and finding cost O(log n); iterating costs O(n log n).
 
-    >>> six = timeline_map((number, "") for number in range(6))
+    >>> six = TimelineMap().put_all((number, "") for number in range(6))
     >>> [number for number, _ in six.items()]
     [5, 0, 2, 4, 1, 3]
     """
@@ -111,12 +111,6 @@ class TimelineMap(Generic[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         return (key for key, _ in self.items())
-
-
-def timeline_map(pairs: Iterable[tuple[K, V]]) -> TimelineMap[K, V]:
-    """Return a map of *pairs*, put in in order."""
-    empty: TimelineMap[K, V] = TimelineMap()
-    return empty.put_all(pairs)
 
 
 def _hash_of(key: str | int) -> int:

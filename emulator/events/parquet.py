@@ -109,7 +109,7 @@ class EventFile:
         self._rows.clear()
 
 
-def table_of(events: Iterable[Event], start: datetime | None = None) -> pa.Table:
+def table_of(events: Iterable[Event], start: datetime | None) -> pa.Table:
     """Return events as an Arrow table with the columns of the file."""
     rows = [row_of(event, start) for event in events]
     schema = _schema({}, start)

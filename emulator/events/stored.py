@@ -65,22 +65,6 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     return (batch.slice(begin, ROWS) for begin in range(0, len(batch), ROWS))
 
 
-def begin_us_of(path: str | Path) -> int:
-    """Return the time of day at which a stored run began, in microseconds since 1970; 0 without ``start``."""
-    with _opened(Path(path)) as file:
-        if "clock" not in file.schema_arrow.names:
-            return 0
-        for batch in file.iter_batches(1, columns=["at_us", "clock"]):
-            clock_us = batch.column("clock").cast(pa.int64())[0].as_py()
-            return int(clock_us or 0) - int(batch.column("at_us")[0].as_py())
-    return 0
-
-
-def is_event_file(names: Iterable[str]) -> bool:
-    """Return whether columns are those of a file of events."""
-    return NEEDED.issubset(names)
-
-
 def _opened(path: Path) -> pq.ParquetFile:
     try:
         file = opened_parquet(path)

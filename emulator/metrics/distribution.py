@@ -70,15 +70,15 @@ class Comparison:
     more: int
 
 
-def summarise(values: Sequence[float], confidence: float = CONFIDENCE) -> Summary:
+def summarise(values: Sequence[float]) -> Summary:
     """Return the distribution of one metric over seeds; *values* must not be empty."""
     return Summary(
         runs=len(values),
-        mean=mean(values, confidence),
+        mean=mean(values, CONFIDENCE),
         minimum=min(values),
-        median=quantile(values, 0.5, confidence),
-        p95=quantile(values, 0.95, confidence),
-        p99=quantile(values, 0.99, confidence),
+        median=quantile(values, 0.5, CONFIDENCE),
+        p95=quantile(values, 0.95, CONFIDENCE),
+        p99=quantile(values, 0.99, CONFIDENCE),
         maximum=max(values),
     )
 

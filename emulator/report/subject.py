@@ -232,9 +232,6 @@ class Subject:
 
     groups: tuple[GroupFacts, ...]
     broker_settings: Mapping[str, Any]
-    retentions: Mapping[str, str]
-    """The retention of each topic, in words; topics without retention are left out."""
-
     forgets_static_rejoins: bool = False
     """Whether coordinators do not log the new member id of a static member that was restarted."""
 

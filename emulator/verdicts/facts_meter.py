@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from assignors.types import TopicPartition
 from emulator import events as ev
@@ -320,11 +319,3 @@ class FactsMeter:
         group = self._group(what.group)
         if not group.by_coordinator:
             group.rebalancing_since_us = None
-
-
-def facts_of(history: Iterable[Any]) -> Facts:
-    """Return the facts of a whole run."""
-    meter = FactsMeter()
-    for event in history:
-        meter.feed(event)
-    return meter.close()

@@ -77,9 +77,7 @@ def error_response(request: GroupRequest, error: ErrorCode) -> Message:
     return respond(request, error)
 
 
-def join_error_response(
-    error: ErrorCode, member_id: str = "", version: int = 9
-) -> JoinGroupResponse:
+def join_error_response(error: ErrorCode, member_id: str, version: int) -> JoinGroupResponse:
     """Return a JoinGroup response with an error; the protocol is null from version 7."""
     name = None if version >= 7 else ""
     return JoinGroupResponse(error=error, member_id=member_id, protocol_name=name)
@@ -131,7 +129,7 @@ _ERROR_RESPONSES: Final[MappingProxyType[type, Callable[[Any, ErrorCode], Messag
     MappingProxyType(
         {
             JoinGroupRequest: lambda request, error: join_error_response(
-                error, version=request.version
+                error, "", request.version
             ),
             SyncGroupRequest: lambda _, error: SyncGroupResponse(error=error),
             HeartbeatRequest: lambda _, error: HeartbeatResponse(error=error),

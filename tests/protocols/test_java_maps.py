@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.java import java_hash
-from protocols.java_maps import TimelineMap, spread, timeline_map
+from protocols.java_maps import TimelineMap, spread
 
 TIMELINE_MAPS = [
     # p: put, r: remove; then the keys as an iterator of Kafka's table hands them out: slot by slot,
@@ -29,13 +29,15 @@ TIMELINE_MAPS = [
 
 def test_of_two_in_one_slot_the_newer_comes_first():
     """0 and 5 share one in a table of eight."""
-    assert [5, 0, 2, 4, 1, 3] == [key for key, _ in timeline_map((n, n) for n in range(6)).items()]
-    assert [0, 5, 2, 4, 1, 3] == list(timeline_map((n, n) for n in (5, 4, 3, 2, 1, 0)))
+    assert [5, 0, 2, 4, 1, 3] == [
+        key for key, _ in TimelineMap().put_all((n, n) for n in range(6)).items()
+    ]
+    assert [0, 5, 2, 4, 1, 3] == list(TimelineMap().put_all((n, n) for n in (5, 4, 3, 2, 1, 0)))
 
 
 def test_a_value_that_is_replaced_keeps_its_place():
     """Only taking a key out and putting it in again makes it new."""
-    six = timeline_map((n, "") for n in range(6))
+    six = TimelineMap().put_all((n, "") for n in range(6))
 
     assert list(six) == list(six.put(0, "x"))
     assert [0, 5, 2, 4, 1, 3] == list(six.without(0).put(0, ""))
@@ -43,7 +45,7 @@ def test_a_value_that_is_replaced_keeps_its_place():
 
 def test_the_table_makes_room_before_it_looks():
     """Putting a key that is there may double it; holding one does not."""
-    two = timeline_map([(0, ""), (1, "")])
+    two = TimelineMap().put_all([(0, ""), (1, "")])
 
     assert [2, 4, 2] == [two.length, two.put(0, "").length, two.hold(0, "").length]
     assert 4 == two.hold(2, "").length
@@ -51,7 +53,7 @@ def test_the_table_makes_room_before_it_looks():
 
 def test_a_table_never_shrinks():
     """Its order is that of the size it once had."""
-    grown = timeline_map((n, "") for n in range(6))
+    grown = TimelineMap().put_all((n, "") for n in range(6))
     for number in (1, 2, 3, 4):
         grown = grown.without(number)
 
@@ -90,7 +92,7 @@ def test_putting_many_is_putting_one_after_the_other(keys: list[str]):
     for place, key in enumerate(keys):
         one_by_one = one_by_one.put(key, place)
 
-    assert one_by_one == timeline_map((key, place) for place, key in enumerate(keys))
+    assert one_by_one == TimelineMap().put_all((key, place) for place, key in enumerate(keys))
 
 
 @pytest.mark.parametrize(("operations", "expected"), TIMELINE_MAPS)

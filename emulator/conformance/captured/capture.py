@@ -115,7 +115,6 @@ class Capture:
     coordinator: int
     """Broker that coordinated the group in the steady state."""
 
-    offsets_partition: int
     orphaned: tuple[TopicPartition, ...]
     """Partitions without a reader at the end."""
 
@@ -249,7 +248,6 @@ def read_capture(path: Path) -> Capture:
         productions=_productions(meta, units, plan),
         additions=_additions(meta, units),
         coordinator=meta.table("coord").count("coord"),
-        offsets_partition=meta.count("offsets_partition"),
         orphaned=units.partitions(meta, "orphaned"),
         noisy=meta.table("noise").flag("noisy") if "noise" in meta else None,
         consumer_session_us=_consumer_session_us(meta),

@@ -289,7 +289,7 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
     return tuple(found)
 
 
-def find_remote_files(uris: Sequence[str], format_: str | None = None) -> tuple[LogFile, ...]:
+def find_remote_files(uris: Sequence[str], format_: str | None) -> tuple[LogFile, ...]:
     """Return the files at some URIs and in folders there; *format_*: overrides their extensions.
 
     Raise AuditError for a URI that cannot be listed, is missing or has an unknown format.

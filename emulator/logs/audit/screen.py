@@ -44,7 +44,7 @@ def audit_screen(
     expectations: Sequence[Expected],
     *,
     has_commits: bool,
-    remarks: Iterable[str] = (),
+    remarks: Iterable[str],
 ) -> Iterator[str]:
     """Yield the lines of the report, none of them wider than 100 columns; *remarks*: below all."""
     known = [source, f"group {ledger.group}" if ledger.group else "", _work(ledger)]

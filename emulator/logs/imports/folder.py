@@ -162,9 +162,7 @@ def _by_partitions(
     return sorted(found, key=lambda each: (each.topic, each.partition))
 
 
-def explore_group(
-    folder: Path, group: str, *, retention_ms: int = WEEK_MS
-) -> tuple[GroupFindings, list[Row]] | None:
+def explore_group(folder: Path, group: str) -> tuple[GroupFindings, list[Row]] | None:
     """Return findings about one group, and its rows of ``groups`` in the order of the log.
 
     None: the import contains nothing of the group.
@@ -177,7 +175,7 @@ def explore_group(
         _complete(folder, "commits", theirs),
         mine,
         names=_names(commits),
-        assumptions=Assumptions(retention_ms, max(_last_ms(commits), _last_ms(groups))),
+        assumptions=Assumptions(WEEK_MS, max(_last_ms(commits), _last_ms(groups))),
     )
     ordered = mine.sort_by([(name, "ascending") for name in GROUP_ORDER])
     findings = next(found, None)

@@ -40,18 +40,16 @@ TOPIC: Final = "__consumer_offsets"
 Settings = Mapping[str, str]
 
 
-def log_ranges(
-    settings: Settings, topic: str = TOPIC, begin_ms: int | None = None
-) -> list[LogRange]:
-    """Return the range to read of each partition of a topic that is not empty.
+def log_ranges(settings: Settings, begin_ms: int | None) -> list[LogRange]:
+    """Return the range to read of each partition of the offsets log that is not empty.
 
     *begin_ms*: epoch ms of the first requested record. Raise BrokerError if the cluster does not
     respond, has no such topic, or denies access.
     """
     with consumer(settings) as (client, reasons):
         try:
-            partitions = _partitions(client, topic, settings)
-            found = [_log_range(client, topic, number, begin_ms) for number in partitions]
+            partitions = _partitions(client, settings)
+            found = [_log_range(client, number, begin_ms) for number in partitions]
         except KafkaException as error:
             client.poll(0)  # delivers the reasons of failed connections
             raise no_answer(settings, error.args[0], reasons) from None
@@ -111,30 +109,30 @@ _NO_RIGHT: Final = frozenset(
 )
 
 
-def _partitions(client: Consumer, topic: str, settings: Settings) -> list[int]:
-    found = client.list_topics(topic, timeout=PATIENCE_S).topics[topic]
+def _partitions(client: Consumer, settings: Settings) -> list[int]:
+    found = client.list_topics(TOPIC, timeout=PATIENCE_S).topics[TOPIC]
     if found.error is None:
         return sorted(found.partitions)
     if found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
         address = settings["bootstrap.servers"]
         raise BrokerError(
-            f"{address}: the cluster has no topic {topic}, or the user has no permission to see it. "
+            f"{address}: the cluster has no topic {TOPIC}, or the user has no permission to see it. "
             "Kafka creates it when a group first commits"
         )
     raise KafkaException(found.error)
 
 
-def _log_range(client: Consumer, topic: str, number: int, begin_ms: int | None) -> LogRange:
-    place = TopicPartition(topic, number)
+def _log_range(client: Consumer, number: int, begin_ms: int | None) -> LogRange:
+    place = TopicPartition(TOPIC, number)
     low, high = client.get_watermark_offsets(place, timeout=PATIENCE_S)
     if begin_ms is not None:
         (at,) = client.offsets_for_times(
-            [TopicPartition(topic, number, max(0, begin_ms))], timeout=PATIENCE_S
+            [TopicPartition(TOPIC, number, max(0, begin_ms))], timeout=PATIENCE_S
         )
         if at.error is not None:
             raise KafkaException(at.error)
         low = high if at.offset in {OFFSET_END, -1} else max(low, at.offset)
-    return LogRange(topic, number, low, high)
+    return LogRange(TOPIC, number, low, high)
 
 
 POLL_S: Final = 0.2

@@ -44,8 +44,6 @@ _MOST_ROWS: Final = 4_096
 _MOST_BYTES: Final = 2**22
 """Maximum bytes of the records of collected rows; both limits bound the memory."""
 
-_TYPE_BYTES: Final = 2
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:

@@ -90,22 +90,6 @@ def notice_lines(found: GroupFindings) -> Iterator[str]:
             yield from paragraph(detail, "      ", "        ")
 
 
-def member_lines(found: GroupFindings) -> Iterator[str]:
-    """Yield a table of commits by member, the busiest first."""
-    rows, note = member_table(found)
-    if not rows:
-        return
-    table = Table(box=box.MARKDOWN)
-    table.add_column(rows[0][0])
-    for title in rows[0][1:]:
-        table.add_column(title, justify="right")
-    for row in rows[1:]:
-        table.add_row(*cells(*row))
-    yield from fitted(table)
-    if note:
-        yield note
-
-
 def member_table(found: GroupFindings) -> tuple[list[tuple[str, ...]], str]:
     """Return commits by member, the busiest first, below titles, and what is left out."""
     rows = sorted(_by_member(found).items(), key=lambda each: (-_advanced(each[1]), each[0]))

@@ -33,10 +33,10 @@ class Canvas:
 
     bottom: float = TOP
 
-    def label(self, y: float, content: str, kind: str = "tick") -> None:
+    def label(self, y: float, content: str) -> None:
         """Add a label at the left; a long one loses its middle."""
         words = shortened(content)
-        self.labels.append(text(LABELS_WIDTH - 6, y, words, class_=kind, text_anchor="end"))
+        self.labels.append(text(LABELS_WIDTH - 6, y, words, class_="tick", text_anchor="end"))
 
     def heading(self, content: str) -> None:
         """Begin a part of the figure with its name."""

@@ -188,15 +188,15 @@ def tick_text(moment: str) -> str:
     return (time if "-" in date else moment).replace(".000", "")
 
 
-def value_ticks(largest: float, most: int = 4) -> list[float]:
-    """Return round values from 0 to at most *largest*.
+def value_ticks(largest: float) -> list[float]:
+    """Return up to five round values from 0 to at most *largest*.
 
     >>> value_ticks(4204), value_ticks(0)
     ([0, 1000, 2000, 3000, 4000], [0])
     """
     if largest <= 0:
         return [0]
-    step = next(step for step in _round_steps(largest) if largest / step <= most + 0.5)
+    step = next(step for step in _round_steps(largest) if largest / step <= 4.5)
     return [step * place for place in range(int(largest / step) + 1)]
 
 

@@ -132,9 +132,7 @@ def numbers_of(run: FinishedRun) -> list[Number]:
 # -- timelines ---------------------------------------------------------------------------------
 
 
-def timeline_part(
-    ledger: Ledger, history: History, moment: Moment, title: str = "Timeline"
-) -> Part:
+def timeline_part(ledger: Ledger, history: History, moment: Moment) -> Part:
     """Return the timelines of a run's groups, the ones with most entries if there are many."""
     sizes = ledger.tally(lambda entry: entry.group)
     groups, left_out = largest(
@@ -147,7 +145,7 @@ def timeline_part(
     ]
     more = f"{counted(left_out, 'further group is', 'further groups are')} not drawn."
     return Part(
-        title=title,
+        title="Timeline",
         anchor="timeline",
         figures=figures,
         paragraphs=[more] if left_out else [],

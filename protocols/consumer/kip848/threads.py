@@ -55,9 +55,7 @@ def at_once(lag: Lag, now: int) -> int:
     return 0
 
 
-def measured(
-    draw: Callable[[Lag, int], float], median_us: int = MEDIAN_US, spread: float = SPREAD
-) -> Lags:
+def measured(draw: Callable[[Lag, int], float], median_us: int = MEDIAN_US) -> Lags:
     """Return lags as measured: a wake-up is lognormal, the others are uniform.
 
     *draw*: a number in [0, 1) by kind and time (us); *median_us*: of a wake-up; *spread*:
@@ -67,7 +65,7 @@ def measured(
     >>> [lags(lag, 0) for lag in Lag]
     [500, 175, 500, 225]
     """
-    quantile = NormalDist(0, spread).inv_cdf
+    quantile = NormalDist(0, SPREAD).inv_cdf
     uniform = {Lag.TAKE: _TAKES_US, Lag.ROUND: _ROUNDS_US}
 
     def lag_us(lag: Lag, now: int) -> int:

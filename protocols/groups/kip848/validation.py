@@ -85,7 +85,7 @@ _NAMED: Final = (
 )
 
 
-def _error_response(error: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
+def _error_response(error: ErrorCode, message: str | None) -> ConsumerGroupHeartbeatResponse:
     """Return a heartbeat response that contains only an error."""
     return ConsumerGroupHeartbeatResponse(error=error, error_message=message)
 

@@ -373,11 +373,6 @@ class RecordType:
         return self.key_class.__name__.removesuffix("Key")
 
     @property
-    def written_version(self) -> int | None:
-        """The version that Kafka 4.4 writes; None: only tombstones, or nothing."""
-        return _defaults(self.value_class)[VALUE_VERSION] if self.is_written else None
-
-    @property
     def versions(self) -> range:
         """The value versions that Kafka 4.4 reads."""
         return range(self.last_version + 1)

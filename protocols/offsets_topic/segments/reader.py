@@ -96,12 +96,12 @@ def gap_of(batch: Batch, error: BadBatch) -> Gap:
     return Gap(batch.position, len(batch.data), GapKind.BAD_RECORDS, reason)
 
 
-def intact_batches(source: bytes | BinaryIO, limits: Limits = LIMITS) -> Iterator[Batch]:
+def intact_batches(source: bytes | BinaryIO) -> Iterator[Batch]:
     """Yield the batches of a stream that must have no gaps, for compaction.
 
     Raises :class:`BadBatch` at the first gap. Kafka's cleaner marks such a log uncleanable.
     """
-    for found in read_batches(source, limits):
+    for found in read_batches(source):
         if isinstance(found, Gap):
             raise BadBatch(f"at byte {found.position}: {found.reason}")
         yield found

@@ -46,13 +46,8 @@ class LastRecord(NamedTuple):
     producer_epoch: int
 
 
-def last_records(
-    batches: Iterable[Batch], now_ms: int, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS
-) -> dict[int, LastRecord]:
-    """Return the last record of each producer that wrote within *expiration_ms*.
-
-    *expiration_ms*: ``producer.id.expiration.ms``.
-    """
+def last_records(batches: Iterable[Batch], now_ms: int) -> dict[int, LastRecord]:
+    """Return the last record of each producer that wrote within ``producer.id.expiration.ms``."""
     last: dict[int, LastRecord] = {}
     seen_ms: dict[int, int] = {}
     for batch in batches:
@@ -66,7 +61,7 @@ def last_records(
             last[producer_id] = LastRecord(header.last_offset, epoch)
         elif known is None or known.producer_epoch != epoch:
             last[producer_id] = LastRecord(None, epoch)
-    return {each: last[each] for each in last if now_ms - seen_ms[each] < expiration_ms}
+    return {each: last[each] for each in last if now_ms - seen_ms[each] < PRODUCER_ID_EXPIRATION_MS}
 
 
 class TransactionsPassed:

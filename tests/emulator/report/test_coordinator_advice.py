@@ -110,7 +110,6 @@ def test_enough_copies_of_which_one_acknowledges_alone_ask_for_two_in_sync():
                 "min.insync.replicas": 1,
                 "unclean.leader.election.enable": True,
             },
-            retentions={},
             moment=str,
         ),
         group=GroupFacts(

@@ -9,7 +9,7 @@ import pytest
 import emulator
 from emulator import events as ev
 from emulator.metrics.metrics import measure
-from emulator.verdicts.facts_meter import facts_of
+from emulator.verdicts.facts_meter import FactsMeter
 from emulator.verdicts.findings import cut_short, verdicts_of
 from emulator.verdicts.verdict import VerdictId, named
 
@@ -37,7 +37,14 @@ def ids(history):
 
 def verdicts(history):
     measured = measure(history.events)
-    return verdicts_of(measured.ledger, measured.metrics, facts_of(history.events))
+    return verdicts_of(measured.ledger, measured.metrics, facts_of(history))
+
+
+def facts_of(history):
+    meter = FactsMeter()
+    for event in history.events:
+        meter.feed(event)
+    return meter.close()
 
 
 def test_an_undisturbed_run_is_conclusive():
@@ -99,7 +106,7 @@ def test_a_member_of_an_earlier_process_is_absent_too():
     history.stop("a")
     history.start("a", incarnation=2)
 
-    assert ("a",) == facts_of(history.events).groups[0].absent
+    assert ("a",) == facts_of(history).groups[0].absent
 
 
 def test_a_rebalance_has_to_end():

@@ -14,7 +14,7 @@ from emulator.logs.imports.findings_tables import ROWS, SCHEMAS
 from emulator.logs.imports.page import pictures_of
 from emulator.logs.imports.scenario_file import scenario_text
 from emulator.logs.imports.scenario_sketch import sketch
-from emulator.logs.imports.screen import Shortlist, findings_screen, member_lines
+from emulator.logs.imports.screen import Shortlist, findings_screen, member_table
 from emulator.logs.imports.tables import COMMITS, GROUPS
 from emulator.scenario.load import loads
 
@@ -88,7 +88,7 @@ def test_any_rows_come_to_findings(commits, groups):
 
         assert 1 == len(tables[0])
         assert all(each.series for each in pictures_of(found))
-        assert len(list(member_lines(found))) != 1
+        assert len(member_table(found)[0]) != 1
         with suppress(NoScenarioError):
             assert loads(scenario_text(sketch(found, rows))).group
     assert list(findings_screen(shortlist))

@@ -14,7 +14,7 @@ from emulator.logs.imports.findings_tables import SCHEMAS, FindingsFiles
 from emulator.logs.imports.folder import explore_folder, explore_group, groups_in
 from emulator.logs.imports.notices import notices, weight
 from emulator.logs.imports.page import findings_page, pictures_of
-from emulator.logs.imports.screen import Shortlist, findings_screen, member_lines, notice_lines
+from emulator.logs.imports.screen import Shortlist, findings_screen, member_table, notice_lines
 from emulator.report.pages.charts import draw_plot
 
 from .found import DAY_MS, WEEK_MS, Log, kept, member
@@ -81,12 +81,11 @@ def test_members_have_their_cadence():
     log = Log()
     log.generation(0, 1, member("a", 0), member("b", 1, 2))
     log.steadily(0, MINUTE, 0, 1, 2)
-    head, _, first, second = member_lines(log.found())
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in (first, second)]
+    (head, first, second), _ = member_table(log.found())
 
     assert "commits every" in head
-    assert ["b (10.0.0.7)", "2", "24", "2,200", "40", "5 s", "5 s"] == cells[0]
-    assert ["a (10.0.0.7)", "1", "12", "1,100", "20", "5 s", "5 s"] == cells[1]
+    assert ("b (10.0.0.7)", "2", "24", "2,200", "40", "5 s", "5 s") == first
+    assert ("a (10.0.0.7)", "1", "12", "1,100", "20", "5 s", "5 s") == second
 
 
 def test_offsets_that_expire_soon_have_the_remaining_time():
