@@ -34,9 +34,15 @@ class Planted(NamedTuple):
 PLANTED = (
     Planted(
         f"{PERIODS}.upkeep:Habit.handled_us",
-        "handled_us = self._next_wait_us(count)",
-        "handled_us = at_us",
+        "next_us = self._next_wait_us(count)",
+        "next_us = at_us",
         "metadata requests in skipped periods",
+    ),
+    Planted(
+        f"{PERIODS}.upkeep:Habit.handled_us",
+        "handled_us = min(turn_us, next_us)",
+        "handled_us = next_us",
+        "metadata requests answered just before heartbeats",
     ),
     Planted(
         f"{PERIODS}.thread_habit:ThreadHabit.handled_us",

@@ -38,6 +38,20 @@ def test_a_client_that_reads_all_its_partitions_retries_nothing():
 
 LEFT = {
     "metadata requests in skipped periods": (with_upkeep(), {}),
+    "metadata requests answered just before heartbeats": (
+        steady(
+            partitions=6,
+            work="20ms",
+            network={"latency": "2ms"},
+            **{
+                "heartbeat.interval.ms": 200,
+                "metadata.max.age.ms": 1_200,
+                "retry.backoff.ms": 100,
+                "retry.backoff.max.ms": 100,
+            },
+        ),
+        {},
+    ),
     "metadata requests between commits": (with_upkeep(commit="sync"), {}),
     "metadata requests of a background thread": (
         with_threads(commit="sync", **{"metadata.max.age.ms": 2_313}),

@@ -73,18 +73,35 @@ class Habit:
         if count % 2:
             more = self.waits_in_commits and self._reads_more(at_us, at_us)
             return None if more else arrives_us
-        if self.waits and count and self.waits[count - 1] == at_us:
+        if self.waits_in_commits and count and self.waits[count - 1] == at_us:
             return None
-        handled_us = self._next_wait_us(count)
         last = bisect_left(self.turns, (at_us, -1)) - 1
         if last < 0:
             return None
         deadline_us = self.turns[last][1]
-        handled_us = min(handled_us, at_us + thread_us - (at_us - deadline_us) % thread_us)
-        following = self.turns[last + 1][0] if last + 1 < len(self.turns) else self.period_us
-        if following <= handled_us or self._reads_more(at_us, handled_us):
+        turn_us = at_us + thread_us - (at_us - deadline_us) % thread_us
+        next_us = self._next_wait_us(count)
+        if turn_us == next_us or not self._keeps_turn(last + 1, turn_us, next_us):
+            return None
+        handled_us = min(turn_us, next_us)
+        if handled_us >= self.period_us or self._reads_more(at_us, handled_us):
             return None
         return whole * self.period_us + handled_us
+
+    def _keeps_turn(self, following: int, turn_us: int, next_us: int) -> bool:
+        """Return whether a response changes nothing up to the thread's next turn, or to the next wait.
+
+        *following*: the first turn from its arrival on. A response to a heartbeat that arrives while
+        the application works awaits the same turn; one that is sent then follows all responses.
+        """
+        for set_us, deadline_us in self.turns[following:]:
+            if set_us > min(turn_us, next_us):
+                return True
+            if deadline_us != turn_us or set_us >= next_us:
+                return False
+            if set_us == turn_us:
+                return True
+        return True
 
     def _next_wait_us(self, count: int) -> int:
         """Return when a client that has begun and ended *count* / 2 waits begins the next one."""
