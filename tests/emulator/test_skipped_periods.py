@@ -157,6 +157,25 @@ def test_periods_begin_while_commits_are_in_flight():
     assert all(any(each.is_sync for each in state.in_flight.values()) for state in states)
 
 
+def test_a_period_may_begin_with_the_first_session_of_a_generation():
+    """That begins with the generation, a later one with a response: the first heartbeat renews it."""
+    begins = []
+
+    class Noting(search.Skip):
+        def carry_out(self):
+            begins.append(self._state.at_us)
+            super().carry_out()
+
+    changes = {"heartbeat.interval.ms": 1_000, "session.timeout.ms": 45_000}
+    document = steady(members=1, partitions=2, commit="sync", run_for="8s", **changes)
+    document["lag_every"] = "30s"
+    del document["cluster"]["settings"]["group.initial.rebalance.delay.ms"]
+    with patch.object(search, "Skip", Noting):
+        assert hold_both_ways(document) == 3
+
+    assert begins == [4_234_000]
+
+
 def test_a_longer_run_in_which_commits_are_always_in_flight_has_hardly_more_events():
     """Five times the time costs no more: it is skipped."""
     brief, long = (

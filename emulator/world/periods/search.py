@@ -36,6 +36,7 @@ from emulator.world.periods.state import (
     is_same,
     moves_again,
     moving_timers,
+    sessions_moved,
     state_of,
 )
 from emulator.world.periods.upkeep import habits_of
@@ -252,7 +253,7 @@ class Periods:
         counts = grown(before.counts, state.counts)
         if moving is None or state.metadata_us != before.metadata_us:
             return None
-        if not commits_moved(before, state):
+        if not (commits_moved(before, state) and sessions_moved(before, state)):
             return None
         if not all(can_move(event.what) for event in events):
             return None

@@ -22,9 +22,11 @@ from emulator.world.periods import in_flight
 from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
 from protocols.consumer.classic.calm import POLL
+from protocols.consumer.classic.machine import Client
 from protocols.consumer.metadata import METADATA, due_us
 from protocols.consumer.open_requests import OpenRequest
 from protocols.consumer.requests import LOOKUP, REQUESTS
+from protocols.groups.classic.group import SESSION
 from protocols.groups.deletion import EXPIRE_OFFSETS
 
 Offsets = Mapping[TopicPartition, int]
@@ -55,6 +57,9 @@ class State:
 
     metadata_us: tuple[int, ...]
     """When each process next requests metadata: this does not recur with a period."""
+
+    sessions_us: tuple[int, ...]
+    """When the session of each process ends, as its client sees it, unless a response comes before."""
 
 
 def state_of(world: World, now: int) -> State | None:
@@ -96,6 +101,7 @@ def state_of(world: World, now: int) -> State | None:
         in_flight=open_requests,
         counts=Counter(world.router.counts),
         metadata_us=tuple([_metadata_us(process) for process in processes]),
+        sessions_us=tuple([_session_us(process) for process in processes]),
     )
 
 
@@ -148,6 +154,12 @@ def _metadata_us(process: Process) -> int:
     return due_us(client.state.metadata, client.consumer)
 
 
+def _session_us(process: Process) -> int:
+    """Return when the client gives its session up; one of the consumer protocol never does."""
+    client: Any = process.client
+    return client.state.beat.session_us if isinstance(client, Client) else NEVER
+
+
 def _is_regular(blueprint: Blueprint) -> bool:
     """Return whether nothing of a consumer is drawn, but the lags of its threads: they repeat."""
     return blueprint.each_us is not None and blueprint.lateness_us is None
@@ -197,11 +209,36 @@ def moving_timers(before: State, after: State) -> Moving | None:
     for old, new in zip(before.timers, after.timers, strict=True):
         if old.keys() != new.keys():
             return None
-        names = _moved_names(old, new, after.at_us - before.at_us) - {EXPIRE_OFFSETS}
+        later_us = after.at_us - before.at_us
+        names = _moved_names(old, new, later_us) - {EXPIRE_OFFSETS}
+        names |= {
+            name
+            for name in new.keys() - names
+            if name.startswith(SESSION) and _is_renewed(old[name], new[name], before, after)
+        }
         if any(new[name] != old[name] for name in new.keys() - names):
             return None
         found.append(names)
     return tuple(found)
+
+
+def sessions_moved(before: State, after: State) -> bool:
+    """Return whether the session of every client ends later by the time between two states, or was renewed."""
+    later_us = after.at_us - before.at_us
+    return all(
+        new in (NEVER, old + later_us) or _is_renewed(old, new, before, after)
+        for old, new in zip(before.sessions_us, after.sessions_us, strict=True)
+    )
+
+
+def _is_renewed(old: int, new: int, before: State, after: State) -> bool:
+    """Return whether a session that ended at *old* was renewed between two states, and will be again.
+
+    The next stretch of time then renews it as this one did, whenever it began: the first session of
+    a generation begins with that, later ones with a heartbeat or a commit. It must not end in between.
+    """
+    later_us = after.at_us - before.at_us
+    return before.at_us + 2 * later_us < old < new and after.at_us + 2 * later_us < new
 
 
 def _moved_names(old: Timers, new: Timers, later_us: int) -> frozenset[str]:
@@ -209,8 +246,11 @@ def _moved_names(old: Timers, new: Timers, later_us: int) -> frozenset[str]:
 
 
 def moves_again(mark: State, state: State, moving: Moving) -> bool:
-    """Return whether these deadlines are where they were, relative to the state."""
+    """Return whether these deadlines, and all sessions, are where they were, relative to the state."""
     later_us = state.at_us - mark.at_us
+    sessions = zip(mark.sessions_us, state.sessions_us, strict=True)
+    if not all(new in (NEVER, old + later_us) for old, new in sessions):
+        return False
     return all(
         names <= _moved_names(old, new, later_us)
         for old, new, names in zip(mark.timers, state.timers, moving, strict=True)
