@@ -141,8 +141,8 @@ def test_a_partition_without_further_records_does_not_end_the_search():
     assert 0 < hold_both_ways(document)
 
 
-def test_periods_begin_while_commits_are_in_flight():
-    """There may be no instant at which no member waits for the coordinator."""
+def skipped_from(document):
+    """Return each state from which a run skips periods."""
     states = []
 
     class Noting(search.Skip):
@@ -151,7 +151,13 @@ def test_periods_begin_while_commits_are_in_flight():
             super().carry_out()
 
     with patch.object(search, "Skip", Noting):
-        play_whole(scenario_from(never_at_rest(run_for="4s")), folding=True)
+        hold_both_ways(document)
+    return states
+
+
+def test_periods_begin_while_commits_are_in_flight():
+    """There may be no instant at which no member waits for the coordinator."""
+    states = skipped_from(never_at_rest(run_for="4s"))
 
     assert states
     assert all(any(each.is_sync for each in state.in_flight.values()) for state in states)
@@ -159,21 +165,12 @@ def test_periods_begin_while_commits_are_in_flight():
 
 def test_a_period_may_begin_with_the_first_session_of_a_generation():
     """That begins with the generation, a later one with a response: the first heartbeat renews it."""
-    begins = []
-
-    class Noting(search.Skip):
-        def carry_out(self):
-            begins.append(self._state.at_us)
-            super().carry_out()
-
     changes = {"heartbeat.interval.ms": 1_000, "session.timeout.ms": 45_000}
     document = steady(members=1, partitions=2, commit="sync", run_for="8s", **changes)
     document["lag_every"] = "30s"
     del document["cluster"]["settings"]["group.initial.rebalance.delay.ms"]
-    with patch.object(search, "Skip", Noting):
-        assert hold_both_ways(document) == 3
 
-    assert begins == [4_234_000]
+    assert [4_234_000] == [state.at_us for state in skipped_from(document)]
 
 
 def test_a_longer_run_in_which_commits_are_always_in_flight_has_hardly_more_events():

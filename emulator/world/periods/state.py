@@ -156,8 +156,9 @@ def _metadata_us(process: Process) -> int:
 
 def _session_us(process: Process) -> int:
     """Return when the client gives its session up; one of the consumer protocol never does."""
-    client: Any = process.client
-    return client.state.beat.session_us if isinstance(client, Client) else NEVER
+    client = process.client
+    beat = client.state.beat if isinstance(client, Client) else None
+    return NEVER if beat is None else beat.session_us
 
 
 def _is_regular(blueprint: Blueprint) -> bool:
