@@ -69,14 +69,19 @@ def file_in(folder: Path, name: str) -> Path:
 
 
 def nearest_file(path: Path) -> str:
-    """Return ``; did you mean …?`` with the file beside a missing one whose name is closest, if any."""
+    """Return ``; did you mean …?`` with the file beside a missing one whose name is closest, if any.
+
+    The same name with an ending is the closest.
+    """
     from difflib import get_close_matches  # noqa: PLC0415  only for errors
 
     try:
         names = sorted(each.name for each in path.parent.iterdir() if each.is_file())
     except OSError:
         return ""
-    return "".join(f"; did you mean {near}?" for near in get_close_matches(path.name, names, 1))
+    ended = [name for name in names if name.startswith(f"{path.name}.")]
+    close = ended[:1] or get_close_matches(path.name, names, 1)
+    return "".join(f"; did you mean {path.with_name(near)}?" for near in close)
 
 
 def read_bytes(path: str | Path, most_bytes: int = MOST_TOML_BYTES) -> bytes:

@@ -135,7 +135,8 @@ ARROWS: Mapping[str, set[str]] = {
     | {"emulator.tables"},
     "emulator.logs": MEASURED
     | FILES
-    | {"protocols", "emulator", "emulator.scenario", "emulator.report", "emulator.study"},
+    | {"protocols", "emulator", "emulator.scenario", "emulator.report", "emulator.study"}
+    | {"emulator.input_files"},
     "emulator.engines": {"assignors", "emulator.processes", "emulator.spark"},
     "emulator.logs.importing": LOGS,
     "emulator.logs.group_scenario": LOGS | {"emulator.logs.importing"},

@@ -182,11 +182,13 @@ def _places(node: Any, place: Place = ()) -> Iterator[Place]:
 
 
 def duplicate_key_message(text: str, reason: str) -> str:
-    r"""Return the message of TOML's parser, in other words if a key is written twice.
+    r"""Return the message of TOML's parser, in other words for a key written twice or a bare text.
 
     >>> duplicate_key_message("a = 1\nb = 2\na = 3", "Cannot overwrite a value (at line 3, column 6)")
     'a is written twice in its table, first in line 1; keep one of them (at line 3, column 6)'
     """
+    if reason.startswith("Invalid value"):
+        return reason.replace("Invalid value", "no value of TOML; a text needs quotes")
     found = re.search(r"at line (\d{1,9})", reason)
     if found is None or not reason.startswith("Cannot overwrite a value"):
         return reason

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from emulator.input_files import read_bytes
+from emulator.input_files import nearest_file, read_bytes
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
@@ -258,7 +258,8 @@ def text_of(name: str) -> str:
         content = read_bytes(name)
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise ScenarioError(name, [Problem("", reason)]) from None
+        near = nearest_file(Path(name)) if isinstance(error, FileNotFoundError) else ""
+        raise ScenarioError(name, [Problem("", f"{reason}{near}")]) from None
     return decoded(content, name)
 
 

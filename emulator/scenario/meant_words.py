@@ -90,6 +90,9 @@ KEYS: dict[str, dict[str, str]] = {
         "pods": "members",
         "group_id": "id",
         "name": "id",
+        "protocol": 'write settings.group.protocol = "consumer" (KIP-848) or "classic"',
+        "assignor": "write settings.partition.assignment.strategy",
+        "session_timeout": "write settings.session.timeout.ms",
         "topic": "topics",
         "config": "settings",
         "properties": "settings",
@@ -109,6 +112,11 @@ KEYS_ANYWHERE = {
     "maxUnavailable": "max_unavailable",
     "work_time": "work",
     "processing_time": "work",
+    "time": "at",
+    "after": "at",
+    "duration": "for",
+    "for": "restart_after",
+    "restart": "restart_after",
 }
 """Words for keys of any table, if it has the key that is meant."""
 

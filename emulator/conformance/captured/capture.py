@@ -191,7 +191,7 @@ def find_runs(path: Path) -> tuple[Path, ...]:
     They are in order of scenario and number. Raise CaptureError if there are none.
     """
     if not path.is_dir():
-        raise CaptureError(str(path), "no such folder")
+        raise CaptureError(str(path), no_folder(path))
     if (path / "meta.json").exists() or path.name.startswith("run-"):
         return (path,)
     runs = _numbered(path.glob("run-*"))
@@ -228,7 +228,7 @@ def why_not_comparable(capture: Capture) -> str | None:
 def read_capture(path: Path) -> Capture:
     """Read a run folder; raise CaptureError if a part of it is missing or invalid."""
     if not path.is_dir():
-        raise CaptureError(str(path), "no such folder")
+        raise CaptureError(str(path), no_folder(path))
     meta, plan = read_object(path / "meta.json"), read_object(path.parent / "scenario.json")
     summary = read_object(path / "summary.json")
     units = _units(meta)
@@ -353,3 +353,8 @@ def _check_times(capture: Capture, meta: Fields) -> None:
     for action in capture.actions:
         if action.at_us > capture.end_us:
             raise meta.place.error(f"inconsistent times: {action.do} was done after t_end")
+
+
+def no_folder(path: Path) -> str:
+    """Return why *path* is no folder of captured runs."""
+    return "a file; give the folder of a captured run" if path.exists() else "no such folder"

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assignors.values import dataclass
+from emulator.input_files import nearest_file
 from emulator.logs.audit.columns import is_text, unit_of
 from emulator.logs.audit.csv_text import CsvLayout, layout_in
 from emulator.logs.audit.rows import Mapped, Rows, map_columns, rows_of
@@ -277,7 +278,7 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
                 raise AuditError(f"{path}: no file in this folder ends in {_endings()}")
             found += files
         elif not path.exists():
-            raise AuditError(f"{path}: no such file or folder")
+            raise AuditError(f"{path}: no such file or folder{nearest_file(path)}")
         else:
             kind = format_ or format_of(path.name)
             if not kind:

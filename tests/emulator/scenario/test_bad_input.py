@@ -358,3 +358,26 @@ def test_words_of_other_systems_are_known_in_overrides(path, nearest):
     """Not only in a file."""
     with pytest.raises(ScenarioError, match=re.escape(f"no such key; nearest: {nearest}")):
         emulator.loads(text(), overrides=[path])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("at = ", "time = "), 'unknown key; did you mean "at"'),
+        (("at = ", "for = '2s'\nat = "), 'unknown key; did you mean "restart_after"'),
+        (("members = 3", 'members = 3\nprotocol = "consumer"'), "write settings.group.protocol = "),
+        (("members = 3", "instances = 3"), 'unknown key; did you mean "members"'),
+    ],
+)
+def test_words_that_come_to_mind_name_the_key_that_is_meant(change, said):
+    """As first-time users write them."""
+    assert said in refusal(change)
+
+
+def test_a_missing_file_names_the_one_beside_it(tmp_path, monkeypatch):
+    """With its ending, or with another spelling."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(text())
+    for name in ("mine", "mine.tml", "mein.toml"):
+        with pytest.raises(ScenarioError, match=re.escape("did you mean mine.toml?")):
+            emulator.load(name)

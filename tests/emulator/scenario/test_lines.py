@@ -89,6 +89,6 @@ def test_a_statement_that_is_too_long_ends_the_search():
 
 def test_an_error_of_the_parser_has_its_line_like_others():
     """Editors and terminals lead there; the line itself is in the message."""
-    assert ["a.toml:2: not TOML: Invalid value (at line 2, column 8): seed = x"] == refused(
-        'title = "x"\nseed = x'
-    )
+    assert [
+        "a.toml:2: not TOML: no value of TOML; a text needs quotes (at line 2, column 8): seed = x"
+    ] == refused('title = "x"\nseed = x')
