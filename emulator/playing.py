@@ -284,15 +284,21 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
         rules = {name: CopyRule(each.records, each.of) for name, each in repeating.items()}
         found["copies"] = RuleMeter("copies_processed", rules)
     if any(topic.aborted_every for topic in scenario.topic):
-        from emulator.metrics.copies import AbortedRule, RuleMeter  # noqa: PLC0415  as above
-
-        aborted = {
-            topic.name: AbortedRule(topic.transaction_records, topic.aborted_every)
-            for topic in scenario.topic
-            if topic.aborted_every and topic.transaction_records
-        }
-        found["aborted"] = RuleMeter("aborted_processed", aborted)
+        found["aborted"] = _aborted_meter(scenario)
     return found
+
+
+def _aborted_meter(scenario: Scenario) -> LateMeter:
+    """Return what measures the processed records of aborted transactions."""
+    from emulator.metrics.copies import AbortedRule, RuleMeter  # noqa: PLC0415  few scenarios need it
+    from emulator.world.cluster.offset_gaps import committed_gaps_of, gaps_of  # noqa: PLC0415  as above
+
+    aborted: dict[str, AbortedRule] = {}
+    for topic in scenario.topic:
+        written, committed = gaps_of(topic), committed_gaps_of(topic)
+        if topic.aborted_every and written is not None and committed is not None:
+            aborted[topic.name] = AbortedRule(written, committed)
+    return RuleMeter("aborted_processed", aborted)
 
 
 def _monitor_rule(monitor: Monitor, group: Group) -> MonitorRule:

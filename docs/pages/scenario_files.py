@@ -98,7 +98,7 @@ TABLES = (
 )
 CLUSTER = ("Cluster", "Network", "Link", "Variant")
 AIMS = ("Step", "After", "MessageMatch")
-SETTINGS = ("Bounds", "BrokerSettings", "ConsumerSettings")
+SETTINGS = ("Bounds", "BrokerSettings", "ConsumerSettings", "TopicSettings")
 """Tables whose keys are Kafka's, or the metrics'."""
 
 NAMED = {*TABLES, *CLUSTER, *AIMS, *SETTINGS}
@@ -220,4 +220,5 @@ _SPOKEN = {
     "Bounds": "bounds by metric",
     "BrokerSettings": "Kafka's broker settings",
     "ConsumerSettings": "Kafka's consumer settings",
+    "TopicSettings": "Kafka's topic settings",
 }

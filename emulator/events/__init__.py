@@ -62,6 +62,7 @@ from emulator.events.cluster import (
     LogTruncated,
     PartitionResumed,
     PartitionStalled,
+    RecordsCompacted,
     RecordsTruncated,
     SegmentRolled,
 )
@@ -210,6 +211,7 @@ __all__ = [
     "ProgressCounted",
     "ReadOn",
     "RebalanceStarted",
+    "RecordsCompacted",
     "RecordsTruncated",
     "RequestsCounted",
     "Rescaled",
@@ -226,7 +228,6 @@ __all__ = [
     "What",
     "is_data_event",
     "row_of",
-    "single_events",
     "values_of",
 ]
 
@@ -252,6 +253,7 @@ ControlEvent = (
     | PartitionStalled
     | PartitionResumed
     | LogTruncated
+    | RecordsCompacted
     | RecordsTruncated
     | CoordinatorLoaded
     | CoordinatorUnloaded
@@ -326,18 +328,6 @@ def is_data_event(what: What) -> bool:
     if type(what) is CommitAnswered:
         return what.error == "NONE"
     return type(what) in _DATA_EVENTS
-
-
-def single_events(what: What) -> int:
-    """Return the number of single events that an event stands for: of a sum, more than one."""
-    match what:
-        case CommitsCounted():
-            return 3 * what.commits
-        case AppendsCounted():
-            return what.times
-        case ProgressCounted():
-            return what.times * len(what.ends)
-    return 1
 
 
 class Instant(NamedTuple):

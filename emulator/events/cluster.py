@@ -68,6 +68,20 @@ class PartitionResumed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsCompacted:
+    """The log cleaner removed records of which their key has a newer one (``Cleaner.doClean``)."""
+
+    partition: TopicPartition
+    topic_id: str
+    ranges: tuple[tuple[int, int], ...]
+    """First and next offset of each range that was removed, in order."""
+
+    fetched: tuple[tuple[str, int, int], ...] = ()
+    """Consumer, first and next offset: records that it has fetched before and not processed yet, also
+    those that are removed now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogTruncated:
     """A replica truncated records that its leader lacks: ``first`` up to ``next_offset``."""
 

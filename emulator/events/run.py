@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.facts import Offsets
 from protocols.messages.records import NO_END, Gaps
+
+if TYPE_CHECKING:
+    from protocols.messages.removed import Removed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +65,7 @@ class OffsetGaps:
         """Whether all offsets from ``until`` on hold a record."""
         return self.until < NO_END
 
-    def count(self, first: int, end: int) -> int:
+    def count_in(self, first: int, end: int) -> int:
         """Return the number of records in a range of offsets."""
         return self._rule.count_in(first, end)
 
@@ -73,9 +78,9 @@ class OffsetGaps:
         return Gaps(self.cycle, self.records, self.until, self.parts)
 
 
-def records_between(gaps: OffsetGaps | None, first: int, end: int) -> int:
+def records_between(gaps: OffsetGaps | Removed | None, first: int, end: int) -> int:
     """Return the number of records in a range of offsets; *gaps* is None where each offset holds one."""
-    return end - first if gaps is None else gaps.count(first, end)
+    return end - first if gaps is None else gaps.count_in(first, end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.events import PartlyProcessed, PositionSource, Processed
+from emulator.events import OffsetGaps, PartlyProcessed, PositionSource, Processed
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Coverage, Repeat
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
@@ -48,6 +48,15 @@ class Draft:
     end: int
     first_us: int
     second_us: int
+    records: int
+    """Records in the range, as ``second`` found them."""
+
+    def adjoins(self, start: int) -> bool:
+        """Return whether no record for ``second`` is between its end and *start*."""
+        gaps = self.second.gaps
+        return self.end == start or (
+            gaps is not None and self.end < start and not gaps.count_in(self.end, start)
+        )
 
 
 class Tail(NamedTuple):
@@ -124,6 +133,18 @@ class Account:
             yield account, first, min(border, end)
             first = min(border, end)
 
+    def pass_over(self, epoch: Epoch, first: int) -> int:
+        """Move over offsets without a record for *epoch*; return from where its next records count.
+
+        A gap that has been there from the begin counts with the records behind it. In one that compaction
+        made, other owners may have processed records.
+        """
+        if epoch.gaps is None or isinstance(epoch.gaps, OffsetGaps):
+            return epoch.finished
+        self.coverage.compact(epoch.gaps.within(epoch.finished, first))
+        self.coverage.pass_over(epoch, first)
+        return first
+
     def truncations_between(self, older: int, newer: int | None = None) -> list[int]:
         """Return the offsets of the truncations after log incarnation *older*, up to *newer*."""
         return [
@@ -169,12 +190,16 @@ class Account:
     def record(self, repeat: Repeat, second: Epoch, attribution: Attribution, at_us: int) -> None:
         """Add a reprocessed range to the draft it continues, or to a new one."""
         draft = self._continued(repeat, second, attribution)
+        records = second.records(repeat.start, repeat.end)
         if draft is not None:
             draft.end = repeat.end
+            draft.records += records
             return
         first = repeat.first
         first_us = first.finished_us(repeat.start)
-        draft = Draft(first, second, attribution, repeat.start, repeat.end, first_us, at_us)
+        draft = Draft(
+            first, second, attribution, repeat.start, repeat.end, first_us, at_us, records
+        )
         self.drafts.append(draft)
         self._newest[second.number, first.number, attribution] = draft
         pair = _pair(second, first)
@@ -184,12 +209,12 @@ class Account:
         """Return the draft that ends where *repeat* starts and has the same owners and cause."""
         first = repeat.first
         draft = self._newest.get((second.number, first.number, attribution))
-        if draft is not None and draft.end == repeat.start:
+        if draft is not None and draft.adjoins(repeat.start):
             return draft
         if self._alternations.get(_pair(second, first), 0) < MAX_ALTERNATIONS:
             return None
         draft = self._newest.get((first.number, second.number, attribution))
-        return draft if draft is not None and draft.end == repeat.start else None
+        return draft if draft is not None and draft.adjoins(repeat.start) else None
 
 
 def _pair(one: Epoch, other: Epoch) -> tuple[int, int]:

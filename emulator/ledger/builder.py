@@ -3,10 +3,6 @@
 Records are counted when they are processed, not when an epoch closes, so that the order of owners
 is known. Memory grows with epochs and entries, not with records or time. Epochs, processing and
 accepted commits are enough: the history of a real cluster gives a ledger, too.
-
-A truncation moves records to an account of their own. A consumer that had fetched them continues
-on that account; records produced later have the same offsets and are counted in the account of
-the log. An epoch that was beyond the truncation is set back to it until it opens anew or reads on.
 """
 
 from __future__ import annotations
@@ -16,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.events.run import records_between
 from emulator.ledger.accounts import Account, Holding, PartialWork
 from emulator.ledger.attribution import Roots
 from emulator.ledger.closing import Closing, ledger_of
 from emulator.ledger.cluster import Coordinators, link_to
 from emulator.ledger.commits import CommitOutcomes, CommittedOffsets
 from emulator.ledger.coverage import Repeat
-from emulator.ledger.entries import Ledger, Link, Owner, Step
+from emulator.ledger.entries import Ledger, Owner, Step
 from emulator.ledger.epochs import Attribution, Epoch
 from emulator.ledger.ownership import Ownership
+from emulator.ledger.truncations import Truncations
 
 if TYPE_CHECKING:
+    from emulator.ledger.compaction import Compactions
     from emulator.ledger.restores import Restores
     from emulator.ledger.totals import PartitionTotals
 
@@ -52,6 +51,7 @@ class LedgerBuilder:
         self._truncations = Truncations(self._ownership, self._offsets)
         self._outcomes = CommitOutcomes(self._ownership, self._offsets, self._coordinators)
         self._restores: Restores | None = None
+        self._compactions: Compactions | None = None
         self._log_ends: dict[TopicPartition, int] = {}
         self._read: dict[str, tuple[TopicPartition, ...]] = {}
         """Group: the partitions of its topics at the last sample of lag."""
@@ -125,6 +125,7 @@ class LedgerBuilder:
             ev.MessageLost: outcomes.on_message_lost,
             ev.OffsetsDropped: self._offsets.on_dropped,
             ev.StoreRestored: self._on_restored,
+            ev.RecordsCompacted: self._on_compacted,
             ev.LagSampled: self._on_lag_sampled,
             ev.RunEnded: self._on_run_ended,
         }
@@ -135,6 +136,14 @@ class LedgerBuilder:
 
             self._restores = Restores(self._ownership, self._offsets)
         self._restores.on_restored(event, fact)
+
+    def _on_compacted(self, event: ev.Event, fact: ev.RecordsCompacted) -> None:
+        if self._compactions is None:
+            from emulator.ledger.compaction import Compactions  # noqa: PLC0415  few runs have one
+
+            self._compactions = Compactions(self._ownership)
+            self._ownership.on_closed = self._compactions.on_closed
+        self._compactions.on_compacted(event, fact)
 
     def _on_consumer_started(self, event: ev.Event, fact: ev.ConsumerStarted) -> None:
         self._ownership.on_consumer_started(event, fact)
@@ -176,8 +185,8 @@ class Processing:
             holding = consumer.holdings[fact.partition]
         epoch, account = holding
         first = fact.first
-        if first > epoch.finished and not account.coverage.count(epoch.finished, first):
-            first = epoch.finished
+        if first > epoch.finished and not records_between(epoch.gaps, epoch.finished, first):
+            first = account.pass_over(epoch, first)
         if first > epoch.finished:
             attribution = self._attributions.for_gap(event, epoch)
             for each, start, end in account.parts(epoch, epoch.finished, fact.first):
@@ -242,11 +251,11 @@ class Processing:
         self, event: ev.Event, epoch: Epoch, account: Account, first: int, next_offset: int
     ) -> None:
         for each, start, end in account.parts(epoch, first, next_offset):
-            count = each.coverage.count(start, end)
+            count = epoch.records(start, end)
             self.processed += count
             each.processed += count
             for repeat in each.coverage.process(epoch, start, end):
-                self.reprocessed += each.coverage.count(repeat.start, repeat.end)
+                self.reprocessed += epoch.records(repeat.start, repeat.end)
                 for part, attribution in self._attributed(repeat, epoch):
                     each.record(part, epoch, attribution, event.at_us)
 
@@ -339,61 +348,3 @@ def _incarnation_at(holding: Holding, offset: int) -> int:
     (part, _, _), *_ = account.parts(epoch, offset, offset + 1)
     (_, _, incarnation), *_ = part.split_by_incarnation(offset, offset + 1)
     return incarnation
-
-
-class Truncations:
-    """Splits accounts where logs are truncated, and moves epochs to the new log incarnation."""
-
-    def __init__(self, ownership: Ownership, offsets: CommittedOffsets) -> None:
-        self._ownership = ownership
-        self._offsets = offsets
-
-    def on_truncated(self, event: ev.Event, fact: ev.RecordsTruncated) -> None:
-        """Move the truncated records of all groups to separate accounts."""
-        values = (fact.broker, str(fact.partition), fact.first, fact.next_offset - 1)
-        link = link_to(event, Step.TRUNCATED, *values)
-        topic = self._ownership.topics.of(fact.partition.topic)
-        topic.truncate(fact.partition.partition, fact.first, fact.incarnation)
-        self._offsets.truncate(fact.partition, fact.first, link)
-        for key, account in self._ownership.accounts.items():
-            if key.partition == fact.partition:
-                self._split(account, fact, link)
-
-    def _split(self, account: Account, fact: ev.RecordsTruncated, link: Link) -> None:
-        """Split one account; records that its owner had not read yet are not lost by it."""
-        latest = account.latest
-        tail = account.truncate(fact.first, fact.incarnation)
-        if latest is not None and latest.closed_by is None:
-            tail.coverage.clear_attributions(latest.cursor)
-        attribution = self._ownership.attributions.for_truncation(link, latest, clean=fact.clean)
-        tail.truncated = (fact.next_offset, attribution)
-        for epoch in {epoch.number: epoch for epoch in account.owners()}.values():
-            epoch.truncation = link
-            epoch.truncate(fact.first)
-        self._ownership.retired.append(tail)
-
-    def on_read_on(self, event: ev.Event, fact: ev.ReadOn) -> None:
-        """Move an epoch to the newer log incarnation that it reads from now on.
-
-        It skips the records between the truncation and its position, because the position was
-        never checked against the log.
-        """
-        holding = self._ownership.consumer(fact.consumer).holdings.get(fact.partition)
-        if holding is None:
-            return
-        epoch, account = holding
-        crossed = account.truncations_between(epoch.log_incarnation, fact.incarnation)
-        if not crossed:
-            return
-        lowest, finished = min(crossed), epoch.finished
-        later = account.truncations_between(fact.incarnation)
-        epoch.switch_log(fact.incarnation, later, lowest)
-        epoch.cursor = finished
-        if finished >= lowest:
-            values = (fact.consumer, str(fact.partition), fact.offset)
-            link = link_to(event, Step.READ_ON, *values)
-            attribution = self._ownership.attributions.for_reading_on(link, epoch)
-            for each, start, end in account.parts(epoch, lowest, fact.offset):
-                each.coverage.skip(start, end, attribution)
-            epoch.cursor = epoch.position = fact.offset
-        epoch.clamp()

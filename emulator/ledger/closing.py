@@ -56,6 +56,8 @@ class Unread:
 
     in_hand: int = 0
     backlog: int = 0
+    compacted: int = 0
+    """Removed by compaction before they were processed."""
 
 
 Timed = tuple[int, Entry]
@@ -75,11 +77,13 @@ def ledger_of(closing: Closing, offsets: CommittedOffsets, ownership: Ownership)
         losses += _close_account(account, log_end, unread)
     for account in closing.retired:
         if account.truncated is None:
-            losses += _close_account(account, account.coverage.frontier, Unread())
+            of_deleted = Unread()
+            losses += _close_account(account, account.coverage.frontier, of_deleted)
+            unread.compacted += of_deleted.compacted
         else:
             losses += _lost_before_truncation(account)
             truncated += _truncated(account)
-    unread.backlog += _never_opened(closing, ownership)
+    _add_never_opened(closing, ownership, unread)
     partials = [_partial(work) for work in closing.partials]
     kinds = (repeats, losses, truncated, partials)
     return Ledger(
@@ -95,6 +99,7 @@ def ledger_of(closing: Closing, offsets: CommittedOffsets, ownership: Ownership)
         in_hand=unread.in_hand,
         backlog=unread.backlog,
         to_reprocess=sum(map(_to_reprocess, closing.accounts)),
+        compacted=unread.compacted,
         unresolved=_unresolved(closing),
     )
 
@@ -106,10 +111,11 @@ def _joined(account: Account) -> Iterable[Draft]:
     joined: list[Draft] = []
     for draft in sorted(account.drafts, key=lambda draft: (draft.start, draft.second.number)):
         before = joined[-1] if joined else None
-        if before is None or before.end != draft.start or _owners(before) != _owners(draft):
+        if before is None or _owners(before) != _owners(draft) or not before.adjoins(draft.start):
             joined.append(draft)
         else:
             before.end = draft.end
+            before.records += draft.records
             before.first_us = min(before.first_us, draft.first_us)
             before.second_us = min(before.second_us, draft.second_us)
     return joined
@@ -125,7 +131,7 @@ def _to_reprocess(account: Account) -> int:
     if latest is None or latest.closed_by is not None:
         return 0
     overtaken = sum(end - first for first, end in latest.out_of_order.items())
-    return account.coverage.processed(latest.cursor) - overtaken
+    return account.coverage.processed(latest.cursor, latest.passable) - overtaken
 
 
 def _unresolved(closing: Closing) -> int:
@@ -183,6 +189,7 @@ def _close_account(account: Account, log_end: int, unread: Unread) -> Iterator[T
     reading = latest.cursor if latest is not None and latest.closed_by is None else None
     hands = [(epoch.cursor, epoch.position) for epoch in account.open]
     gaps = [replace(g, end=min(g.end, log_end)) for g in coverage.gaps() if g.start < log_end]
+    unread.compacted += coverage.removed_up_to(log_end)
     if log_end > coverage.frontier and not account.reader_gone:
         gaps.append(Segment(coverage.frontier, log_end, None, None))
     for gap in gaps:
@@ -236,21 +243,21 @@ def _pieces(
     return zip(starts, ends, strict=True)
 
 
-def _never_opened(closing: Closing, ownership: Ownership) -> int:
-    """Return the number of records in partitions of a read topic that have had no owner."""
+def _add_never_opened(closing: Closing, ownership: Ownership, unread: Unread) -> None:
+    """Add the records in partitions of a read topic that have had no owner."""
     opened_topics = {(account.group, account.partition.topic) for account in closing.accounts}
     sampled = {(group, tp.topic) for group, read in closing.read.items() for tp in read}
     reads = sorted(opened_topics | sampled)
     opened = {(key.group, key.partition) for key in ownership.accounts}
-    waiting = 0
     for group, topic in reads:
         for partition in ownership.topics.partitions(topic):
             if (group, partition) not in opened:
                 start = ownership.topics.of(topic).log_start(partition.partition)
                 end = max(closing.log_ends.get(partition, start), start)
-                gaps = ownership.topics.of(topic).gaps_for(group)
-                waiting += records_between(gaps, start, end)
-    return waiting
+                gaps = ownership.topics.of(topic).gaps_for(group, partition.partition)
+                unread.backlog += records_between(gaps, start, end)
+                if partition.partition in ownership.topics.of(topic).removed:
+                    unread.compacted += end - start - records_between(gaps, start, end)
 
 
 def _reprocessed(account: Account, draft: Draft) -> Iterator[Timed]:
@@ -258,6 +265,8 @@ def _reprocessed(account: Account, draft: Draft) -> Iterator[Timed]:
     second = draft.second.owner_at(draft.second_us)
     for part in _with_records(account, draft.start, draft.end):
         entry = _entry(account, EntryKind.REPROCESSED, part, draft.attribution, first, second)
+        if draft.second.gaps is not None:
+            entry = replace(entry, without_record=draft.end - draft.start - draft.records)
         yield draft.second_us, entry
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -29,6 +29,9 @@ from emulator.events import (
     TopicCreated,
 )
 from emulator.ledger.entries import Link, Step
+
+if TYPE_CHECKING:
+    from emulator.events.offsets import Removed
 
 OFFSETS_TOPIC = "__consumer_offsets"
 NO_BROKER = -1
@@ -63,9 +66,17 @@ class Topic:
     gaps: dict[str, OffsetGaps] = field(default_factory=dict)
     """Which offsets hold no record, by group; empty name: for all others."""
 
-    def gaps_for(self, group: str) -> OffsetGaps | None:
-        """Return which offsets hold no record for a group; None: all hold one."""
-        return self.gaps.get(group) or self.gaps.get("")
+    removed: dict[int, Removed] = field(default_factory=dict)
+    """Of a compacted topic: the offsets whose records are gone, by partition."""
+
+    def gaps_for(self, group: str, partition: int) -> OffsetGaps | Removed | None:
+        """Return which offsets of a partition hold no record for a group; None: all hold one."""
+        return self.gaps.get(group) or self.gaps.get("") or self.removed.get(partition)
+
+    def compact(self, partition: int, gone: Removed) -> None:
+        """Note that the log cleaner removed records."""
+        known = self.removed.get(partition)
+        self.removed[partition] = gone if known is None else known.plus(gone.ranges)
 
     def truncate(self, partition: int, first: int, incarnation: int) -> None:
         """Begin a new incarnation of a partition's log at *first*."""

@@ -9,14 +9,17 @@ touched) for reprocessing. Memory is bounded except for gaps.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.values import dataclass
 from emulator.events import OffsetGaps
 from emulator.events.run import records_between
 from emulator.ledger.epochs import Attribution, Epoch
+
+if TYPE_CHECKING:
+    from emulator.events.offsets import Removed
 
 MAX_SEGMENTS = 256
 """Segments kept for each partition; of more, the older half is merged between its gaps."""
@@ -67,17 +70,24 @@ class Coverage:
         "_starts",
         "base",
         "frontier",
+        "is_compacted",
         "offset_gaps",
     )
 
     def __init__(
-        self, base: int, *, max_segments: int | None = None, gaps: OffsetGaps | None = None
+        self,
+        base: int,
+        *,
+        max_segments: int | None = None,
+        gaps: OffsetGaps | Removed | None = None,
     ) -> None:
         """Begin at offset *base*; *max_segments* is :data:`MAX_SEGMENTS` by default.
 
-        *gaps*: which offsets hold no record; None: all hold one.
+        *gaps*: which offsets hold no record; None: all hold one. Of a compacted topic: those whose
+        records were removed before they were processed or skipped.
         """
         self.offset_gaps = gaps
+        self.is_compacted = gaps is not None and not isinstance(gaps, OffsetGaps)
         self.base = base
         self.frontier = base
         self._max_segments = max_segments
@@ -95,6 +105,8 @@ class Coverage:
         *start* must not be beyond the frontier: call :meth:`skip` for a gap first.
         """
         assert self.base <= start <= self.frontier, "skip the gap first"
+        if self.is_compacted:
+            self._give_back(start, end)
         top = self._segments[-1] if self._segments else None
         if start == self.frontier and top is not None and top.first is top.last is epoch:
             top.end = self.frontier = end
@@ -103,6 +115,52 @@ class Coverage:
         if end > self.frontier:
             self._append(Segment(max(start, self.frontier), end, epoch, epoch))
         return repeats
+
+    def compact(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Count records as removed, except those that were processed or skipped before."""
+        unread = [piece for start, end in ranges for piece in self._unread(start, end)]
+        if unread:
+            from emulator.events.offsets import Removed  # noqa: PLC0415  few topics are compacted
+
+            known = self.offset_gaps if isinstance(self.offset_gaps, Removed) else Removed()
+            self.offset_gaps, self.is_compacted = known.plus(unread), True
+
+    def _unread(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a range that were neither processed nor skipped."""
+        if start < self.base:
+            yield start, min(end, self.base)
+        for index in range(max(bisect_right(self._starts, start) - 1, 0), len(self._segments)):
+            segment = self._segments[index]
+            if segment.start >= end:
+                break
+            if segment.first is None and segment.attribution is None and segment.end > start:
+                yield max(start, segment.start), min(end, segment.end)
+        if end > self.frontier:
+            yield max(start, self.frontier), end
+
+    def _give_back(self, start: int, end: int) -> None:
+        """Count a range as not removed: an owner that had fetched it before has processed it."""
+        gaps = self.offset_gaps
+        assert gaps is not None, "the topic is compacted"
+        assert not isinstance(gaps, OffsetGaps), "markers are never removed"
+        for low, high in gaps.within(start, end):
+            if low < self.frontier:
+                for passed in self._segments[self._cut(low) : self._cut(high)]:
+                    passed.first = passed.last = None
+            self.offset_gaps = gaps = gaps.minus(low, high)
+
+    def pass_over(self, epoch: Epoch, end: int) -> None:
+        """Note that *epoch* passes offsets up to *end* beyond the frontier, all without a record for it."""
+        if end > self.frontier:
+            self._append(Segment(self.frontier, end, epoch, epoch))
+
+    def _removed(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        gaps = self.offset_gaps
+        return iter(()) if gaps is None or isinstance(gaps, OffsetGaps) else gaps.within(start, end)
+
+    def removed_up_to(self, end: int) -> int:
+        """Return the number of records below *end* that compaction removed before they were processed."""
+        return sum(high - low for low, high in self._removed(self.base, end))
 
     def leave(self, end: int) -> None:
         """Count what is left up to *end* as not processed yet."""
@@ -170,10 +228,14 @@ class Coverage:
         """Yield the gaps in order of offset."""
         return (segment for segment in self._segments if segment.first is None)
 
-    def processed(self, low: int = 0) -> int:
-        """Return the number of records from *low* on that were processed at least once."""
+    def processed(self, low: int = 0, gaps: OffsetGaps | Removed | None = None) -> int:
+        """Return the number of records from *low* on that were processed at least once.
+
+        *gaps*: those of a reader; None: those of the coverage.
+        """
+        gaps = self.offset_gaps if gaps is None else gaps
         done = (s for s in self._segments if s.first is not None and s.end > low)
-        return sum(self.count(max(s.start, low), s.end) for s in done)
+        return sum(records_between(gaps, max(s.start, low), s.end) for s in done)
 
     def __len__(self) -> int:
         return len(self._segments)

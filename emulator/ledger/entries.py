@@ -258,6 +258,9 @@ class Ledger:
     unresolved: int = 0
     """In flight when their process ended, and neither processed nor lost at the end."""
 
+    compacted: int = 0
+    """Removed by compaction before the group had processed them; not included in ``lost``."""
+
     undone: int = 0
     """Records whose results were removed by a restored backup; each removal counts one."""
 

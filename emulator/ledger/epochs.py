@@ -14,13 +14,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import Event, OffsetGaps, ProgressCounted
+from emulator.events.run import records_between
 from emulator.ledger.cluster import link_to
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
+
+if TYPE_CHECKING:
+    from emulator.events.offsets import Removed
 
 RECENT = 32
 """The number of newest marks that are all kept."""
@@ -29,7 +33,9 @@ Ends = tuple[tuple[int, int], ...]
 """For each range that was finished: its next offset, and when."""
 
 
-def end_of_finished(cursor: int, out_of_order: dict[int, int], gaps: OffsetGaps | None) -> int:
+def end_of_finished(
+    cursor: int, out_of_order: dict[int, int], gaps: OffsetGaps | Removed | None
+) -> int:
     """Return the end of what is finished without a record in between from *cursor* on.
 
     *out_of_order*: first to next offset of ranges that were finished beyond it; those that it reaches
@@ -274,8 +280,11 @@ class Epoch:
     out_of_order: dict[int, int] = field(default_factory=dict)
     """First to next offset of what it has finished beyond the cursor: workers may overtake."""
 
-    gaps: OffsetGaps | None = None
-    """Which offsets of its partition hold no record; None: all hold one."""
+    gaps: OffsetGaps | Removed | None = None
+    """Which offsets of its partition hold no record now; None: all hold one."""
+
+    passable: OffsetGaps | Removed | None = None
+    """The same without what it had fetched before compaction removed it."""
 
     concurrent: dict[int, Attribution] | None = None
     """By number of another epoch: the attribution of the records that both processed."""
@@ -287,13 +296,21 @@ class Epoch:
 
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
-        self.cursor = end_of_finished(next_offset, self.out_of_order, self.gaps)
+        self.cursor = end_of_finished(next_offset, self.out_of_order, self.passable)
         self.marks.add(self.cursor, at_us)
 
     def advance_evenly(self, fact: ProgressCounted) -> None:
         """Move the cursor over equal periods."""
         self.cursor = fact.next_offset
         self.marks.add_series(fact.first, fact.ends, fact.every_us, fact.times)
+
+    def records(self, first: int, next_offset: int) -> int:
+        """Return the number of records in a range that it processed.
+
+        The range may have markers of transactions in it, and no records that compaction removed before.
+        """
+        markers = self.gaps if isinstance(self.gaps, OffsetGaps) else None
+        return records_between(markers, first, next_offset)
 
     @property
     def reach(self) -> int:

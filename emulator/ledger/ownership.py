@@ -5,7 +5,7 @@ When an epoch opens, its ranges to reprocess and to skip are determined, with th
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from assignors.types import TopicPartition
 from emulator import events as ev
@@ -56,6 +56,9 @@ class Ownership:
 
         self._outside: set[str] = set()
         """Groups whose offsets are kept outside Kafka."""
+
+        self.on_closed: Callable[[Holding], None] | None = None
+        """Called with what an owner held when it ends, in a run with compaction."""
 
         self._stable: dict[str, ev.Instant] = {}
         """Group: when it was first stable."""
@@ -190,7 +193,8 @@ class Ownership:
     def _begin(self, epoch: Epoch, consumer: Consumer, fact: ev.EpochOpened) -> None:
         account = self._account(epoch)
         epoch.log_incarnation = account.log_incarnation
-        epoch.gaps = account.coverage.offset_gaps
+        topic, number = self.topics.of(epoch.partition.topic), epoch.partition.partition
+        epoch.gaps = epoch.passable = topic.gaps_for(epoch.group, number)
         committed = self._offsets.of(epoch.group, epoch.partition)
         if account.latest is not None and _continues(epoch, account, committed):
             account.latest.marks.forget_below(epoch.start)
@@ -239,7 +243,7 @@ class Ownership:
             base = epoch.start
             if topic.created(number) > stable:
                 base = min(base, topic.log_start(number))
-            coverage = Coverage(base, gaps=topic.gaps_for(epoch.group))
+            coverage = Coverage(base, gaps=topic.gaps_for(epoch.group, number))
             account = Account(key.group, key.partition, topic.topic_id, coverage)
             account.reader = key.reader
             account.log_layers = topic.log_layers_of(number)
@@ -304,6 +308,8 @@ class Ownership:
         account.open.remove(epoch)
         epoch.why = why
         epoch.closed_by = event
+        if self.on_closed is not None:
+            self.on_closed(holding)
 
 
 def _other_process(before: Epoch, epoch: Epoch) -> bool:

@@ -46,6 +46,7 @@ VALUES = (
         "in_hand", "records", "returned by poll and not processed at the end, by consumers that run"
     ),
     Metric("backlog", "records", "not yet returned by poll at the end"),
+    Metric("compacted_unread", "records", "removed by compaction before they were processed"),
     Metric("run_s", "s", "duration of the run"),
     Metric(
         "rebalances",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from emulator import events as ev
+from emulator.events.offsets import Gaps
 from emulator.ledger.entries import Ledger
 from emulator.metrics.handover import Offsets
 from emulator.metrics.readings import Handler, Key, Reading, named
@@ -33,21 +34,19 @@ class CopyRule(NamedTuple):
 
 
 class AbortedRule(NamedTuple):
-    """Of each *every* transactions of so many *records* and a marker the last is aborted."""
+    """Records of transactions, and those of committed ones: the rest are aborted."""
 
-    records: int
-    every: int
+    written: Gaps
+    committed: Gaps
 
     def before(self, offset: int) -> int:
         """Return the number of aborted records below an offset.
 
-        >>> [AbortedRule(records=2, every=3).before(offset) for offset in (6, 7, 9, 18)]
+        >>> third_aborted = AbortedRule(Gaps(cycle=3, records=2), Gaps(cycle=9, records=2, parts=2))
+        >>> [third_aborted.before(offset) for offset in (6, 7, 9, 18)]
         [0, 1, 2, 4]
         """
-        size = self.records + 1
-        cycles, rest = divmod(offset, size * self.every)
-        last = max(rest - size * (self.every - 1), 0)
-        return cycles * self.records + min(last, self.records)
+        return self.written.records_before(offset) - self.committed.records_before(offset)
 
 
 class RuleMeter:

@@ -233,6 +233,7 @@ def _of_ledger(ledger: Ledger) -> Reading:
         "processed": ledger.processed,
         "duplicates_avoided": ledger.duplicates_avoided,
         "in_hand": ledger.in_hand,
+        "compacted_unread": ledger.compacted,
         "backlog": ledger.backlog,
     }
     tables: dict[str, dict[str, Number]] = {}

@@ -9,7 +9,7 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.ledger.entries import Link, Step
-from emulator.report.wording import offset_range
+from emulator.report.wording import counted, offset_range
 
 Words = Callable[[Any, TopicPartition], str]
 
@@ -324,6 +324,9 @@ WORDS: dict[type, Words] = {
     ev.MessageLost: _lost,
     ev.OffsetsDropped: lambda w, p: f"the committed offset of {p} is removed: {w.why}",
     ev.TopicCreated: lambda w, _: f"topic {w.topic} is created",
+    ev.RecordsCompacted: lambda w, _: (
+        f"the cleaner removes {counted(sum(e - f for f, e in w.ranges), 'record')} of {w.partition}"
+    ),
     ev.OffsetGaps: lambda w, _: (
         f"of {w.cycle} offsets of {w.topic} {w.records} hold a record"
         f"{f', below offset {w.until}' if w.has_end else ''}"

@@ -32,6 +32,7 @@ IF_ANY = {
     "not_deduplicated": "not recognised (records)",
     "copies_processed": "copies in the topic (records)",
     "aborted_processed": "of aborted transactions (records)",
+    "compacted_unread": "compacted before they were read (records)",
     "forwarded": "forwarded (records)",
     "forwarded_again": "forwarded again (records)",
     "processed_by_both": "processed by both groups (records)",

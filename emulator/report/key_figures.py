@@ -11,6 +11,7 @@ from emulator.report.group_screen import stable_groups
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import (
     aborted_text,
+    compacted_text,
     copies_text,
     counted,
     duration,
@@ -145,6 +146,8 @@ def _handled(metrics: Metrics) -> Iterator[tuple[str, str]]:
         yield "copies", copies_text(copies)
     if aborted := int(metrics["aborted_processed"]):
         yield "aborted", aborted_text(aborted)
+    if compacted := int(metrics["compacted_unread"]):
+        yield "compacted", compacted_text(compacted)
     if duplicates := int(metrics["deduplicated"] + metrics["not_deduplicated"]):
         known = f"recognised {int(metrics['deduplicated']):,} of"
         yield "seen-set", f"{known} {counted(duplicates, 'duplicate')}"

@@ -123,6 +123,14 @@ def aborted_text(records: int) -> str:
     )
 
 
+def compacted_text(records: int) -> str:
+    """Return what compaction removed before a group had read it: no loss, but values it never saw."""
+    return (
+        f"{counted(records, 'record')} removed before the group had processed them: newer ones of their keys "
+        "were read instead; no loss by the group"
+    )
+
+
 def offset_range(first: int, next_offset: int) -> str:
     """Return a range of offsets with its size.
 

@@ -1,31 +1,24 @@
-"""The environment of groups: brokers, network, topics with their producers, and autoscalers."""
+"""The environment of groups: brokers, network, autoscalers and monitors."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from emulator.scenario import short_forms
 from emulator.scenario.distributions import (
     ByteRate,
     Distribution,
     Duration,
-    Keys,
     PositiveDuration,
     Rate,
-    RecordSize,
     Size,
-    StartTime,
     always,
 )
 from emulator.scenario.kafka_settings import BrokerTable
 from emulator.scenario.part import Part
 from emulator.scenario.problems import refuse
-from emulator.scenario.rates import Arrivals, Repeats
-
-MOST_PARTITIONS: Final = 1_000_000
-"""Maximum number of partitions of a topic."""
 
 
 class Cluster(Part):
@@ -96,96 +89,6 @@ class Network(Part):
     """Share of group requests and responses that are lost."""
 
     link: tuple[Link, ...] = ()
-
-
-Acks = Annotated[
-    Literal["all", "1"],
-    BeforeValidator(short_forms.acks, json_schema_input_type=Literal["all", "1", 1]),
-]
-
-
-class Topic(Part):
-    """A topic and its producer."""
-
-    name: str = Field(pattern=short_forms.LEGAL_NAME)
-    partitions: int = Field(1, ge=1, le=MOST_PARTITIONS)
-    rate: Arrivals = 0.0
-    """Records per second in each partition; with a plain rate at equal intervals. Rates that change:
-    docs/how-to/topics.md."""
-
-    skew: tuple[Annotated[float, Field(ge=0, le=1e6)], ...] = ()
-    """Factors on the rate, for partition 0, 1, …; missing ones are 1."""
-
-    keys: Keys | None = None
-    """What the producer hashes: partitions get different rates, on average ``rate``
-    (docs/how-to/hot-keys.md). Left out: all get the same."""
-
-    backlog: int = Field(0, ge=0, le=2**53)
-    """Records in each partition before the run begins."""
-
-    compacted: int | None = Field(None, ge=2, le=1_000_000)
-    """The backlog is compacted: of so many offsets one still holds a record (docs/how-to/topics.md)."""
-
-    transaction_records: int | None = Field(None, ge=1, le=1_000_000)
-    """The producer is transactional: behind so many records comes a marker, which has an offset and is no
-    record. Left out: it is not."""
-
-    aborted_every: int | None = Field(None, ge=2, le=1_000_000)
-    """Of so many transactions the last is aborted: consumers with ``isolation.level=read_committed`` skip
-    its records. Left out: none is."""
-
-    repeats: Repeats | None = None
-    """The producer has no idempotence and repeats requests: some records are copies of others
-    (docs/how-to/topics.md)."""
-
-    backlog_at: Duration = 0
-    """The time at which the backlog is written."""
-
-    record_size: RecordSize = 1024
-    retention: PositiveDuration | None = None
-    """Records older than this are deleted; checked once a second."""
-
-    created: StartTime = 0
-    """``by act``: a ``create_topic`` act creates it."""
-
-    produce_from: Duration = 0
-    produce_until: Duration | None = None
-    replicas: int | None = Field(None, ge=1)
-    """The replication factor; left out: the brokers' ``default.replication.factor``."""
-
-    acks: Acks = "all"
-    """Replicas that must have a record before the producer gets the response: all in sync, or the leader."""
-
-    leaders: tuple[int, ...] = ()
-    """Leader of partition 0, 1, …; missing ones are assigned round-robin."""
-
-    @property
-    def has_gaps(self) -> bool:
-        """Whether some of its offsets hold no record."""
-        return self.compacted is not None or self.transaction_records is not None
-
-    @model_validator(mode="after")
-    def _gaps_are_possible(self) -> Self:
-        if self.compacted is not None and self.transaction_records is not None:
-            raise ValueError('set only one of "compacted" and "transaction_records"')
-        if self.aborted_every is not None and self.transaction_records is None:
-            raise ValueError('"aborted_every" concerns transactions; set "transaction_records"')
-        if self.has_gaps and self.repeats is not None:
-            raise ValueError('"repeats" cannot be combined with offsets without records')
-        if self.compacted is not None and not self.backlog:
-            raise ValueError('"compacted" concerns the backlog; set "backlog"')
-        if self.has_gaps and self.acks == "1":
-            raise ValueError(
-                'offsets without records need acks = "all": which of them a truncation removes is not '
-                "modelled"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _produced_forwards(self) -> Self:
-        if self.produce_until is not None and self.produce_until < self.produce_from:
-            raise ValueError("reversed: produce_until lies before produce_from")
-        return self
 
 
 OF_KEDA = (

@@ -20,6 +20,7 @@ from emulator.scenario.resolution import (
     broker_settings,
     members_of,
 )
+from emulator.scenario.topics import CLEANUP
 from emulator.scenario.units import format_duration
 from protocols.settings import BrokerSettings, fields_by_name
 
@@ -138,10 +139,18 @@ def _gap_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
     """Yield the problems of a topic with offsets that hold no record."""
     if not topic.has_gaps:
         return
-    key = "compacted" if topic.compacted is not None else "transaction_records"
-    path, given = f"topic[{topic.name}].{key}", getattr(topic, key)
+    path, given = _cause_of_gaps(topic)
     if broker_settings(scenario.cluster).unclean_leader_election_enable:
         yield Problem(path, "not together with unclean.leader.election.enable = true", given)
+
+
+def _cause_of_gaps(topic: Topic) -> tuple[str, object]:
+    """Return the path of the key that makes offsets without records, and its value."""
+    path = f"topic[{topic.name}]"
+    if topic.is_compacted:
+        return f"{path}.settings[{CLEANUP}]", topic.settings[CLEANUP]
+    key = "compacted" if topic.compacted is not None else "transaction_records"
+    return f"{path}.{key}", getattr(topic, key)
 
 
 def most_partitions(topic: Topic, scenario: Scenario) -> int:

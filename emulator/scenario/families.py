@@ -74,7 +74,7 @@ _NAMES: Mapping[Family, str] = {
     Family.OFFSETS: """
         reader-without-group-id i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
         i5-offset-beyond-the-end lag-never-zero aborted-transactions offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
-        retention-overtakes seek-back-after-a-bug database-restored producer-repeats reset-none
+        compaction-overtakes retention-overtakes seek-back-after-a-bug database-restored producer-repeats reset-none
     """,
     Family.TOPICS: """
         o3-partitions-never-found o5-topic-created-in-rebalance

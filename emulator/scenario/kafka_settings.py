@@ -26,6 +26,7 @@ from protocols.settings import (
     Kind,
     OldConsumerSettings,
     Setting,
+    TopicSettings,
     by_duration_ms,
     settings_of,
 )
@@ -41,6 +42,7 @@ CONSUMERS = CONSUMER | OTHER_CLIENTS | OLD_CONSUMER
 """Settings of consumers of any kind."""
 
 BROKER = {setting.name: setting for setting in settings_of(BrokerSettings).values()}
+TOPIC = {setting.name: setting for setting in settings_of(TopicSettings).values()}
 
 JAVA_ASSIGNORS = {
     "org.apache.kafka.clients.consumer.RangeAssignor": "range",
@@ -292,8 +294,12 @@ def _read_setting(
 def _unknown(name: str, known: dict[str, Setting], elsewhere: str) -> str:
     if name == "group.id":
         return "set by the id of the group; leave it out"
-    if name in CONSUMER or name in BROKER:
-        return elsewhere
+    if name in CONSUMER or name in BROKER or name in TOPIC:
+        return (
+            elsewhere
+            if name not in TOPIC
+            else "a setting of topics; it belongs to a topic's settings"
+        )
     if name in LEFT_OUT or name.startswith(("ssl.", "sasl.")):
         return "a Kafka setting that the emulator does not model; leave it out"
     return f"unknown setting{hint(name, known)}"
@@ -318,6 +324,14 @@ BrokerTable = Annotated[
     ),
 ]
 """Kafka's broker settings by name."""
+
+TopicTable = Annotated[
+    dict[str, object],
+    BeforeValidator(
+        partial(_read, TOPIC, "no setting of topics; it belongs to a group's or [cluster] settings")
+    ),
+]
+"""Kafka's topic settings by name."""
 
 INSTEAD = {
     "session.timeout.ms": "group.consumer.session.timeout.ms in [cluster] settings",

@@ -66,6 +66,9 @@ class Load:
     topics: int = 1
     """Topics with a rate."""
 
+    compacted: bool = False
+    """Whether these are compacted in the run: what it does not process in time, it need not."""
+
     speeds: Mapping[str, float] = field(default_factory=dict)
     """What each member can process."""
 
@@ -148,6 +151,11 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         **_hot_key(hottest, scenario),
         disjoint=_disjoint(group),
         topics=len({name.rpartition("-")[0] for name in rates}),
+        compacted=all(
+            topic.is_compacted
+            for topic in scenario.topic
+            if any(name.rpartition("-")[0] == topic.name for name in rates)
+        ),
         speeds={name: speed * of_member for name, speed in alone.items()},
         period_s=_longest_period_us(group, scenario) / US_PER_S,
         failing=max((extra[name] / (work[name] + extra[name]) for name in work), default=0),

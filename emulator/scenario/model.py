@@ -46,7 +46,6 @@ from emulator.scenario.cluster import (
     Network,
     ScalingPolicy,
     ScalingRules,
-    Topic,
 )
 from emulator.scenario.distributions import (
     Constant,
@@ -105,6 +104,7 @@ from emulator.scenario.rates import (
     Repeats,
     Steps,
 )
+from emulator.scenario.topics import Topic
 from emulator.scenario.units import format_number
 
 __all__ = [

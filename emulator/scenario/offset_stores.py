@@ -8,8 +8,10 @@ from emulator.scenario.commit_checks import written
 from emulator.scenario.deploys import deploys_of, started_by
 from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
+from emulator.scenario.poison import read_by
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import INSTANCE_ID, client_of, commit_policy
+from emulator.scenario.topics import CLEANUP
 
 
 def store_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -23,6 +25,7 @@ def store_problems(scenario: Scenario) -> Iterator[Problem]:
             yield from _deploy_problems(group, scenario)
         if group.offsets == "database":
             yield from _transaction_problems(group)
+            yield from _topic_problems(group, scenario)
         if group.offsets != "kafka":
             yield from _act_problems(group.id, scenario)
 
@@ -47,6 +50,15 @@ def _transaction_problems(group: Group) -> Iterator[Problem]:
             yield Problem(f"group[{group.id}]{own}.commit", reason, written(policy) or policy.call)
         reason = "with offsets in a database only the Java consumer is played"
         yield from _client_problems(group, member, reason)
+
+
+def _topic_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
+    read = read_by(group, scenario)
+    for topic in scenario.topic:
+        if topic.is_compacted and topic.name in read:
+            reason = f'compaction is not modelled for group {group.id}, with offsets = "database"'
+            given = topic.settings[CLEANUP]
+            yield Problem(f"topic[{topic.name}].settings[{CLEANUP}]", reason, given)
 
 
 def _client_problems(group: Group, member: Member, reason: str) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ from emulator.scenario.kafka_settings import (
     ONLY_CLASSIC,
     ONLY_CONSUMER,
     PROTOCOL,
+    TOPIC,
     flattened,
     why_refused,
 )
@@ -154,10 +155,8 @@ def _below(key: Key, name: str, node: Document, end: tuple[Sequence[str], Any]) 
 
 def _entry(name: str, node: Document, segments: Sequence[str], value: Any) -> Document | None:
     entry = ".".join(segment.removeprefix("[") for segment in segments)
-    if name == "settings" and entry not in (CONSUMERS if NAMED_BY.keys() & node else BROKER):
-        known = entry in CONSUMERS or entry in BROKER
-        if not known:
-            return None
+    if name == "settings" and not any(entry in known for known in (CONSUMERS, BROKER, TOPIC)):
+        return None
     table = node.get(name)
     kept = table if isinstance(table, dict) else {}
     if name == "settings" and entry == PROTOCOL:

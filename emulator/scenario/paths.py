@@ -15,7 +15,7 @@ from pydantic import Tag, ValidationError
 from emulator.scenario import short_forms
 from emulator.scenario.faults import Timed
 from emulator.scenario.groups import Group
-from emulator.scenario.kafka_settings import BROKER, CONSUMER, OLD_CONSUMER
+from emulator.scenario.kafka_settings import BROKER, CONSUMER, OLD_CONSUMER, TOPIC
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Part
 
@@ -182,6 +182,10 @@ def split(path: str) -> list[str] | None:
     return segments or None
 
 
+_SETTINGS = {"cluster.": BROKER, "topic": TOPIC}
+"""The settings of tables that are not consumers, by the begin of the path."""
+
+
 def all_paths(document: dict[str, Any]) -> Iterator[str]:
     """Yield the paths of a document that accept a value; of large lists only the first few."""
     yield from _paths(Scenario, document, "")
@@ -200,7 +204,7 @@ def _paths(table: type[Part], node: Any, prefix: str) -> Iterator[str]:
                 if kind:
                     yield from _paths(kind, item, f"{path}[{_name(item, key, index)}].")
         elif key == "settings":
-            names = BROKER if prefix == "cluster." else CONSUMER | OLD_CONSUMER
+            names = _SETTINGS.get(prefix.partition("[")[0], CONSUMER | OLD_CONSUMER)
             yield from (f"{path}[{name}]" for name in names)
         elif key == "expect":
             yield from (f"{path}[{name}]" for name in below or ())

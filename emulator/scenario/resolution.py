@@ -31,10 +31,12 @@ from protocols.settings import (
     BrokerSettings,
     ClientSettings,
     ConsumerSettings,
+    TopicSettings,
     defaults_of,
     fields_by_name,
     settings_of,
 )
+from protocols.settings.topic import OF_BROKERS
 
 AUTO_COMMIT = "enable.auto.commit"
 COMMIT_INTERVAL = "auto.commit.interval.ms"
@@ -154,6 +156,13 @@ def broker_settings(cluster: Cluster) -> BrokerSettings:
     defaults = defaults_of(BrokerSettings)
     lowered = {name: min(defaults[name], cluster.brokers) for name in REPLICATION_FACTORS}
     return BrokerSettings(**_fields(BrokerSettings, {**lowered, **cluster.settings}))
+
+
+def topic_settings(topic: Topic, cluster: Cluster) -> TopicSettings:
+    """Return the settings of a topic; what it leaves out is the brokers' (``LogConfig``)."""
+    theirs = settings_in_force(broker_settings(cluster))
+    given = {name: theirs[of_brokers] for name, of_brokers in OF_BROKERS.items()} | topic.settings
+    return TopicSettings(**_fields(TopicSettings, given))
 
 
 def _fields(kind: Any, given: dict[str, object]) -> dict[str, Any]:

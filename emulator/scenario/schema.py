@@ -23,6 +23,7 @@ from emulator.scenario.kafka_settings import (
     BROKER,
     CONSUMERS,
     SERVER_ASSIGNORS,
+    TOPIC,
 )
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Document, Part
@@ -35,6 +36,7 @@ from protocols.settings import (
     Kind,
     OldConsumerSettings,
     Setting,
+    TopicSettings,
     defaults_of,
 )
 
@@ -89,6 +91,7 @@ def file_schema() -> Document:
     )
     _name_as_clients_do(definitions["ConsumerSettings"]["properties"])
     definitions["BrokerSettings"] = _settings(BROKER, defaults_of(BrokerSettings))
+    definitions["TopicSettings"] = _settings(TOPIC, defaults_of(TopicSettings))
     definitions["Bounds"] = {"type": "object", "additionalProperties": _BOUND}
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -177,8 +180,9 @@ def _without_null(shape: Document) -> Document:
 def _with_short_form(shape: Document, field: Any) -> Document:
     for reader in _readers((field.annotation, *field.metadata)):
         if isinstance(reader, partial):
-            known = reader.args[0] is not BROKER
-            return {"$ref": f"#/$defs/{'ConsumerSettings' if known else 'BrokerSettings'}"}
+            known = reader.args[0]
+            name = "Broker" if known is BROKER else "Topic" if known is TOPIC else "Consumer"
+            return {"$ref": f"#/$defs/{name}Settings"}
         if reader in _SHORT_FORMS and "additionalProperties" in shape:
             values = {"anyOf": [_SHORT_FORMS[reader], shape["additionalProperties"]]}
             return {**shape, "additionalProperties": values}

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from emulator.scenario import short_forms
-from emulator.scenario.kafka_settings import BROKER, CONSUMER, flattened
+from emulator.scenario.kafka_settings import BROKER, CONSUMER, TOPIC, flattened
 from emulator.scenario.meant_words import unknown_key, unknown_value
 from emulator.scenario.part import wrong_value
 from emulator.scenario.paths import file_keys, render, table_at
@@ -90,7 +90,7 @@ def _in_tables(place: Sequence[str | int]) -> str:
 def _unknown_key(place: Sequence[str | int], given: object) -> str:
     key, table = str(place[-1]), table_at(place[:-1])
     names = {key} if not isinstance(given, dict) else dict(flattened(given, f"{key}."))
-    if any(name in CONSUMER or name in BROKER for name in names):
+    if any(name in CONSUMER or name in BROKER or name in TOPIC for name in names):
         return "Kafka's settings belong under settings"
     known = list(file_keys(table)) if table else []
     return unknown_key(key, table.__name__ if table else "", known)

@@ -94,6 +94,7 @@ class FactsMeter:
             ev.TopicCreated: self._on_created,
             ev.PartitionsAdded: self._on_created,
             ev.OffsetGaps: self._on_gaps,
+            ev.RecordsCompacted: self._on_gaps,
             ev.RunEnded: self._on_ended,
         }
 
@@ -272,7 +273,7 @@ class FactsMeter:
     def _on_ended(self, _: ev.Event, what: ev.RunEnded) -> None:
         self._log_ends = dict(what.log_ends)
 
-    def _on_gaps(self, _: ev.Event, _what: ev.OffsetGaps) -> None:
+    def _on_gaps(self, _: ev.Event, _what: ev.OffsetGaps | ev.RecordsCompacted) -> None:
         self._lag_unit = "offset"
 
     def _on_created(self, event: ev.Event, what: ev.TopicCreated | ev.PartitionsAdded) -> None:

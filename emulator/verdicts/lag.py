@@ -139,8 +139,15 @@ def overload_text(load: Load) -> str:
         processor = "its database, with one transaction a batch,"
     return (
         f"{figure(arrival)} {what} per second, and {processor} can process at most "
-        f"{figure(capacity)}{_failing(load)}: lag grows without end"
+        f"{figure(capacity)}{_failing(load)}: {_end_of_overload(load)}"
     )
+
+
+def _end_of_overload(load: Load) -> str:
+    """Return where an overload leads to."""
+    if load.compacted:
+        return "lag grows until compaction removes what it cannot process"
+    return "lag grows without end"
 
 
 def _best(load: Load) -> dict[str, float]:

@@ -84,6 +84,10 @@ def play(  # noqa: PLR0913  one keyword an option
     write_missed_faults = _begin_faults(world)
     _start_consumers(world)
     _begin_autoscalers(world)
+    if any(topic.is_compacted for topic in scenario.topic):
+        from emulator.world.cleaning import Cleaning  # noqa: PLC0415  few scenarios need it
+
+        Cleaning(world).begin()
     samples = Samples(world, check=check, settled=settled)
     samples.begin()
     if run.skipping and settled is None:

@@ -21,6 +21,7 @@ from protocols.messages import (
     FetchRequest,
     FetchResponse,
 )
+from protocols.messages.records import next_run
 
 _FEW = 8
 """Up to so many keys a hash map of the default length neither resizes nor treeifies."""
@@ -289,7 +290,7 @@ class Fetcher:
             first, last = completed.position, completed.next_offset
             end = position = min(last, first + limit)
             if completed.gaps is not None:
-                first, end, position = completed.gaps.next_run(first, last, limit)
+                first, end, position = next_run(completed.gaps, first, last, limit)
             completed.position = reading.position = position
             reading.epochs = completed.epochs
             self.positions.move_to_end(reading)

@@ -7,11 +7,14 @@ position is on another history than its own log. Source: ``LeaderEpochFileCache`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.messages.errors import NO_LEADER, UNKNOWN_EPOCH, UNKNOWN_OFFSET, ErrorCode
+
+if TYPE_CHECKING:
+    from protocols.messages.removed import Removed
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
@@ -100,26 +103,27 @@ class Gaps(NamedTuple):
         rest = offset % self.cycle
         return offset - rest % (self.records + 1) + self.records
 
-    def next_run(self, position: int, end: int, limit: int) -> tuple[int, int, int]:
-        """Return the first records without a gap, at most *limit*, and the position to read on from.
-
-        It is behind the gap after them, or behind the last record itself if that fills the limit:
-        a gap is skipped on the way to the next record (``CompletedFetch.nextFetchedRecord``), which
-        a full poll does not ask for (``fetchRecords``: ``nextFetchOffset = lastRecord.offset() + 1``).
-        Of no records begin and end are equal.
-
-        >>> markers = Gaps(cycle=11, records=10)
-        >>> [markers.next_run(0, 22, limit) for limit in (9, 10, 11)]
-        [(0, 9, 9), (0, 10, 10), (0, 10, 11)]
-        """
-        first, run_end = next(self.runs(position, end), (end, end))
-        if run_end >= first + limit:
-            return first, first + limit, first + limit
-        return first, run_end, min(self.next_record(run_end), end)
-
     def count_in(self, first: int, end: int) -> int:
         """Return the number of records in a range."""
         return self.records_before(end) - self.records_before(first)
+
+
+def next_run(gaps: Gaps | Removed, position: int, end: int, limit: int) -> tuple[int, int, int]:
+    """Return the first records without a gap, at most *limit*, and the position to read on from.
+
+    It is behind the gap after them, or behind the last record itself if that fills the limit:
+    a gap is skipped on the way to the next record (``CompletedFetch.nextFetchedRecord``), which
+    a full poll does not ask for (``fetchRecords``: ``nextFetchOffset = lastRecord.offset() + 1``).
+    Of no records begin and end are equal.
+
+    >>> markers = Gaps(cycle=11, records=10)
+    >>> [next_run(markers, 0, 22, limit) for limit in (9, 10, 11)]
+    [(0, 9, 9), (0, 10, 10), (0, 10, 11)]
+    """
+    first, run_end = next(gaps.runs(position, end), (end, end))
+    if run_end >= first + limit:
+        return first, first + limit, first + limit
+    return first, run_end, min(gaps.next_record(run_end), end)
 
 
 class FetchPartition(NamedTuple):
@@ -152,7 +156,7 @@ class FetchedRecords(NamedTuple):
     current_leader: LeaderAndEpoch | None = None
     """With an error: the current leader, if the broker knows a newer one than the client (KIP-951)."""
 
-    gaps: Gaps | None = None
+    gaps: Gaps | Removed | None = None
     """Which of these offsets hold no record; None: all hold one."""
 
 

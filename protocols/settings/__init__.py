@@ -1,4 +1,4 @@
-"""Settings of consumers and brokers, under Kafka's names, with Kafka's defaults and bounds.
+"""Settings of consumers, brokers and topics, under Kafka's names, with Kafka's defaults and bounds.
 
 Values keep Kafka's units; fields of a time in milliseconds end in ``_ms``.
 """
@@ -22,6 +22,7 @@ from protocols.settings.kinds import (
     fields_by_name,
     settings_of,
 )
+from protocols.settings.topic import TopicSettings
 
 __all__ = [
     "BY_DURATION",
@@ -35,6 +36,7 @@ __all__ = [
     "Kind",
     "OldConsumerSettings",
     "Setting",
+    "TopicSettings",
     "by_duration_ms",
     "defaults_of",
     "fields_by_name",

@@ -17,6 +17,7 @@ SHOWS = {
     "crash-at-the-peak": {Cause.CRASHED},
     "lag-never-zero": set(),
     "aborted-transactions": set(),
+    "compaction-overtakes": set(),
     "producer-repeats": {Cause.CRASHED},
     "topic-deleted": {Cause.REFUSED},
     "topic-recreated": {Cause.OLD_TOPIC},

@@ -158,7 +158,7 @@ class Historian:
 
     def feed(self, event: ev.Event) -> None:
         """Add an event, if the timeline shows it."""
-        self._history.events += ev.single_events(event.what)
+        self._history.events += _single_events(event.what)
         self._history.end_us = event.at_us
         handler = self._handlers.get(type(event.what))
         if handler is not None:
@@ -288,3 +288,15 @@ class Historian:
         began = self._faults.pop(what.fault, None)
         if began is not None:
             self._history.faults.append(began[1]._replace(end_us=at_us))
+
+
+def _single_events(what: ev.What) -> int:
+    """Return the number of single events that an event stands for: of a sum, more than one."""
+    match what:
+        case ev.CommitsCounted():
+            return 3 * what.commits
+        case ev.AppendsCounted():
+            return what.times
+        case ev.ProgressCounted():
+            return what.times * len(what.ends)
+    return 1

@@ -26,11 +26,11 @@ class CommittedLog:
 
     def __init__(self, whole: PartitionLog, shown: PartitionLog | StaleLog) -> None:
         """Create the view of what a broker shows of a log whose producers are transactional."""
-        assert whole.gaps is not None, "transactions have markers"
+        assert whole.written is not None, "transactions have markers"
         self._whole = whole
         self._shown = shown
-        self._gaps = whole.gaps
-        self.gaps: Gaps | None = whole.gaps
+        self._gaps = whole.written
+        self.gaps: Gaps | None = whole.written
         self.delivered = whole.committed_gaps
         self.record_size = whole.record_size
         self.replicas: ReplicaSet = whole.replicas

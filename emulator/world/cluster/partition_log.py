@@ -9,6 +9,7 @@ visible until that is noticed or over.
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 from emulator.scenario.model import Topic
 from emulator.world.cluster.arrivals import IN_FLIGHT, NEVER, Appended, Arrivals, Visibility
@@ -16,6 +17,9 @@ from emulator.world.cluster.offset_gaps import committed_gaps_of, gaps_of
 from emulator.world.cluster.replicas import WHOLE, Belief, Era, ReplicaSet, Truncation
 from protocols.messages import EpochStart
 from protocols.messages.records import Gaps
+
+if TYPE_CHECKING:
+    from protocols.messages.removed import Removed
 
 
 class PartitionLog:
@@ -37,10 +41,12 @@ class PartitionLog:
         "committed_gaps",
         "cuts",
         "gaps",
+        "is_compacted",
         "is_transactional",
         "record_size",
         "replicas",
         "start",
+        "written",
     )
 
     def __init__(
@@ -67,11 +73,17 @@ class PartitionLog:
         self._begins: int | None = None
         """The start of the next leader epoch, if it is not the end of the log."""
 
-        self.gaps = gaps_of(topic)
+        self.written = gaps_of(topic)
+        """Which offsets its producer leaves without a record; None: none."""
+
+        self.gaps: Gaps | Removed | None = self.written
         """Which offsets hold no record; None: all do."""
 
+        self.is_compacted = topic.is_compacted
+        """Whether the log cleaner removes records, so that there are more gaps over time."""
+
         self.is_transactional = topic.transaction_records is not None
-        self.committed_gaps = committed_gaps_of(topic)
+        self.committed_gaps: Gaps | Removed | None = committed_gaps_of(topic)
         """The same for readers of committed records."""
 
         self._history = WHOLE
@@ -88,12 +100,12 @@ class PartitionLog:
         """Return the log end offset: all records appended by ``now`` that were not truncated."""
         before = self._backlog if now >= self._backlog_us else 0
         serial = before + self._arrivals.count(now)
-        if self.gaps is not None:
-            return self.gaps.end_of(serial)
+        if self.written is not None:
+            return self.written.end_of(serial)
         return serial if self._history is WHOLE else self._history.offset(serial)
 
     @property
-    def delivered(self) -> Gaps | None:
+    def delivered(self) -> Gaps | Removed | None:
         """Which offsets hold no record for a reader of all records."""
         return self.gaps
 
@@ -134,8 +146,8 @@ class PartitionLog:
         """
         if self._history is not WHOLE:
             offset = self._history.serial(offset)
-        elif self.gaps is not None:
-            offset = self.gaps.records_before(offset)
+        elif self.written is not None:
+            offset = self.written.records_before(offset)
         if self._visibility is None and offset >= self._backlog:
             when = self._arrival(offset - self._backlog) + self._replication_us
             return when if when < NEVER else NEVER  # noqa: FURB136 (a call costs more)
@@ -188,8 +200,8 @@ class PartitionLog:
 
     def appended_at(self, offset: int) -> int:
         """Return the append time of the record at ``offset``; of the backlog: its creation."""
-        if self.gaps is not None:
-            return self._serial_appended_at(self.gaps.records_before(offset))
+        if self.written is not None:
+            return self._serial_appended_at(self.written.records_before(offset))
         return self._serial_appended_at(self._history.serial(offset))
 
     def _serial_appended_at(self, serial: int) -> int:
@@ -302,6 +314,10 @@ class PartitionLog:
         now = Era(NEVER, self._history, self.epochs)
         return next((era for era in self._eras if era.until_us >= at_us), now)
 
+    def compact(self, removed: Removed) -> None:
+        """Remove the records at some offsets, besides those removed before."""
+        self.gaps = self.committed_gaps = removed
+
     def retain(self, oldest_us: int) -> bool:
         """Remove records appended before ``oldest_us``; return whether there were any."""
         before = self.start
@@ -312,7 +328,7 @@ class PartitionLog:
 class StaleLog:
     """A stalled partition, as shown by a broker with stale metadata that no longer leads it."""
 
-    __slots__ = ("_epoch", "_era", "_log", "_until_us", "gaps", "record_size", "replicas")
+    __slots__ = ("_epoch", "_era", "_log", "_until_us", "_written", "record_size", "replicas")
 
     def __init__(self, log: PartitionLog, belief: Belief) -> None:
         self._log = log
@@ -321,7 +337,12 @@ class StaleLog:
         self._era = log.era(belief.until_us)
         self.replicas = log.replicas
         self.record_size = log.record_size
-        self.gaps = log.gaps
+        self._written = log.written
+
+    @property
+    def gaps(self) -> Gaps | Removed | None:
+        """Which offsets hold no record."""
+        return self._log.gaps
 
     @property
     def start(self) -> int:
@@ -329,7 +350,7 @@ class StaleLog:
         return self._log.start
 
     @property
-    def delivered(self) -> Gaps | None:
+    def delivered(self) -> Gaps | Removed | None:
         """Which offsets hold no record for a reader of all records."""
         return self.gaps
 
@@ -338,7 +359,8 @@ class StaleLog:
         return self._offset(self._log.appended(min(now, self._until_us)))
 
     def _offset(self, serial: int) -> int:
-        return self._era.history.offset(serial) if self.gaps is None else self.gaps.end_of(serial)
+        written = self._written
+        return self._era.history.offset(serial) if written is None else written.end_of(serial)
 
     def high_watermark(self, now: int) -> int:
         """Return the offset below which everything is visible at ``now``."""
@@ -347,8 +369,8 @@ class StaleLog:
 
     def visible_us(self, offset: int) -> int:
         """Return when the record at ``offset`` became visible; ``NEVER`` if it does not."""
-        if self.gaps is not None:
-            offset = self.gaps.records_before(offset)
+        if self._written is not None:
+            offset = self._written.records_before(offset)
         when = self._log.serial_visible_us(self._era.history.serial(offset))
         return when if when <= self._until_us else NEVER
 

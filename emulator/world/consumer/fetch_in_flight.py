@@ -58,11 +58,14 @@ class Reader(Protocol):
 class Want:
     """One partition of a fetch session: where it is read, and when that can be answered."""
 
-    __slots__ = ("epoch", "log", "offset", "partition", "when_us")
+    __slots__ = ("answered", "epoch", "log", "offset", "partition", "when_us")
 
     def __init__(self, partition: TopicPartition, offset: int, log: ShownLog | None) -> None:
         self.partition = partition
         self.offset = offset
+        self.answered = offset
+        """The end of what was answered."""
+
         self.epoch = UNKNOWN_EPOCH
         """The leader epoch in which the client believes that the broker leads."""
 
@@ -272,3 +275,18 @@ class FetchInFlight:
         arrived = self.arrives_us + (times - 1) * round_us
         self.send(arrived)
         return times, arrived
+
+
+def comes_again(
+    log: ShownLog,
+    positions: Mapping[TopicPartition, int],
+    tp: TopicPartition,
+    later_us: int,
+    records: Mapping[TopicPartition, int],
+) -> bool:
+    """Return whether the next record of a partition comes later by that, too."""
+    position = positions.get(tp)
+    if position is None:
+        return True
+    now, later = log.visible_us(position), log.visible_us(position + records.get(tp, 0))
+    return later == now + later_us if now < NEVER else later >= NEVER

@@ -13,7 +13,13 @@ from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.shown_log import ShownLog, bytes_in, offset_after
 from emulator.world.cluster.topics import Topics
-from emulator.world.consumer.fetch_in_flight import AT_ONCE, FetchInFlight, Reader, Want
+from emulator.world.consumer.fetch_in_flight import (
+    AT_ONCE,
+    FetchInFlight,
+    Reader,
+    Want,
+    comes_again,
+)
 from emulator.world.kernel import Rank
 from emulator.world.network import Way, broker_name, broker_party
 from emulator.world.run import Run
@@ -181,8 +187,13 @@ class Fetches:
         most = max(min(most, room) // log.record_size, 1 if first else 0)
         end = min(log.high_watermark(fetch.ready_us), offset_after(log, want.offset, most))
         end = max(end, want.offset)
-        gaps = log.delivered
+        gaps, want.answered = log.delivered, end
         return FetchedRecords(want.partition, want.offset, end, epochs=log.epochs, gaps=gaps)
+
+    def answered_to(self, process: Reader, tp: TopicPartition) -> int:
+        """Return the end of what a process has got of a partition; 0 if it has got nothing."""
+        wants = (s.cached.get(tp) for s in self._sessions.get(process.name, {}).values())
+        return max((want.answered for want in wants if want is not None), default=0)
 
     # -- fetches that a poll loop looks for itself -------------------------------------------------
 
@@ -282,7 +293,7 @@ class Fetches:
         if not all(fetch.repeats(later_us, records) for fetch in self.of(process).values()):
             return False
         return all(
-            want.log is None or _comes_again(want.log, positions, want.partition, later_us, records)
+            want.log is None or comes_again(want.log, positions, want.partition, later_us, records)
             for fetch in self._all_of(process)
             for want in fetch.wants.cached.values()
         )
@@ -359,21 +370,6 @@ class Fetches:
     def drop(self, process: Reader, broker: int) -> None:
         """Forget the fetch of one process to one broker."""
         self.of(process).pop(broker, None)
-
-
-def _comes_again(
-    log: ShownLog,
-    positions: Mapping[TopicPartition, int],
-    tp: TopicPartition,
-    later_us: int,
-    records: Mapping[TopicPartition, int],
-) -> bool:
-    """Return whether the next record of a partition comes later by that, too."""
-    position = positions.get(tp)
-    if position is None:
-        return True
-    now, later = log.visible_us(position), log.visible_us(position + records.get(tp, 0))
-    return later == now + later_us if now < NEVER else later >= NEVER
 
 
 def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:

@@ -384,7 +384,7 @@ class Process:
                 positions = self.client.consumer.positions
                 self.progress.read_on(part, positions.fetch_position(part.partition).epoch)
         for part in records:
-            self.progress.handed(part.partition, part.next_offset)
+            self.progress.take(part)
         if records and self.run.recorder.polls:
             self._context.events.polled(self, records)
         self.application.polled(records)

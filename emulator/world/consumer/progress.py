@@ -106,15 +106,16 @@ class Progress:
         for other in holders:
             other.write_now(tp)
         holders.append(self)
-        log = self.log_of(tp)
-        self._epochs[tp] = Epoch(
-            opened.generation, opened.offset, 0 if log is None else log.incarnation
-        )
+        self._epochs[tp] = Epoch(opened.generation, opened.offset, self.log_of(tp))
         self._owners.done[tp] = opened.offset
         self._recorder.write(opened, cause)
 
-    def handed(self, tp: TopicPartition, next_offset: int) -> None:
+    def take(self, part: Handed) -> None:
         """Note the records that poll returned."""
+        self._epochs[part.partition].take(part.first, part.next_offset)
+
+    def handed(self, tp: TopicPartition, next_offset: int) -> None:
+        """Note the end of what poll returned, of a partition without gaps."""
         self._epochs[tp].position = next_offset
 
     @property
@@ -124,7 +125,7 @@ class Progress:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Note that the consumer has sought back to its first unprocessed record."""
-        self._epochs[tp].position = offset
+        self._epochs[tp].seek(offset)
 
     def read_on(self, part: Handed, epoch: int) -> None:
         """Write an event at the first records of an incarnation that began after this epoch.
@@ -207,7 +208,9 @@ class Progress:
 
     def next_record(self, tp: TopicPartition, offset: int) -> int:
         """Return the first offset from *offset* on that holds a record for this reader."""
-        log = self.log_of(tp)
+        epoch, log = self._epochs.get(tp), self.log_of(tp)
+        if epoch is not None and epoch.handed is not None:
+            return next((max(low, offset) for low, end in epoch.handed if end > offset), offset)
         return offset if log is None else log.behind_gap(offset, committed=self._committed)
 
     def pass_one(self, tp: TopicPartition, offset: int) -> None:
@@ -267,7 +270,7 @@ class Progress:
     def _write(self, tp: TopicPartition, epoch: Epoch) -> None:
         if epoch.done <= epoch.written:
             return
-        for first, next_offset in self.runs(tp, epoch.written, epoch.done):
+        for first, next_offset in self._finished(tp, epoch):
             finished = Processed(
                 consumer=self._consumer,
                 group=self._group,
@@ -279,6 +282,18 @@ class Progress:
             )
             self._recorder.write_data(finished)
         epoch.written = epoch.done
+
+    def _finished(self, tp: TopicPartition, epoch: Epoch) -> Iterable[tuple[int, int]]:
+        """Return the ranges of records that are finished and not written yet, without gaps."""
+        if epoch.handed is None:
+            return self.runs(tp, epoch.written, epoch.done)
+        return epoch.finished()
+
+    def write_finished(self, tp: TopicPartition) -> None:
+        """Write what was finished of a partition, also of an epoch that has ended since."""
+        epoch = self._in_hand(tp)
+        if epoch is not None:
+            self._write(tp, epoch)
 
     def runs(self, tp: TopicPartition, first: int, end: int) -> Iterable[tuple[int, int]]:
         """Return the parts of a range of offsets that hold records only, for this reader."""

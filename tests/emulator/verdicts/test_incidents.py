@@ -131,6 +131,12 @@ INCIDENTS = [
         ("backlog", 100),
     ),
     (
+        "compaction-overtakes",
+        (VerdictId.OVERLOAD, "at least 2 members", "more-members"),
+        ["group[search].members=2"],
+        ("compacted_unread", 0),
+    ),
+    (
         "q4-slow-assignor",
         (VerdictId.REMOVED_ASSIGNING, "request.timeout.ms above", "session-above-assignor"),
         [f"{SETTINGS}[session.timeout.ms]=2min", f"{SETTINGS}[request.timeout.ms]=2min"],

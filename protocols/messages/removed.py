@@ -1,0 +1,119 @@
+"""The offsets of a compacted partition whose records the log cleaner has removed.
+
+A record keeps its offset, so the offsets of the removed ones are gaps in which nothing is read (KIP-58:
+``Cleaner.cleanInto`` keeps the newest record of each key).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+Ranges = Iterable[tuple[int, int]]
+
+
+class Removed(NamedTuple):
+    """Disjoint ranges of offsets in order, no two of which are adjacent; a value that never changes."""
+
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    before: tuple[int, ...] = (0,)
+    """The number of offsets in the first 0, 1, … ranges."""
+
+    kept_before: tuple[int, ...] = ()
+    """For each range the number of records before it."""
+
+    @classmethod
+    def of(cls, ranges: Ranges) -> Removed:
+        """Return the offsets of some ranges, which may overlap.
+
+        >>> removed = Removed.of([(8, 10), (3, 5), (5, 6)])
+        >>> removed.starts, removed.ends, removed.kept_before
+        ((3, 8), (6, 10), (3, 5))
+        """
+        joined: list[list[int]] = []
+        for start, end in sorted(each for each in ranges if each[0] < each[1]):
+            if joined and start <= joined[-1][1]:
+                joined[-1][1] = max(end, joined[-1][1])
+            else:
+                joined.append([start, end])
+        before = tuple(accumulate((end - start for start, end in joined), initial=0))
+        starts = tuple(start for start, _ in joined)
+        kept = tuple(start - gone for start, gone in zip(starts, before, strict=False))
+        return cls(starts, tuple(end for _, end in joined), before, kept)
+
+    @property
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """The ranges in order."""
+        return zip(self.starts, self.ends, strict=True)
+
+    def __bool__(self) -> bool:
+        return bool(self.starts)
+
+    def plus(self, ranges: Ranges) -> Removed:
+        """Return them with further ones."""
+        return Removed.of([*self.ranges, *ranges])
+
+    def minus(self, first: int, end: int) -> Removed:
+        """Return them without those from *first* up to *end*.
+
+        >>> tuple(Removed.of([(3, 9)]).minus(4, 6).ranges)
+        ((3, 4), (6, 9))
+        """
+        below = ((start, min(stop, first)) for start, stop in self.ranges)
+        above = ((max(start, end), stop) for start, stop in self.ranges)
+        return Removed.of([*below, *above])
+
+    def within(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of them from *first* up to *end*."""
+        for index in range(max(bisect_right(self.starts, first) - 1, 0), len(self.starts)):
+            if self.starts[index] >= end:
+                break
+            low, high = max(self.starts[index], first), min(self.ends[index], end)
+            if low < high:
+                yield low, high
+
+    def records_before(self, offset: int) -> int:
+        """Return the number of records below an offset.
+
+        >>> [Removed.of([(3, 5)]).records_before(offset) for offset in (3, 4, 5, 6)]
+        [3, 3, 3, 4]
+        """
+        place = bisect_right(self.starts, offset)
+        gone = self.before[place]
+        if place and self.ends[place - 1] > offset:
+            gone -= self.ends[place - 1] - offset
+        return offset - gone
+
+    def count_in(self, first: int, end: int) -> int:
+        """Return the number of records in a range."""
+        return self.records_before(end) - self.records_before(first)
+
+    def next_record(self, offset: int) -> int:
+        """Return the first offset from *offset* on that holds a record, or will hold one."""
+        place = bisect_right(self.starts, offset)
+        return max(offset, self.ends[place - 1]) if place else offset
+
+    def move(self, offset: int, records: int) -> int:
+        """Return the offset before which so many records from *offset* on are, behind their gap.
+
+        >>> [Removed.of([(3, 5)]).move(1, count) for count in (1, 2, 3)]
+        [2, 5, 6]
+        """
+        count = self.records_before(offset) + records
+        return count + self.before[bisect_right(self.kept_before, count)]
+
+    def runs(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of offsets in [*first*, *end*) that hold records only.
+
+        >>> list(Removed.of([(3, 5), (8, 9)]).runs(1, 12))
+        [(1, 3), (5, 8), (9, 12)]
+        """
+        first = self.next_record(first)
+        while first < end:
+            place = bisect_right(self.starts, first)
+            gap = min(self.starts[place], end) if place < len(self.starts) else end
+            yield first, gap
+            first = self.next_record(gap)
