@@ -47,7 +47,8 @@ Python, `emulator.advise("scenario.toml", seeds=10)` returns them with their tri
 A change is *better* or *worse* if a main figure (records reprocessed, lost and truncated, takeover,
 downtime, rebalances) falls or rises in some seeds and does the opposite in none, or if the 95 %
 confidence interval of the mean difference does not contain 0; *better*, too, if runs with it lack a problem that runs without
-it have, or if no record is reprocessed, lost or truncated any more, whatever the price in time; *mixed* if one
+it have, or if no record is reprocessed, lost or truncated any more, whatever the price in time, or none lost or
+truncated any more, whatever is reprocessed instead; *mixed* if one
 figure falls and another rises; *unclear* if seeds disagree. Main figures are not all: a smaller session timeout also removes
 members that pause, which shows only in a scenario with pauses.
 """

@@ -41,8 +41,10 @@ from emulator.advice.commit_changes import (
     pass_offsets,
     process_after_refusal,
     shorter_commit_interval,
+    store_after_work,
     sync_per_batch,
 )
+from emulator.advice.course_changes import COURSE_CHANGES
 from emulator.advice.drafts import (
     MARGIN,
     STRATEGY,
@@ -82,12 +84,14 @@ def longer_interval(situation: Situation) -> Draft | None:
     batch_s, slow_s = situation.batch_s * steps, situation.slowest_record_s
     if batch_s == inf:
         return None
-    value = milliseconds((max(batch_s, slow_s) + situation.listener_s) * MARGIN)
+    slow_too_s = slow_s + (steps - 1) * situation.batch_s
+    value = milliseconds((max(batch_s, slow_too_s) + situation.listener_s) * MARGIN)
     if value <= situation.facts.shortest_interval_ms:
         return None
     longest = (
         f"the slowest record takes {duration(slow_s)}"
-        if slow_s > batch_s
+        + (f", {steps - 1} batches {duration(slow_too_s - slow_s)}" if steps > 1 else "")
+        if slow_too_s > batch_s
         else situation.batch_text + (f", {steps} of them {duration(batch_s)}" if steps > 1 else "")
     )
     longest += situation.listener_text
@@ -204,6 +208,24 @@ def session_above_close(situation: Situation) -> Draft | None:
     return _session_above(situation, call_s, f"A call of the listener takes {duration(call_s)}")
 
 
+def session_above_assignor(situation: Situation) -> Draft | None:
+    """A session and a request timeout above the time of the assignor."""
+    time = situation.group.assignor_time
+    if time is None:
+        return None
+    partitions = sum(each.partitions for each in topics_of(situation.group, situation.scenario))
+    taken_s = time.us(situation.facts.members, partitions) / US_PER_S
+    because = f"The assignor of {situation.facts.members} members takes {duration(taken_s)}"
+    longer = _session_above(situation, taken_s, because)
+    request = milliseconds(taken_s * MARGIN)
+    if longer is None or request <= situation.value("request.timeout.ms"):
+        return longer
+    answer = consumer(situation, "request.timeout.ms", request, longer.why)
+    if answer is None:
+        return longer
+    return Draft(longer.why, longer.settings + answer.settings, longer.overrides + answer.overrides)
+
+
 def session_above_commits(situation: Situation) -> Draft | None:
     """A session that outlasts a commit that times out at a coordinator without followers."""
     commit_s = int(situation.brokers["offsets.commit.timeout.ms"]) / 1_000
@@ -296,6 +318,7 @@ _POLL_IN_TIME = (
 )
 
 CHANGES: Final[Changes] = {
+    **COURSE_CHANGES,
     **GROUP_CHANGES,
     **SCALING_CHANGES,
     **BATCH_CHANGES,
@@ -304,6 +327,9 @@ CHANGES: Final[Changes] = {
     "acks-all": (("acks-all", acks_all),),
     "close-within-session": (("longer-session", session_above_close),),
     "clean-elections": (("clean-elections", clean_elections),),
+    "commit-after-work": (("commit-sync-per-batch", sync_per_batch),),
+    "store-after-work": (("store-after-work", store_after_work),),
+    "session-above-assignor": (("longer-session", session_above_assignor),),
     "commit-after-processing": (("commit-sync-per-batch", sync_per_batch),),
     "commit-at-all": (("commit-sync-per-batch", sync_per_batch),),
     "commit-finished-offsets": (("commit-finished-offsets", finished_offsets),),

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from math import ceil, inf
 from typing import Final
 
-from emulator.advice.drafts import Draft, Make, capital, commit, consumer
+from emulator.advice.drafts import MARGIN, Draft, Make, capital, commit, consumer
 from emulator.advice.situation import Situation, round_down, round_up
 from emulator.report.subject import Commits
 from emulator.report.wording import counted, duration
+from emulator.scenario.distributions import p99_us
+from emulator.scenario.handlers import Pool
 from emulator.scenario.model import CommitPolicy
-from emulator.scenario.resolution import commit_policy
+from emulator.scenario.resolution import commit_policy, work_of
+from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration
 
 AUTO_INTERVAL: Final = "auto.commit.interval.ms"
 FACTOR: Final = 5
@@ -29,11 +32,32 @@ def shorter_commit_interval(situation: Situation) -> Draft | None:
     """Automatic commits five times as often, or the application's commits every second."""
     if situation.facts.commit_kinds.isdisjoint({Commits.SYNC, Commits.ASYNC}):
         return _automatic(situation)
+    if (_policy(situation).records or 1) > 1:
+        return _smaller_threshold(situation)
     if _policy(situation).when != "batch" or not situation.batch_s > 1:
         return None
     why = f"{capital(situation.batch_text)}, and only then are its offsets committed."
     how = "commitSync() after the first record of each second"
     return commit(situation, "", OWN_COMMITS, how, why)
+
+
+def _smaller_threshold(situation: Situation) -> Draft:
+    """The application's commits after a fifth of the records."""
+    now = _policy(situation).records or 1
+    value = max(round_down(now / FACTOR), 1)
+    why = f"Up to {counted(now, 'record')} of a member are uncommitted."
+    return commit(
+        situation, "records", str(value), f"commitSync() after {counted(value, 'record')}", why
+    )
+
+
+def store_after_work(situation: Situation) -> Draft | None:
+    """The application stores the offset of each record after the work on it."""
+    if not situation.facts.stores or _policy(situation).call == "store":
+        return None
+    why = "Automatic commits cover all records that the client has handed out."
+    how = "enable.auto.offset.store=false, and store_offsets() after each record"
+    return commit(situation, "", '"store per record"', how, why)
 
 
 def _automatic(situation: Situation) -> Draft | None:
@@ -170,13 +194,30 @@ def finished_offsets(situation: Situation) -> Draft | None:
 def drain_workers(situation: Situation) -> Draft | None:
     """The revoke listener waits for the records in progress, and commits them."""
     pool = situation.group.pool
-    if pool is None or (pool.drain != "none" and _policy(situation).on_revoke):
+    if pool is None:
         return None
+    if pool.drain != "none" and _policy(situation).on_revoke:
+        return _longer_drain(situation, pool)
     why = f"Up to {counted(pool.workers, 'record')} of a member are in progress at a time."
     how = "wait for workers and commitSync() in onPartitionsRevoked()"
     draft = commit(situation, "on_revoke", "true", how, why)
     path = f"group[{situation.group.id}].handler.drain=running"
     return draft._replace(overrides=(path, *draft.overrides))
+
+
+def _longer_drain(situation: Situation, pool: Pool) -> Draft | None:
+    """The listener waits as long as 99 in 100 records take."""
+    group = situation.group
+    longest_us = max(p99_us(work_of(group, member)) for member in group.members)
+    if longest_us <= pool.drain_for:
+        return None
+    value = format_duration(round_up(longest_us * MARGIN / US_PER_MS) * US_PER_MS)
+    return Draft(
+        f"99 of 100 records take up to {duration(longest_us / US_PER_S)}, and the listener waits "
+        f"{duration(pool.drain_for / US_PER_S)} for those in progress.",
+        (f"wait {value} for workers in onPartitionsRevoked()",),
+        (f"group[{group.id}].handler.drain_for={value}",),
+    )
 
 
 WRITE_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {

@@ -16,6 +16,7 @@ _BY_REASON = {
     "assignor-in-two-steps": "Change partition.assignment.strategy in two rolling restarts.",
     "offset-reset-none": "With auto.offset.reset=none, commit offsets before the start.",
     "catch-in-listener": "Catch exceptions inside the rebalance listener.",
+    "migration-policy": "Set group.consumer.migration.policy to bidirectional before members change group.protocol.",
     "group-max-size": "The group is full: raise group.max.size, or start fewer members.",
 }
 

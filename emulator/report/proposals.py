@@ -58,6 +58,9 @@ JUDGED: Final = {**HEADLINE, **LAG}
 RECORDS: Final = ("reprocessed", "lost", "truncated")
 """The main figures in records; the others are times and counts."""
 
+GONE: Final = ("lost", "truncated")
+"""Those of records that the group never processes."""
+
 RANKED_BY: Final = ("lost", "reprocessed", "downtime_total_s", *LAG)
 """The metrics that order changes of the same effect, the most important first."""
 
@@ -137,7 +140,9 @@ class Trial:
         better = any(value < 0 for value in differences) or bool(self.solved)
         worse = any(value > 0 for value in differences) or bool(self.problems)
         if better and worse:
-            return Effect.BETTER if self.removes_all or self.cures else Effect.MIXED
+            return (
+                Effect.BETTER if self.removes_all or self.saves_all or self.cures else Effect.MIXED
+            )
         if better or worse:
             return Effect.BETTER if better else Effect.WORSE
         return Effect.UNCLEAR if self.unclear() else Effect.NONE
@@ -169,6 +174,17 @@ class Trial:
         return before > 0 and after == 0 and not self.problems and not self.disqualified
 
     @property
+    def saves_all(self) -> bool:
+        """Whether no records are lost or truncated any more, although more may be reprocessed.
+
+        Records that are processed twice are still there. False as for :attr:`removes_all`.
+        """
+        before, after = (
+            sum(mean_of(name, runs) or 0.0 for name in GONE) for runs in (self.before, self.after)
+        )
+        return before > 0 and after == 0 and not self.problems and not self.disqualified
+
+    @property
     def cures(self) -> bool:
         """Whether runs are disqualified without the change and not with it, and repeat or lose no more."""
         found = self.differences()
@@ -184,7 +200,7 @@ class Trial:
         those that lose more records.
         """
         found = self.differences()
-        loses_more = any(found.get(name, 0.0) > 0 for name in ("lost", "truncated"))
+        loses_more = any(found.get(name, 0.0) > 0 for name in GONE)
         places = [found.get(name, 0.0) for name in RANKED_BY]
         tenths = [round(10 * found.get(name, 0.0) / self._before(name)) for name in RANKED_BY]
         price = PRICES.get(self.proposal.id, 1)

@@ -166,6 +166,11 @@ BY_REASON: Mapping[str, Given] = {
         "--reset-offsets --execute).",
     ),
     "listener threw": LISTENER_CATCHES,
+    "GROUP_ID_NOT_FOUND": Given(
+        "migration-policy",
+        "The group has the other protocol, and group.consumer.migration.policy does not allow its "
+        "conversion: set it to bidirectional on the brokers before members change group.protocol.",
+    ),
     "GROUP_MAX_SIZE_REACHED": Given(
         "group-max-size",
         "The group is full: raise group.max.size (group.consumer.max.size), or start fewer members.",

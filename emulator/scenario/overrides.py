@@ -1,7 +1,8 @@
 """Change keys of a scenario file: ``path=value`` each, as for ``--set``.
 
 A value is parsed as TOML if possible, otherwise as text, so that ``10s``, ``5`` and ``true`` need no
-quotes. If a path does not exist, the error names the closest ones.
+quotes. If a path does not exist, the error names the closest ones. ``act+={ … }`` adds an act, and likewise
+a fault, a group or a topic.
 
 A change of ``settings[group.protocol]`` removes the settings of the other protocol from the same
 table, so that one override replays a scenario under the other protocol; :func:`refuse_removed` finds
@@ -91,6 +92,8 @@ def _table_and_entry(segments: Sequence[str]) -> list[str]:
 
 def _override(document: Document, text: str) -> Document:
     path, value = _read(text)
+    if path.endswith("+"):
+        return _with_another(document, path[:-1], value)
     segments = split(path)
     if segments is None:
         raise LookupError("no path; write it like group[billing].settings[session.timeout.ms]=10s")
@@ -98,6 +101,22 @@ def _override(document: Document, text: str) -> Document:
     if changed is None:
         raise LookupError(f"no such key{_closest(document, path, segments)}")
     return changed
+
+
+LISTS = ("act", "fault", "group", "topic")
+"""Lists of tables that ``+=`` adds one to."""
+
+
+def _with_another(document: Document, name: str, value: Any) -> Document:
+    """Return a document with one more table in a list: ``act+={ crash = "billing-0", at = "1min" }``."""
+    if name not in LISTS or not isinstance(value, dict):
+        raise LookupError(
+            f"+= adds a table to {', '.join(LISTS[:-1])} or {LISTS[-1]}; write it like "
+            'act+={ crash = "billing-0", at = "1min" }'
+        )
+    name = "fault" if name == "act" else name
+    there = document.get(name, ())
+    return {**document, name: (*there, value)} if isinstance(there, tuple) else document
 
 
 def _read(text: str) -> tuple[str, Any]:

@@ -114,7 +114,8 @@ def runs(**values: list[float]) -> tuple[Metrics, ...]:
             {"reprocessed": [0], "downtime_total_s": [9]},
             Effect.BETTER,
         ),
-        ({"lost": [5], "reprocessed": [0]}, {"lost": [0], "reprocessed": [9]}, Effect.MIXED),
+        ({"lost": [5], "reprocessed": [0]}, {"lost": [0], "reprocessed": [9]}, Effect.BETTER),
+        ({"lost": [5], "reprocessed": [0]}, {"lost": [1], "reprocessed": [9]}, Effect.MIXED),
     ],
 )
 def test_a_change_is_judged_by_its_pairs(before, after, effect):

@@ -206,3 +206,23 @@ def test_a_slip_beside_the_check_of_removed_settings_is_told_as_usual(overrides,
     """A value inside the brackets; a protocol that does not exist."""
     with pytest.raises(ScenarioError, match=said):
         load_named("member-crashes", overrides)
+
+
+def test_a_table_is_added_to_a_list():
+    """An act among those of the file, with an id of its own; a topic and a group, too."""
+    crash = 'act+={ crash = "billing-0", at = "5s" }'
+    changed = overridden(
+        crash,
+        crash,
+        'topic+={ name = "refunds", rate = "1/s" }',
+        'group+={ id = "audit", topics = ["refunds"], members = 1 }',
+    )
+
+    assert ["crash-1", "crash-2", "crash-3"] == [fault.id for fault in changed.fault]
+    assert "refunds" == changed.topic[-1].name
+    assert ["audit-0"] == [member.name for member in changed.group[-1].members]
+
+
+@pytest.mark.parametrize("text", ["run_for+=10s", "act+=5", "group[billing].members+={}"])
+def test_nothing_else_can_be_added(text):
+    assert "+= adds a table to act, fault, group or topic" in refusal(text)
