@@ -35,8 +35,8 @@ One JoinGroup of a dynamic member, from request to answer:
    second (``protocols/groups/classic/membership.py``, ``protocols/groups/classic/group.py``).
 3. ``protocols/groups/classic/rebalance.py`` begins the join phase, parks the request, and ends the
    phase on a timer or with the last member: a new generation, a leader, an answer for each.
-4. ``protocols/coordinator/durability.py`` applies records to the state, and keeps an answer back
-   while records that it depends on are not durable.
+4. ``protocols/coordinator/replay.py`` applies records to the state, and
+   ``protocols/coordinator/durability.py`` keeps an answer back while records that it depends on are not durable.
 
 One commit, from the client to the next owner:
 
@@ -48,8 +48,8 @@ One commit, from the client to the next owner:
    record for each partition (``protocols/offsets_topic/records/``).
 3. ``protocols/coordinator/durability.py`` appends the records and answers when they are below the
    high watermark.
-4. After a failover ``protocols/coordinator/durability.py`` loads the log, with the function that
-   applied the record before.
+4. After a failover ``protocols/coordinator/durability.py`` loads the log, with the function of
+   ``protocols/coordinator/replay.py`` that applied the record before.
 5. The next owner's ``protocols/consumer/offset_fetcher.py`` fetches the offset, and
    ``protocols/consumer/positions.py`` keeps where it reads.
 """

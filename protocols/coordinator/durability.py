@@ -1,4 +1,4 @@
-"""The coordinator's view of its log: proposed batches, deferred replies, and replay.
+"""The coordinator's view of its log: proposed batches and deferred replies.
 
 A turn's records are appended at once, as one atomic batch; with Kafka's adaptive linger an idle
 shard adds no delay. Clean-up records (expired offsets, offsets of a deleted topic) need not be
@@ -6,43 +6,22 @@ atomic: each may be in a batch of its own. A deferred reply waits until everythi
 it is durable, including records of other groups of the partition. The durable state before each
 batch is kept until the batch is durable, so that a failed append can be rolled back.
 
-Records are replayed when they are proposed and when the log is loaded: the only way to create a new
-durable state. The rules of groups are those of ``protocols/offsets_topic/group_rules.py``, which every
-reader of the log shares.
-
 Source: ``CoordinatorRuntime`` (deferred event queue, snapshots, operation timeouts),
-``CoordinatorResult.isAtomic``, ``GroupCoordinatorShard.replay``.
+``CoordinatorResult.isAtomic``.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from assignors.values import dataclass
-from protocols.groups import kip848
-from protocols.groups.offsets import Stored, with_offsets, without_offset
-from protocols.groups.shard import AnyShard, Durable, Shard, Turn, Waiting, is_classic
-from protocols.machine import Append, Report, SetTimer
-from protocols.offsets_topic.group_rules import (
-    RULES,
-    ClassicGroup,
-    GroupType,
-    as_replayed,
-    classic_replayed,
-    group_replayed,
-    require_known_version,
-    wrong_value,
-)
-from protocols.offsets_topic.records import (
-    GroupMetadataKey,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    Record,
-    UnknownKey,
-    Value,
-)
+from protocols.coordinator.replay import replayed
+from protocols.groups.shard import AnyShard, Durable, Shard, Turn, Waiting
+from protocols.machine import Append, Report, Send, SetTimer
+from protocols.messages import Header
+from protocols.offsets_topic.records import Record
 from protocols.values import replace
 
 Entry = tuple[int, Record]
@@ -94,13 +73,13 @@ class Durability:
     """The durable records of a shard's log, and the steps that wait for the others."""
 
     __slots__ = (
+        "_deferred",
+        "_facts",
         "_loaded_to",
-        "deferred",
-        "facts",
+        "_proposals",
+        "_timer_set",
         "high_watermark",
         "next_log_offset",
-        "proposals",
-        "timer_set",
         "view",
     )
 
@@ -110,10 +89,10 @@ class Durability:
         self.view = Durable()
         """The state that readers see, as of the high watermark."""
 
-        self.proposals = deque[Proposal]()
-        self.deferred = deque[Deferred]()
-        self.facts = deque[DeferredFact]()
-        self.timer_set = False
+        self._proposals = deque[Proposal]()
+        self._deferred = deque[Deferred]()
+        self._facts = deque[DeferredFact]()
+        self._timer_set = False
         self._loaded_to = 0
 
     @property
@@ -130,7 +109,7 @@ class Durability:
             if log_offset < self.high_watermark:
                 self.view = durable
             else:
-                self.proposals.append(Proposal(log_offset, log_offset + 1, before, durable))
+                self._proposals.append(Proposal(log_offset, log_offset + 1, before, durable))
         return durable
 
     def _runs(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
@@ -175,7 +154,7 @@ class Durability:
         """Register a batch of *count* records at the end of the log."""
         start = self.next_log_offset
         self.next_log_offset = start + count
-        self.proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
+        self._proposals.append(Proposal(start, self.next_log_offset, before, after, made, ended))
 
     def defer(self, waits: tuple[Waiting, ...], deadline_us: int) -> tuple[SetTimer, ...]:
         """Defer waits until all records proposed so far are durable; return the timer to set.
@@ -186,12 +165,12 @@ class Durability:
         below = self.next_log_offset
         for waiting in waits:
             if type(waiting) is Report:
-                self.facts.append(DeferredFact(below, waiting))
+                self._facts.append(DeferredFact(below, waiting))
             else:
-                self.deferred.append(Deferred(below, deadline_us, waiting))
-        if self.timer_set or not self.deferred:
+                self._deferred.append(Deferred(below, deadline_us, waiting))
+        if self._timer_set or not self._deferred:
             return ()
-        self.timer_set = True
+        self._timer_set = True
         return (SetTimer(OPERATION_TIMEOUT, deadline_us),)
 
     def advance(self, log_offset: int) -> list[Waiting]:
@@ -202,30 +181,30 @@ class Durability:
         if log_offset <= self.high_watermark:
             return []
         self.high_watermark = log_offset
-        proposals = self.proposals
+        proposals = self._proposals
         while proposals and proposals[0].end <= log_offset:
             self.view = proposals.popleft().after
         released = list[Waiting]()
-        while self.facts and self.facts[0].below <= log_offset:
-            released.append(self.facts.popleft().waiting)
-        while self.deferred and self.deferred[0].below <= log_offset:
-            released.append(self.deferred.popleft().waiting)
+        while self._facts and self._facts[0].below <= log_offset:
+            released.append(self._facts.popleft().waiting)
+        while self._deferred and self._deferred[0].below <= log_offset:
+            released.append(self._deferred.popleft().waiting)
         return released
 
     def expire(self, now_us: int) -> tuple[list[Waiting], tuple[SetTimer, ...]]:
         """Remove and return the waits that timed out, and the timer for the next deadline."""
         expired = list[Waiting]()
-        while self.deferred and self.deferred[0].deadline_us <= now_us:
-            expired.append(self.deferred.popleft().waiting)
-        self.timer_set = bool(self.deferred)
-        if not self.timer_set:
+        while self._deferred and self._deferred[0].deadline_us <= now_us:
+            expired.append(self._deferred.popleft().waiting)
+        self._timer_set = bool(self._deferred)
+        if not self._timer_set:
             return expired, ()
-        return expired, (SetTimer(OPERATION_TIMEOUT, self.deferred[0].deadline_us),)
+        return expired, (SetTimer(OPERATION_TIMEOUT, self._deferred[0].deadline_us),)
 
     def in_flight(self) -> list[int]:
         """Return the log offsets of the batches that may still fail; loaded batches cannot."""
         safe = max(self._loaded_to, self.high_watermark)
-        return [proposal.log_offset for proposal in self.proposals if proposal.log_offset >= safe]
+        return [proposal.log_offset for proposal in self._proposals if proposal.log_offset >= safe]
 
     def withdraw(self, log_offset: int) -> tuple[list[Proposal], list[Waiting]]:
         """Withdraw every batch from *log_offset*; return them, newest first, and their waits.
@@ -238,42 +217,101 @@ class Durability:
                 f"no append at log offset {log_offset} is in flight; they begin at {in_flight}"
             )
         withdrawn = list[Proposal]()
-        while self.proposals and self.proposals[-1].log_offset >= log_offset:
-            withdrawn.append(self.proposals.pop())
+        while self._proposals and self._proposals[-1].log_offset >= log_offset:
+            withdrawn.append(self._proposals.pop())
         self.next_log_offset = log_offset
         failed = deque[Waiting]()
-        while self.deferred and self.deferred[-1].below > log_offset:
-            failed.appendleft(self.deferred.pop().waiting)
-        while self.facts and self.facts[-1].below > log_offset:
-            failed.appendleft(self.facts.pop().waiting)
+        while self._deferred and self._deferred[-1].below > log_offset:
+            failed.appendleft(self._deferred.pop().waiting)
+        while self._facts and self._facts[-1].below > log_offset:
+            failed.appendleft(self._facts.pop().waiting)
         return withdrawn, list(failed)
 
     def abandon(self) -> list[Waiting]:
         """Discard and return all waits, in order."""
-        waited: list[Waiting] = [fact.waiting for fact in self.facts]
-        waited += (deferred.waiting for deferred in self.deferred)
-        self.facts.clear()
-        self.deferred.clear()
+        waited: list[Waiting] = [fact.waiting for fact in self._facts]
+        waited += (deferred.waiting for deferred in self._deferred)
+        self._facts.clear()
+        self._deferred.clear()
         return waited
+
+    # -- whole periods that a host skips -----------------------------------------------------------
+
+    def relative(self, now_us: int) -> object:
+        """Return what is not durable, and when it times out, relative to *now_us* and to the end.
+
+        None: more than answers waits, or groups appear or end with it.
+        """
+        if self._facts or any(proposal.made or proposal.ended for proposal in self._proposals):
+            return None
+        if not all(type(deferred.waiting) is Send for deferred in self._deferred):
+            return None
+        end = self.next_log_offset
+        return (
+            end - self.high_watermark,
+            tuple([(end - each.log_offset, end - each.end) for each in self._proposals]),
+            tuple([(end - each.below, each.deadline_us - now_us) for each in self._deferred]),
+        )
+
+    def renew_timeout(self) -> int | None:
+        """Return when the first wait times out, for the timer to be set anew; None: nothing waits.
+
+        The timer may still be that of an operation that has ended.
+        """
+        self._timer_set = bool(self._deferred)
+        return self._deferred[0].deadline_us if self._timer_set else None
+
+    def waiting(self) -> list[Header]:
+        """Return the headers of the answers that wait, in order."""
+        headers = [deferred.waiting.to for deferred in self._deferred]
+        return [header for header in headers if isinstance(header, Header)]
+
+    def skip(self, durable: Durable, entries: Sequence[Entry], log_end: int) -> Durable:
+        """Continue at a later end of the log, behind these last *entries*; return the newest state.
+
+        As much as before is not durable. *durable*: the newest state before them.
+        """
+        more = log_end - self.next_log_offset
+        if not more:
+            return durable
+        self.next_log_offset = log_end
+        self.high_watermark += more
+        safe = [record for log_offset, record in entries if log_offset < self.high_watermark]
+        self.view = durable = replayed(durable, safe)
+        for number, old in enumerate(self._proposals):
+            first, end = old.log_offset + more, old.end + more
+            records = [record for log_offset, record in entries if first <= log_offset < end]
+            before, durable = durable, replayed(durable, records)
+            self._proposals[number] = Proposal(first, end, before, durable)
+        for number, deferred in enumerate(self._deferred):
+            self._deferred[number] = deferred._replace(below=deferred.below + more)
+        return durable
+
+    def move(self, later_us: int, renumbered: Callable[[Header], Header]) -> None:
+        """Move the waits by whole periods; their requests have later numbers."""
+        for number, deferred in enumerate(self._deferred):
+            answer = replace(deferred.waiting, to=renumbered(deferred.waiting.to))
+            deadline_us = deferred.deadline_us + later_us
+            self._deferred[number] = deferred._replace(deadline_us=deadline_us, waiting=answer)
 
     def check(self, newest: Durable) -> None:
         """Assert that batches, waits and views are consistent."""
-        ends = [self.high_watermark, *(proposal.end for proposal in self.proposals)]
+        ends = [self.high_watermark, *(proposal.end for proposal in self._proposals)]
         assert ends == sorted(ends), "proposals above the high watermark, in order"
-        if self.proposals:
-            assert self.proposals[0].before == self.view
-            assert self.proposals[-1].after == newest
-        for earlier, later in zip(self.proposals, list(self.proposals)[1:], strict=False):
+        if self._proposals:
+            assert self._proposals[0].before == self.view
+            assert self._proposals[-1].after == newest
+        for earlier, later in zip(self._proposals, list(self._proposals)[1:], strict=False):
             assert earlier.after == later.before
             assert earlier.end <= later.log_offset
-        places = [(deferred.below, deferred.deadline_us) for deferred in self.deferred]
+        places = [(deferred.below, deferred.deadline_us) for deferred in self._deferred]
         assert places == sorted(places), "later waits have later deadlines"
         assert all(self.high_watermark < below for below, _ in places)
         assert all(below <= self.next_log_offset for below, _ in places)
-        facts = [fact.below for fact in self.facts]
+        facts = [fact.below for fact in self._facts]
         assert facts == sorted(facts), "facts wait in the order of the log"
         assert all(self.high_watermark < below <= self.next_log_offset for below in facts)
-        assert self.timer_set or not self.deferred, "a wait without a timer"
+        assert self._timer_set or not self._deferred, "a wait without a timer"
 
 
 def proposed(
@@ -309,63 +347,3 @@ def _group_of(record: Record) -> str:
     group_id: Any = record.key[0]
     assert isinstance(group_id, str), "a record of a type that no coordinator writes"
     return group_id
-
-
-# -- replay -----------------------------------------------------------------------------------
-
-
-def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
-    """Apply records in order.
-
-    Consecutive offset commits, without a tombstone or a group record between them, are put into
-    the map of each topic together: only the first occurrence of each topic affects the order of
-    topics. Records of a type that 4.4 does not know are skipped. Raises BrokenLogError for a
-    record that contradicts the log, whose value has a version that 4.4 does not know, or whose
-    value belongs to another key.
-    """
-    stored: Stored = {}
-    for record in records:
-        key, value = record
-        if not isinstance(value, OffsetCommitValue):
-            key, value = as_replayed(record)
-        if isinstance(value, OffsetCommitValue):
-            if not isinstance(key, OffsetCommitKey):
-                raise wrong_value(key, value)
-            group_id, topic, partition, _ = key
-            stored.setdefault((group_id, topic), []).append((partition, value))
-            continue
-        if isinstance(key, UnknownKey):
-            continue
-        if stored:
-            durable = with_offsets(durable, stored)
-            stored.clear()
-        durable = _replayed(durable, key, value)
-    return with_offsets(durable, stored) if stored else durable
-
-
-def _replayed(durable: Durable, key: Any, value: Value | None) -> Durable:
-    require_known_version(key, value)
-    if isinstance(key, OffsetCommitKey):
-        if value is not None:
-            raise wrong_value(key, value)
-        return without_offset(durable, key)
-    if isinstance(key, GroupMetadataKey):
-        group = classic_replayed(key, value)
-        return _with_group(durable, key.group, group and group.metadata)
-    if RULES[key.record_type].group_type is not GroupType.CONSUMER:
-        return durable  # share and streams groups: nothing here serves them
-    group_id = key.group_id
-    before = durable.groups.get(group_id)
-    if group_id in durable.groups and is_classic(before):
-        before = ClassicGroup(before)
-    after = group_replayed(kip848.replay.CHANGES, before, key, value)
-    return _with_group(durable, group_id, after)
-
-
-def _with_group(durable: Durable, group_id: str, group: Any) -> Durable:
-    """Return the durable state with a group, or without it if *group* is None."""
-    if group is not None:
-        return replace(durable, groups=durable.groups.hold(group_id, group))
-    if group_id not in durable.groups:
-        return durable
-    return replace(durable, groups=durable.groups.without(group_id))

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from assignors.registry import SERVER_SIDE
-from protocols.coordinator import periods, queries
+from protocols.coordinator import queries
 from protocols.coordinator.dispatch import (
     HANDLERS,
     kind_of,
@@ -150,16 +150,16 @@ class GroupCoordinator:
         """Return the state without the offsets if it is the same after every quiet period.
 
         None: more than answers waits for the log, or the time alone may change a group. The host
-        sets the timer of the timeout again (``periods.timeout_us``).
+        sets the timer of the timeout again (:meth:`~protocols.coordinator.durability.Durability.renew_timeout`).
         """
         if self._phase is not Phase.ACTIVE or not queries.recurs(self.state):
             return None
-        state, rest = self.state, periods.relative(self._log, now_us)
+        state, rest = self.state, self._log.relative(now_us)
         return rest and (state.groups, state.durable.groups, state.soft, self._broker, rest)
 
     @property
     def log(self) -> Durability:
-        """What waits for the log, for :mod:`protocols.coordinator.periods`."""
+        """The log as the coordinator sees it, for a host that skips whole periods."""
         return self._log
 
     def expires_nothing(self) -> bool:
@@ -168,7 +168,7 @@ class GroupCoordinator:
 
     def skip(self, entries: Iterable[Entry], log_end: int) -> None:
         """Apply the last commits of skipped periods; the log ends at *log_end*."""
-        durable = periods.skip(self._log, self.state.durable, tuple(entries), log_end)
+        durable = self._log.skip(self.state.durable, tuple(entries), log_end)
         self.state = replace(self.state, durable=durable)
 
     # -- requests and timers -----------------------------------------------------------------

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocols.coordinator.durability import replayed
 from protocols.coordinator.machine import GroupCoordinator, Phase
+from protocols.coordinator.replay import replayed
 from protocols.facts import Fact
 from protocols.groups.shard import Durable
 from protocols.machine import Append, CancelTimer, Effect, Report, Send, SetTimer, Step

@@ -38,7 +38,6 @@ from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run
-from protocols.coordinator import periods
 from protocols.coordinator.durability import OPERATION_TIMEOUT
 from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import CommitAccepted, CommitRefused, Fact, TargetComputed
@@ -359,7 +358,7 @@ class Host:
         found = self.coordinator.recurring(now)
         if found is None:
             return None
-        self._timers.renew_or_cancel(OPERATION_TIMEOUT, periods.timeout_us(self.coordinator.log))
+        self._timers.renew_or_cancel(OPERATION_TIMEOUT, self.coordinator.log.renew_timeout())
         return found, self.log.relative(now)
 
     def expires_nothing(self) -> bool:

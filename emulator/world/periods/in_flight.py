@@ -19,7 +19,6 @@ from emulator.world.world import World
 from protocols.consumer.classic import calm
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.open_requests import OpenRequest, Renumbered
-from protocols.coordinator import periods
 from protocols.messages import Envelope, Header, OffsetCommitRequest
 from protocols.values import replace
 
@@ -75,7 +74,7 @@ def relative(
     if not _appends_are_current(world):
         return None
     hosts = [host for shard in world.offsets_topic for host in shard.hosts.values()]
-    waiting = [header for host in hosts for header in periods.waiting(host.coordinator.log)]
+    waiting = [header for host in hosts for header in host.coordinator.log.waiting()]
     back = {group: {tp: -at for tp, at in offsets.items()} for group, offsets in positions.items()}
     carried = _carried(world)
     headers = [*waiting, *(message.envelope.header for _, message in carried)]
@@ -144,4 +143,4 @@ def move(world: World, later_us: int, records: Offsets, numbers: Mapping[str, Re
         message.envelope = moved_envelope(message.envelope, records, renumbered)
     for shard in world.offsets_topic:
         for host in shard.hosts.values():
-            periods.move(host.coordinator.log, later_us, renumbered)
+            host.coordinator.log.move(later_us, renumbered)

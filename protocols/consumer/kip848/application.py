@@ -20,7 +20,7 @@ from protocols.consumer.kip848.threads import (
     Calling,
     CloseStage,
     Closing,
-    CommitWanted,
+    Commit,
     LeaveWanted,
     Needed,
     Polled,
@@ -204,8 +204,8 @@ def begin_close(
     if not consumer.settings.enable_auto_commit or not offsets:
         return step.then(lambda s: advance_close(s, consumer, now))
     key, after = take_number(step.state)
-    event = CommitWanted(key, CommitKind.CLOSE, offsets, deadline)
-    return Step(after, step.effects).then(lambda s: queue(s, consumer, event, now))
+    commit = Commit(key, CommitKind.CLOSE, offsets, deadline)
+    return Step(after, step.effects).then(lambda s: queue(s, consumer, commit, now))
 
 
 def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

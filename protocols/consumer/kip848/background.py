@@ -23,7 +23,7 @@ from protocols.consumer.kip848.state import (
 from protocols.consumer.kip848.threads import (
     AwaitingCheck,
     Called,
-    CommitWanted,
+    Commit,
     Event,
     FetchesWanted,
     Lag,
@@ -82,7 +82,7 @@ def take_event(state: ClientState, consumer: Consumer, event: Event, now: int) -
             return _polled(state, consumer, event, now)
         case FetchesWanted():
             return _fetch(state, consumer, now)
-        case CommitWanted():
+        case Commit():
             return commits.wanted(state, consumer, event, now)
         case Called():
             return _called(state, consumer, event, now)

@@ -19,11 +19,11 @@ from protocols.consumer.kip848.requests import (
     queue,
     queue_automatic_commit,
 )
-from protocols.consumer.kip848.state import Asked, ClientState, Commit, Consumer
+from protocols.consumer.kip848.state import Asked, ClientState, Consumer
 from protocols.consumer.kip848.threads import (
     Calling,
+    Commit,
     CommittingSync,
-    CommitWanted,
     Outside,
     makes_last_calls,
 )
@@ -81,13 +81,10 @@ def _auto(state: ClientState) -> bool:
     )
 
 
-def wanted(
-    state: ClientState, consumer: Consumer, event: CommitWanted, now: int
-) -> Step[ClientState]:
+def wanted(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
     """Handle a commit of the application."""
-    epochs = ((entry.partition, entry.leader_epoch) for entry in event.offsets)
+    epochs = ((entry.partition, entry.leader_epoch) for entry in commit.offsets)
     step = on_reads(state, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
-    commit = Commit(event.key, event.kind, event.offsets, event.deadline_us)
     state = replace(step.state, commits=(*step.state.commits, commit))
     return Step(state, step.effects)
 
@@ -244,8 +241,8 @@ def begin_commit_sync(
         app = CommittingSync(key, offsets, deadline, outer, CommitResult(offsets))
         return Step(replace(state, app=app), (timer,))
     state = replace(state, app=CommittingSync(key, offsets, deadline, outer))
-    event = CommitWanted(key, CommitKind.SYNC, offsets, deadline)
-    return queue(state, consumer, event, now).also(timer)
+    commit = Commit(key, CommitKind.SYNC, offsets, deadline)
+    return queue(state, consumer, commit, now).also(timer)
 
 
 def begin_commit_async(
@@ -255,7 +252,7 @@ def begin_commit_async(
     if not offsets:
         return Step(state)
     key, state = take_number(state)
-    return queue(state, consumer, CommitWanted(key, CommitKind.ASYNC, offsets, None), now)
+    return queue(state, consumer, Commit(key, CommitKind.ASYNC, offsets, None), now)
 
 
 def on_commit_ended(state: ClientState, commit: Commit, error: ErrorCode) -> Step[ClientState]:
@@ -296,7 +293,7 @@ def asynchronous(state: ClientState) -> list[int]:
 
 def unfinished(state: ClientState) -> list[tuple[int, CommitKind]]:
     """Return key and kind of every commit that has not ended: queued, waiting, in flight."""
-    queued = [(e.key, e.kind) for e in state.events if isinstance(e, CommitWanted)]
+    queued = [(e.key, e.kind) for e in state.events if isinstance(e, Commit)]
     return queued + [(commit.key, commit.kind) for commit in unanswered(state)]
 
 

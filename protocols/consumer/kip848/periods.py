@@ -17,7 +17,6 @@ from protocols.consumer.kip848.state import (
     NO_BEAT,
     Beat,
     ClientState,
-    Commit,
     Consumer,
     InFlight,
     Slot,
@@ -25,8 +24,8 @@ from protocols.consumer.kip848.state import (
 from protocols.consumer.kip848.threads import (
     OUTSIDE,
     App,
+    Commit,
     CommittingSync,
-    CommitWanted,
     Event,
     Outside,
     Polled,
@@ -46,7 +45,7 @@ def is_at_rest(state: ClientState, consumer: Consumer) -> bool:
     if type(app) is CommittingSync:
         if not _waits_for_one(state, app):
             return False
-        events = tuple([event for event in state.events if type(event) is not CommitWanted])
+        events = tuple([event for event in state.events if type(event) is not Commit])
         state = replace(state, app=app.outer, in_flight={}, events=events)
     return (
         type(state.app) in (Outside, Polling)
@@ -160,12 +159,12 @@ def _moved_events(
 def _moved_event(event: Event, later_us: int, records: Records, numbers: Numbers) -> Event:
     if isinstance(event, Polled):
         return Polled(event.at_us + later_us)
-    if isinstance(event, CommitWanted):
+    if isinstance(event, Commit):
         return _moved_commit(event, later_us, records, numbers)
     return event
 
 
-AnyCommit = TypeVar("AnyCommit", CommitWanted, Commit, CommittingSync)
+AnyCommit = TypeVar("AnyCommit", Commit, CommittingSync)
 
 
 def _moved_commit(

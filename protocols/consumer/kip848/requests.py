@@ -7,8 +7,8 @@ Source: ``NetworkClientDelegate``, ``CoordinatorRequestManager.markCoordinatorUn
 from __future__ import annotations
 
 from assignors.types import TopicPartition
-from protocols.consumer.kip848.state import Asked, ClientState, Commit, Consumer, InFlight
-from protocols.consumer.kip848.threads import Called, Event, Lag, Needed, Purpose
+from protocols.consumer.kip848.state import Asked, ClientState, Consumer, InFlight
+from protocols.consumer.kip848.threads import Called, Commit, Event, Lag, Needed, Purpose
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import (
     Known,

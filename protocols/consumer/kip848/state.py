@@ -18,12 +18,20 @@ from assignors.values import dataclass
 from protocols.consumer.calls import Failed
 from protocols.consumer.clients import JAVA, ClientProfile
 from protocols.consumer.fetching import Fetcher
-from protocols.consumer.kip848.threads import OUTSIDE, App, Event, Lags, Needed, QueueTimes, at_once
+from protocols.consumer.kip848.threads import (
+    OUTSIDE,
+    App,
+    Commit,
+    Event,
+    Lags,
+    Needed,
+    QueueTimes,
+    at_once,
+)
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
 from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
-from protocols.facts import CommitKind
-from protocols.messages import UNKNOWN_GENERATION, OffsetToCommit, TopicPartitions
+from protocols.messages import UNKNOWN_GENERATION, TopicPartitions
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
@@ -245,18 +253,6 @@ class Asked(enum.Enum):
     LEAVE_UNANSWERED = "the same after max.poll.interval.ms; its response is ignored"
     COMMIT = "OffsetCommit"
     OFFSETS = "OffsetFetch"
-
-
-class Commit(NamedTuple):
-    """A commit that waits to be sent or for its response (``OffsetCommitRequestState``)."""
-
-    key: int
-    kind: CommitKind
-
-    offsets: tuple[OffsetToCommit, ...]
-    deadline_us: int | None = None
-    attempt: int = 0
-    retry_us: int = 0
 
 
 class InFlight(NamedTuple):

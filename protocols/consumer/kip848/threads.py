@@ -136,13 +136,17 @@ class FetchesWanted:
     """Records were handed out (``CreateFetchRequestsEvent``)."""
 
 
-class CommitWanted(NamedTuple):
-    """The application commits; *key* identifies the commit at its end."""
+class Commit(NamedTuple):
+    """A commit that is queued, waits to be sent, or for its response (``OffsetCommitRequestState``)."""
 
     key: int
+    """Identifies the commit at its end."""
+
     kind: CommitKind
     offsets: tuple[OffsetToCommit, ...]
     deadline_us: int | None
+    attempt: int = 0
+    retry_us: int = 0
 
 
 class Called(NamedTuple):
@@ -163,7 +167,7 @@ class LeaveWanted(NamedTuple):
     epoch: int | None
 
 
-Event = Polled | FetchesWanted | CommitWanted | Called | Unsubscribed | LeaveWanted
+Event = Polled | FetchesWanted | Commit | Called | Unsubscribed | LeaveWanted
 
 # -- states of the application thread --------------------------------------------------------------
 

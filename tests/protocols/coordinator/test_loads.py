@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.coordinator.durability import replayed
 from protocols.coordinator.machine import GroupCoordinator, Phase
+from protocols.coordinator.replay import replayed
 from protocols.facts import CommitRefused
 from protocols.groups.kip848.group import CurrentAssignment
 from protocols.groups.kip848.group import Group as ConsumerGroup

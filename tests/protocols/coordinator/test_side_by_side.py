@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from assignors.types import Subscription, TopicPartition
-from protocols.coordinator import periods
-from protocols.coordinator.durability import replayed
 from protocols.coordinator.machine import GroupCoordinator
+from protocols.coordinator.replay import replayed
 from protocols.groups.classic.group import Group as ClassicGroup
 from protocols.groups.classic.states import Request
 from protocols.groups.kip848.group import Group as ConsumerGroup
@@ -161,7 +160,7 @@ def test_a_state_recurs_while_only_answers_to_commits_wait():
 
     coordinator.handle(Envelope(Header("c", 1, "c"), request), 10)
     assert coordinator.recurring(10) not in (None, durable)
-    assert [Header("c", 1, "c")] == periods.waiting(coordinator.log)
+    assert [Header("c", 1, "c")] == coordinator.log.waiting()
 
 
 def test_offsets_alone_make_a_group_that_either_protocol_may_take_over(host):

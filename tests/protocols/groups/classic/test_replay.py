@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from immutables import Map
 
-from protocols.coordinator.durability import replayed
+from protocols.coordinator.replay import replayed
 from protocols.groups.classic import records
 from protocols.groups.classic.membership import renamed, without_member
 from protocols.groups.classic.records import group_record, restored

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.coordinator import durability
-from protocols.coordinator.durability import HostContractError, replayed
+from protocols.coordinator.durability import HostContractError
 from protocols.coordinator.machine import GroupCoordinator
+from protocols.coordinator.replay import replayed
 from protocols.groups.shard import Durable
 from protocols.offsets_topic.records import (
     GroupMetadataKey,

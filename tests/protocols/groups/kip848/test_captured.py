@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from assignors.types import TopicPartition
-from protocols.coordinator.durability import replayed
 from protocols.coordinator.machine import GroupCoordinator
+from protocols.coordinator.replay import replayed
 from protocols.groups.kip848.group import Group
 from protocols.groups.shard import Durable
 from protocols.machine import Append, CancelTimer, SetTimer, Step
