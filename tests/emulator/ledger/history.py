@@ -105,6 +105,11 @@ class History:
         )
         return self.say(done)
 
+    def next_owner(self, name, first, next_offset, generation=1):
+        """Let a consumer begin at an offset, and work."""
+        self.open(name, offset=first, generation=generation)
+        self.work(name, first, next_offset, generation=generation)
+
     def cut_off(self, name, offset, partition=P0):
         what = ev.PartlyProcessed(
             consumer=name, group=GROUP, partition=partition, offset=offset, began_us=self.now_us

@@ -27,17 +27,11 @@ def closed(processed=100, committed=100) -> History:
     return history
 
 
-def next_owner(history: History, offset: int, until: int = 150) -> None:
-    """Let b begin at an offset and work."""
-    history.open("b", offset=offset)
-    history.work("b", offset, until)
-
-
 def test_a_reset_back_repeats_what_lies_between():
     """From the offset it was set to up to what had been processed."""
     history = closed()
     reset(history, 30)
-    next_owner(history, 30)
+    history.next_owner("b", 30, 150)
 
     only(history, Cause.RESET, 70)
 
@@ -46,7 +40,7 @@ def test_a_reset_forward_loses_what_lies_between():
     """From what had been processed up to the offset it was set to."""
     history = closed()
     reset(history, 120)
-    next_owner(history, 120)
+    history.next_owner("b", 120, 150)
 
     only(history, Cause.RESET, 20, EntryKind.LOST)
 
@@ -56,7 +50,7 @@ def test_the_last_of_several_resets_counts_from_where_the_first_began():
     history = closed()
     reset(history, 0)
     reset(history, 90)
-    next_owner(history, 90)
+    history.next_owner("b", 90, 150)
     (entry,) = history.ledger().entries
 
     assert (Cause.RESET, 10) == (entry.cause, entry.count)
@@ -69,7 +63,7 @@ def test_a_reset_that_does_not_go_back_does_not_repeat(offset):
     history = owner_at_work(100, 80)
     history.crash("a", 100)
     reset(history, offset)
-    next_owner(history, offset)
+    history.next_owner("b", offset, 150)
 
     only(history, Cause.CRASHED, 100 - offset)
 
@@ -81,7 +75,7 @@ def test_a_commit_ahead_is_not_the_doing_of_a_reset_to_less():
     history.commit("a", 140, processed=100)
     history.close("a", 100, "closed")
     reset(history, 120)
-    next_owner(history, 120)
+    history.next_owner("b", 120, 150)
 
     only(history, Cause.COMMITTED_AHEAD, 20, EntryKind.LOST)
 
@@ -91,7 +85,7 @@ def test_first_offsets_for_a_group_that_lost_its_own_are_a_reset():
     history = closed()
     history.drop("expired")
     reset(history, 60)
-    next_owner(history, 60)
+    history.next_owner("b", 60, 150)
     (entry,) = history.ledger().entries
 
     assert (Cause.RESET, 40) == (entry.cause, entry.count)
@@ -113,11 +107,10 @@ def test_a_commit_of_a_consumer_ends_what_a_reset_began():
     """A commit after the administrator's replaces it as the cause."""
     history = closed()
     reset(history, 30)
-    history.open("a", offset=30)
-    history.work("a", 30, 50)
+    history.next_owner("a", 30, 50)
     history.commit("a", 50)
     history.close("a", 50, "closed")
-    next_owner(history, 50, 100)
+    history.next_owner("b", 50, 100)
     entries = history.ledger().entries
 
     assert {Cause.RESET} == {entry.cause for entry in entries}
@@ -130,7 +123,7 @@ def test_a_reset_whose_answer_is_lost_counts_all_the_same():
     commit = history.send("admin", 30, kind="admin", generation=-1)
     history.accept("admin", commit, 30, generation=-1)
     history.lose("admin", commit, "OffsetCommitResponse")
-    next_owner(history, 30)
+    history.next_owner("b", 30, 150)
 
     only(history, Cause.RESET, 70)
     assert 0 == history.ledger().duplicates_avoided

@@ -61,8 +61,7 @@ def test_a_commit_to_a_broker_that_died_with_its_sender_never_arrived():
     history.crash("a", 100)
     elect(history, 2, 1)
     history.coordinator_moves()
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.MESSAGE_LOST, 20)
 
@@ -72,8 +71,7 @@ def test_a_commit_that_was_taken_while_its_sender_died_avoids_duplicates():
     history = led_by_1()
     accept(history, 100, broker=1, epoch=0)
     history.stop("a")
-    history.open("b", offset=100)
-    history.work("b", 100, 120)
+    history.next_owner("b", 100, 120)
     ledger = history.ledger()
 
     assert () == ledger.entries
@@ -88,8 +86,7 @@ def test_of_commits_sent_in_a_row_the_last_that_was_heard_of_counts(error, avoid
     accept(history, 100, broker=1, epoch=0)
     history.answer("a", first, error)
     history.stop("a")
-    history.open("b", offset=100)
-    history.work("b", 100, 120)
+    history.next_owner("b", 100, 120)
 
     assert avoided == history.ledger().duplicates_avoided
 
@@ -133,8 +130,7 @@ def test_two_owners_may_be_those_of_two_coordinators():
     history = led_by_1()
     fault = history.fault(verb="cut", target="broker-1 and controller")
     elect(history, 2, 1, cause=fault)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.TWO_OWNERS, 20)
     assert "two coordinators" == the_detail(history)
@@ -147,8 +143,7 @@ def test_a_coordinator_that_stopped_or_died_is_no_second_coordinator(end):
     history = led_by_1()
     elect(history, 2, 1)
     history.say(ev.BrokerDown(broker=1)) if end == "down" else unload(history, 1)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.TWO_OWNERS, 20)
     assert "" == the_detail(history)
@@ -160,8 +155,7 @@ def test_a_leader_that_was_down_when_replaced_never_took_part():
     history.say(ev.BrokerDown(broker=1))
     elect(history, 2, 1)
     history.say(ev.BrokerUp(broker=1))
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     assert "" == the_detail(history)
 
@@ -206,8 +200,7 @@ def test_a_reset_after_a_failover_shows_that_no_offset_is_committed():
     history.work("b", 0, 50)
     history.commit("b", 50)
     history.crash("b", 50)
-    history.open("c", offset=50)
-    history.work("c", 50, 120)
+    history.next_owner("c", 50, 120)
 
     assert {str(Cause.NOT_REPLICATED): 100} == history.ledger().by_cause()
     assert 120 == history.ledger().distinct
@@ -219,8 +212,7 @@ def test_an_accepted_commit_that_failover_lost_was_not_replicated():
     history.commit("a", 100)
     history.coordinator_moves()
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
     history.commit("b", 95)
 
     only(history, Cause.NOT_REPLICATED, 20)
@@ -233,8 +225,7 @@ def test_a_commit_written_after_the_failover_that_lost_it_was_not_replicated():
     history.coordinator_moves()
     history.write_late(ev.CommitAccepted)
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.NOT_REPLICATED, 20)
 
@@ -245,12 +236,10 @@ def test_work_after_an_unreplicated_commit_is_judged_by_what_the_coordinator_has
     history.commit("a", 100)
     history.coordinator_moves()
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 95)
+    history.next_owner("b", 80, 95)
     history.commit("b", 90)
     history.crash("b", 95)
-    history.open("c", offset=90)
-    history.work("c", 90, 100)
+    history.next_owner("c", 90, 100)
     by_cause = history.ledger().by_cause()
 
     assert by_cause == {str(Cause.NOT_REPLICATED): 15 + 5, str(Cause.CRASHED): 5}
@@ -268,8 +257,7 @@ def test_a_commit_that_a_loading_coordinator_turned_away_has_a_cause_of_its_own(
     history.answer("a", commit, "COORDINATOR_LOAD_IN_PROGRESS")
     history.crash("a", 100)
     load(history, 2, 30)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.LOADING, 20)
     assert "the load took 30.0 s" == the_detail(history)

@@ -19,8 +19,7 @@ def test_records_committed_before_processing_are_lost_in_a_crash():
     history.commit("a", 150, processed=100)
     history.work("a", 100, 120)
     history.crash("a", 120)
-    history.open("b", offset=150)
-    history.work("b", 150, 200)
+    history.next_owner("b", 150, 200)
 
     only(history, Cause.COMMITTED_AHEAD, 30, EntryKind.LOST)
 
@@ -32,8 +31,7 @@ def test_a_commit_of_a_deleted_topic_skips_the_records_of_the_new_one():
     history.topic(topic_id="T2")
     history.commit("a", 40, processed=50)
     history.close("a", 50, "revoked")
-    history.open("b", offset=40)
-    history.work("b", 40, 60)
+    history.next_owner("b", 40, 60)
 
     only(history, Cause.OLD_TOPIC, 40, EntryKind.LOST)
 
@@ -43,8 +41,7 @@ def test_a_zombie_that_finishes_its_batch_fills_the_gap():
     history = owner_at_work(100, 100)
     history.commit("a", 150, processed=100)
     history.work("a", 100, 120)
-    history.open("b", offset=150)
-    history.work("b", 150, 200)
+    history.next_owner("b", 150, 200)
     history.work("a", 120, 150)
     history.close("a", 150, "lost")
 
@@ -127,8 +124,7 @@ def test_a_discarded_batch_that_the_successor_reads_is_not_lost():
     history = owner_at_work(100, 100)
     history.let_go("a", 100, 120, "discarded")
     history.close("a", 120, "lost")
-    history.open("b", offset=100)
-    history.work("b", 100, 120)
+    history.next_owner("b", 100, 120)
 
     assert history.ledger().entries == ()
 

@@ -14,8 +14,7 @@ def test_a_crash_repeats_what_was_processed_and_not_committed():
     """The successor of a crashed owner repeats what the last accepted commit leaves uncovered."""
     history = owner_at_work()
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 130)
+    history.next_owner("b", 80, 130)
 
     only(history, Cause.CRASHED, 20)
 
@@ -24,8 +23,7 @@ def test_the_records_a_successor_has_not_come_to_are_not_counted():
     """Only what was really processed twice counts, not what would be."""
     history = owner_at_work()
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 90)
+    history.next_owner("b", 80, 90)
 
     only(history, Cause.CRASHED, 10)
 
@@ -34,8 +32,7 @@ def test_a_process_that_ends_by_an_error_of_its_own_counts_as_crashed():
     """An owner that failed left its work uncommitted as a crashed one does."""
     history = owner_at_work()
     history.stop("a", "failed")
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.CRASHED, 20)
 
@@ -44,8 +41,7 @@ def test_a_revocation_repeats_what_the_donor_did_not_commit():
     """A cooperative hand-over whose last polls no commit covers is a revocation."""
     history = owner_at_work()
     history.close("a", 100, "revoked")
-    history.open("b", offset=80)
-    history.work("b", 80, 130)
+    history.next_owner("b", 80, 130)
 
     only(history, Cause.REVOKED, 20)
 
@@ -55,8 +51,7 @@ def test_whatever_else_ends_an_epoch_is_a_revocation(why):
     """An owner that closed, or lost its partition, gave it up without a commit."""
     history = owner_at_work()
     history.close("a", 100, why)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.REVOKED, 20)
 
@@ -65,8 +60,7 @@ def test_an_eager_rebalance_rewinds_a_kept_partition():
     """The same incarnation that opens a partition again repeats its own uncommitted work."""
     history = owner_at_work()
     history.close("a", 100, "revoked")
-    history.open("a", offset=80, generation=2)
-    history.work("a", 80, 120, generation=2)
+    history.next_owner("a", 80, 120, generation=2)
 
     only(history, Cause.KEPT_REWOUND, 20)
 
@@ -76,8 +70,7 @@ def test_another_incarnation_of_the_same_consumer_has_kept_nothing():
     history = owner_at_work()
     history.crash("a", 100)
     history.start("a", incarnation=2)
-    history.open("a", offset=80)
-    history.work("a", 80, 100)
+    history.next_owner("a", 80, 100)
 
     only(history, Cause.CRASHED, 20)
 
@@ -86,8 +79,7 @@ def test_a_zombie_and_its_successor_are_two_owners():
     """Uncommitted work of a paused owner, and work of both, have this cause."""
     history = owner_at_work()
     history.pause("a")
-    history.open("b", offset=80, generation=2)
-    history.work("b", 80, 110, generation=2)
+    history.next_owner("b", 80, 110, generation=2)
     history.resume("a")
     history.work("a", 100, 140)
     history.work("b", 110, 150, generation=2)
@@ -114,8 +106,7 @@ def test_a_refused_commit_is_named_with_its_error(by):
     history = owner_at_work()
     history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by=by)
     history.close("a", 100, "revoked")
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
     entry = history.ledger().entry("D1")
 
     only(history, Cause.REFUSED, 20)
@@ -129,8 +120,7 @@ def test_a_refused_commit_that_was_repeated_with_success_is_no_cause():
     history.commit("a", 100)
     history.work("a", 100, 110)
     history.crash("a", 110)
-    history.open("b", offset=100)
-    history.work("b", 100, 110)
+    history.next_owner("b", 100, 110)
 
     only(history, Cause.CRASHED, 10)
 
@@ -141,8 +131,7 @@ def test_a_lost_commit_is_why_the_successor_begins_low():
     commit = history.send("a", 100)
     history.lose("a", commit)
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.MESSAGE_LOST, 20)
 
@@ -152,8 +141,7 @@ def test_a_commit_its_owner_waited_for_in_vain_was_lost():
     history = owner_at_work()
     history.send("a", 100)
     history.close("a", 100, "revoked")
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.MESSAGE_LOST, 20)
 
@@ -163,8 +151,7 @@ def test_a_commit_that_was_under_way_at_a_crash_was_not_lost():
     history = owner_at_work()
     history.send("a", 100)
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.CRASHED, 20)
 
@@ -175,8 +162,7 @@ def test_a_commit_that_failed_with_a_timeout_was_lost():
     commit = history.send("a", 100)
     history.answer("a", commit, "REQUEST_TIMED_OUT")
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.MESSAGE_LOST, 20)
 
@@ -188,8 +174,7 @@ def test_a_lost_reply_to_a_durable_commit_avoids_duplicates():
     history.accept("a", commit, 100)
     history.lose("a", commit, "OffsetCommitResponse")
     history.crash("a", 100)
-    history.open("b", offset=100)
-    history.work("b", 100, 120)
+    history.next_owner("b", 100, 120)
     ledger = history.ledger()
 
     assert ledger.entries == ()
@@ -202,8 +187,7 @@ def test_an_older_commit_over_a_newer_one_is_a_rewind():
     history.commit("a", 100)
     history.commit("a", 60, processed=100)
     history.close("a", 100, "revoked")
-    history.open("b", offset=60)
-    history.work("b", 60, 100)
+    history.next_owner("b", 60, 100)
 
     only(history, Cause.REWIND, 40)
 
@@ -214,12 +198,10 @@ def test_a_rewind_counts_once():
     history.commit("a", 100)
     history.commit("a", 60, processed=100)
     history.close("a", 100, "revoked")
-    history.open("b", offset=60)
-    history.work("b", 60, 100)
+    history.next_owner("b", 60, 100)
     history.commit("b", 90)
     history.crash("b", 100)
-    history.open("c", offset=90)
-    history.work("c", 90, 100)
+    history.next_owner("c", 90, 100)
     by_cause = history.ledger().by_cause()
 
     assert by_cause == {str(Cause.REWIND): 40, str(Cause.CRASHED): 10}
@@ -229,11 +211,9 @@ def test_records_left_by_a_second_crash_keep_the_first_cause():
     """A range that an owner died before repeating keeps its cause."""
     history = owner_at_work()
     history.close("a", 100, "revoked")
-    history.open("b", offset=80)
-    history.work("b", 80, 85)
+    history.next_owner("b", 80, 85)
     history.crash("b", 85)
-    history.open("c", offset=80)
-    history.work("c", 80, 100)
+    history.next_owner("c", 80, 100)
     by_cause = history.ledger().by_cause()
 
     assert by_cause == {str(Cause.REVOKED): 5 + 15, str(Cause.CRASHED): 5}
@@ -244,8 +224,7 @@ def test_a_commit_one_short_is_off_by_one():
     history = owner_at_work()
     history.commit("a", 99, processed=100)
     history.close("a", 100, "revoked")
-    history.open("b", offset=99)
-    history.work("b", 99, 120)
+    history.next_owner("b", 99, 120)
 
     only(history, Cause.OFF_BY_ONE, 1)
 
@@ -313,7 +292,6 @@ def test_a_refused_commit_of_what_is_committed_already_is_not_the_cause():
     history = owner_at_work()
     history.refuse("a", 80, "ILLEGAL_GENERATION")
     history.crash("a", 100)
-    history.open("b", offset=80)
-    history.work("b", 80, 100)
+    history.next_owner("b", 80, 100)
 
     only(history, Cause.CRASHED, 20)

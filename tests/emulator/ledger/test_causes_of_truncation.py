@@ -55,8 +55,7 @@ def test_a_repeat_is_of_the_log_in_which_it_happened():
     history.open("a", offset=60, source="truncated")
     history.work("a", 60, 90)
     history.crash("a", 90)
-    history.open("b", offset=50)
-    history.work("b", 50, 90)
+    history.next_owner("b", 50, 90)
 
     assert [(50, 59, 0), (60, 89, 1)] == entries(history, EntryKind.REPROCESSED)
 
@@ -120,8 +119,7 @@ def test_an_offset_that_is_in_range_again_loses_what_came_before_it():
     history = owner_at_work(100, 100)
     history.close("a", 100, "revoked")
     history.truncate(60, 100)
-    history.open("b", offset=100)
-    history.work("b", 100, 110)
+    history.next_owner("b", 100, 110)
 
     only(history, Cause.TRUNCATED, 40, EntryKind.LOST)
 

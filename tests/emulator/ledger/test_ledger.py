@@ -157,8 +157,7 @@ def test_partial_work_counts_each_attempt_and_is_no_reprocessing():
     history.open("b", offset=5)
     history.cut_off("b", 5)
     history.crash("b", 5)
-    history.open("c", offset=5)
-    history.work("c", 5, 9)
+    history.next_owner("c", 5, 9)
     ledger = history.ledger()
 
     assert ["P1", "P2"] == [entry.id for entry in ledger.entries]
@@ -207,8 +206,7 @@ def test_records_up_to_the_end_of_a_closed_epoch_are_processed():
     history = History()
     history.open("a")
     history.close("a", 40, "revoked")
-    history.open("b", offset=30)
-    history.work("b", 30, 40)
+    history.next_owner("b", 30, 40)
 
     assert 10 == history.ledger().reprocessed
 
@@ -282,8 +280,7 @@ def test_an_undisturbed_history_has_an_empty_ledger():
         history.work("a", start, start + 10)
         history.commit("a", start + 10)
     history.close("a", 500, "revoked")
-    history.open("b", offset=500)
-    history.work("b", 500, 600)
+    history.next_owner("b", 500, 600)
 
     assert () == history.ledger().entries
 

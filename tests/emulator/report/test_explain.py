@@ -54,8 +54,7 @@ def test_refrains_are_joined_wherever_in_the_log_they_stand():
         )
         history.say(accepted)
     history.crash("a", 100)
-    history.open("b", offset=80, generation=2)
-    history.work("b", 80, 130, generation=2)
+    history.next_owner("b", 80, 130, generation=2)
     lines = explained(history, "D1")
 
     assert (
@@ -75,8 +74,7 @@ def test_a_crash_is_explained_from_the_fault_to_the_repeat():
     history.rebalance("removing member a-1 on heartbeat expiration.", "a")
     history.joined("b")
     history.stable(2, (("b", (P0, P1)),))
-    history.open("b", offset=80, generation=2)
-    history.work("b", 80, 130, generation=2)
+    history.next_owner("b", 80, 130, generation=2)
     history.work("b", 130, 200, generation=2)
 
     assert explained(history, "D1") == [
@@ -121,8 +119,7 @@ def crash_with_an_end(seconds):
     history.wait(seconds)
     history.fault_over("crash a")
     history.wait(10)
-    history.open("b", offset=80, generation=2)
-    history.work("b", 80, 130, generation=2)
+    history.next_owner("b", 80, 130, generation=2)
     return [line for line in explained(history, "D1") if line.startswith("fault ")]
 
 
@@ -177,8 +174,7 @@ def test_replicas_that_fell_behind_are_no_part_of_a_crash():
     history.crash("a", 100)
     history.say(ev.IsrChanged(partition=P0, isr=(2, 1), why="caught up"))
     history.say(ev.LeaderChanged(partition=P0, broker=1, epoch=2, clean=True))
-    history.open("b", offset=80, generation=2)
-    history.work("b", 80, 130, generation=2)
+    history.next_owner("b", 80, 130, generation=2)
 
     assert [line for line in explained(history, "D1") if "sync" in line or "leads" in line] == [
         "broker 1 leads orders-0 in epoch 2"
@@ -191,8 +187,7 @@ def test_a_refused_commit_has_its_error():
     history.work("a", 80, 100)
     history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by="client")
     history.close("a", 100, "revoked")
-    history.open("b", offset=80, generation=2)
-    history.work("b", 80, 130, generation=2)
+    history.next_owner("b", 80, 130, generation=2)
     lines = explained(history, "D1")
 
     assert "a sends commit c9 (sync): orders-0 = 100 in generation 1" in lines
@@ -209,8 +204,7 @@ def test_a_loss_has_the_commit_that_was_ahead():
     history.commit("a", 150, processed=80)
     history.work("a", 80, 100)
     history.close("a", 100, "closed", position=150)
-    history.open("b", offset=150, generation=2)
-    history.work("b", 150, 160, generation=2)
+    history.next_owner("b", 150, 160, generation=2)
 
     assert explained(history, "L1") == [
         "a starts orders-0 at offset 0 (committed) in generation 1",
@@ -233,8 +227,7 @@ def test_repeated_lines_are_shown_once_and_counted():
         commit = history.send("a", 100)
         history.answer("a", commit, "NETWORK_EXCEPTION")
     history.crash("a", 100)
-    history.open("b", offset=80, generation=2)
-    history.work("b", 80, 130, generation=2)
+    history.next_owner("b", 80, 130, generation=2)
     lines = explained(history, "D1")
 
     assert "these 2 lines 39 more times, until here" in lines
@@ -337,8 +330,7 @@ def test_a_replaced_coordinator_is_named_where_it_appends():
     )
     history.say(replaced)
     history.crash("a", 100)
-    history.open("b", offset=80, generation=2)
-    history.work("b", 80, 130, generation=2)
+    history.next_owner("b", 80, 130, generation=2)
     (line,) = [line for line in explained(history, "D1") if "a#9" in line]
 
     assert line.startswith(
