@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assignors.types import TopicPartition
+from protocols.consumer.calls import CloseOperation
 from protocols.consumer.fetching import Handed
 from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Step
 from protocols.messages import (
@@ -23,6 +24,7 @@ from protocols.messages import (
     Header,
     MetadataRequest,
     MetadataResponse,
+    OffsetToCommit,
     TopicDescription,
     coordinator_node,
 )
@@ -41,6 +43,14 @@ class Sent:
     message: Any
     number: int
     at_us: int
+
+
+def parts(*numbers: int, topic: str = "t") -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic, number) for number in numbers)
+
+
+def offsets(by_number: dict[int, int], topic: str = "t") -> tuple[OffsetToCommit, ...]:
+    return tuple(OffsetToCommit(TopicPartition(topic, n), o) for n, o in by_number.items())
 
 
 class Bench:
@@ -142,6 +152,28 @@ class Bench:
         self.carry_out(self.client.handle(envelope, self.now_us))
         if not self._busy:
             self.settle()
+
+    # -- calls of the application ------------------------------------------------------------
+
+    def poll(self, timeout_ms: float = 0) -> Any:
+        """Poll; what it returned, or None while it waits."""
+        return self.call(self.client.poll(self.now_us, round(timeout_ms * 1_000)))
+
+    def commit_sync(self, wanted: dict[int, int] | None = None) -> Any:
+        given = None if wanted is None else offsets(wanted)
+        return self.call(self.client.commit_sync(self.now_us, given))
+
+    def commit_async(self, wanted: dict[int, int] | None = None) -> Any:
+        given = None if wanted is None else offsets(wanted)
+        return self.call(self.client.commit_async(self.now_us, given))
+
+    def close(
+        self, timeout_ms: float = 30_000, operation: CloseOperation = CloseOperation.DEFAULT
+    ) -> Any:
+        return self.call(self.client.close(self.now_us, round(timeout_ms * 1_000), operation))
+
+    def unsubscribe(self) -> Any:
+        return self.call(self.client.unsubscribe(self.now_us))
 
     # -- how effects are carried out ---------------------------------------------------------
 

@@ -12,6 +12,7 @@ from assignors.registry import load_assignor
 from assignors.types import TopicPartition
 from protocols.consumer.classic.machine import Client
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
+from protocols.facts import EpochOpened
 from protocols.machine import Call
 
 from ...client_bench import BROKER, Bench, Sent
@@ -72,6 +73,15 @@ class ClientBench(Bench):
     def ever(self, kind: type) -> list[Sent]:
         """All requests of one kind that were ever sent."""
         return [sent for sent in self.history if isinstance(sent.message, kind)]
+
+    def times_ms(self, kind: type) -> list[float]:
+        """Return when each request of one kind was sent, in milliseconds."""
+        return [sent.at_us / 1_000 for sent in self.ever(kind)]
+
+    def sources(self) -> list[tuple[int, int, str, str]]:
+        """Return partition number, first offset, its source and why, of each epoch that began."""
+        reported = self.emitted(EpochOpened)
+        return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in reported]
 
     def tick(self) -> None:
         """Let the heartbeat thread turn once, and read what has arrived."""

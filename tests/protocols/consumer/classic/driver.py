@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from assignors.types import TopicPartition
-from protocols.consumer.calls import CloseOperation
 from protocols.consumer.classic.state import Membership
 from protocols.consumer.fetching import Handed
 from protocols.messages import (
@@ -35,25 +34,14 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
+from ...client_bench import offsets, parts
 from .bench import BROKER, ClientBench, Sent
 
 MEMBER = "m-1"
 
 
-def parts(*numbers: int, topic: str = "t") -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic, number) for number in numbers)
-
-
-def offsets(by_number: dict[int, int], topic: str = "t") -> tuple[OffsetToCommit, ...]:
-    return tuple(OffsetToCommit(TopicPartition(topic, n), o) for n, o in by_number.items())
-
-
 class ClientDriver(ClientBench):
     # -- the application ---------------------------------------------------------------------
-
-    def poll(self, timeout_ms: float = 0) -> Any:
-        """Poll; what it returned, or None while it waits."""
-        return self.call(self.client.poll(self.now_us, round(timeout_ms * 1_000)))
 
     def poll_until(self, kind: type, turns: int = 200) -> None:
         """Poll until a request of one kind is pending: a few times now, then at every tick."""
@@ -65,25 +53,9 @@ class ClientDriver(ClientBench):
             self.poll()
         raise AssertionError(f"no {kind.__name__} after {turns} polls")
 
-    def commit_sync(self, wanted: dict[int, int] | None = None) -> Any:
-        given = None if wanted is None else offsets(wanted)
-        return self.call(self.client.commit_sync(self.now_us, given))
-
-    def commit_async(self, wanted: dict[int, int] | None = None) -> Any:
-        given = None if wanted is None else offsets(wanted)
-        return self.call(self.client.commit_async(self.now_us, given))
-
     def commit(self, call: str, given: tuple[OffsetToCommit, ...]) -> Any:
         """Make a commit of just these offsets, by the name of the call."""
         return self.call(getattr(self.client, call)(self.now_us, given))
-
-    def close(
-        self, timeout_ms: float = 30_000, operation: CloseOperation = CloseOperation.DEFAULT
-    ) -> Any:
-        return self.call(self.client.close(self.now_us, round(timeout_ms * 1_000), operation))
-
-    def unsubscribe(self) -> Any:
-        return self.call(self.client.unsubscribe(self.now_us))
 
     # -- answers -----------------------------------------------------------------------------
 
@@ -218,4 +190,34 @@ class ClientDriver(ClientBench):
         self.tick()
 
 
-__all__ = ["BROKER", "MEMBER", "ClientDriver", "Sent", "offsets", "parts"]
+def member(**settings: Any) -> ClientDriver:
+    """Return a stable member that reads t-0 and t-1; its listener calls are not in ``calls``."""
+    driver = ClientDriver(**settings)
+    driver.stable()
+    driver.calls.clear()
+    return driver
+
+
+manual_member = partial(member, enable_auto_commit=False)
+"""The same, which commits only when it is asked to."""
+
+
+def assigned(*numbers: int, **settings: Any) -> ClientDriver:
+    """Return a member whose partitions have no positions yet; poll waits for the OffsetFetch."""
+    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
+    driver.join(*(numbers or (0, 1)))
+    driver.poll(100_000)
+    return driver
+
+
+__all__ = [
+    "BROKER",
+    "MEMBER",
+    "ClientDriver",
+    "Sent",
+    "assigned",
+    "manual_member",
+    "member",
+    "offsets",
+    "parts",
+]

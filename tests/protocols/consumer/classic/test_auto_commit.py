@@ -15,10 +15,6 @@ from .driver import ClientDriver, offsets
 E = ErrorCode
 
 
-def commits(driver: ClientDriver) -> list[float]:
-    return [sent.at_us / 1_000 for sent in driver.ever(OffsetCommitRequest)]
-
-
 def test_the_first_is_due_an_interval_after_the_assignment():
     """The interval starts when a join completes, not with the consumer."""
     driver = ClientDriver()
@@ -29,7 +25,7 @@ def test_the_first_is_due_an_interval_after_the_assignment():
         driver.advance(100)
         driver.poll()
 
-    assert [began + 5_000] == commits(driver)[:1]
+    assert [began + 5_000] == driver.times_ms(OffsetCommitRequest)[:1]
 
 
 def test_it_covers_what_earlier_polls_returned_not_this_one():
@@ -51,9 +47,9 @@ def test_while_the_application_works_nothing_is_committed():
     driver.hand({0: 20})
     driver.advance(60_000)
 
-    assert [] == commits(driver)
+    assert [] == driver.times_ms(OffsetCommitRequest)
     driver.poll()
-    assert [60_000] == commits(driver)
+    assert [60_000] == driver.times_ms(OffsetCommitRequest)
 
 
 def test_with_polls_every_so_often_the_period_is_a_multiple_of_theirs():
@@ -63,7 +59,7 @@ def test_with_polls_every_so_often_the_period_is_a_multiple_of_theirs():
     for _ in range(15):
         driver.advance(132)
         driver.poll()
-    times = commits(driver)
+    times = driver.times_ms(OffsetCommitRequest)
 
     assert [396, 792, 1_188, 1_584, 1_980] == times
 
@@ -76,7 +72,7 @@ def test_a_waiting_poll_commits_on_time_although_nothing_has_moved():
     driver.advance(1_000)
     sent = [s.message.offsets for s in driver.ever(OffsetCommitRequest)]
 
-    assert [300, 600, 900] == commits(driver)
+    assert [300, 600, 900] == driver.times_ms(OffsetCommitRequest)
     assert [offsets({0: 7})] * 3 == sent
 
 
@@ -94,12 +90,12 @@ def test_an_interval_of_zero_commits_at_every_poll():
     """Each poll is past its deadline."""
     driver = ClientDriver(auto_commit_interval_ms=0)
     driver.stable({0: 7})
-    before = len(commits(driver))
+    before = len(driver.times_ms(OffsetCommitRequest))
     for _ in range(4):
         driver.poll()
         driver.advance(10)
 
-    assert 4 == len(commits(driver)) - before
+    assert 4 == len(driver.times_ms(OffsetCommitRequest)) - before
 
 
 def test_a_finished_join_winds_the_clock_up():
@@ -119,7 +115,7 @@ def test_a_finished_join_winds_the_clock_up():
     regular = [f for f in driver.emitted(CommitSent) if f.kind == "auto"]
 
     assert 1 == len(regular)
-    assert began + 5_000 == commits(driver)[-1]
+    assert began + 5_000 == driver.times_ms(OffsetCommitRequest)[-1]
 
 
 def test_no_commit_is_due_while_a_join_is_pending():
@@ -130,12 +126,12 @@ def test_no_commit_is_due_while_a_join_is_pending():
     driver.poll()
     driver.committed()
     driver.poll()
-    sent = len(commits(driver))
+    sent = len(driver.times_ms(OffsetCommitRequest))
     for _ in range(10):
         driver.advance(100)
         driver.poll()
 
-    assert sent == len(commits(driver))
+    assert sent == len(driver.times_ms(OffsetCommitRequest))
 
 
 @pytest.mark.parametrize("error", [E.COORDINATOR_LOAD_IN_PROGRESS, E.UNKNOWN_TOPIC_OR_PARTITION])
@@ -152,7 +148,7 @@ def test_after_a_retriable_failure_the_next_comes_after_the_retry_back_off(error
         driver.advance(10)
         driver.poll()
 
-    assert [5_000, 5_600] == commits(driver)
+    assert [5_000, 5_600] == driver.times_ms(OffsetCommitRequest)
 
 
 def test_after_a_refusal_the_next_comes_after_the_interval():
@@ -166,7 +162,7 @@ def test_after_a_refusal_the_next_comes_after_the_interval():
         driver.advance(100)
         driver.poll()
 
-    assert [5_000, 10_000] == commits(driver)
+    assert [5_000, 10_000] == driver.times_ms(OffsetCommitRequest)
 
 
 def test_without_a_coordinator_none_is_attempted():
@@ -178,13 +174,13 @@ def test_without_a_coordinator_none_is_attempted():
     for _ in range(30):
         driver.poll()
         driver.advance(300)
-    assert [] == commits(driver)
+    assert [] == driver.times_ms(OffsetCommitRequest)
 
     driver.coordinator = 1
     for _ in range(10):
         driver.poll()
         driver.advance(300)
-    assert 1 <= len(commits(driver))
+    assert 1 <= len(driver.times_ms(OffsetCommitRequest))
 
 
 def test_switched_off_it_never_commits():
@@ -194,7 +190,7 @@ def test_switched_off_it_never_commits():
     driver.poll(20_000)
     driver.advance(20_000)
 
-    assert [] == commits(driver)
+    assert [] == driver.times_ms(OffsetCommitRequest)
 
 
 def test_partitions_without_a_position_are_left_out():
@@ -215,7 +211,7 @@ def test_a_new_member_commits_nothing_at_all_while_it_has_no_positions():
     for _ in range(5):
         driver.poll()
 
-    assert [] == commits(driver)
+    assert [] == driver.times_ms(OffsetCommitRequest)
 
 
 def test_each_commit_emits_its_start_and_outcome():

@@ -15,17 +15,10 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, offsets, parts
+from .driver import ClientDriver, member, offsets, parts
 
 E = ErrorCode
 COOPERATIVE = ("cooperative-sticky",)
-
-
-def member(**settings) -> ClientDriver:
-    driver = ClientDriver(**settings)
-    driver.stable()
-    driver.calls.clear()
-    return driver
 
 
 def closed(driver: ClientDriver) -> bool:

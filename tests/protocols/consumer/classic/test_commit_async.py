@@ -14,18 +14,11 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, offsets
+from .driver import ClientDriver, manual_member, offsets
 
 E = ErrorCode
 MOVED_TO = 2
 FENCED = Failed("FencedInstanceIdException", E.FENCED_INSTANCE_ID)
-
-
-def member(**settings) -> ClientDriver:
-    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
-    driver.stable()
-    driver.calls.clear()
-    return driver
 
 
 def ends(driver: ClientDriver) -> list[tuple[ErrorCode, int]]:
@@ -35,7 +28,7 @@ def ends(driver: ClientDriver) -> list[tuple[ErrorCode, int]]:
 
 def test_it_is_sent_at_once_and_does_not_wait():
     """The call has no answer to return."""
-    driver = member()
+    driver = manual_member()
 
     assert driver.commit_async({0: 5}) is None
     assert offsets({0: 5}) == driver.one(OffsetCommitRequest).offsets
@@ -43,7 +36,7 @@ def test_it_is_sent_at_once_and_does_not_wait():
 
 def test_without_arguments_it_commits_all_that_poll_returned():
     """The whole batch in hand, like commitSync()."""
-    driver = member()
+    driver = manual_member()
     driver.hand({1: 9})
     driver.commit_async()
 
@@ -62,7 +55,7 @@ def test_without_arguments_it_commits_all_that_poll_returned():
 )
 def test_a_failure_is_reported_and_never_retried(error):
     """For every error code."""
-    driver = member()
+    driver = manual_member()
     driver.commit_async({0: 5})
     driver.committed(error)
     for _ in range(20):
@@ -75,7 +68,7 @@ def test_a_failure_is_reported_and_never_retried(error):
 
 def test_all_in_flight_fail_with_their_connection():
     """In the order they were sent."""
-    driver = member()
+    driver = manual_member()
     for offset in range(5):
         driver.commit_async({0: offset})
     driver.disconnect()
@@ -88,7 +81,7 @@ def test_all_in_flight_fail_with_their_connection():
 
 def test_outcomes_are_reported_in_the_order_of_the_answers():
     """One connection, first in, first out."""
-    driver = member()
+    driver = manual_member()
     for offset in (3, 4):
         driver.commit_async({0: offset})
     driver.committed()
@@ -100,7 +93,7 @@ def test_outcomes_are_reported_in_the_order_of_the_answers():
 
 def test_a_commit_sync_returns_after_the_callbacks_of_those_before_it():
     """The order in which offsets were applied is the order one hears of it."""
-    driver = member()
+    driver = manual_member()
     driver.commit_async({0: 3})
     driver.commit_sync({0: 4})
     driver.committed()
@@ -113,7 +106,7 @@ def test_a_commit_sync_returns_after_the_callbacks_of_those_before_it():
 
 def test_an_empty_commit_sync_waits_for_the_commits_in_flight():
     """Their callbacks have run when it returns (``invokePendingAsyncCommits``)."""
-    driver = member()
+    driver = manual_member()
     driver.commit_async({0: 3})
     driver.commit_async({0: 4})
     before = list(driver.returned)
@@ -129,7 +122,7 @@ def test_an_empty_commit_sync_waits_for_the_commits_in_flight():
 
 def test_an_empty_commit_sync_waits_no_longer_than_its_timeout():
     """The commit in flight may be stored all the same."""
-    driver = member(default_api_timeout_ms=2_000)
+    driver = manual_member(default_api_timeout_ms=2_000)
     driver.commit_async({0: 3})
     driver.commit_sync({})
     driver.advance(1_999)
@@ -141,7 +134,7 @@ def test_an_empty_commit_sync_waits_no_longer_than_its_timeout():
 
 def test_an_empty_commit_sync_throws_the_fencing_of_a_commit_it_waited_for():
     """The instance id belongs to another process."""
-    driver = member(group_instance_id="i-1")
+    driver = manual_member(group_instance_id="i-1")
     driver.commit_async({0: 3})
     driver.commit_sync({})
     driver.committed(E.FENCED_INSTANCE_ID)
@@ -151,7 +144,7 @@ def test_an_empty_commit_sync_throws_the_fencing_of_a_commit_it_waited_for():
 
 def test_an_empty_commit_sync_waits_for_automatic_commits_too():
     """To Kafka's client they are asynchronous commits like any other."""
-    driver = member(enable_auto_commit=True)
+    driver = manual_member(enable_auto_commit=True)
     driver.advance(5_000)
     driver.poll()
 
@@ -162,7 +155,7 @@ def test_an_empty_commit_sync_waits_for_automatic_commits_too():
 
 def test_a_callback_waits_for_the_next_call_of_the_application():
     """The heartbeat thread reads the answer, but callbacks run in poll or a commit."""
-    driver = member()
+    driver = manual_member()
     driver.commit_async({0: 3})
     driver.committed()
     driver.tick()
@@ -174,7 +167,7 @@ def test_a_callback_waits_for_the_next_call_of_the_application():
 
 def test_an_unjoined_member_is_refused_without_a_request():
     """The refusal reaches the callback."""
-    driver = member()
+    driver = manual_member()
     driver.learn(E.UNKNOWN_MEMBER_ID)
     driver.commit_async({0: 3})
     (end,) = driver.emitted(CommitRefused)
@@ -185,7 +178,7 @@ def test_an_unjoined_member_is_refused_without_a_request():
 
 def test_a_joining_member_is_refused_without_a_request():
     """RebalanceInProgressException, and the join goes on."""
-    driver = member()
+    driver = manual_member()
     driver.learn()
     driver.poll()
     driver.commit_async({0: 3})
@@ -196,7 +189,7 @@ def test_a_joining_member_is_refused_without_a_request():
 
 def test_a_rebalance_in_progress_asks_for_a_rejoin():
     """Generation and partitions are kept."""
-    driver = member()
+    driver = manual_member()
     driver.commit_async({0: 3})
     driver.committed(E.REBALANCE_IN_PROGRESS)
     driver.tick()
@@ -210,7 +203,7 @@ def test_a_rebalance_in_progress_asks_for_a_rejoin():
 
 def disconnected() -> ClientDriver:
     """Return a member whose coordinator is unknown; the lookup is unanswered."""
-    driver = member()
+    driver = manual_member()
     driver.deaf = {FindCoordinatorRequest}
     driver.disconnect()
     driver.tick()
@@ -280,7 +273,7 @@ def test_the_members_state_when_the_coordinator_is_found_decides():
 
 
 def fenced(**settings) -> ClientDriver:
-    driver = member(group_instance_id="i-1", **settings)
+    driver = manual_member(group_instance_id="i-1", **settings)
     driver.commit_async({0: 3})
     driver.committed(E.FENCED_INSTANCE_ID)
     driver.tick()
@@ -307,7 +300,7 @@ def test_a_fenced_commit_poisons_later_commits():
 @pytest.mark.parametrize("kind", ["auto", "prepare"])
 def test_a_fenced_automatic_commit_poisons_too(kind):
     """Automatic commits are asynchronous commits."""
-    driver = member(group_instance_id="i-1", enable_auto_commit=True)
+    driver = manual_member(group_instance_id="i-1", enable_auto_commit=True)
     if kind == "prepare":
         driver.learn()
     else:
@@ -321,7 +314,7 @@ def test_a_fenced_automatic_commit_poisons_too(kind):
 
 def test_a_fenced_commit_sync_throws_and_poisons_nothing():
     """Only asynchronous ones leave the permanent mark."""
-    driver = member(group_instance_id="i-1")
+    driver = manual_member(group_instance_id="i-1")
     driver.commit_sync({0: 4})
     driver.committed(E.FENCED_INSTANCE_ID)
 

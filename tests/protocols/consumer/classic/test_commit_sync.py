@@ -11,16 +11,9 @@ from protocols.facts import CommitAnswered
 from protocols.messages import JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, offsets, parts
+from .driver import ClientDriver, manual_member, offsets, parts
 
 E = ErrorCode
-
-
-def member(**settings) -> ClientDriver:
-    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
-    driver.stable()
-    driver.calls.clear()
-    return driver
 
 
 def thrown(driver: ClientDriver) -> str | None:
@@ -34,7 +27,7 @@ def thrown(driver: ClientDriver) -> str | None:
 
 def test_explicit_offsets_are_sent_as_they_are():
     """No look at positions or assignment: any partition, forward or backward."""
-    driver = member()
+    driver = manual_member()
     driver.hand({0: 50})
     for given in ({0: 3}, {0: 70}, {9: 1}):
         driver.commit_sync(given)
@@ -44,7 +37,7 @@ def test_explicit_offsets_are_sent_as_they_are():
 
 def test_without_arguments_the_whole_batch_in_hand_is_committed():
     """After 1 of 10 records commitSync() commits all 10, for all partitions."""
-    driver = member()
+    driver = manual_member()
     driver.hand({0: 10})
     driver.commit_sync()
 
@@ -53,7 +46,7 @@ def test_without_arguments_the_whole_batch_in_hand_is_committed():
 
 def test_identical_offsets_are_sent_again():
     """Commits are not deduplicated."""
-    driver = member()
+    driver = manual_member()
     for _ in range(3):
         driver.commit_sync({0: 5})
         driver.committed()
@@ -72,7 +65,7 @@ def test_nothing_to_commit_returns_at_once():
 
 def test_a_success_returns_what_was_committed():
     """The call waits for the answer."""
-    driver = member()
+    driver = manual_member()
 
     assert driver.commit_sync({0: 5}) is None
 
@@ -82,7 +75,7 @@ def test_a_success_returns_what_was_committed():
 
 def test_partitions_stand_in_the_order_of_a_copied_map():
     """Three to five partitions make a table of 8 slots."""
-    driver = member()
+    driver = manual_member()
     driver.commit_sync(dict.fromkeys(range(5), 1))
     driver_order = [entry.partition.partition for entry in driver.one(OffsetCommitRequest).offsets]
     by_bucket = sorted(range(5), key=lambda n: ((h := 31 * (31 + n) + ord("t")) ^ h >> 16) & 7)
@@ -99,7 +92,7 @@ MOVE = [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.REQUEST_TIMED_OUT]
 @pytest.mark.parametrize("error", STAY)
 def test_a_retriable_error_is_retried_after_a_back_off_with_the_same_offsets(error):
     """The coordinator stays; pauses of 100, 200, 400 ms."""
-    driver = member()
+    driver = manual_member()
     driver.commit_sync({0: 5})
     pauses = []
     for _ in range(3):
@@ -115,7 +108,7 @@ def test_a_retriable_error_is_retried_after_a_back_off_with_the_same_offsets(err
 @pytest.mark.parametrize("error", MOVE)
 def test_a_lost_coordinator_is_looked_up_and_the_commit_repeated(error):
     """It is sent to the new coordinator."""
-    driver = member()
+    driver = manual_member()
     driver.commit_sync({0: 5})
     driver.committed(error)
     assert isinstance(driver.state.coordinator, Unknown)
@@ -130,7 +123,7 @@ def test_a_lost_coordinator_is_looked_up_and_the_commit_repeated(error):
 
 def test_a_broken_connection_is_survived():
     """The disconnect is retriable."""
-    driver = member()
+    driver = manual_member()
     driver.commit_sync({0: 5})
     driver.disconnect()
     driver.advance_until(OffsetCommitRequest)
@@ -141,7 +134,7 @@ def test_a_broken_connection_is_survived():
 
 def test_an_unanswered_commit_is_repeated_after_the_request_timeout():
     """The connection is closed, the coordinator looked up, the commit sent again."""
-    driver = member(session_timeout_ms=100_000, request_timeout_ms=5_000)
+    driver = manual_member(session_timeout_ms=100_000, request_timeout_ms=5_000)
     driver.commit_sync({0: 5})
     driver.lose(OffsetCommitRequest)
     waited = driver.advance_until(OffsetCommitRequest)
@@ -151,7 +144,7 @@ def test_an_unanswered_commit_is_repeated_after_the_request_timeout():
 
 def test_it_gives_up_after_the_api_timeout():
     """default.api.timeout.ms bounds all tries together; the commit may still have happened."""
-    driver = member(default_api_timeout_ms=2_000)
+    driver = manual_member(default_api_timeout_ms=2_000)
     driver.commit_sync({0: 5})
     for _ in range(40):
         if driver.pending(OffsetCommitRequest):
@@ -164,7 +157,7 @@ def test_it_gives_up_after_the_api_timeout():
 
 def test_without_a_coordinator_it_tries_until_the_api_timeout():
     """Lookups fail for a minute, then TimeoutException."""
-    driver = member()
+    driver = manual_member()
     driver.coordinator = None
     driver.disconnect()
     driver.tick()
@@ -194,7 +187,7 @@ REFUSED = {
 @pytest.mark.parametrize("error", REFUSED)
 def test_a_refusal_is_thrown_at_once(error):
     """No retry: the first such answer ends the call."""
-    driver = member()
+    driver = manual_member()
     driver.commit_sync({0: 5})
     driver.committed(error)
 
@@ -204,7 +197,7 @@ def test_a_refusal_is_thrown_at_once(error):
 
 def test_a_rebalance_in_progress_asks_for_a_rejoin_and_loses_nothing():
     """The generation is kept; the next poll rejoins."""
-    driver = member()
+    driver = manual_member()
     driver.commit_sync({0: 5})
     driver.committed(E.REBALANCE_IN_PROGRESS)
 
@@ -219,7 +212,7 @@ def test_a_rebalance_in_progress_asks_for_a_rejoin_and_loses_nothing():
 )
 def test_ownership_that_is_gone_is_lost_at_the_next_poll(error, kept):
     """The generation is reset, the id kept only for a wrong generation."""
-    driver = member()
+    driver = manual_member()
     driver.commit_sync({0: 5})
     driver.committed(error)
 
@@ -234,7 +227,7 @@ def test_ownership_that_is_gone_is_lost_at_the_next_poll(error, kept):
 @pytest.mark.parametrize("error", [E.ILLEGAL_GENERATION, E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID])
 def test_a_refusal_of_an_older_generation_only_says_that_a_rebalance_is_on(error):
     """A newer join is pending: nothing is reset."""
-    driver = member()
+    driver = manual_member()
     driver.learn()
     driver.poll()
     driver.joined(2)
@@ -262,7 +255,7 @@ def test_a_refusal_of_an_older_generation_only_says_that_a_rebalance_is_on(error
 
 def test_a_fencing_of_an_older_generation_leaves_the_new_one_alone():
     """The member is stable again: it keeps its generation, and later calls do not throw."""
-    driver = member()
+    driver = manual_member()
     driver.commit_async({0: 5})
     driver.learn()
     driver.poll()
@@ -278,7 +271,7 @@ def test_a_fencing_of_an_older_generation_leaves_the_new_one_alone():
 @pytest.mark.parametrize("error", [E.ILLEGAL_GENERATION, E.UNKNOWN_MEMBER_ID])
 def test_a_refusal_after_the_generation_was_reset_resets_nothing_more(error):
     """A heartbeat was answered first; the member has no generation."""
-    driver = member()
+    driver = manual_member()
     driver.commit_async({0: 5})
     driver.learn(E.UNKNOWN_MEMBER_ID)
     before = driver.state.generation
@@ -293,7 +286,7 @@ def test_a_refusal_after_the_generation_was_reset_resets_nothing_more(error):
 
 def test_an_unjoined_member_may_not_commit():
     """CommitFailedException: its ownership is gone."""
-    driver = member()
+    driver = manual_member()
     driver.learn(E.UNKNOWN_MEMBER_ID)
     driver.commit_sync({0: 5})
 
@@ -303,7 +296,7 @@ def test_an_unjoined_member_may_not_commit():
 
 def test_a_joining_member_may_not_commit():
     """RebalanceInProgressException from the JoinGroup sent until the SyncGroup is handled."""
-    driver = member()
+    driver = manual_member()
     driver.learn()
     driver.poll()
     driver.commit_sync({0: 5})
@@ -323,7 +316,7 @@ def test_a_joining_member_may_not_commit():
 
 def test_the_call_pumps_the_network_once_and_can_move_the_join_forward():
     """A refused commit still reads the JoinGroup answer and sends the SyncGroup."""
-    driver = member()
+    driver = manual_member()
     driver.learn()
     driver.poll()
     driver.joined(2)
@@ -334,7 +327,7 @@ def test_the_call_pumps_the_network_once_and_can_move_the_join_forward():
 
 def test_a_waiting_commit_reads_the_answers_of_others():
     """While it waits it pumps: a heartbeat's answer is handled at once."""
-    driver = member()
+    driver = manual_member()
     driver.advance(3_000)
     driver.commit_sync({0: 5})
     driver.beaten(E.REBALANCE_IN_PROGRESS)
@@ -346,7 +339,7 @@ def test_a_waiting_commit_reads_the_answers_of_others():
 
 def test_in_a_listener_the_commit_returns_to_the_listener():
     """In onPartitionsRevoked of an eager member: accepted with the old generation."""
-    driver = member()
+    driver = manual_member()
     driver.hold_calls = True
     driver.learn()
     driver.poll()

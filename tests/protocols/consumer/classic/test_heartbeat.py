@@ -10,20 +10,9 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, parts
+from .driver import ClientDriver, manual_member, parts
 
 E = ErrorCode
-
-
-def member(**settings) -> ClientDriver:
-    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
-    driver.stable()
-    driver.calls.clear()
-    return driver
-
-
-def beats(driver: ClientDriver) -> list[float]:
-    return [sent.at_us / 1_000 for sent in driver.ever(HeartbeatRequest)]
 
 
 # -- when it runs --------------------------------------------------------------------------------
@@ -31,36 +20,36 @@ def beats(driver: ClientDriver) -> list[float]:
 
 def test_heartbeats_leave_every_interval_while_the_application_works():
     """No poll is needed for them, and earlier ones need not be answered."""
-    driver = member()
+    driver = manual_member()
     driver.advance(12_500)
 
-    assert [3_000, 6_000, 9_000, 12_000] == beats(driver)
+    assert [3_000, 6_000, 9_000, 12_000] == driver.times_ms(HeartbeatRequest)
 
 
 def test_heartbeats_leave_at_turns_of_the_thread():
     """The thread turns every retry.backoff.ms: an interval of 250 ms comes every 300 ms."""
-    driver = member(heartbeat_interval_ms=250)
+    driver = manual_member(heartbeat_interval_ms=250)
     driver.advance(1_000)
 
-    assert [300, 600, 900] == beats(driver)
+    assert [300, 600, 900] == driver.times_ms(HeartbeatRequest)
 
 
 def test_a_poll_sends_a_heartbeat_that_is_due():
     """It wakes the thread instead of leaving it asleep until its turn."""
-    driver = member(heartbeat_interval_ms=250)
+    driver = manual_member(heartbeat_interval_ms=250)
     driver.advance(260)
     driver.poll()
 
-    assert [260] == beats(driver)
+    assert [260] == driver.times_ms(HeartbeatRequest)
 
 
 def test_a_waiting_poll_sends_heartbeats_on_time():
     """Blocked for data, poll turns when a heartbeat is due."""
-    driver = member(heartbeat_interval_ms=250)
+    driver = manual_member(heartbeat_interval_ms=250)
     driver.poll(10_000)
     driver.advance(1_100)
 
-    assert [250, 500, 750, 1_000] == beats(driver)
+    assert [250, 500, 750, 1_000] == driver.times_ms(HeartbeatRequest)
 
 
 def test_no_heartbeats_are_sent_until_the_join_is_answered():
@@ -69,7 +58,7 @@ def test_no_heartbeats_are_sent_until_the_join_is_answered():
     driver.look_up()
     driver.advance(5_000)
 
-    assert [] == beats(driver)
+    assert [] == driver.times_ms(HeartbeatRequest)
 
 
 def test_a_join_answer_lies_unread_while_the_application_works():
@@ -79,12 +68,12 @@ def test_a_join_answer_lies_unread_while_the_application_works():
     driver.joined()
     driver.advance(2_500)
     assert Membership.PREPARING_REBALANCE is driver.membership
-    assert [] == beats(driver)
+    assert [] == driver.times_ms(HeartbeatRequest)
 
     driver.poll()
     driver.advance(1_000)
     assert Membership.COMPLETING_REBALANCE is driver.membership
-    assert [2_700, 2_900, 3_100, 3_300, 3_500] == beats(driver)
+    assert [2_700, 2_900, 3_100, 3_300, 3_500] == driver.times_ms(HeartbeatRequest)
 
 
 def test_heartbeats_are_sent_while_completing_a_rebalance():
@@ -109,28 +98,28 @@ def test_a_poll_sends_a_heartbeat_that_is_due_while_the_sync_group_is_in_flight(
     driver.advance(260)
     driver.poll()
 
-    assert [joined_ms + 260] == beats(driver)
+    assert [joined_ms + 260] == driver.times_ms(HeartbeatRequest)
 
 
 def test_a_rejoin_disables_the_thread_and_its_answer_resets_the_timers():
     """A member that waits in its join sends none; then the interval restarts."""
-    driver = member()
+    driver = manual_member()
     driver.learn()
     driver.poll()
-    sent = len(beats(driver))
+    sent = len(driver.times_ms(HeartbeatRequest))
     driver.advance(10_000)
-    assert sent == len(beats(driver))
+    assert sent == len(driver.times_ms(HeartbeatRequest))
 
     driver.joined(2)
     driver.poll()
     began = driver.now_ms
     driver.advance(3_000)
-    assert began + 3_000 == beats(driver)[-1]
+    assert began + 3_000 == driver.times_ms(HeartbeatRequest)[-1]
 
 
 def test_the_thread_reads_what_has_arrived_at_its_next_turn():
     """While the application works, responses wait for the thread, at most 100 ms."""
-    driver = member()
+    driver = manual_member()
     driver.advance(3_050)
     driver.beaten(E.REBALANCE_IN_PROGRESS)
     unread = driver.state.rejoin
@@ -144,7 +133,7 @@ def test_the_thread_reads_what_has_arrived_at_its_next_turn():
 
 def test_the_thread_completes_a_sync_behind_the_applications_back():
     """Stable with the new generation, but the assignment waits for the application."""
-    driver = member()
+    driver = manual_member()
     driver.learn()
     driver.poll()
     driver.joined(2)
@@ -163,7 +152,7 @@ def test_the_thread_completes_a_sync_behind_the_applications_back():
 
 def test_a_silent_coordinator_is_forgotten_after_the_session_timeout():
     """The client only looks it up again; member id, generation and partitions stay."""
-    driver = member(session_timeout_ms=10_000)
+    driver = manual_member(session_timeout_ms=10_000)
     generation = driver.state.generation
     driver.advance(10_000)
 
@@ -176,7 +165,7 @@ def test_a_silent_coordinator_is_forgotten_after_the_session_timeout():
 def test_an_answered_heartbeat_winds_the_session_up():
     """Success and REBALANCE_IN_PROGRESS both count as signs of life."""
     for error in (E.NONE, E.REBALANCE_IN_PROGRESS):
-        driver = member(session_timeout_ms=10_000)
+        driver = manual_member(session_timeout_ms=10_000)
         driver.learn(error)
         driver.advance(9_900)
         assert [] == driver.emitted(CoordinatorLost)
@@ -187,7 +176,7 @@ def test_an_answered_heartbeat_winds_the_session_up():
 
 def test_a_commit_does_not_wind_the_session_up():
     """The client's own copy of its session knows heartbeats only."""
-    driver = member(session_timeout_ms=10_000)
+    driver = manual_member(session_timeout_ms=10_000)
     for _ in range(9):
         driver.commit_sync({0: 1})
         driver.committed()
@@ -199,7 +188,7 @@ def test_a_commit_does_not_wind_the_session_up():
 
 def test_a_coordinator_that_is_found_winds_the_session_up():
     """Otherwise it would be forgotten again at once."""
-    driver = member(session_timeout_ms=10_000)
+    driver = manual_member(session_timeout_ms=10_000)
     driver.advance(10_500)
     assert Known(1) == driver.state.coordinator
 
@@ -209,7 +198,7 @@ def test_a_coordinator_that_is_found_winds_the_session_up():
 
 def test_requests_in_flight_fail_with_a_forgotten_coordinator():
     """Its connection is dropped: unanswered heartbeats and commits are over."""
-    driver = member(session_timeout_ms=10_000)
+    driver = manual_member(session_timeout_ms=10_000)
     driver.commit_async({0: 1})
     driver.advance(10_500)
 
@@ -218,18 +207,18 @@ def test_requests_in_flight_fail_with_a_forgotten_coordinator():
 
 def test_a_lost_heartbeat_is_repeated_after_a_back_off_not_an_interval():
     """The next one leaves as soon as the coordinator is known again."""
-    driver = member()
+    driver = manual_member()
     driver.advance(3_000)
     driver.disconnect()
     began = driver.now_ms
     driver.advance(1_000)
 
-    assert beats(driver)[-1] - began <= 500
+    assert driver.times_ms(HeartbeatRequest)[-1] - began <= 500
 
 
 def test_failed_heartbeats_back_off_exponentially():
     """Each failure in a row doubles the pause, up to a second; a success forgets them."""
-    driver = member(heartbeat_interval_ms=3_000)
+    driver = manual_member(heartbeat_interval_ms=3_000)
     pauses = []
     for _ in range(6):
         driver.advance_until(HeartbeatRequest)
@@ -246,7 +235,7 @@ def test_failed_heartbeats_back_off_exponentially():
 def test_a_late_thread_puts_off_only_its_next_heartbeat():
     """Its clocks are judged by the time it is woken: the session lasts beyond that."""
     interval_ms = 3_050  # not a turn of the thread: only a poll wakes it then
-    driver = member(session_timeout_ms=10_000, heartbeat_interval_ms=interval_ms)
+    driver = manual_member(session_timeout_ms=10_000, heartbeat_interval_ms=interval_ms)
     late_us = 8_000_000
     object.__setattr__(driver.client.consumer, "late", lambda _due: late_us)
     driver.poll(100_000)
@@ -255,6 +244,6 @@ def test_a_late_thread_puts_off_only_its_next_heartbeat():
     woken = sent.at_us
     flight = driver.state.in_flight[sent.number]
 
-    assert [interval_ms] == beats(driver)
+    assert [interval_ms] == driver.times_ms(HeartbeatRequest)
     assert woken + late_us + interval_ms * 1_000 == driver.state.beat.due_us
     assert woken + driver.settings.request_timeout_ms * 1_000 == flight.deadline_us

@@ -16,32 +16,21 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, parts
+from .driver import ClientDriver, manual_member, parts
 
 E = ErrorCode
 
 
-def member(**settings) -> ClientDriver:
-    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
-    driver.stable()
-    driver.calls.clear()
-    return driver
-
-
-def beats(driver: ClientDriver) -> list[float]:
-    return [sent.at_us / 1_000 for sent in driver.ever(HeartbeatRequest)]
-
-
 def test_a_rebalance_announced_leaves_the_member_stable():
     """It keeps generation and heartbeats, may commit, and rejoins at its next poll."""
-    driver = member()
+    driver = manual_member()
     driver.learn()
-    before = len(beats(driver))
+    before = len(driver.times_ms(HeartbeatRequest))
     driver.advance(6_000)
     driver.commit_sync({0: 3})
 
     assert Membership.STABLE is driver.membership
-    assert 2 == len(beats(driver)) - before
+    assert 2 == len(driver.times_ms(HeartbeatRequest)) - before
     assert 1 == driver.one(OffsetCommitRequest).generation_id
     driver.committed()
     driver.poll()
@@ -66,20 +55,20 @@ def test_a_rebalance_announced_while_joining_is_ignored():
 )
 def test_a_member_the_coordinator_does_not_know_resets_itself(error, kept):
     """Generation gone, thread stopped; the id survives only a wrong generation."""
-    driver = member()
+    driver = manual_member()
     driver.learn(error)
-    sent = len(beats(driver))
+    sent = len(driver.times_ms(HeartbeatRequest))
     driver.advance(20_000)
 
     assert Generation(member_id=kept) == driver.state.generation
     assert Membership.UNJOINED is driver.membership
-    assert sent == len(beats(driver))
+    assert sent == len(driver.times_ms(HeartbeatRequest))
 
 
 @pytest.mark.parametrize("error", [E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION, E.FENCED_INSTANCE_ID])
 def test_errors_for_an_older_generation_are_ignored(error):
     """The member has a newer generation; an error of the old one has no effect."""
-    driver = member()
+    driver = manual_member()
     driver.advance(3_000)
     late = driver.lose(HeartbeatRequest)
     driver.learn()
@@ -93,7 +82,7 @@ def test_errors_for_an_older_generation_are_ignored(error):
 
 def test_a_fenced_member_throws_once_and_may_come_back():
     """The thread dies with FENCED_INSTANCE_ID, the next poll throws it; a later one joins."""
-    driver = member(group_instance_id="i-1")
+    driver = manual_member(group_instance_id="i-1")
     driver.learn(E.FENCED_INSTANCE_ID)
     failed = driver.poll()
 
@@ -108,11 +97,11 @@ def test_a_fenced_member_throws_once_and_may_come_back():
 @pytest.mark.parametrize("error", [E.GROUP_AUTHORIZATION_FAILED, E.UNKNOWN_SERVER_ERROR])
 def test_an_unexpected_answer_kills_the_thread_and_the_next_poll_throws(error):
     """A later poll joins again, and with it a new thread starts."""
-    driver = member()
+    driver = manual_member()
     driver.learn(error)
-    sent = len(beats(driver))
+    sent = len(driver.times_ms(HeartbeatRequest))
     driver.advance(10_000)
-    assert sent == len(beats(driver))
+    assert sent == len(driver.times_ms(HeartbeatRequest))
 
     assert Failed("KafkaException", error) == driver.poll()
     driver.poll()
@@ -121,7 +110,7 @@ def test_an_unexpected_answer_kills_the_thread_and_the_next_poll_throws(error):
 
 def test_a_disconnect_only_loses_the_coordinator():
     """Nothing is revoked, the lookup follows at the thread's next turns."""
-    driver = member()
+    driver = manual_member()
     driver.disconnect()
     driver.tick()
 
@@ -132,7 +121,7 @@ def test_a_disconnect_only_loses_the_coordinator():
 
 def test_a_zombie_is_handed_more_before_it_learns_of_its_eviction():
     """It is removed silently: polls return records until one handles the error."""
-    driver = member(max_poll_records=5)
+    driver = manual_member(max_poll_records=5)
     driver.hand({0: 25})
     driver.advance_until(HeartbeatRequest)
     driver.poll()

@@ -19,10 +19,6 @@ from protocols.messages.errors import ErrorCode
 from .driver import ClientDriver
 
 
-def lookups(driver: ClientDriver) -> list[float]:
-    return [sent.at_us / 1_000 for sent in driver.ever(FindCoordinatorRequest)]
-
-
 def test_a_new_consumer_asks_once_and_joins_as_soon_as_it_knows():
     """The first poll looks the coordinator up and sends JoinGroup on its own connection."""
     driver = ClientDriver()
@@ -40,7 +36,7 @@ def test_one_lookup_is_in_flight_at_a_time():
         driver.poll(10)
         driver.advance(10)
 
-    assert [0] == lookups(driver)
+    assert [0] == driver.times_ms(FindCoordinatorRequest)
 
 
 def test_failed_lookups_back_off_exponentially_up_to_the_maximum():
@@ -49,7 +45,7 @@ def test_failed_lookups_back_off_exponentially_up_to_the_maximum():
     driver.coordinator = None
     driver.poll(10_000)
     driver.advance(6_000)
-    times = lookups(driver)
+    times = driver.times_ms(FindCoordinatorRequest)
     pauses = [round(b - a) for a, b in itertools.pairwise(times)]
 
     assert [100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000] == pauses
@@ -65,7 +61,7 @@ def test_jitter_spreads_a_pause_by_a_fifth():
         driver.coordinator = None
         driver.poll(1_000)
         driver.advance(150)
-        pauses.append(lookups(driver)[1])
+        pauses.append(driver.times_ms(FindCoordinatorRequest)[1])
 
     assert [80, 120] == pauses
 
@@ -77,7 +73,7 @@ def test_a_back_off_whose_maximum_is_not_above_its_base_is_constant():
     driver.poll(1_000)
     driver.advance(120)
 
-    assert [0, 50, 100] == lookups(driver)
+    assert [0, 50, 100] == driver.times_ms(FindCoordinatorRequest)
 
 
 def test_a_lookup_without_an_answer_is_repeated_after_the_request_timeout():
@@ -87,7 +83,7 @@ def test_a_lookup_without_an_answer_is_repeated_after_the_request_timeout():
     driver.poll(10_000)
     driver.advance(2_200)
 
-    assert [0, 2_100] == lookups(driver)
+    assert [0, 2_100] == driver.times_ms(FindCoordinatorRequest)
 
 
 def test_each_retry_asks_another_broker():
@@ -157,7 +153,7 @@ def test_the_heartbeat_thread_forgets_a_lookup_that_its_last_turn_sent():
     driver.disconnect()
     began = driver.now_ms
     driver.advance(1_000)
-    times = [at - began for at in lookups(driver)[1:]]
+    times = [at - began for at in driver.times_ms(FindCoordinatorRequest)[1:]]
 
     assert [100, 300, 500, 700, 900] == times
 
@@ -181,13 +177,13 @@ def test_a_coordinator_whose_connection_backs_off_stays_unknown_for_another_turn
     """The first lookup after a dropped connection names it too early; the next one succeeds."""
     driver = ClientDriver(reconnect_backoff_ms=150)
     driver.stable()
-    before = len(lookups(driver))
+    before = len(driver.times_ms(FindCoordinatorRequest))
     driver.disconnect()
     driver.tick()
     driver.advance(400)
 
     assert Known(1) == driver.state.coordinator
-    assert 2 == len(lookups(driver)) - before
+    assert 2 == len(driver.times_ms(FindCoordinatorRequest)) - before
 
 
 def broken(driver: ClientDriver) -> float:
@@ -230,4 +226,4 @@ def test_no_lookup_is_made_while_the_coordinator_is_known():
         if driver.pending(HeartbeatRequest):
             driver.beaten()
 
-    assert 1 == len(lookups(driver))
+    assert 1 == len(driver.times_ms(FindCoordinatorRequest))

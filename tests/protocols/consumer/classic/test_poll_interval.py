@@ -13,32 +13,21 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, parts
+from .driver import manual_member, parts
 
 E = ErrorCode
 
 
-def member(**settings) -> ClientDriver:
-    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
-    driver.stable()
-    driver.calls.clear()
-    return driver
-
-
-def beats(driver: ClientDriver) -> list[float]:
-    return [sent.at_us / 1_000 for sent in driver.ever(HeartbeatRequest)]
-
-
 def test_a_member_that_stops_polling_leaves_and_drops_out():
     """LeaveGroup goes out once, from the thread; the state is reset and heartbeats stop."""
-    driver = member(max_poll_interval_ms=1_000)
+    driver = manual_member(max_poll_interval_ms=1_000)
     driver.advance(20_000)
     (left,) = driver.ever(LeaveGroupRequest)
 
     assert 1_000 <= left.at_us / 1_000 <= 1_100
     assert "consumer poll timeout has expired." == left.message.members[0].reason
     assert (Membership.UNJOINED, Generation()) == (driver.membership, driver.state.generation)
-    assert [] == [at for at in beats(driver) if at > 1_100]
+    assert [] == [at for at in driver.times_ms(HeartbeatRequest) if at > 1_100]
     assert ["consumer pro-actively leaving the group"] == [
         fact.reason for fact in driver.emitted(ClientDropped)
     ]
@@ -46,7 +35,7 @@ def test_a_member_that_stops_polling_leaves_and_drops_out():
 
 def test_its_next_poll_loses_the_partitions_and_joins_anew():
     """It calls onPartitionsLost with all partitions, then a JoinGroup with the reason."""
-    driver = member(max_poll_interval_ms=1_000)
+    driver = manual_member(max_poll_interval_ms=1_000)
     driver.advance(2_000)
     driver.poll()
     request = driver.one(JoinGroupRequest)
@@ -57,7 +46,7 @@ def test_its_next_poll_loses_the_partitions_and_joins_anew():
 
 def test_its_commits_are_refused_without_being_sent():
     """CommitFailedException, as there is no generation any more."""
-    driver = member(max_poll_interval_ms=1_000)
+    driver = manual_member(max_poll_interval_ms=1_000)
     driver.advance(2_000)
     result = driver.commit_sync({0: 1})
 
@@ -67,7 +56,7 @@ def test_its_commits_are_refused_without_being_sent():
 
 def test_a_static_member_that_stops_polling_does_not_leave():
     """It resets itself all the same, and comes back under its instance id."""
-    driver = member(max_poll_interval_ms=1_000, group_instance_id="i-1")
+    driver = manual_member(max_poll_interval_ms=1_000, group_instance_id="i-1")
     driver.advance(2_000)
     assert [] == driver.ever(LeaveGroupRequest)
     assert Membership.UNJOINED is driver.membership
@@ -80,7 +69,7 @@ def test_a_static_member_that_stops_polling_does_not_leave():
 
 def test_a_long_poll_never_passes_the_poll_interval():
     """A poll that waits is a poll: its inner turns wind the clock up."""
-    driver = member(max_poll_interval_ms=1_000, heartbeat_interval_ms=500)
+    driver = manual_member(max_poll_interval_ms=1_000, heartbeat_interval_ms=500)
     driver.poll(10_000)
     driver.advance(9_000)
 
@@ -89,7 +78,7 @@ def test_a_long_poll_never_passes_the_poll_interval():
 
 def test_a_poll_winds_the_clock_up_even_without_a_coordinator():
     """Step 2c comes before the lookup."""
-    driver = member(max_poll_interval_ms=4_000)
+    driver = manual_member(max_poll_interval_ms=4_000)
     driver.coordinator = None
     driver.disconnect()
     for _ in range(20):
@@ -103,7 +92,7 @@ def test_a_poll_winds_the_clock_up_even_without_a_coordinator():
 
 def test_other_calls_do_not_wind_the_poll_interval_up():
     """Commits are no polls."""
-    driver = member(max_poll_interval_ms=1_000)
+    driver = manual_member(max_poll_interval_ms=1_000)
     for _ in range(5):
         driver.commit_sync({0: 1})
         if driver.pending(OffsetCommitRequest):
@@ -115,7 +104,7 @@ def test_other_calls_do_not_wind_the_poll_interval_up():
 
 def test_without_a_coordinator_the_poll_interval_is_not_looked_at():
     """The thread is busy looking it up: neither expiry is noticed."""
-    driver = member(max_poll_interval_ms=1_000)
+    driver = manual_member(max_poll_interval_ms=1_000)
     driver.coordinator = None
     driver.disconnect()
     driver.advance(20_000)
@@ -126,9 +115,9 @@ def test_without_a_coordinator_the_poll_interval_is_not_looked_at():
 
 def test_heartbeats_and_commits_leave_the_poll_clock_alone_and_the_reverse():
     """Three independent clocks: polling does not send what is not due."""
-    driver = member()
+    driver = manual_member()
     for _ in range(29):
         driver.poll()
         driver.advance(100)
 
-    assert [] == beats(driver)
+    assert [] == driver.times_ms(HeartbeatRequest)

@@ -6,7 +6,6 @@ import pytest
 
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.requests import Unknown
-from protocols.facts import EpochOpened
 from protocols.messages import (
     FetchedOffset,
     FetchRequest,
@@ -18,23 +17,10 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, offsets, parts
+from .driver import ClientDriver, assigned, offsets, parts
 
 E = ErrorCode
 EPOCH_MS = 1_700_000_000_000
-
-
-def assigned(*numbers: int, **settings) -> ClientDriver:
-    """A member whose partitions have no positions yet; poll waits for the OffsetFetch."""
-    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
-    driver.join(*(numbers or (0, 1)))
-    driver.poll(100_000)
-    return driver
-
-
-def sources(driver: ClientDriver) -> list[tuple[int, int, str, str]]:
-    reported = driver.emitted(EpochOpened)
-    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in reported]
 
 
 # -- committed offsets ---------------------------------------------------------------------------
@@ -48,7 +34,7 @@ def test_committed_offsets_become_positions():
     assert (parts(0, 1), True) == (request.partitions, request.require_stable)
     driver.fetched({0: 5, 1: 9})
     assert {0: 5, 1: 9} == driver.positions()
-    assert [(0, 5, "committed", ""), (1, 9, "committed", "")] == sources(driver)
+    assert [(0, 5, "committed", ""), (1, 9, "committed", "")] == driver.sources()
 
 
 def test_poll_waits_for_committed_offsets_up_to_its_time_out():

@@ -5,30 +5,16 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
-from protocols.facts import EpochOpened
 from protocols.messages import (
     ListOffsetsRequest,
     MetadataRequest,
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import BROKER, ClientDriver, parts
+from .driver import BROKER, ClientDriver, assigned, parts
 
 E = ErrorCode
 EPOCH_MS = 1_700_000_000_000
-
-
-def assigned(*numbers: int, **settings) -> ClientDriver:
-    """A member whose partitions have no positions yet; poll waits for the OffsetFetch."""
-    driver = ClientDriver(**{"enable_auto_commit": False, **settings})
-    driver.join(*(numbers or (0, 1)))
-    driver.poll(100_000)
-    return driver
-
-
-def sources(driver: ClientDriver) -> list[tuple[int, int, str, str]]:
-    reported = driver.emitted(EpochOpened)
-    return [(fact.partition.partition, fact.offset, fact.source, fact.why) for fact in reported]
 
 
 POLICIES = {
@@ -50,7 +36,7 @@ def test_without_a_committed_offset_the_reset_policy_asks_the_leader(policy):
     assert POLICIES[policy] == timestamp
     driver.listed({1: 70})
     source = policy.partition(":")[0]
-    assert [(0, 5, "committed", ""), (1, 70, source, "no offset")] == sources(driver)
+    assert [(0, 5, "committed", ""), (1, 70, source, "no offset")] == driver.sources()
 
 
 def test_a_duration_counts_back_from_when_the_request_is_made():

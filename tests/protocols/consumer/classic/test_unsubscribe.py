@@ -11,17 +11,10 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, parts
+from .driver import member, parts
 
 E = ErrorCode
 COOPERATIVE = ("cooperative-sticky",)
-
-
-def member(**settings) -> ClientDriver:
-    driver = ClientDriver(**settings)
-    driver.stable()
-    driver.calls.clear()
-    return driver
 
 
 def test_unsubscribe_calls_and_leaves_but_commits_nothing():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from assignors.types import TopicPartition
-from protocols.consumer.calls import CloseOperation
 from protocols.consumer.fetching import Handed
 from protocols.consumer.kip848.state import MemberState
 from protocols.messages import (
@@ -19,54 +17,26 @@ from protocols.messages import (
     OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
-    OffsetToCommit,
     TopicPartitions,
 )
 from protocols.messages.errors import ErrorCode
 
+from ...client_bench import offsets, parts
 from .bench import BROKER, MEMBER, ClientBench, Sent
 
 Beat = ConsumerGroupHeartbeatRequest
-
-
-def parts(*numbers: int, topic: str = "t") -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic, number) for number in numbers)
 
 
 def ids(*numbers: int, topic: str = "t") -> tuple[TopicPartitions, ...]:
     return (TopicPartitions(f"id-{topic}", numbers),) if numbers else ()
 
 
-def offsets(by_number: dict[int, int], topic: str = "t") -> tuple[OffsetToCommit, ...]:
-    return tuple(OffsetToCommit(TopicPartition(topic, n), o) for n, o in by_number.items())
-
-
 class ClientDriver(ClientBench):
     # -- the application ---------------------------------------------------------------------
-
-    def poll(self, timeout_ms: float = 0) -> Any:
-        """Poll; what it returned, or None while it waits."""
-        return self.call(self.client.poll(self.now_us, round(timeout_ms * 1_000)))
 
     def begin_poll(self, timeout_ms: float = 0) -> None:
         """Poll, and let no thread run yet but the application's."""
         self.carry_out(self.client.poll(self.now_us, round(timeout_ms * 1_000)))
-
-    def commit_sync(self, wanted: dict[int, int] | None = None) -> Any:
-        given = None if wanted is None else offsets(wanted)
-        return self.call(self.client.commit_sync(self.now_us, given))
-
-    def commit_async(self, wanted: dict[int, int] | None = None) -> Any:
-        given = None if wanted is None else offsets(wanted)
-        return self.call(self.client.commit_async(self.now_us, given))
-
-    def close(
-        self, timeout_ms: float = 30_000, operation: CloseOperation = CloseOperation.DEFAULT
-    ) -> Any:
-        return self.call(self.client.close(self.now_us, round(timeout_ms * 1_000), operation))
-
-    def unsubscribe(self) -> Any:
-        return self.call(self.client.unsubscribe(self.now_us))
 
     # -- answers -----------------------------------------------------------------------------
 
