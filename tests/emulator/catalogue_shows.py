@@ -100,6 +100,7 @@ SHOWS = {
     "k3-rejoin-not-in-the-log": {Cause.CRASHED},
     "l2-ownership-checked-rarely": {Cause.TWO_OWNERS},
     "l3-busy-members-own-all": {Cause.REFUSED, Cause.TWO_OWNERS},
+    "m4-session-ends-in-join": set(),
     "m5-heartbeats-stop-in-drain": {Cause.TWO_OWNERS},
     "m6-fetch-blocks-heartbeats": {Cause.KEPT_REWOUND},
     "k4-threads-share-an-id": set(),

@@ -80,6 +80,7 @@ LONG = pytest.mark.long
         pytest.param("k2-fenced-by-itself", "as-the-client-does", "downtime_max_s", marks=LONG),
         pytest.param("l2-ownership-checked-rarely", "as-the-client-does", "overlap_s", marks=LONG),
         pytest.param("l3-busy-members-own-all", "as-the-client-does", "reprocessed", marks=LONG),
+        pytest.param("m4-session-ends-in-join", "as-the-client-does", "downtime_max_s", marks=LONG),
         pytest.param(
             "m5-heartbeats-stop-in-drain", "as-the-client-does", "reprocessed", marks=LONG
         ),
