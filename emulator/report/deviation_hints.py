@@ -30,6 +30,10 @@ DEVIATION_HINTS: Final[Mapping[str, Hint]] = {
             "Use librdkafka 1.7 or newer, whose session rests while JoinGroup waits, or set "
             "{session.timeout.ms} above the longest rebalance."
         ),
+        "listener": (
+            "Write the rebalance listener for calls that add or remove partitions (librdkafka: "
+            "incremental_assign, incremental_unassign), before the group gets a cooperative assignor."
+        ),
         "ownership_check": (
             "Let the client notice at once that it was removed (a listener for the state of its "
             "session), or check more often: until then two members read a partition."

@@ -11,6 +11,7 @@ from emulator.scenario.resolution import client_of, consumer_settings, deviation
 from protocols.consumer.clients import ClientProfile, Runs, SessionEnd, profile_of
 from protocols.settings import ConsumerSettings
 
+COOPERATIVE: Final = "cooperative-sticky"
 REBALANCE_TIMEOUT: Final = "rebalance.timeout.ms"
 
 
@@ -80,11 +81,23 @@ def _ownership_check(group: Group, profile: ClientProfile, settings: ConsumerSet
     )
 
 
+def _listener(group: Group, profile: ClientProfile, settings: ConsumerSettings) -> str:
+    del group, profile
+    cooperative = COOPERATIVE in settings.partition_assignment_strategy
+    if settings.group_protocol == "consumer" or cooperative:
+        return ""
+    return (
+        "an eager assignor calls the listener with the whole assignment; needs cooperative-sticky or "
+        "group.protocol=consumer"
+    )
+
+
 _REASONS: Final[Mapping[str, Callable[[Group, ClientProfile, ConsumerSettings], str]]] = {
     "heartbeats_wait_for": _heartbeats,
     "refused_fetch": _refused_fetch,
     "rebalance_timeout": _rebalance_timeout,
     "session_in_join": _session_in_join,
     "ownership_check": _ownership_check,
+    "listener": _listener,
 }
 """For each key why a member cannot deviate so; empty: it can."""

@@ -34,6 +34,11 @@ class Deviations(Part):
     """It learns from no heartbeat that it was removed, only from a check at this interval
     (Parsely/pykafka#215)."""
 
+    listener: Literal["partitions of the call", "whole assignment"] = "partitions of the call"
+    """``whole assignment``: its rebalance listener takes the partitions of a call for all that it has, and
+    throws when a cooperative assignor, or the consumer protocol, leaves it others
+    (confluentinc/confluent-kafka-dotnet#1742)."""
+
     @property
     def given(self) -> dict[str, object]:
         """What differs from the client, by key."""
@@ -58,4 +63,5 @@ def deviating(profile: ClientProfile, given: Deviations | None) -> ClientProfile
         says_rebalance_timeout_ms=None if timeout_us is None else timeout_us // US_PER_MS,
         session_rests_in_join=given.session_in_join == "rests",
         checks_ownership_us=given.ownership_check,
+        takes_calls_for_whole=given.listener == "whole assignment",
     )

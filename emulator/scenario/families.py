@@ -67,7 +67,7 @@ _NAMES: Mapping[Family, str] = {
     Family.REBALANCES: """
         l4-assign-listener-throws m3-set-up-beyond-interval n2-member-that-never-syncs
         n3-new-members-time-out p6-one-bounce p6-second-bounce-first
-        p6-two-bounces
+        p6-two-bounces p6-listener-of-eager-calls
         eager-repeats-kept kip848-assign-listener-throws kip848-revoke-listener-throws
         kip848-slow-handover j4-wrong-rebalance-timeout r1-heavy-topic r3-many-small-topics
     """,

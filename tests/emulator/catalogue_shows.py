@@ -119,6 +119,7 @@ SHOWS = {
     "p6-one-bounce": set(),
     "p6-second-bounce-first": set(),
     "p6-two-bounces": set(),
+    "p6-listener-of-eager-calls": set(),
     "kip848-assign-listener-throws": set(),
     "kip848-close-in-mid-batch": {Cause.COMMITTED_AHEAD},
     "kip848-close-options": set(),

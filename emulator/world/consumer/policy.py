@@ -292,10 +292,18 @@ class Listener:
             self._failing = fault
             self._threw(call, event)
             return
+        if self._blueprint.profile.takes_calls_for_whole and self._is_part(call):
+            self._failing = None
+            self._threw(call, event)
+            return
         if call.listener != "assigned":
             self._close_epochs(call, call.partitions, event)
         process.run.triggers.reached(self._blueprint.name, call.listener)
         self._return(call)
+
+    def _is_part(self, call: Call) -> bool:
+        """Return whether the consumer has other partitions than those of a call."""
+        return not set(self._process.client.state.assignment) <= set(call.partitions)
 
     def _close_epochs(self, call: Call, partitions: Iterable[TopicPartition], event: int) -> None:
         why = "closed" if self._application.ending is Ending.BEGUN else call.listener

@@ -183,6 +183,9 @@ class ClientProfile:
     checks_ownership_us: int | None = None
     """The interval at which it notices that it was removed; None: with the next heartbeat."""
 
+    takes_calls_for_whole: bool = False
+    """Whether the application's listener takes the partitions of a call for the whole assignment."""
+
     # -- names and defaults
     protocols: tuple[str, ...] = ("classic",)
     assignors: Mapping[str, str]

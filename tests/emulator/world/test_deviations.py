@@ -69,12 +69,14 @@ def played_with_silent_leaders(timeout: str) -> Run:
 
 
 LONG = pytest.mark.long
+RANGE = '"partition.assignment.strategy" = "range"'
 
 
 @pytest.mark.parametrize(
     ("name", "change", "metric"),
     [
         ("j4-wrong-rebalance-timeout", "as-the-client-does", "reprocessed"),
+        ("p6-listener-of-eager-calls", "as-the-client-does", "downtime_max_s"),
         ("k3-rejoin-not-in-the-log", "store-static-rejoins", "reprocessed"),
         pytest.param("j1-refused-fetch-resets", "as-the-client-does", "lost", marks=LONG),
         pytest.param("k2-fenced-by-itself", "as-the-client-does", "downtime_max_s", marks=LONG),
@@ -106,6 +108,7 @@ def test_the_advice_removes_what_the_deviation_costs(name, change, metric):
         ),
         ('refused_fetch = "reset"', "", "never answers STALE_MEMBER_EPOCH"),
         ('session_in_join = "runs"', "", "only a client that joins again"),
+        ('listener = "whole assignment"', RANGE, "needs cooperative-sticky"),
         ('ownership_check = "1min"', "", 'needs offsets = "zookeeper"'),
     ],
 )
