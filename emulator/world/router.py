@@ -324,7 +324,7 @@ class Router:
         return self._metadata(request, broker) if self._brokers.answers(broker) else None
 
     def _metadata(self, request: MetadataRequest, broker: int) -> MetadataResponse:
-        topics = self._topics.describe(request.topics, broker)
+        topics = self._topics.describe(self._topics.requested(request), broker)
         return MetadataResponse(brokers=self._controller.alive(broker), topics=topics)
 
     def _coordinator(self, request: FindCoordinatorRequest, broker: int) -> Message:

@@ -44,11 +44,18 @@ def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     node = brokers[metadata.attempt % len(brokers)]
     number, reads = reads.numbered()
     limit = now + reader.settings.request_timeout_ms * MS
-    request = MetadataRequest(topics=metadata.watched)
+    request = request_of(metadata)
     asking = replace(metadata, in_flight=number, retry_us=limit, asked=metadata.watched)
     return Step(
         replace(reads, metadata=asking), (Send(node, request, number), SetTimer(METADATA, limit))
     )
+
+
+def request_of(metadata: Metadata) -> MetadataRequest:
+    """Return the request for the topics watched (``ConsumerMetadata.newMetadataRequestBuilder``)."""
+    if metadata.by_id:
+        return MetadataRequest(topics=(), topic_ids=metadata.watched)
+    return MetadataRequest(topics=metadata.watched)
 
 
 def covers_all(metadata: Metadata) -> bool:
@@ -101,6 +108,7 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
         fetched_us=now,
         wanted=incomplete or outdated,
         watched=before.watched,
+        by_id=before.by_id,
         asked=before.asked,
         attempt=attempt,
         retry_us=now + wait,

@@ -98,7 +98,10 @@ class Metadata:
     """An update was requested before the age limit."""
 
     watched: tuple[str, ...] | None = ()
-    """The topics to request; None: all."""
+    """The topics to request, by name or id; None: all."""
+
+    by_id: bool = False
+    """Whether topics are requested by id: the coordinator evaluates the pattern subscribed to."""
 
     asked: tuple[str, ...] | None = ()
     """The topics of the last request."""

@@ -53,7 +53,7 @@ def next_request(state: State, consumer: Reader) -> NextRequest | None:
         return None
     if settings.max_poll_interval_ms <= 2 * settings.heartbeat_interval_ms + thread_ms:
         return None
-    request = MetadataRequest(topics=known.watched)
+    request = metadata.request_of(known)
     return NextRequest(known.brokers[0], request, age_ms * MS, thread_ms * MS)
 
 

@@ -196,7 +196,10 @@ class MetadataRequest:
     """Request topics and their leaders from any broker (API 3)."""
 
     topics: tuple[str, ...] | None = None
-    """None: all topics (pattern subscriptions)."""
+    """None: all topics (patterns that the client evaluates)."""
+
+    topic_ids: tuple[str, ...] | None = None
+    """The topics by id instead (patterns that the coordinator evaluates); None: by name."""
 
 
 @dataclass(frozen=True, slots=True)

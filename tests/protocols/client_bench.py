@@ -242,6 +242,10 @@ class Bench:
 
     def metadata(self, request: MetadataRequest) -> MetadataResponse:
         names = sorted(self.topics) if request.topics is None else request.topics
+        if request.topic_ids is not None:
+            asked = frozenset(request.topic_ids)
+            ids = ((name, self.topic_ids.get(name, f"id-{name}")) for name in sorted(self.topics))
+            names = tuple(name for name, topic_id in ids if topic_id in asked)
         described = tuple(
             TopicDescription(
                 name,

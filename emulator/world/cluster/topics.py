@@ -26,6 +26,7 @@ from emulator.world.draws import base64_id, stream_key
 from protocols.messages import (
     EpochEndOffset,
     EpochToCheck,
+    MetadataRequest,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
     TopicDescription,
@@ -150,6 +151,13 @@ class Topics:
         """Return topics as a metadata response of a broker shows them; None: all."""
         wanted = sorted(self.logs) if names is None else names
         return tuple(self._described_by(broker, name) for name in wanted if name in self.logs)
+
+    def requested(self, request: MetadataRequest) -> tuple[str, ...] | None:
+        """Return the names of the topics that a request is for; None: all."""
+        if request.topic_ids is None:
+            return request.topics
+        wanted = frozenset(request.topic_ids)
+        return tuple(sorted(name for name, log in self.logs.items() if log.topic_id in wanted))
 
     def _described_by(self, broker: int, name: str) -> TopicDescription:
         known = self._described.get((name, broker))

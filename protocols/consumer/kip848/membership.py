@@ -79,11 +79,26 @@ def on_heartbeat_success(
 
 def _take_assignment(state: ClientState, member: Membership, partitions: Ids) -> Step[ClientState]:
     member = member._replace(target=member.target.with_target(partitions))
+    state = _watch_assigned(state, member)
     if not member.reconciled:
         return transition(state, member.to(MemberState.RECONCILING))
     if member.state in (MemberState.RECONCILING, MemberState.JOINING):
         return transition(state, member.to(MemberState.STABLE))
     return Step(state.becoming(member))
+
+
+def _watch_assigned(state: ClientState, member: Membership) -> ClientState:
+    """Watch the topics of the assignment by id, if the coordinator evaluates the pattern.
+
+    Their names are unknown until metadata are requested with these ids
+    (``SubscriptionState.setAssignedTopicIds``).
+    """
+    known = state.metadata
+    if not known.by_id:
+        return state
+    ids = {part.topic_id for part in (*member.target.partitions, *member.current.partitions)}
+    watched = replace(known, watched=tuple(sorted(ids)))
+    return replace(state, reads=replace(state.reads, metadata=watched))
 
 
 def on_heartbeat_generated(state: ClientState) -> Step[ClientState]:
@@ -268,7 +283,8 @@ def initial_state(consumer: Consumer) -> ClientState:
         autocommit_us=settings.auto_commit_interval_ms * 1_000,
     )
     watched = None if consumer.topics is None else tuple(sorted(set(consumer.topics)))
-    known = replace(state.metadata, watched=watched)
+    by_id = consumer.regex is not None
+    known = replace(state.metadata, watched=() if by_id else watched, by_id=by_id)
     reads = replace(state.reads, metadata=known)
     state = replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
     if consumer.assigned is None:
@@ -298,7 +314,7 @@ def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Ste
     if consumer.topics is None:
         raise IllegalCallError("a subscription can only be replaced by topic names")
     watched = tuple(sorted({*consumer.topics, *(tp.topic for tp in state.assignment)}))
-    known = replace(state.metadata, watched=watched)
+    known = replace(state.metadata, watched=watched, by_id=False)
     reads = replace(state.reads, metadata=known)
     state = replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
     state = replace(state, pending=state.pending | unsubscribed_partitions(state, consumer))

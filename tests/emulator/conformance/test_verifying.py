@@ -51,6 +51,7 @@ MADE_HERE = [
     "crash-kafka-python",
     "crash-librdkafka",
     "crash-of-twenty",
+    "pattern-broker-consumer",
     "pause-long-consumer",
     "pause-short-consumer",
     "poll-exceeded-consumer",
@@ -64,7 +65,6 @@ MADE_HERE = [
 
 NOT_MET = [
     "migration",
-    "pattern-broker-consumer",
     "rolling-kafka-python",
     "slow-listener-consumer",
     "static-late-consumer",

@@ -85,14 +85,18 @@ def test_a_member_that_joins_again_into_the_same_is_stable_at_once():
 
 
 def test_a_pattern_of_the_coordinator_is_sent_as_it_is():
-    """A server-side pattern goes out as text; no names are given, and all topics are watched."""
+    """A server-side pattern goes out as text; no names are given, and no topic is watched by name."""
     driver = ClientDriver(regex="t.*", topics={"t": 2, "other": 1})
     request = driver.joining()
 
     assert "t.*" == request.subscribed_topic_regex
     assert () == request.subscribed_topic_names
-    assert driver.state.metadata.watched is None
+    assert ((), True) == (driver.state.metadata.watched, driver.state.metadata.by_id)
     driver.reconcile(2, 0)
+    driver.beaten()
+    driver.advance(200)
+    for _ in range(3):
+        driver.poll()
     assert [0] == driver.owned()
 
 

@@ -84,3 +84,47 @@ def test_a_target_that_goes_back_is_acknowledged_again(waiting):
 
     assert ids(0) == again.topic_partitions
     assert ([0], MemberState.RECONCILING) == (waiting.owned(), waiting.member)
+
+
+# -- a pattern that the coordinator evaluates ------------------------------------------------------
+
+
+def test_the_topics_of_a_pattern_are_requested_by_id_once_they_are_assigned():
+    """Until then the client has no metadata of any topic, and so no name for an id."""
+    driver = ClientDriver(regex="t|new", topics={"t": 2, "new": 1}, enable_auto_commit=False)
+    driver.joining()
+    first = driver.ever(MetadataRequest)
+    driver.beaten(2, assigned=ids(0, 1))
+    driver.advance(200)
+    later = driver.ever(MetadataRequest)[len(first) :]
+
+    assert {((), ())} == {(request.topics, request.topic_ids) for request in first}
+    assert {((), ("id-t",))} == {(request.topics, request.topic_ids) for request in later}
+    assert {"t"} == set(driver.state.metadata.topics)
+
+
+def test_a_member_with_a_pattern_first_owns_what_its_metadata_name():
+    """A poll before the metadata assigns nothing (captured: pattern-broker-consumer)."""
+    driver = ClientDriver(regex="t", topics={"t": 2})
+    driver.joining()
+    driver.deaf = {MetadataRequest}
+    driver.beaten(2, assigned=ids(0, 1))
+    for _ in range(3):
+        driver.poll()
+
+    assert [("assigned", ())] == driver.calls
+
+
+def test_topics_that_are_given_back_are_watched_until_then():
+    """Those of the target, and those still owned."""
+    driver = ClientDriver(regex="t|new", topics={"t": 2, "new": 1}, enable_auto_commit=False)
+    driver.joining()
+    driver.beaten(2, assigned=ids(0, 1))
+    driver.advance(200)
+    for _ in range(3):
+        driver.poll()
+    driver.beaten()
+    driver.beat_due()
+    driver.beaten(3, assigned=(TopicPartitions("id-new", (0,)),))
+
+    assert ("id-new", "id-t") == driver.state.metadata.watched
