@@ -25,6 +25,10 @@ PACKAGES = {"confluent": "confluent_kafka", "aiokafka": "aiokafka", "kafkapython
 """The package of each client library that is not Java's."""
 
 
+RETENTION_CHECKS = {"log.initial.task.delay.ms": "1000", "log.retention.check.interval.ms": "1000"}
+"""Brokers look for records that are too old as often as emulated ones do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Todo:
     """A run that does not exist yet."""
@@ -78,8 +82,10 @@ def shares_of(runs: Sequence[Todo], jobs: int) -> list[list[Todo]]:
 
 def layout_of(plan: Plan) -> Layout:
     """Return the cluster that an experiment needs."""
-    settings = tuple(sorted(plan.settings.items()))
-    return Layout(brokers=plan.brokers, settings=settings, racks=plan.racks)
+    settings = dict(plan.settings)
+    if any(topic.retention_us is not None for topic in plan.topics):
+        settings = RETENTION_CHECKS | settings
+    return Layout(brokers=plan.brokers, settings=tuple(sorted(settings.items())), racks=plan.racks)
 
 
 def _order(plan: Plan) -> tuple[object, ...]:

@@ -64,7 +64,7 @@ class Partition:
 def summary_of(meta: Mapping[str, Any], processes: Sequence[Process]) -> dict[str, Any]:
     """Return the summary of a run, from what its processes finished before ``t_end``."""
     end_us, fault_us = meta["t_end"], meta["t_fault"]
-    partitions = list(_partitions(meta["ends"], processes, end_us))
+    partitions = list(_partitions(meta, processes))
     duplicates = [pair for each in partitions for pair in each.duplicates]
     pairs = Counter(f"{first.process}>{again.process}" for first, again in duplicates)
     orphaned = set(meta["orphaned"])
@@ -119,17 +119,31 @@ def _work_ms(partitions: Sequence[Partition]) -> dict[str, float] | None:
     return {name: round(us / 1e3, 3) for name, us in figures.items()}
 
 
-def _partitions(
-    ends: Mapping[str, int], processes: Sequence[Process], end_us: int
-) -> Iterator[Partition]:
+def _partitions(meta: Mapping[str, Any], processes: Sequence[Process]) -> Iterator[Partition]:
+    """Yield every partition; of a topic that was created again, what came after that."""
+    ends, again_us = meta["ends"], created_again_us(meta.get("actions", ()))
     done: dict[str, list[Done]] = {name: [] for name in ends}
     for process in processes:
         for entry in process.entries:
-            if entry["e"] == "r" and entry["b"] <= end_us:
+            if entry["e"] != "r" or entry["b"] > meta["t_end"]:
+                continue
+            if entry["a"] >= again_us.get(entry["p"].rpartition("-")[0], 0):
                 each = Done(entry["b"], entry["a"], entry["o"], process.name)
                 done.setdefault(entry["p"], []).append(each)
     for name, each_done in done.items():
         yield Partition(name, ends.get(name, 0), tuple(sorted(each_done)))
+
+
+def created_again_us(actions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return when each topic was last created after a deletion: its offsets began at 0 again."""
+    found: dict[str, int] = {}
+    deleted = set()
+    for action in actions:
+        if action["do"] == "deltopic":
+            deleted.add(action["topic"])
+        elif action["do"] == "maketopic" and action["topic"] in deleted:
+            found[action["topic"]] = action["t"]
+    return found
 
 
 def _counts(partition: Partition) -> dict[str, Any]:

@@ -101,6 +101,7 @@ def _topic(topic: model.Topic) -> TopicPlan:
         until_us=topic.produce_until,
         late=topic.created == "by act",
         acks=topic.acks,
+        retention_us=topic.retention,
     )
 
 
@@ -225,9 +226,11 @@ def _topic_problems(topic: model.Topic) -> Iterator[Problem]:
     path = f"topic[{topic.name}]"
     if not isinstance(topic.rate, float | int):
         yield Problem(f"{path}.rate", "a capture produces at a plain rate, such as 20/s")
-    for key in ("skew", "keys", "leaders", "retention", "backlog_at"):
+    for key in ("skew", "keys", "leaders", "backlog_at"):
         if getattr(topic, key):
             yield Problem(f"{path}.{key}", "cannot be captured")
+    if topic.retention is not None and topic.retention % MS:
+        yield Problem(f"{path}.retention", "a capture needs whole milliseconds")
     if topic.created not in (0, "by act"):
         yield Problem(f"{path}.created", 'a capture creates it at the start or "by act"')
 

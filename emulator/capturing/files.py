@@ -91,10 +91,12 @@ def _commit_times(run: LiveRun, name: str, trace: list[dict[str, Any]]) -> list[
 
 def _production(run: LiveRun, key: str) -> dict[str, Any]:
     stream = run.streams[key]
-    shown = {"t_start": stream.start_us, "tick_ns": stream.tick_ns}
+    shown: dict[str, Any] = {"t_start": stream.start_us, "tick_ns": stream.tick_ns}
     if key.endswith("+"):
         return {"from": stream.first, "to": stream.to, **shown}
     plan = run.topic(key)
+    if plan.retention_us is not None:
+        shown["retention_ms"] = plan.retention_us // 1_000
     count = run.partitions[key]
     return {
         "partitions": plan.partitions,

@@ -101,6 +101,8 @@ class TopicPlan:
     """An action creates it."""
 
     acks: str = "all"
+    retention_us: int | None = None
+    """Records older than this are deleted; None: they are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

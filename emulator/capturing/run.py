@@ -22,6 +22,7 @@ from protocols.offsets_topic import partition_for
 
 TURN_US = 2_000
 READ_EVERY_US = 50_000
+SEGMENT_MS = "1000"
 BOOT_S, ACTIONS_S, DRAIN_S, CLOSE_S = 30, 90, 90, 45
 """How long members may take to start, actions to end, all records to be read, members to close."""
 
@@ -87,9 +88,16 @@ def _begin(plan: Plan, number: int, cluster: Cluster, folder: Path) -> LiveRun:
 def _create(run: LiveRun, topic: TopicPlan) -> None:
     name = run.prefix + topic.name
     run.created_us[topic.name] = now_us()
-    run.admin.create_topic(name, topic.partitions, topic.replicas)
+    run.admin.create_topic(name, topic.partitions, topic.replicas, _config(topic))
     run.partitions[topic.name] = topic.partitions
     run.producer.preload(name, topic.partitions, topic.preload, topic.record_bytes)
+
+
+def _config(topic: TopicPlan) -> dict[str, str]:
+    """Return a topic's own settings; only segments that are no longer written to can be deleted."""
+    if topic.retention_us is None:
+        return {}
+    return {"retention.ms": str(topic.retention_us // 1_000), "segment.ms": SEGMENT_MS}
 
 
 def _produce(run: LiveRun, topic: TopicPlan, key: str, first: int, to: int, from_us: int) -> None:
@@ -218,7 +226,9 @@ def _drain(run: LiveRun) -> None:
 
 
 def _deleted(run: LiveRun, topic: str) -> bool:
-    return any(a["do"] == "deltopic" and a["topic"] == topic for a in run.player.actions)
+    """Return whether a topic was deleted, and not created again."""
+    done = [a["do"] for a in run.player.actions if a.get("topic") == topic]
+    return bool(done) and done[-1] == "deltopic"
 
 
 def _unread(run: LiveRun) -> list[str]:

@@ -74,6 +74,9 @@ class Production:
     ends: tuple[int, ...]
     """End offset of each partition, including added ones."""
 
+    retention_us: int | None = None
+    """Records older than this are deleted; None: they are kept."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
@@ -311,6 +314,7 @@ def _productions(meta: Fields, units: Units, plan: Fields) -> tuple[Production, 
 def _production(topic: str, fields: Fields, units: Units, plan: Fields) -> Production:
     if fields.count("partitions") > len(fields.counts("end")):
         raise fields.wrong("end", "the end of each partition")
+    kept = fields.count("retention_ms") * 1_000 if "retention_ms" in fields else None
     planned = [table for table in plan.tables("topics") if table.text("name") == topic]
     return Production(
         topic=units.prefix + topic,
@@ -324,6 +328,7 @@ def _production(topic: str, fields: Fields, units: Units, plan: Fields) -> Produ
         tick_ns=fields.count("tick_ns"),
         stop_us=units.time(fields, "t_stop"),
         ends=tuple(fields.counts("end")),
+        retention_us=kept or None,
     )
 
 

@@ -141,6 +141,7 @@ def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
         backlog=0 if come_slowly else production.preload,
         backlog_at=0 if come_slowly or not production.preload_when_formed else production.start_us,
         record_size=production.record_bytes,
+        retention=production.retention_us,
         created="by act" if late else 0,
         produce_from=production.start_us - lasting_us,
         produce_until=_last_due(capture, production) + 1,

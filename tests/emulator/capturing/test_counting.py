@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.capturing.counting import Process, ranges, summary_of
+from emulator.capturing.counting import Process, created_again_us, ranges, summary_of
 
 META = {
     "scenario": "s",
@@ -58,3 +58,19 @@ def test_generations_after_the_fault_are_rebalances():
 
 def test_ranges():
     assert ranges([0, 1, 2, 5, 7, 8]) == [[0, 2], [5, 5], [7, 8]]
+
+
+def test_of_a_topic_that_was_created_again_what_came_after_that_counts():
+    """Its offsets begin at 0 again; a topic that was only created, or only deleted, has one life."""
+    acts = [
+        {"do": "deltopic", "topic": "t", "t": 2_000_000},
+        {"do": "maketopic", "topic": "t", "t": 3_000_000},
+        {"do": "maketopic", "topic": "u", "t": 4_000_000},
+    ]
+    entries = [record("t-0", 0, 1_000_000), record("u-0", 0, 1), record("t-0", 0, 3_500_000)]
+    meta = META | {"actions": acts, "ends": {"t-0": 2, "u-0": 1}}
+    found = summary_of(meta, [Process("m1.1", "m1", entries)])
+
+    assert created_again_us(acts) == {"t": 3_000_000}
+    assert (found["duplicates"], found["lost_ranges"]) == (0, {"t-0": [[1, 1]]})
+    assert found["per_partition"]["u-0"]["processed"] == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.capturing.capturing import layout_of
 from emulator.capturing.experiment import MODES, mode_of, plan_of
 from emulator.capturing.plan import Do, Wait, WaitForExit
 from emulator.scenario.load import load
@@ -15,6 +16,7 @@ from emulator.scenario.problems import ScenarioError
 from ..cli.commands import rebalance
 
 EXPERIMENTS = Path(__file__).parents[3] / "examples" / "experiments"
+RETAINED = ("retention-overtakes-classic", "crash-classic")
 
 GROUP = """
 title = "x"
@@ -105,6 +107,16 @@ def test_what_cannot_be_captured_is_refused_with_its_line(tmp_path, text, said):
         plan_from(tmp_path, text)
     assert said in str(refused.value)
     assert "x.toml" in str(refused.value)
+
+
+def test_retention_is_checked_as_often_as_it_is_emulated():
+    """Such an experiment has brokers of its own; others share theirs."""
+    plan, other = (plan_of(EXPERIMENTS / f"{name}.toml") for name in RETAINED)
+    (topic,) = plan.topics
+
+    assert topic.retention_us == 4_000_000
+    assert ("log.retention.check.interval.ms", "1000") in layout_of(plan).settings
+    assert not any("retention" in name for name, _ in layout_of(other).settings)
 
 
 def test_each_commit_mode_belongs_to_one_policy():
