@@ -31,6 +31,9 @@ class Canvas:
     notes: list[str] = field(default_factory=list)
     """What was reduced or left out, in sentences."""
 
+    marked: set[tuple[str, int]] = field(default_factory=set)
+    """Partitions with marks, and where, so that names leave room for them."""
+
     bottom: float = TOP
 
     def label(self, y: float, content: str) -> None:

@@ -51,6 +51,9 @@ from emulator.report.pages.thinning import (
 )
 from emulator.report.wording import counted, duration, figure
 
+NEAR: Final = 4.0
+"""Thousandths of the width; a mark so close to the begin of a piece would cover the name in it."""
+
 MOST_TITLED: Final = 2_000
 """Pieces with a tool tip of their own; more are drawn as one shape for each owner."""
 
@@ -113,6 +116,8 @@ def draw_timeline(
     owners = sorted({span.name for spans in clipped.values() for span in spans}, key=natural_order)
     canvas.heading("partitions")
     numbers = {each: at for at, each in enumerate(owners)}
+    inside = [mark for mark in marks if begin_us <= mark.at_us <= end_us]
+    canvas.marked = _marked(canvas.scale, inside)
     places = _draw_rows(canvas, rows, numbers, view)
     draw_lanes(canvas, group.members, view.share)
     if group.automation is not None:
@@ -120,7 +125,6 @@ def draw_timeline(
     _draw_curves(canvas, samples_within(group.samples, begin_us, end_us))
     bands = _bands(canvas, group.rebalances)
     lines, faults = fault_lines(canvas, history.faults)
-    inside = [mark for mark in marks if begin_us <= mark.at_us <= end_us]
     most = max(round(MOST_MARKS * view.share), 20)
     shown, smaller = largest(inside, most, lambda mark: mark.records)
     shapes = glyphs(shown, places, canvas.scale, moment, view.prefix)
@@ -195,7 +199,8 @@ def _draw_row(canvas: Canvas, row: Row, y: float, height: float, owners: Mapping
         tip = title(f"{row.name}: two owners, {piece.owner}, {times_of(canvas, piece)}")
         canvas.drawn.append(element("rect", tip, class_="double", **shape))
     if height >= 12:
-        canvas.drawn += [_name_in(canvas, piece, y + height / 2 + 3.5) for piece in row.pieces]
+        middle = y + height / 2 + 3.5
+        canvas.drawn += [_name_in(canvas, row.name, piece, middle) for piece in row.pieces]
 
 
 def _reductions(rows: Rows) -> Iterator[str]:
@@ -225,12 +230,22 @@ def _piece(canvas: Canvas, row: str, piece: Piece, y: float, height: float, inde
     return element("rect", tip, fill=fill_of(index), class_="piece", **shape)
 
 
-def _name_in(canvas: Canvas, piece: Piece, y: float) -> str:
-    """Return the name of an owner inside its piece, if there is room for it."""
+def _marked(scale: TimeScale, marks: Sequence[Mark]) -> set[tuple[str, int]]:
+    """Return the rows with marks, and where: the number of the stretch, and of those beside it."""
+    return {
+        (mark.partition, round(scale.x(mark.at_us) / NEAR) + beside)
+        for mark in marks
+        for beside in (-1, 0, 1)
+    }
+
+
+def _name_in(canvas: Canvas, row: str, piece: Piece, y: float) -> str:
+    """Return the name of an owner inside its piece, behind a mark at its begin, if there is room."""
     x, end = canvas.scale.x(piece.begin_us), canvas.scale.x(piece.end_us)
-    needed = CHARACTER * len(piece.owner) + 8
+    dx = 12 if (row, round(x / NEAR)) in canvas.marked else 4
+    needed = CHARACTER * len(piece.owner) + 4 + dx
     kind = shown_from(needed * WIDTH / max(end - x, 1))
-    return "" if kind is None else text(across(x), y, piece.owner, dx=4, class_=f"owner{kind}")
+    return "" if kind is None else text(across(x), y, piece.owner, dx=dx, class_=f"owner{kind}")
 
 
 def _outline(canvas: Canvas, piece: Piece, y: float, height: float) -> str:

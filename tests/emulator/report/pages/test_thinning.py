@@ -8,7 +8,9 @@ import time
 import pytest
 
 from assignors.types import TopicPartition
+from emulator.ledger.entries import EntryKind
 from emulator.report.pages.history import GroupHistory, History, Sample, Span
+from emulator.report.pages.marks import Mark
 from emulator.report.pages.thinning import MOST_SAMPLES, rows_of, samples_within, thin_samples
 from emulator.report.pages.timeline import View, draw_timeline
 
@@ -105,3 +107,15 @@ def test_the_time_axis_names_its_unit(moment, unit):
     )
 
     assert f">time ({unit})<" in drawn.labels
+
+
+def test_a_name_begins_behind_the_mark_at_the_begin_of_its_piece():
+    """A mark is wider than a letter, and would cover it; other names begin where their piece does."""
+    owners = {TP: [Span(0, 50, "m1"), Span(50, 100, "m2")]}
+    mark = Mark("L1", EntryKind.LOST, "orders-0", 3, 50, "skipped by the handler")
+    drawn = draw_timeline(
+        GroupHistory("billing", owners=owners), History(end_us=100), [mark], str, View(name="all")
+    )
+    names = re.findall(r'<text x="([^"]+)"[^>]* dx="(\d+)"[^>]*>(m\d)<', drawn.figure)
+
+    assert [("0%", "4", "m1"), ("50%", "12", "m2")] == names
