@@ -1,20 +1,22 @@
-"""Parquet files: written complete or not at all, and opened only if their row groups fit in memory."""
+"""Parquet files: written complete or not at all, and opened only if their rows fit in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.limits import BeyondLimitError, beyond, most
 from emulator.output_files import beside
 
 COMPRESSION: Final = "zstd"
+BATCH_ROWS: Final = 65_536
 
 
 def opened_parquet(path: Path | str, **options: Any) -> pq.ParquetFile:
@@ -26,7 +28,8 @@ def opened_parquet(path: Path | str, **options: Any) -> pq.ParquetFile:
     file = pq.ParquetFile(path, **options)
     try:
         refuse_large_groups(file, str(path))
-    except BeyondLimitError:
+        refuse_repeated_texts(path, file.metadata)
+    except (BeyondLimitError, OSError, pa.ArrowException):
         file.close()
         raise
     return file
@@ -44,6 +47,57 @@ def refuse_large_groups(file: pq.ParquetFile, name: str) -> None:
             raise BeyondLimitError(
                 f"{name}: row group {number} has {size:,} bytes, decompressed; {beyond('rowgroup')}"
             )
+
+
+def refuse_repeated_texts(
+    path: Path | str,
+    metadata: pq.FileMetaData,
+    groups: Sequence[int] | None = None,
+    filesystem: Any = None,
+) -> None:
+    """Raise BeyondLimitError if the texts of a row group exceed its limit once they are in each row.
+
+    A text of a column's dictionary takes few bits in every row that has it, so a file of some kilobytes
+    may hold any amount of text. Only columns of text are looked at, not lists of it. *groups*: of these
+    row groups; None: of all.
+    """
+    schema = metadata.schema.to_arrow_schema()
+    texts = [field.name for field in schema if _is_text(field.type)]
+    options = {"read_dictionary": texts, "metadata": metadata, "filesystem": filesystem}
+    with pq.ParquetFile(path, pre_buffer=False, **options) as file:
+        for group in range(metadata.num_row_groups) if groups is None else groups:
+            rows = metadata.row_group(group).num_rows
+            for name in texts:
+                _refuse_text(file, group, name, rows, str(path))
+
+
+def _refuse_text(file: pq.ParquetFile, group: int, name: str, rows: int, path: str) -> None:
+    """Raise BeyondLimitError for one column of a row group.
+
+    The longest text of its dictionary bounds the sum; the lengths are added only where that is too much.
+    """
+
+    def columns(size: int) -> Iterator[pa.DictionaryArray]:
+        found = (batch.column(0) for batch in file.iter_batches(size, [group], [name]))
+        return (column for column in found if pa.types.is_dictionary(column.type))
+
+    largest, first = most("rowgroup"), next(columns(1), None)
+    longest = 0 if first is None else pc.max(pc.binary_length(first.dictionary)).as_py() or 0
+    if longest * rows <= largest:
+        return
+    size = 0
+    for column in columns(BATCH_ROWS):
+        lengths = pc.binary_length(column.dictionary).cast(pa.int64())
+        size += pc.sum(lengths.take(column.indices)).as_py() or 0
+        if size > largest:
+            raise BeyondLimitError(
+                f"{path}: row group {group} has {size:,} bytes of text or more in column {name!r}; "
+                f"{beyond('rowgroup')}"
+            )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 class ParquetOutput:

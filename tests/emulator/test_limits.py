@@ -161,6 +161,35 @@ def test_the_command_line_raises_a_limit(tmp_path, command):
     assert 2 == rebalance(*words, "--limit", "rowgruop=1MiB")[0]
 
 
+def repeated(path: Path, rows: int, *texts: str) -> Path:
+    """Write a processing log whose rows have the last of some topics; their names are stored once."""
+    topics = pa.DictionaryArray.from_arrays(pa.array([len(texts) - 1] * rows), pa.array(texts))
+    numbers = pa.array([0] * rows)
+    named = {"topic": topics, "consumer": numbers.cast(pa.string())}
+    named |= dict.fromkeys(("partition", "offset", "end"), numbers)
+    pq.write_table(pa.table(named), path, store_schema=False, row_group_size=rows)
+    return path
+
+
+def test_a_text_that_a_dictionary_repeats_is_counted_in_each_row(tmp_path):
+    """Some kilobytes of a file would be two thousand gigabytes of text."""
+    path = repeated(tmp_path / "log.parquet", 2_000_000, "x" * 1_000_000)
+    status, _, err = rebalance("audit", path, "-o", tmp_path / "out")
+
+    assert path.stat().st_size < 100_000
+    with pytest.raises(BeyondLimitError, match="bytes of text or more in column 'topic'"):
+        opened_parquet(path)
+    assert 2 == status
+    assert "in column 'topic'; the limit is 1,024 MiB; --limit rowgroup=… raises it" in err
+
+
+def test_a_long_text_that_few_rows_have_is_read(tmp_path):
+    """What rows have is counted, not the longest text of the dictionary."""
+    path = repeated(tmp_path / "log.parquet", 2_000_000, "x" * 1_000_000, "orders")
+
+    opened_parquet(path).close()
+
+
 def test_a_file_of_events_has_the_limit(tmp_path):
     """As every other table."""
     limit_input(rowgroup=1)

@@ -26,7 +26,7 @@ from emulator.logs.audit.text import (
 from emulator.logs.errors import AuditError
 from emulator.logs.offsets_log.finding import LogFileError
 from emulator.logs.remote_files import file_system, files_at
-from emulator.parquet_file import refuse_large_groups
+from emulator.parquet_file import refuse_large_groups, refuse_repeated_texts
 
 CHUNK_ROWS = 1 << 20
 """Rows held in memory at once."""
@@ -212,9 +212,17 @@ def _of_parquet(part: Part, mapped: Mapped | None) -> Batches:
     columns = None if mapped is None else [name for name in mapped.columns if name in there]
     refuse_large_groups(file, str(part.file.place))
     groups = None if part.groups is None else list(part.groups)
+    _refuse_repeated_texts(part.file.place, file, groups)
     for batch in file.iter_batches(CHUNK_ROWS, row_groups=groups, columns=columns):
         yield batch, partial(_rows_named, part, read, len(batch))
         read += len(batch)
+
+
+def _refuse_repeated_texts(
+    place: Path | str, file: pq.ParquetFile, groups: list[int] | None
+) -> None:
+    system, path = file_system(place) if isinstance(place, str) else (None, place)
+    refuse_repeated_texts(path, file.metadata, groups, system)
 
 
 def _rows_named(part: Part, read: int, rows: int, row: int | None) -> str:
