@@ -6,7 +6,14 @@ import pytest
 
 from protocols.consumer.classic import async_commits
 from protocols.consumer.classic.background import BackgroundClient
-from protocols.consumer.classic.state import Asked, ClientState, Consumer, InFlight
+from protocols.consumer.classic.commits import is_illegal
+from protocols.consumer.classic.state import (
+    Asked,
+    ClientState,
+    Consumer,
+    InFlight,
+    Membership,
+)
 from protocols.consumer.clients import profile_of
 from protocols.facts import CommitKind
 from protocols.messages import (
@@ -18,7 +25,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import ClientDriver
+from .driver import ClientDriver, offsets
 
 E = ErrorCode
 
@@ -126,3 +133,24 @@ def test_aiokafka_repeats_automatic_commits_that_the_coordinator_refused(name):
     after = async_commits.run_callbacks(ended, consumer, driver.now_us).state
 
     assert (after.autocommit_us == driver.now_us + 100_000) == REPEATED[name]
+
+
+@pytest.mark.parametrize(
+    ("client", "partition", "change", "illegal"),
+    [
+        ("aiokafka", 1, {}, True),
+        ("aiokafka", 0, {}, False),
+        ("aiokafka", 1, {"membership": Membership.PREPARING_REBALANCE}, False),
+        ("aiokafka", 1, {"future": object()}, False),
+        ("librdkafka", 1, {}, False),
+    ],
+)
+def test_aiokafka_refuses_offsets_of_partitions_that_a_stable_member_does_not_read(
+    client, partition, change, illegal
+):
+    """``IllegalStateError`` of ``consumer.commit``; while it joins, the coordinator decides."""
+    driver = background(client, enable_auto_commit=False)
+    driver.stable({0: 0})
+    state = replace(driver.client.state, **change)
+
+    assert illegal is is_illegal(state, driver.client.consumer, offsets({partition: 3}))
