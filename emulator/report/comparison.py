@@ -33,8 +33,7 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
     yield from title_lines(first.subject, seeds_named(seeds))
     yield ""
     for column in columns:
-        for group, base in zip(column.subject.groups, first.subject.groups, strict=True):
-            text = in_force(group, None if column is first else base)
+        for text in settings_of(column, first):
             yield from paragraph(f"{column.name}: {text}", "", "  ")
         others = other_changes(column, first)
         if others:
@@ -52,6 +51,13 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
     yield from _ranking(columns)
     yield from _causes(columns)
     yield from _commands(seeds[0], columns)
+
+
+def settings_of(column: Column, first: Column) -> Iterator[str]:
+    """Yield the settings of each group of a column; where the first column has it, what differs."""
+    bases = {} if column is first else {base.id: base for base in first.subject.groups}
+    for group in column.subject.groups:
+        yield in_force(group, bases.get(group.id))
 
 
 def _ranking(columns: Sequence[Column]) -> Iterator[str]:
@@ -95,7 +101,7 @@ def other_changes(column: Column, first: Column) -> list[str]:
 
 def _tables(columns: Sequence[Column]) -> Iterator[list[str]]:
     """Yield one table, or several with the first column in each if one would be too wide."""
-    rows = list(shown([run for column in columns for run in column.metrics]))
+    rows = list(shown([run for column in columns for run in column.metrics], lag_unit_of(columns)))
     first, *rest = columns
     if width() < WIDTH and not all(_fits(first, [each], rows) for each in rest):
         yield fitted(_table(columns, rows))
@@ -106,6 +112,12 @@ def _tables(columns: Sequence[Column]) -> Iterator[list[str]]:
             yield ["", f"The other columns, again beside {first.name}", ""]
         yield fitted(_table([first, *rest[:several]], rows))
         rest = rest[several:]
+
+
+def lag_unit_of(columns: Sequence[Column]) -> str:
+    """Return what lag counts in a comparison: offsets if some of them hold no record in a column."""
+    units = {column.subject.lag_unit for column in columns}
+    return "offset" if "offset" in units else "record"
 
 
 def _fits(first: Column, rest: Sequence[Column], rows: Rows) -> bool:

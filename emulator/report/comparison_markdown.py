@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
-from emulator.report.comparison import Rows, missed, other_changes, paired
-from emulator.report.figures import ALL_SEEDS_ALIKE, ALWAYS, IF_ANY, all_alike
+from emulator.report.comparison import Rows, lag_unit_of, missed, other_changes, paired, settings_of
+from emulator.report.figures import ALL_SEEDS_ALIKE, ALWAYS, IF_ANY, all_alike, labelled
 from emulator.report.ranking import order_text, reasons
-from emulator.report.subject import in_force, seeds_named
+from emulator.report.subject import seeds_named
 from emulator.report.wording import figure, visible
 
 _LABELS = {**ALWAYS, **IF_ANY}
@@ -58,10 +58,7 @@ def _head(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
     yield f"Apache Kafka {subject.kafka}, emulated: {subject.run_for} long, {seeds_named(seeds)}."
     yield ""
     for column in columns:
-        facts = [
-            in_force(group, None if column is first else base)
-            for group, base in zip(column.subject.groups, first.subject.groups, strict=True)
-        ]
+        facts = settings_of(column, first)
         facts_and_changes = [*facts, *(f"`{change}`" for change in other_changes(column, first))]
         yield f"- **{_plain(column.name)}**: {_plain('; '.join(facts_and_changes))}"
     yield ""
@@ -70,11 +67,12 @@ def _head(seeds: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
 def _rows(columns: Sequence[Column]) -> tuple[Rows, list[str]]:
     """Return the metrics in which runs differ, with labels, and the names of the others."""
     runs = [run for column in columns for run in column.metrics]
+    unit = lag_unit_of(columns)
     units = {metric.name: metric.unit for metric in VALUES}
     names = [*_LABELS, *(name for name in units if name not in _LABELS)]
     alike = {name for name in names if len({run[name] for run in runs}) == 1} - ALWAYS.keys()
     differing = [
-        (name, _LABELS.get(name) or f"`{name}` ({units[name]})")
+        (name, labelled(name, _LABELS.get(name, ""), unit) or f"`{name}` ({units[name]})")
         for name in names
         if name not in alike
     ]

@@ -68,12 +68,24 @@ AS_NEEDED = 1_000
 """A width at which no line of a table is wrapped, so that it can be pasted elsewhere."""
 
 
-def shown(runs: Sequence[Metrics]) -> Iterator[tuple[str, str]]:
-    """Yield the metrics to show, each with its label."""
+def shown(runs: Sequence[Metrics], lag_unit: str = "record") -> Iterator[tuple[str, str]]:
+    """Yield the metrics to show, each with its label; *lag_unit*: what lag counts."""
     yield from ALWAYS.items()
     for name, label in IF_ANY.items():
         if any(run[name] for run in runs):
-            yield name, label
+            yield name, labelled(name, label, lag_unit)
+
+
+def labelled(name: str, label: str, lag_unit: str) -> str:
+    """Return the label of a metric with the unit of lag: offsets where some of them hold no record.
+
+    >>> labelled("lag_processed_peak", "lag, peak (records)", "offset")
+    'lag, peak (offsets)'
+    """
+    return label.replace("records", f"{lag_unit}s") if name == LAG_PEAK else label
+
+
+LAG_PEAK = "lag_processed_peak"
 
 
 def why(causes: Sequence[Mapping[str, int]]) -> Iterator[str]:

@@ -49,7 +49,7 @@ def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
     yield from heading(subject, seeds_named(tally.seeds))
     yield ""
     yield from inconclusive_seeds(tally.verdicts)
-    yield from fitted(_table(tally))
+    yield from fitted(_table(tally, subject.lag_unit))
     yield from list(note_if_alike(tally.metrics)) or paragraph(IN_BRACKETS)
     if causes := list(why(tally.causes)):
         yield from ("", "Causes, in records", *causes)
@@ -74,12 +74,12 @@ def _worst(tally: Tally) -> str:
     return f"The worst seed is {tally.worst_seed} ({figures}; {order})"
 
 
-def _table(tally: Tally) -> Table:
+def _table(tally: Tally, lag_unit: str) -> Table:
     table = Table(box=box.MARKDOWN)
     table.add_column("")
     for title in ("minimum", "median", "p95", "maximum", "mean"):
         table.add_column(title, justify="right")
-    for name, label in shown(tally.metrics):
+    for name, label in shown(tally.metrics, lag_unit):
         table.add_row(*cells(label, *_row(summarise(values_of(tally.metrics, name)))))
     return table
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from assignors.values import dataclass
 from emulator.scenario.distributions import Constant
+from emulator.scenario.estimated_commits import commits_in_polls, spaced_commits
 from emulator.scenario.lifetimes import (
     SCALING_US,
     Lifetime,
@@ -29,7 +30,6 @@ from emulator.scenario.lifetimes import (
     settled_us,
 )
 from emulator.scenario.model import (
-    CommitPolicy,
     Group,
     Member,
     Scenario,
@@ -311,9 +311,16 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
     found: dict[Source, float] = {}
     found[Source.HEARTBEATS] = living_us / _heartbeat_us(reader)
     if settings.enable_auto_commit:
-        found[Source.COMMITS] = living_us / max(settings.auto_commit_interval_ms, 1) / US_PER_MS
+        interval_us = settings.auto_commit_interval_ms * US_PER_MS
+        found[Source.COMMITS] = living_us / max(interval_us, 1)
+        if not profile_of(client_of(group, member)).in_background:
+            at_a_time, _ = concurrency(group)
+            working_us = polls.records * mean_work_of(group, member, reader.scenario) / at_a_time
+            round_us = 2 * mean_us(reader.scenario.network.latency)
+            times = interval_us, living_us, working_us, round_us
+            found[Source.COMMITS] = commits_in_polls(*times, polls.batches)
     if policy.call in ("sync", "async"):
-        spaced = _spaced_commits(policy, polls.records, living_us)
+        spaced = spaced_commits(policy, polls.records, living_us)
         each = {"record": polls.records, "every": min(spaced, polls.batches)}
         found[Source.OWN_COMMITS] = each.get(policy.when, polls.batches)
     if policy.when == "record" or (policy.when == "every" and not policy.between_batches):
@@ -391,9 +398,3 @@ def _is_regular(reader: _Reader) -> bool:
         and all(isinstance(each, Constant) for each in times)
         and all(isinstance(rate, int | float) for rate in rates)
     )
-
-
-def _spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float:
-    by_records = records / policy.records if policy.records else 0.0
-    by_time = run_for / policy.every if policy.every else 0.0
-    return min(by_records + by_time, records)

@@ -11,7 +11,7 @@ from emulator.ledger.entries import Entry
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
 from emulator.report.columns import Column, reason_rows
-from emulator.report.comparison import comparison_screen, paired
+from emulator.report.comparison import comparison_screen, lag_unit_of, paired
 from emulator.report.figures import NO_VALUE, shown
 from emulator.report.merging import merged_entries
 from emulator.report.pages.differences import Difference, draw_differences
@@ -139,7 +139,9 @@ def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
     for label, (of_first, *said) in reason_rows(columns):
         rows.append([label, of_first, *chain.from_iterable((each, "") for each in said)])
     charted: list[Difference] = []
-    for name, label in shown([run for column in columns for run in column.metrics]):
+    for name, label in shown(
+        [run for column in columns for run in column.metrics], lag_unit_of(columns)
+    ):
         cells = [label]
         for place, column in enumerate(columns):
             having = [run[name] for run in column.metrics if run.has(name)]

@@ -213,3 +213,16 @@ def test_a_setting_that_makes_a_loop_is_part_of_the_estimate(setting, source):
 
     with pytest.raises(ScenarioError, match=CHEAPER[source]):
         refuse_large(scenario, "slow")
+
+
+def test_automatic_commits_are_no_more_often_than_polls():
+    """A member that works all the time polls once a batch, whatever auto.commit.interval.ms is."""
+    busy = [
+        "group[billing].work=200ms",
+        "topic[orders].rate=1/s",
+        "topic[orders].backlog=5000",
+        "group[billing].settings[auto.commit.interval.ms]=1",
+    ]
+    usual = estimate(load("member-crashes", busy[:-1]))
+
+    assert estimate(load("member-crashes", busy)).cpu_s < 2 * usual.cpu_s
