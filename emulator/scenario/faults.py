@@ -137,6 +137,7 @@ class MessageMatch(Part):
         "OffsetCommit",
         "OffsetFetch",
         "Metadata",
+        "FindCoordinator",
     ]
     part: Literal["request", "response"] = "response"
     member: str

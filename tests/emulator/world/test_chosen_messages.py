@@ -158,9 +158,13 @@ def test_a_message_can_be_delayed_until_a_time():
     ]
 
 
-@pytest.mark.parametrize(
-    "kind", ["JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch", "Metadata"]
-)
+KINDS = [
+    *("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch", "Metadata"),
+    "FindCoordinator",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("part", ["request", "response"])
 def test_any_kind_of_message_can_be_lost(kind, part):
     """The group goes on after it: at the end every partition is worked on."""
