@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from emulator.blaming.batches import LARGEST_BATCH
 from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
+from protocols.settings import ConsumerSettings, defaults_of
 
 if TYPE_CHECKING:
     from emulator.blaming.setup import Setup, Table
@@ -84,9 +85,16 @@ def _has_timeouts(setup: Setup, profile: ClientProfile) -> bool:
     Where it is the largest time between two polls, users often set it; else it is the default.
     """
     if REBALANCE_TIMEOUT not in profile.own:
-        return True
+        return not (profile.limits_session and _outlasts_interval(setup))
     usual = profile.defaults.get(REBALANCE_TIMEOUT, setup.session_timeout_ms)
     return setup.rebalance_timeout_ms in (None, usual)
+
+
+def _outlasts_interval(setup: Setup) -> bool:
+    """Return whether the session is longer than the poll interval, which librdkafka refuses."""
+    session_ms = setup.session_timeout_ms or defaults_of(ConsumerSettings)["session.timeout.ms"]
+    interval_ms = setup.rebalance_timeout_ms or session_ms
+    return setup.protocol == "classic" and bool(interval_ms < session_ms)
 
 
 def timeout_settings(profile: ClientProfile, settings: Table) -> Table:

@@ -21,8 +21,10 @@ from emulator.scenario.resolution import (
     read_with,
 )
 from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
+from protocols.settings import ConsumerSettings
 
 COOPERATIVE = "cooperative-sticky"
+INTERVAL = "max.poll.interval.ms"
 RESET = "auto.offset.reset"
 
 
@@ -62,8 +64,21 @@ def member_problems(path: str, group: Group, member: Member) -> Iterator[Problem
     if group.close_operation != "DEFAULT" and profile.name != CLIENTS[0]:
         reason = f"close() of {profile.name} takes no CloseOptions (KIP-1092); leave it out"
         yield Problem(f"{path}.close_operation", reason, group.close_operation)
+    yield from _interval_problems(own if INTERVAL in member.settings else path, settings, profile)
     where = own if STRATEGY in member.settings else path
     yield from _assignor_problems(where, settings.partition_assignment_strategy, profile)
+
+
+def _interval_problems(
+    path: str, settings: ConsumerSettings, profile: ClientProfile
+) -> Iterator[Problem]:
+    """Yield a poll interval below the session, which librdkafka refuses (``rd_kafka_conf_finalize``)."""
+    interval_ms = settings.max_poll_interval_ms
+    if not profile.limits_session or settings.group_protocol == "consumer":
+        return
+    if interval_ms < settings.session_timeout_ms:
+        reason = f"{profile.name}: `max.poll.interval.ms`must be >= `session.timeout.ms`"
+        yield Problem(f"{path}.settings[{INTERVAL}]", reason, interval_ms)
 
 
 def _assignor_problems(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from emulator.scenario.commit_checks import written
 from emulator.scenario.deploys import deploys_of, started_by
-from emulator.scenario.kafka_settings import PROTOCOL
+from emulator.scenario.kafka_settings import PROTOCOL, STRATEGY
 from emulator.scenario.model import CommitPolicy, Group, Member, Scenario
 from emulator.scenario.poison import read_by
 from emulator.scenario.problems import Problem
@@ -96,6 +96,15 @@ def _newer_problems(path: str, settings: Mapping[str, object]) -> Iterator[Probl
         if settings.get(name, without) != without:
             yield Problem(f"{path}.settings[{name}]", _not_valid(name), settings[name])
 
+    names = settings.get(STRATEGY)
+    for name in names if isinstance(names, tuple | list) else ():
+        if name in ("sticky", "cooperative-sticky"):
+            reason = (
+                "with offsets in ZooKeeper the consumer is that of Kafka 0.8, which has range and "
+                "roundrobin and takes range for any other name; name one of them"
+            )
+            yield Problem(f"{path}.settings[{STRATEGY}]", reason, name)
+
 
 def _not_valid(setting: str) -> str:
     """Return what the old consumer says about a setting (``VerifiableProperties.verify``)."""
@@ -111,6 +120,9 @@ def _commit_problems(path: str, group: Group, own: object = None) -> Iterator[Pr
     if getattr(policy, "arguments", True) is False:
         reason = "commitSync() without offsets goes to Kafka; leave it out"
         yield Problem(f"{path}.commit.arguments", reason, given=False)
+    if getattr(policy, "leader_epoch", False):
+        reason = "a znode holds an offset and no leader epoch (KIP-320 came with Kafka 2.1); leave it out"
+        yield Problem(f"{path}.commit.leader_epoch", reason, given=True)
     if getattr(policy, "call", "") == "auto" and not group.is_serial:
         reason = 'the automatic commit of Kafka 0.8 does not know workers; set commit = "sync"'
         yield Problem(f"{path}.commit", reason, "auto")

@@ -225,6 +225,9 @@ class ClientProfile:
     mixes_protocols: bool = True
     """Whether eager and cooperative assignors may be named together."""
 
+    limits_session: bool = False
+    """Whether the client refuses a session that is longer than the poll interval."""
+
     own: frozenset[str] = frozenset()
     """Settings that the Java consumer does not have."""
 

@@ -53,6 +53,7 @@ LIBRDKAFKA = ClientProfile(
         '"Failed to create consumer: group.id must be set" (confluent-kafka); give it a group of its own'
     ),
     mixes_protocols=False,
+    limits_session=True,
     names={
         "fetch.wait.max.ms": "fetch.max.wait.ms",
         "fetch.message.max.bytes": "max.partition.fetch.bytes",

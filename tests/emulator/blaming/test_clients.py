@@ -58,8 +58,12 @@ def test_a_library_that_is_named_is_the_only_one():
             ("franz-go", "java", "librdkafka", "kafka-python"),
         ),
         ({"assignor": "of-our-own"}, ("java",)),
+        ({"rebalance_timeout_ms": 5_000}, ("java", "kafka-python")),
     ],
-    ids=["range", "sticky", "consumer protocol", "aiokafka", "epochs", "franz-go", "own assignor"],
+    ids=[
+        *("range", "sticky", "consumer protocol", "aiokafka", "epochs", "franz-go"),
+        *("own assignor", "session above poll interval"),
+    ],
 )
 def test_other_libraries_are_left_out_by_what_they_lack(given, clients):
     """Those whose defaults the log shows come first."""

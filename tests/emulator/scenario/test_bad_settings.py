@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+import emulator
 from emulator.scenario.load import load
 from emulator.scenario.problems import ScenarioError
 
@@ -100,3 +103,48 @@ def test_assignors_of_ones_own_must_agree_with_the_others(tmp_path, module, sour
         load(file)
 
     assert said in str(refused.value)
+
+
+LIMITED = """
+title = "a setting that this client refuses"
+run_for = "10s"
+topic = [{{ name = "t", rate = "1/s" }}]
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 1
+{group}
+settings = {{ {settings} }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("group", "settings", "said"),
+    [
+        (
+            'client = "librdkafka"',
+            '"session.timeout.ms" = "60s", "max.poll.interval.ms" = "30s"',
+            "librdkafka: `max.poll.interval.ms`must be >= `session.timeout.ms`",
+        ),
+        (
+            'offsets = "zookeeper"',
+            '"partition.assignment.strategy" = "cooperative-sticky"',
+            "takes range for any other name",
+        ),
+        (
+            'offsets = "zookeeper"\ncommit = { call = "sync", leader_epoch = true }',
+            "",
+            "a znode holds an offset and no leader epoch",
+        ),
+    ],
+)
+def test_what_one_client_refuses_is_refused_in_its_words(group, settings, said):
+    with pytest.raises(ScenarioError, match=re.escape(said)):
+        emulator.loads(LIMITED.format(group=group, settings=settings))
+
+
+def test_the_java_consumer_takes_a_poll_interval_below_its_session():
+    settings = '"session.timeout.ms" = "60s", "max.poll.interval.ms" = "30s"'
+
+    assert emulator.loads(LIMITED.format(group="", settings=settings))
