@@ -156,7 +156,7 @@ def _draw_rows(
     each_label = max(round(14 / height), 1)
     places: dict[str, float] = {}
     titled = sum(row.size for row in rows.rows) <= round(MOST_TITLED * view.share)
-    shapes: dict[str, list[str]] = {}
+    blocks: dict[tuple[str, int, int], list[list[int]]] = {}
     top = canvas.bottom
     for place, row in enumerate(rows.rows):
         y = top + place * height
@@ -168,18 +168,42 @@ def _draw_rows(
             _draw_row(canvas, row, y, height, owners)
             continue
         for piece in row.pieces:
-            outline = _outline(canvas, piece, y, height)
-            shapes.setdefault(f"{owners[piece.owner] % FILLS}", []).append(outline)
+            _stack(blocks, f"{owners[piece.owner] % FILLS}", piece, place)
         for kind, pieces in (("gap", row.gaps), ("double", row.doubles)):
-            shapes.setdefault(kind, []).extend(
-                _outline(canvas, piece, y, height) for piece in pieces
-            )
+            for piece in pieces:
+                _stack(blocks, kind, piece, place)
     canvas.bottom = top + len(rows.rows) * height
+    _draw_blocks(canvas, blocks, top, height)
+    canvas.notes += _reductions(rows)
+    return places
+
+
+def _stack(
+    blocks: dict[tuple[str, int, int], list[list[int]]], kind: str, piece: Piece, place: int
+) -> None:
+    """Add a piece to the block of equal pieces in the rows above it, or begin a block."""
+    runs = blocks.setdefault((kind, piece.begin_us, piece.end_us), [])
+    if runs and runs[-1][1] == place:
+        runs[-1][1] = place + 1
+    else:
+        runs.append([place, place + 1])
+
+
+def _draw_blocks(
+    canvas: Canvas,
+    blocks: Mapping[tuple[str, int, int], Sequence[Sequence[int]]],
+    top: float,
+    height: float,
+) -> None:
+    """Draw blocks of rows, from a first row up to another one, as one shape for each kind."""
+    shapes: dict[str, list[str]] = {}
+    for (kind, begin_us, end_us), runs in blocks.items():
+        for first, end in runs:
+            y, tall = top + first * height, (end - first) * height
+            shapes.setdefault(kind, []).append(_outline(canvas, (begin_us, end_us), y, tall))
     for kind, outlines in sorted(shapes.items()):
         look = {"fill": fill_of(int(kind))} if kind.isdecimal() else {"class_": kind}
         canvas.drawn.append(stretched(element("path", d="".join(outlines), **look), canvas.bottom))
-    canvas.notes += _reductions(rows)
-    return places
 
 
 def _draw_gaps(canvas: Canvas, row: Row, y: float, height: float, name: str) -> None:
@@ -248,9 +272,9 @@ def _name_in(canvas: Canvas, row: str, piece: Piece, y: float) -> str:
     return "" if kind is None else text(across(x), y, piece.owner, dx=dx, class_=f"owner{kind}")
 
 
-def _outline(canvas: Canvas, piece: Piece, y: float, height: float) -> str:
-    x = canvas.scale.x(piece.begin_us)
-    wide, down = number(max(canvas.scale.x(piece.end_us) - x, 0.5)), number(_inner(height))
+def _outline(canvas: Canvas, span_us: tuple[int, int], y: float, height: float) -> str:
+    x = canvas.scale.x(span_us[0])
+    wide, down = number(max(canvas.scale.x(span_us[1]) - x, 0.5)), number(_inner(height))
     return f"M{number(x)} {number(y)}h{wide}v{down}h-{wide}z"
 
 

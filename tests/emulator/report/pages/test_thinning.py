@@ -119,3 +119,18 @@ def test_a_name_begins_behind_the_mark_at_the_begin_of_its_piece():
     names = re.findall(r'<text x="([^"]+)"[^>]* dx="(\d+)"[^>]*>(m\d)<', drawn.figure)
 
     assert [("0%", "4", "m1"), ("50%", "12", "m2")] == names
+
+
+def test_equal_pieces_of_many_partitions_are_one_shape():
+    """Thousands of outlines one pixel high would be a pattern of their own; nothing has two owners."""
+    names = [TopicPartition("orders", number) for number in range(1_200)]
+    owners = {tp: [Span(0, 400, f"m{tp.partition // 600}"), Span(500, 900, "m2")] for tp in names}
+    drawn = draw_timeline(
+        GroupHistory("billing", owners=owners), History(end_us=1_000), [], str, View(name="all")
+    )
+    shapes = dict(re.findall(r'<path d="([^"]+)" (?:class|fill)="([^"]+)"', drawn.figure))
+    outlines = {look: shape.count("M") for shape, look in shapes.items()}
+
+    assert outlines.pop("gap") == 2
+    assert [1, 1, 1] == list(outlines.values())
+    assert "double" not in drawn.figure
