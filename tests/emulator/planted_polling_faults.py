@@ -57,5 +57,8 @@ BY_TIME = (
         "self._last_us + every + 1",
         3,
     ),
+    Planted(f"{LOOP}._fold", "self._commits_from_us = self._app.commits.due_us", "pass", 0),
+    Planted(f"{LOOP}.go_on", "self._commits_from_us, False", "self._commits_from_us, True", 49),
+    Planted("emulator.world.consumer.policy:PolicyCommits.due", "self._last_us = now", "pass", 0),
 )
 """Faults in the polls of applications that commit by time."""
