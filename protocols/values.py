@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from assignors.values import attributes
-
 T = TypeVar("T")
 
 if TYPE_CHECKING:
@@ -47,25 +45,29 @@ def _copier(kind: type[T]) -> Any:
         return partial(_copy_whole, kind, frozenset(field.name for field in fields))
     if hasattr(kind, "__post_init__") or not hasattr(kind, "__slots__"):
         return lambda value, changes: dataclasses.replace(value, **changes)
-    names = [field.name for field in fields]
-    read = attributes(names)
-    places = {name: place for place, name in enumerate(names)}
-    writers = [getattr(kind, name).__set__ for name in names]
-    new = object.__new__
+    return _slot_copier(kind, [field.name for field in fields])
 
-    def copy(value: T, changes: dict[str, Any]) -> T:
-        values = list(read(value))
-        try:
-            for name, changed in changes.items():
-                values[places[name]] = changed
-        except KeyError as error:
-            raise TypeError(f"{kind.__name__} has no field {error}") from None
-        made: T = new(kind)
-        for write, given in zip(writers, values, strict=True):
-            write(made, given)
-        return made
 
-    return copy
+def _slot_copier(kind: type[T], names: list[str]) -> Any:
+    """Return a copier that sets each slot in a line of its own: a loop takes twice the time."""
+    writers = {name: getattr(kind, name).__set__ for name in names}
+    scope: dict[str, Any] = {"new": object.__new__, "kind": kind, "writers": writers}
+    scope |= {f"write_{name}": write for name, write in writers.items()}
+    lines = [f"    write_{name}(made, value.{name})" for name in names]
+    exec("\n".join([_COPY_BEGIN, *lines, _COPY_END]), scope)  # noqa: S102  the names of fields
+    return scope["copy"]
+
+
+_COPY_BEGIN = """
+def copy(value, changes):
+    made = new(kind)"""
+_COPY_END = """
+    try:
+        for name, changed in changes.items():
+            writers[name](made, changed)
+    except KeyError as error:
+        raise TypeError(f"{kind.__name__} has no field {error}") from None
+    return made"""
 
 
 def _copy_whole(kind: type[T], names: frozenset[str], value: T, changes: dict[str, Any]) -> T:
