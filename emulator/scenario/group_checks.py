@@ -28,6 +28,7 @@ from emulator.scenario.resolution import (
     INSTANCE_ID,
     broker_number,
     broker_settings,
+    client_of,
     commit_policy,
     consumer_settings,
     members_of,
@@ -35,6 +36,7 @@ from emulator.scenario.resolution import (
 )
 from emulator.scenario.short_forms import LEGAL_NAME
 from emulator.scenario.units import format_duration
+from protocols.consumer.clients import profile_of
 from protocols.settings import BrokerSettings, ConsumerSettings
 
 if TYPE_CHECKING:
@@ -224,27 +226,29 @@ def protocol_problems(scenario: Scenario) -> Iterator[Problem]:
     """Yield settings that the protocol of their members does not have."""
     brokers = broker_settings(scenario.cluster)
     for group in scenario.group:
-        yield from _refused(f"group[{group.id}].settings", group.settings, _protocols(group))
+        yield from _refused(f"group[{group.id}].settings", group.settings, group, group.members)
         yield from assignor_problems_of(f"group[{group.id}].settings", group.settings, brokers)
         for member in group.members:
             path = f"group[{group.id}].member[{member.name}].settings"
-            protocol = consumer_settings(group, member).group_protocol
-            yield from _refused(path, member.settings, {protocol})
+            yield from _refused(path, member.settings, group, (member,))
             yield from assignor_problems_of(path, member.settings, brokers)
     yield from _bounds(scenario.cluster, brokers)
 
 
-def _protocols(group: Group) -> set[str]:
-    return {consumer_settings(group, member).group_protocol for member in group.members}
-
-
-def _refused(path: str, given: dict[str, object], protocols: set[str]) -> Iterator[Problem]:
+def _refused(
+    path: str, given: dict[str, object], group: Group, members: Sequence[Member]
+) -> Iterator[Problem]:
+    """Yield settings that the protocol of *members* does not have, in the words of their client."""
+    protocols = {consumer_settings(group, member).group_protocol for member in members}
+    clients = sorted({client_of(group, member) for member in members})
+    lacks = profile_of(clients[0]).lacks_by_protocol if len(clients) == 1 else {}
     both = len(protocols) > 1
     for name, value in given.items():
+        said = f"{clients[0]}: {lacks[name]}" if name in lacks else ""
         for protocol in sorted(protocols):
             if name in REFUSED[protocol]:
                 rest = "; the group has both protocols: set it for single members" if both else ""
-                yield Problem(f"{path}[{name}]", why_refused(name, protocol) + rest, value)
+                yield Problem(f"{path}[{name}]", why_refused(name, protocol, said) + rest, value)
 
 
 def assignor_problems_of(

@@ -341,10 +341,12 @@ INSTEAD = {
 """Replacements, with the consumer protocol, for settings that Kafka rejects there."""
 
 
-def why_refused(name: str, protocol: str) -> str:
-    """Return why Kafka rejects a setting with a protocol."""
+def why_refused(name: str, protocol: str, said: str = "") -> str:
+    """Return why Kafka rejects a setting with a protocol; *said*: by another client than Java's."""
     if protocol == "classic":
         return f"Kafka refuses it with {PROTOCOL}=classic, where members run the assignor"
+    if said:
+        return f"{said}; leave it out, and set {INSTEAD[name]}"
     return (
         f"Kafka refuses it with {PROTOCOL}=consumer, where the coordinator decides; leave it out, "
         f"and set {INSTEAD[name]}"

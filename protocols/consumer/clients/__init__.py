@@ -225,6 +225,9 @@ class ClientProfile:
     mixes_protocols: bool = True
     """Whether eager and cooperative assignors may be named together."""
 
+    lacks_by_protocol: Mapping[str, str] = field(default_factory=dict)
+    """What it says about settings with ``group.protocol=consumer``; others: what Java's says."""
+
     limits_session: bool = False
     """Whether the client refuses a session that is longer than the poll interval."""
 

@@ -65,6 +65,16 @@ LIBRDKAFKA = ClientProfile(
         "max.poll.records": "poll() returns one record; consume() returns read_records",
         "request.timeout.ms": "socket.timeout.ms limits requests",
     },
+    lacks_by_protocol={
+        name: f"`{name}` is not supported for `group.protocol=consumer` or share consumer. It is defined broker side"
+        for name in ("session.timeout.ms", "heartbeat.interval.ms")
+    }
+    | {
+        "partition.assignment.strategy": (
+            "`partition.assignment.strategy` is not supported for `group.protocol=consumer`. Use "
+            "`group.remote.assignor` instead"
+        )
+    },
     own=frozenset({"enable.auto.offset.store", "queued.min.messages"}),
     defaults={
         "partition.assignment.strategy": ("range", "roundrobin"),

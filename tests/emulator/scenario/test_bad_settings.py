@@ -128,6 +128,16 @@ settings = {{ {settings} }}
             "librdkafka: `max.poll.interval.ms`must be >= `session.timeout.ms`",
         ),
         (
+            'client = "librdkafka"',
+            '"group.protocol" = "consumer", "session.timeout.ms" = "10s"',
+            "librdkafka: `session.timeout.ms` is not supported for `group.protocol=consumer` or share",
+        ),
+        (
+            'client = "librdkafka"',
+            '"group.protocol" = "consumer", "partition.assignment.strategy" = "range"',
+            "Use `group.remote.assignor` instead; leave it out",
+        ),
+        (
             'offsets = "zookeeper"',
             '"partition.assignment.strategy" = "cooperative-sticky"',
             "takes range for any other name",
