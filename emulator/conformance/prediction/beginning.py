@@ -59,6 +59,9 @@ def beginning(capture: Capture, trace: Trace) -> Iterator[model.Fault]:
     heard = first_answer(log)
     if heard is not None:
         yield _held(trace, CONSUMER_HEARTBEAT, trace.started_us, heard.at_us, "heard")
+    found = times_of(log, "Discovered group coordinator")
+    if found and joined and found[0] < joined[0]:
+        yield _held(trace, "FindCoordinator", trace.started_us, found[0], "coordinator")
     before_us = 0
     for number, when_us in enumerate(_steps(capture, trace), start=1):
         from_us = max((before_us + when_us) // 2, when_us - STEP_US)

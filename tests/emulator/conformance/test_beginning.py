@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from emulator.conformance.captured.client_logs import times_of
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.beginning import beginning, listener_begins, listener_ends
 from emulator.conformance.prediction.faults import broker_settings
@@ -24,6 +25,16 @@ def test_only_starts_before_the_fault_are_delayed(capture, name):
     assert len(held) > 12
     assert ({"join-m4.1"} if name == JOIN else set()) == later
     assert all(act.at <= act.until for act in held)
+
+
+def test_a_coordinator_is_found_when_it_really_was(capture):
+    """The first heartbeat is composed then, with the topics that are known by that time."""
+    run = capture(CRASH)
+    for trace in run.traces:
+        (said,) = times_of(run.client_logs[trace.name], "Discovered group coordinator")[:1]
+        held = next(act for act in beginning(run, trace) if act.id == f"coordinator-{trace.name}")
+
+        assert ("FindCoordinator", said) == (held.message.kind, held.until)
 
 
 def test_each_message_is_held_up_once(capture):
