@@ -60,6 +60,9 @@ class Ownership:
         self.on_closed: Callable[[Holding], None] | None = None
         """Called with what an owner held when it ends, in a run with compaction."""
 
+        self._deleted: dict[AccountKey, Account] = {}
+        """Those of deleted topics that have not been created again."""
+
         self._stable: dict[str, ev.Instant] = {}
         """Group: when it was first stable."""
 
@@ -97,10 +100,12 @@ class Ownership:
     def on_topic_created(self, event: ev.Event, fact: ev.TopicCreated) -> None:
         """Add a topic; an earlier one of the same name no longer exists."""
         self._retire(fact.topic)
+        self._deleted = {k: a for k, a in self._deleted.items() if k.partition.topic != fact.topic}
         self.topics.on_created(event, fact)
 
     def on_topic_deleted(self, _: ev.Event, fact: ev.TopicDeleted) -> None:
-        """Retire the accounts of a topic."""
+        """Retire the accounts of a topic; who has not noticed may still begin epochs on them."""
+        self._deleted |= {k: a for k, a in self.accounts.items() if k.partition.topic == fact.topic}
         self._retire(fact.topic)
         self.topics.delete(fact.topic)
 
@@ -237,7 +242,7 @@ class Ownership:
         """
         stable = self._stable.setdefault(epoch.group, epoch.opened.instant)
         key = self._key(epoch.group, epoch.consumer, epoch.partition)
-        account = self.accounts.get(key)
+        account = self.accounts.get(key) or self._deleted.get(key)
         if account is None:
             topic, number = self.topics.of(epoch.partition.topic), epoch.partition.partition
             base = epoch.start
