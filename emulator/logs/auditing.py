@@ -257,16 +257,15 @@ def _of_run(
     run: RunEvents, request: Request, parsed: Parsed, progress: OnProgress | None
 ) -> tuple[AuditLedger, Iterable[str]]:
     """Return the ledger of the events of a run, and remarks."""
-    for name, given in (("ends", request.ends), ("begins", request.begins)):
-        if given is not None:
-            raise AuditError(
-                f"`{name}={given}`: the events of a run hold the offsets: omit `{name}`"
-            )
+    given = {
+        "begin offsets": request.begins,
+        "end offsets": request.ends,
+        "commits": request.commits,
+    }
     group = parsed.committed.group if parsed.committed is not None else request.group
     played = Played(run, parsed.terms.end_us, _progress_of(run.rows, progress))
     ledger = audit_run(run, played, group)
-    has_commits = parsed.committed is not None
-    return ledger, notes_on(played, ledger.group, has_commits=has_commits)
+    return ledger, notes_on(played, ledger.group, [name for name in given if given[name]])
 
 
 # -- the engine --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import chain
 from typing import Final
@@ -191,16 +191,16 @@ def audit_run(run: RunEvents, played: Played, group: str | None) -> AuditLedger:
     )
 
 
-def notes_on(played: Played, group: str, *, has_commits: bool) -> Iterator[str]:
-    """Yield remarks on what an audit of events does not count, and on options without effect."""
+def notes_on(played: Played, group: str, unused: Sequence[str]) -> Iterator[str]:
+    """Yield remarks on what an audit of events does not count, and on inputs that it does not use."""
     truncated = sum(
         each.count for each in played.ledger.of(EntryKind.TRUNCATED) if group in ("", each.group)
     )
     if truncated:
         was = counted(truncated, "record was", "records were")
         yield f"{was} truncated before the group processed them; they do not count as lost."
-    if has_commits:
-        yield "The causes are those that the run has found; its events show its commits, too."
+    if unused:
+        yield f"Not used: {', '.join(unused)}; the events of the run hold them."
 
 
 def _only_group(run: RunEvents, played: Played) -> str:
