@@ -22,6 +22,14 @@ DEVIATION_HINTS: Final[Mapping[str, Hint]] = {
             "mean that there are none. Until then, auto.offset.reset=earliest repeats records instead "
             "of losing them."
         ),
+        "reset": (
+            "Use a client that applies auto.offset.reset only where there is no committed offset: with this one "
+            "each rebalance begins every partition anew."
+        ),
+        "loading": (
+            "Use a client that tries again while its coordinator loads the group "
+            "(COORDINATOR_LOAD_IN_PROGRESS), or let its process be restarted when the consumer ends."
+        ),
         "rebalance_timeout": (
             "Use a version of the client that sends {max.poll.interval.ms} as its rebalance timeout: the "
             "coordinator waits only as long as that says for partitions to be given up."

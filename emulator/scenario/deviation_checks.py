@@ -56,6 +56,18 @@ def _refused_fetch(group: Group, profile: ClientProfile, settings: ConsumerSetti
     return "a coordinator of the classic protocol never answers STALE_MEMBER_EPOCH; set group.protocol=consumer"
 
 
+def _reset(group: Group, profile: ClientProfile, settings: ConsumerSettings) -> str:
+    del profile, settings
+    return "" if group.offsets == "kafka" else "its offsets are not fetched from the coordinator"
+
+
+def _loading(group: Group, profile: ClientProfile, settings: ConsumerSettings) -> str:
+    del profile
+    if settings.group_protocol == "consumer" or group.offsets == "zookeeper":
+        return "only members of the classic protocol are played so; set group.protocol=classic"
+    return ""
+
+
 def _rebalance_timeout(group: Group, profile: ClientProfile, settings: ConsumerSettings) -> str:
     del group, settings
     if REBALANCE_TIMEOUT not in profile.own:
@@ -95,6 +107,8 @@ def _listener(group: Group, profile: ClientProfile, settings: ConsumerSettings) 
 _REASONS: Final[Mapping[str, Callable[[Group, ClientProfile, ConsumerSettings], str]]] = {
     "heartbeats_wait_for": _heartbeats,
     "refused_fetch": _refused_fetch,
+    "reset": _reset,
+    "loading": _loading,
     "rebalance_timeout": _rebalance_timeout,
     "session_in_join": _session_in_join,
     "ownership_check": _ownership_check,

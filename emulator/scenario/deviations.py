@@ -22,6 +22,13 @@ class Deviations(Part):
     """``reset``: an OffsetFetch that is answered ``STALE_MEMBER_EPOCH`` counts as one without committed
     offsets (platformatic/kafka#267)."""
 
+    reset: Literal["without offset", "each assignment"] = "without offset"
+    """``each assignment``: it applies ``auto.offset.reset`` whenever it gets a partition, whatever was
+    committed (elixir-broadway/broadway_kafka#27)."""
+
+    loading: Literal["retry", "fatal"] = "retry"
+    """``fatal``: a coordinator that still loads the group ends the consumer (tulios/kafkajs#267)."""
+
     rebalance_timeout: PositiveDuration | None = None
     """The rebalance timeout that it sends instead of ``max.poll.interval.ms``
     (thomhurst/Dekaf#2769)."""
@@ -59,6 +66,8 @@ def deviating(profile: ClientProfile, given: Deviations | None) -> ClientProfile
     return replace(
         profile,
         heartbeats_wait_for=frozenset(map(Busy, given.heartbeats_wait_for)),
+        resets_each_assignment=given.reset == "each assignment",
+        waits_for_loading=given.loading == "retry",
         retries_refused_fetch=given.refused_fetch == "retry",
         says_rebalance_timeout_ms=None if timeout_us is None else timeout_us // US_PER_MS,
         session_rests_in_join=given.session_in_join == "rests",

@@ -51,7 +51,7 @@ _NAMES: Mapping[Family, str] = {
         rolling-restart-kip848 rolling-restart-static
     """,
     Family.PROCESSING: """
-        a3-drain-beyond-interval batch-discarded batch-listener-repeats c1-slow-record-loop c4-retries-block-the-poll-loop
+        a3-drain-beyond-interval c3-heartbeats-between-records batch-discarded batch-listener-repeats c1-slow-record-loop c4-retries-block-the-poll-loop
         c5-hard-messages c6-drain-before-revocation dead-letter-topic kip848-poll-timer kip848-poll-without-event
         n1-one-member-stalls-all published-slowest-poll record-skipped retry-topic a9-seen-set spring-kept-commits catching-up-is-slower crash-at-the-peak hot-key
     """,
@@ -74,7 +74,7 @@ _NAMES: Mapping[Family, str] = {
     Family.OFFSETS: """
         reader-without-group-id i1-idle-beyond-retention i2-weekend-down i3-quiet-partitions i4-commit-without-epoch
         i5-offset-beyond-the-end lag-never-zero aborted-transactions offsets-deleted offsets-deleted-repeat offsets-expire offsets-reset
-        compaction-overtakes retention-overtakes seek-back-after-a-bug database-restored producer-repeats reset-none
+        compaction-overtakes i7-reset-at-each-assignment retention-overtakes seek-back-after-a-bug database-restored producer-repeats reset-none
     """,
     Family.TOPICS: """
         o3-partitions-never-found o5-topic-created-in-rebalance
@@ -84,7 +84,7 @@ _NAMES: Mapping[Family, str] = {
     """,
     Family.BROKERS: """
         zone-outage coordinator-broker-dies coordinator-commit-times-out coordinator-dies-at-a-step
-        coordinator-dies-in-commit coordinator-goes-on-alone h1-coordinator-moves h3-coordinator-not-looked-up
+        coordinator-dies-in-commit coordinator-goes-on-alone h1-coordinator-moves h2-outside-the-group h5-loading-is-fatal h3-coordinator-not-looked-up
         h4-offsets-on-one-broker h6-stale-coordinator h7-rolling-broker-restart
         leader-acknowledges-alone slow-load-after-a-year unclean-election-drops-commits
     """,

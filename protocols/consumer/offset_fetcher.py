@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata, validation
@@ -26,9 +27,12 @@ from protocols.messages import (
     OffsetFetchResponse,
     OffsetsForLeaderEpochResponse,
 )
-from protocols.messages.errors import ErrorCode
+from protocols.messages.errors import UNKNOWN_OFFSET, ErrorCode
 from protocols.settings import by_duration_ms
 from protocols.values import replace
+
+if TYPE_CHECKING:
+    from protocols.consumer.clients import ClientProfile
 
 
 def fetch_error(response: OffsetFetchResponse, retried: frozenset[ErrorCode]) -> ErrorCode:
@@ -44,6 +48,14 @@ def fetch_error(response: OffsetFetchResponse, retried: frozenset[ErrorCode]) ->
         if error not in retried:
             return ErrorCode.UNKNOWN_SERVER_ERROR if error.retriable else error
     return errors[0] if errors else ErrorCode.NONE
+
+
+def as_read(profile: ClientProfile, response: OffsetFetchResponse) -> OffsetFetchResponse:
+    """Return the response as a client reads it: some take no committed offset of any partition."""
+    if not profile.resets_each_assignment:
+        return response
+    without = tuple(entry._replace(offset=UNKNOWN_OFFSET) for entry in response.offsets)
+    return replace(response, offsets=without)
 
 
 def take_committed(

@@ -91,7 +91,8 @@ def on_join_response(
             return Step(_fail(state, ExceptionName.MEMBER_ID_REQUIRED, Reaction.AT_ONCE, error))
         case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             exception = ExceptionName.COORDINATOR_LOAD_IN_PROGRESS
-            return Step(_fail(state, exception, Reaction.LATER, error))
+            then = Reaction.LATER if consumer.profile.waits_for_loading else Reaction.THROW
+            return Step(_fail(state, exception, then, error))
         case ErrorCode.REBALANCE_IN_PROGRESS:
             exception = ExceptionName.REBALANCE_IN_PROGRESS
             return Step(_fail(state, exception, Reaction.AT_ONCE, error))

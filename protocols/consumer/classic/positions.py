@@ -98,6 +98,7 @@ def on_fetch_response(
     error = offset_fetcher.fetch_error(response, _RETRIED_PARTITION_ERRORS)
     if error is not ErrorCode.NONE:
         return on_fetch_failed(state, consumer, error, now)
+    response = offset_fetcher.as_read(consumer.profile, response)
     state = replace(state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0)
     step = on_reads(
         state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)

@@ -174,6 +174,12 @@ class ClientProfile:
     retries_refused_fetch: bool = True
     """Whether a fetch of offsets that is answered STALE_MEMBER_EPOCH is repeated; else there are none."""
 
+    resets_each_assignment: bool = False
+    """Whether the reset policy is applied at each assignment, not only without a committed offset."""
+
+    waits_for_loading: bool = True
+    """Whether it tries again while its coordinator loads the group; else that ends the consumer."""
+
     says_rebalance_timeout_ms: int | None = None
     """The rebalance timeout in its requests; None: as its settings say."""
 

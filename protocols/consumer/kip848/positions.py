@@ -130,6 +130,7 @@ def on_fetch_response(
     if error is not ErrorCode.NONE and not _is_partial(response, asked, consumer, now):
         return on_fetch_failed(state, consumer, number, error, now)
     state = _exchanged(state, asked, None)
+    response = offset_fetcher.as_read(consumer.profile, response)
     step = on_reads(
         state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)
     )

@@ -8,6 +8,8 @@ import emulator
 from emulator.playing import Run
 from emulator.scenario.problems import ScenarioError
 
+LONG = pytest.mark.long
+
 SMALL = """
 title = "two members"
 run_for = "60s"
@@ -68,7 +70,6 @@ def played_with_silent_leaders(timeout: str) -> Run:
     )
 
 
-LONG = pytest.mark.long
 RANGE = '"partition.assignment.strategy" = "range"'
 
 
@@ -77,6 +78,15 @@ RANGE = '"partition.assignment.strategy" = "range"'
     [
         ("j4-wrong-rebalance-timeout", "as-the-client-does", "reprocessed"),
         ("p6-listener-of-eager-calls", "as-the-client-does", "downtime_max_s"),
+        ("i7-reset-at-each-assignment", "as-the-client-does", "reprocessed"),
+        ("h5-loading-is-fatal", "as-the-client-does", "downtime_max_s"),
+        ("h2-outside-the-group", "commit-more-often", "reprocessed"),
+        pytest.param(
+            "c3-heartbeats-between-records",
+            "as-the-client-does",
+            "evictions_living",
+            marks=LONG,
+        ),
         ("k3-rejoin-not-in-the-log", "store-static-rejoins", "reprocessed"),
         pytest.param("j1-refused-fetch-resets", "as-the-client-does", "lost", marks=LONG),
         pytest.param("k2-fenced-by-itself", "as-the-client-does", "downtime_max_s", marks=LONG),
@@ -98,6 +108,36 @@ def test_the_advice_removes_what_the_deviation_costs(name, change, metric):
     assert after.metrics["evictions_living"] <= advice.run.metrics["evictions_living"]
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_reset_at_each_assignment_takes_no_committed_offset(protocol):
+    acts = 'act = [{ close = "g-1", at = "20s", restart_after = "5s" }]'
+    settings = f'"group.protocol" = "{protocol}"'
+    settings = settings if protocol == "classic" else f"{settings}\n"
+    text = SMALL if protocol == "classic" else SMALL.replace('"session.timeout.ms" = "6s"\n', "")
+    filled = {"work": "2ms", "acts": acts, "settings": settings, "members": "2"}
+    usual = emulator.run(emulator.loads(text.format(more="", **filled)))
+    more = 'deviates.reset = "each assignment"'
+    run = emulator.run(emulator.loads(text.format(more=more, **filled)))
+
+    assert usual.ledger.reprocessed < 20 < 4 * 60 < run.ledger.reprocessed
+    assert run.ledger.lost == 0
+
+
+def test_a_coordinator_that_loads_ends_a_member_that_cannot_wait():
+    acts = 'act = [{ start = "g-1", at = "21s" }, { move_coordinator = "g", at = "20s" }]'
+    members = '["g-0", { name = "g-1", start = "by act" }]'
+    hours = [
+        played(
+            f'deviates.loading = "{what}"\n', acts=f'{acts}\ncluster.load = "5s"', members=members
+        )
+        for what in ("retry", "fatal")
+    ]
+
+    assert [run.metrics["member_hours"] for run in hours] == pytest.approx(
+        [(60 + 39) / 3600, 60 / 3600], abs=1e-4
+    )
+
+
 @pytest.mark.parametrize(
     ("more", "settings", "reason"),
     [
@@ -109,6 +149,7 @@ def test_the_advice_removes_what_the_deviation_costs(name, change, metric):
         ('refused_fetch = "reset"', "", "never answers STALE_MEMBER_EPOCH"),
         ('session_in_join = "runs"', "", "only a client that joins again"),
         ('listener = "whole assignment"', RANGE, "needs cooperative-sticky"),
+        ('loading = "fatal"', '"group.protocol" = "consumer"', "the classic protocol"),
         ('ownership_check = "1min"', "", 'needs offsets = "zookeeper"'),
     ],
 )
