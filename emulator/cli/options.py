@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from inspect import getdoc
+from os import environ
 from pathlib import Path
 from textwrap import indent
 from typing import Annotated, Any
@@ -41,6 +42,29 @@ def scenarios(incomplete: str) -> list[str]:
     return [*(() if slash else catalogue_names(incomplete)), *files, *folders]
 
 
+def paths_of_scenario(incomplete: str) -> list[str]:
+    """Return the paths of the scenario on the command line that begin with what was typed.
+
+    Values are not completed; nothing is, if the scenario cannot be read. An option without its value
+    keeps click from parsing the line, so its words are those that the shell hands over.
+    """
+    from emulator.errors import EmulatorError
+    from emulator.loading import read_text
+    from emulator.scenario.load import document_of
+    from emulator.scenario.paths import all_paths
+
+    line = environ.get("COMP_WORDS") or environ.get("_TYPER_COMPLETE_ARGS", "")
+    known = catalogue_names("")
+    named = [word for word in line.split() if word in known or word.endswith(".toml")]
+    if not named or "=" in incomplete:
+        return []
+    try:
+        paths = all_paths(document_of(read_text(named[0]).text, named[0], ()))
+        return [f"{path}=" for path in paths if path.startswith(incomplete)]
+    except (EmulatorError, OSError):
+        return []
+
+
 ScenarioArgument = Annotated[
     str,
     typer.Argument(
@@ -58,6 +82,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
+        autocompletion=paths_of_scenario,
         help="Change a key of the scenario: names of objects and of Kafka's settings are in "
         "brackets, as in group[billing].settings[session.timeout.ms]=10s, "
         "group[billing].member[billing-1].work=50ms, topic[orders].skew=[2, 1], "

@@ -63,3 +63,17 @@ def test_files_in_folders_are_completed(tmp_path, monkeypatch):
     assert scenarios("tes") == ["tests/"]
     assert scenarios("tests/de") == ["tests/deploy.toml", "tests/deploys/"]
     assert scenarios("nowhere/de") == []
+
+
+def test_paths_of_the_scenario_are_completed_after_set(tmp_path, monkeypatch):
+    """Those of the scenario on the line; none of a file that cannot be read, and no values."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.toml").write_text("title = ")
+    line = "rebalance run member-crashes --set"
+
+    assert ["run_for="] == completed(f"{line} run_f")
+    assert ["fault[crash-1].at="] == completed(f"{line} fault[crash-1].at")
+    assert ["group[billing].settings[session.timeout.ms]="] == completed(
+        f"{line} group[billing].settings[session"
+    )
+    assert not any(completed("rebalance run broken.toml --set run_f"))
