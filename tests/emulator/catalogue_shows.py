@@ -182,6 +182,7 @@ UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 """Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
 
 ENDLESS = {
+    "heartbeats only between records",
     "an autoscaler that scales up and down again because each rebalance adds lag",
     "the assignor takes longer than the session",
     "a record slower than the poll interval",

@@ -186,8 +186,8 @@ PLANTED = (
         "automatic commits",
     ),
     Planted(
-        "protocols.coordinator.periods:skip",
-        "log.high_watermark += more",
+        "protocols.coordinator.durability:Durability.skip",
+        "self.high_watermark += more",
         "pass",
         84,
     ),
@@ -310,8 +310,8 @@ PLANTED = (
         "a compaction between two skipped periods",
     ),
     Planted(
-        "protocols.coordinator.periods:skip",
-        "log.view = durable =",
+        "protocols.coordinator.durability:Durability.skip",
+        "self.view = durable =",
         "durable =",
         156,
     ),

@@ -6,19 +6,19 @@ from .planted_faults import PERIODS, WORLD, Planted
 
 PLANTED = (
     Planted(
-        "protocols.coordinator.periods:skip",
-        "log.high_watermark += more",
-        "log.high_watermark = log_end",
+        "protocols.coordinator.durability:Durability.skip",
+        "self.high_watermark += more",
+        "self.high_watermark = log_end",
         "commits that wait for the log",
     ),
     Planted(
-        "protocols.coordinator.periods:skip",
+        "protocols.coordinator.durability:Durability.skip",
         "deferred.below + more",
         "deferred.below",
         "commits that wait for the log",
     ),
     Planted(
-        "protocols.coordinator.periods:move",
+        "protocols.coordinator.durability:Durability.move",
         "to=renumbered(deferred.waiting.to)",
         "to=deferred.waiting.to",
         "commits that wait for the log",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
@@ -20,12 +21,14 @@ from emulator.world.consumer.interfaces import (
     ConsumerProcess,
 )
 from emulator.world.consumer.late_retries import LateRetries
-from emulator.world.consumer.replayed_calls import ReplayedCalls
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
 from protocols.machine import Call
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 from protocols.messages.records import epoch_at
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.replayed_calls import ReplayedCalls
 
 OnResult = Callable[[CommitResult], None]
 Ends = dict[TopicPartition, int]
@@ -223,6 +226,15 @@ class PolicyCommits:
 THREW = Failed(ExceptionName.KAFKA, message="its rebalance listener threw")
 
 
+def _replayed(process: ConsumerProcess, begins_us: tuple[int, ...]) -> ReplayedCalls | None:
+    """Return the begins of listener calls to replay, if a capture has some of the process."""
+    if not begins_us:
+        return None
+    from emulator.world.consumer.replayed_calls import ReplayedCalls  # noqa: PLC0415  only captures have some
+
+    return ReplayedCalls(process, begins_us)
+
+
 class Listener:
     """Runs the listener calls of one process."""
 
@@ -237,11 +249,12 @@ class Listener:
 
         replay = process.run.replay
         self._not_before_us = iter((replay.listened_us or {}).get(process.name, ()))
-        self._replayed = ReplayedCalls(process, (replay.called_us or {}).get(process.name, ()))
+        self._replayed = _replayed(process, (replay.called_us or {}).get(process.name, ()))
 
     def call(self, call: Call) -> None:
         """Begin a call."""
-        self._replayed.called()
+        if self._replayed:
+            self._replayed.called()
         epoch = self._process.client.state.generation.id
         self._began_us, self._generation = self._kernel.now, epoch
         if call.listener == "revoked":

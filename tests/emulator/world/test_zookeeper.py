@@ -249,12 +249,26 @@ def test_impossible_combinations_are_refused_with_the_reason(group, words):
 # -- random worlds -------------------------------------------------------------------------------
 
 
+STRATEGY = "partition.assignment.strategy"
+
+
+def _of_kafka_08(owner):
+    """Replace the assignors that Kafka 0.8 does not have, of a group or a member."""
+    settings = owner.get("settings", {})
+    if settings.get(STRATEGY, "range") in ("range", "roundrobin"):
+        return owner
+    return owner | {"settings": settings | {STRATEGY: "roundrobin"}}
+
+
 def in_zookeeper(document, rate):
     """Move the offsets of the group there, without what only Kafka has."""
     (group,) = document["group"]
     commit = group.get("commit", "auto")
     if isinstance(commit, dict):
-        commit = {key: value for key, value in commit.items() if key != "arguments"}
+        new = ("arguments", "leader_epoch")
+        commit = {key: value for key, value in commit.items() if key not in new}
+    members = [_of_kafka_08(member) for member in group["members"]]
+    group = _of_kafka_08(group) | {"members": members}
     acts = ("delete_offsets", "reset_offsets", "delete_group")
     return document | {
         "group": [group | {"offsets": "zookeeper", "commit": commit, "static": False}],

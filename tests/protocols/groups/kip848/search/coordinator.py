@@ -48,7 +48,7 @@ class Coordinator(Party, ConsumerGroupDriver):
         twin = copy.copy(self)
         twin.coordinator = copy.copy(self.coordinator)
         log = twin.coordinator._log = copy.copy(self.coordinator._log)
-        for waiting in ("proposals", "deferred", "facts"):
+        for waiting in ("_proposals", "_deferred", "_facts"):
             setattr(log, waiting, copy.copy(getattr(log, waiting)))
         twin.timers, twin.log = dict(self.timers), list(self.log)
         twin.facts, twin.effects, twin.batches, twin._calls = [], [], [], {}
