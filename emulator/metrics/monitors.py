@@ -43,6 +43,8 @@ class MonitorRule:
     lasting_us: int = 0
     by_partition: bool = False
     intervals: int = 10
+    """How many commits of a partition, and ends of its log, Burrow's rules look at."""
+
     refresh_us: int = 10_000_000
     min_distance_us: int = 1_000_000
     allowed_lag: int = 0
@@ -50,7 +52,7 @@ class MonitorRule:
 
 
 @dataclass(slots=True)
-class Stretch:
+class Interval:
     """A time in which a partition was stuck, or a monitor gave an alarm; of a group: no partition."""
 
     partition: TopicPartition | None
@@ -58,7 +60,7 @@ class Stretch:
     from_us: int
     to_us: int | None = None
 
-    def meets(self, other: Stretch, ended_us: int) -> bool:
+    def meets(self, other: Interval, ended_us: int) -> bool:
         """Return whether both are about the same partition, at the same time."""
         same = None in (self.partition, other.partition) or self.partition == other.partition
         mine, others = (ended_us if each.to_us is None else each.to_us for each in (self, other))
@@ -69,24 +71,24 @@ States = Mapping[TopicPartition | None, str]
 """Each partition, or None for the group, that a monitor gives an alarm for, with its state."""
 
 
-class Stretches:
-    """Stretches by partition and state, open and closed."""
+class Intervals:
+    """Intervals by partition and state, open and closed."""
 
     def __init__(self) -> None:
-        self.all: list[Stretch] = []
-        self._open: dict[TopicPartition | None, Stretch] = {}
+        self.all: list[Interval] = []
+        self._open: dict[TopicPartition | None, Interval] = {}
 
     def update(self, states: States, at_us: int, since: Mapping[TopicPartition, int]) -> None:
-        """Open and close stretches so that those of *states* are open."""
-        for partition, stretch in list(self._open.items()):
-            if states.get(partition) != stretch.state:
-                stretch.to_us = at_us
+        """Open and close intervals so that those of *states* are open."""
+        for partition, interval in list(self._open.items()):
+            if states.get(partition) != interval.state:
+                interval.to_us = at_us
                 del self._open[partition]
         for partition, state in states.items():
             if partition not in self._open:
                 from_us = at_us if partition is None else since.get(partition, at_us)
-                stretch = self._open[partition] = Stretch(partition, state, from_us)
-                self.all.append(stretch)
+                interval = self._open[partition] = Interval(partition, state, from_us)
+                self.all.append(interval)
 
 
 class Truth:
@@ -97,7 +99,7 @@ class Truth:
         self._since: dict[TopicPartition, tuple[int, int]] = {}
         """The progress of a partition, and since when it is the same while records wait."""
 
-        self.stretches = Stretches()
+        self.stuck = Intervals()
 
     def sample(self, at_us: int, what: ev.LagSampled) -> None:
         """Follow the progress of each partition."""
@@ -107,12 +109,12 @@ class Truth:
             before = self._since.get(partition)
             if before is None or before[0] != done or max(done, 0) >= end:
                 self._since[partition] = (done, at_us)
-        stuck = {
+        since = {
             partition: at
             for partition, (_, at) in self._since.items()
             if at_us - at >= self._after_us
         }
-        self.stretches.update(dict.fromkeys(stuck, "stuck"), at_us, stuck)
+        self.stuck.update(dict.fromkeys(since, "stuck"), at_us, since)
 
 
 def _drop_deleted(
@@ -128,7 +130,7 @@ class Monitor:
     """One monitor at work."""
 
     rule: MonitorRule
-    alarms: Stretches = field(default_factory=Stretches)
+    alarms: Intervals = field(default_factory=Intervals)
     _commits: dict[TopicPartition, deque[Commit]] = field(default_factory=dict)
     _ends: defaultdict[TopicPartition, deque[int]] = field(
         default_factory=lambda: defaultdict(deque)
@@ -224,7 +226,7 @@ class MonitorMeter:
     def read(self, ended_us: int, _ledger: Ledger) -> Reading:
         """Return alarms, false ones, misses and delays."""
         rows = [
-            _summary(group, monitor, truth.stretches.all, ended_us)
+            _summary(group, monitor, truth.stuck.all, ended_us)
             for group, pairs in self._monitors.items()
             for monitor, truth in pairs
         ]
@@ -258,14 +260,14 @@ class MonitorMeter:
                         "state": alarm.state,
                         "from_s": seconds(alarm.from_us),
                         "to_s": None if alarm.to_us is None else seconds(alarm.to_us),
-                        "false": _is_false(alarm, truth.stretches.all, ended_us),
+                        "false": _is_false(alarm, truth.stuck.all, ended_us),
                     }
 
     def _standstills(self, ended_us: int) -> Iterator[Row]:
         for group, pairs in self._monitors.items():
             for monitor, truth in pairs:
                 alarms = [each for each in monitor.alarms.all if each.state in OF_STANDSTILL]
-                for stuck in truth.stretches.all:
+                for stuck in truth.stuck.all:
                     noticed_us = _noticed_us(stuck, alarms, ended_us)
                     yield {
                         "group": group,
@@ -277,17 +279,17 @@ class MonitorMeter:
                     }
 
 
-def _noticed_us(stuck: Stretch, alarms: Iterable[Stretch], ended_us: int) -> int | None:
+def _noticed_us(stuck: Interval, alarms: Iterable[Interval], ended_us: int) -> int | None:
     """Return when the first alarm about a standstill began, or it began; None: there was none."""
     met = [alarm.from_us for alarm in alarms if alarm.meets(stuck, ended_us)]
     return max(min(met), stuck.from_us) if met else None
 
 
-def _is_false(alarm: Stretch, stuck: Iterable[Stretch], ended_us: int) -> bool:
+def _is_false(alarm: Interval, stuck: Iterable[Interval], ended_us: int) -> bool:
     return alarm.state in OF_STANDSTILL and not any(alarm.meets(each, ended_us) for each in stuck)
 
 
-def _summary(group: str, monitor: Monitor, stuck: Sequence[Stretch], ended_us: int) -> Row:
+def _summary(group: str, monitor: Monitor, stuck: Sequence[Interval], ended_us: int) -> Row:
     alarms = [alarm for alarm in monitor.alarms.all if alarm.state in OF_STANDSTILL]
     noticed = [(each, _noticed_us(each, alarms, ended_us)) for each in stuck]
     delays_us = [at_us - each.from_us for each, at_us in noticed if at_us is not None]
