@@ -308,11 +308,19 @@ def all_consumed(reader: Reader) -> list[OffsetToCommit]:
     return [OffsetToCommit(*entry) for entry in reader.positions.consumed()]
 
 
-def wanted(
+def given_offsets(
     reader: Reader, offsets: tuple[OffsetToCommit, ...] | None
 ) -> tuple[OffsetToCommit, ...]:
-    """Return what a commit of the application covers; None: all records returned by poll."""
-    return explicit_order(all_consumed(reader) if offsets is None else offsets)
+    """Return what a commit of the application covers, in its order.
+
+    None, a commit without arguments: all records returned by poll; with a client that works in the
+    background, what an automatic commit would (librdkafka: ``rd_kafka_commit`` of stored offsets).
+    """
+    if offsets is not None:
+        return explicit_order(offsets)
+    if reader.profile.in_background:
+        return automatic_offsets(reader)
+    return explicit_order(all_consumed(reader))
 
 
 def automatic_offsets(

@@ -103,7 +103,7 @@ class BackgroundClient:
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit and wait; None commits what an automatic commit would. Ends in ``Return``."""
-        wanted = self._wanted(offsets)
+        wanted = requests.given_offsets(self.consumer, offsets)
         step = application.commit_sync(self.state, self.consumer, wanted, now)
         return self._took(step, now)
 
@@ -111,14 +111,9 @@ class BackgroundClient:
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit without waiting; None commits what an automatic commit would."""
-        wanted = self._wanted(offsets)
+        wanted = requests.given_offsets(self.consumer, offsets)
         step = application.commit_async(self.state, self.consumer, wanted, now)
         return self._took(step, now)
-
-    def _wanted(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
-        if offsets is None:
-            return requests.automatic_offsets(self.consumer)
-        return requests.explicit_order(tuple(offsets))
 
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT

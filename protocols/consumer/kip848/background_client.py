@@ -33,7 +33,7 @@ from protocols.consumer.kip848.state import (
 from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
 from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import automatic_offsets, explicit_order, next_tick, on_reads
+from protocols.consumer.requests import given_offsets, next_tick, on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -96,18 +96,15 @@ class BackgroundClient:
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit and wait; None commits what an automatic commit would. Ends in ``Return``."""
-        wanted = self._to_commit(offsets)
+        wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_sync(self.state, self.consumer, wanted, now), now)
 
     def commit_async(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit without waiting; None commits what an automatic commit would."""
-        wanted = self._to_commit(offsets)
+        wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)
-
-    def _to_commit(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
-        return automatic_offsets(self.consumer) if offsets is None else explicit_order(offsets)
 
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
