@@ -134,6 +134,7 @@ def _relative(process: Process, now: int, waits: list[Timers]) -> object:
     if None in parts:
         return None
     state = client.relative(now) if calm is None else client.relative(now, calm)
+    client.renew()
     process.timers.renew_or_cancel(REQUESTS, client.state.request_timer_us)
     process.timers.cancel(LOOKUP)
     if not committing:

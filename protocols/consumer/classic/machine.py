@@ -60,14 +60,14 @@ class Client:
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
-        wanted = requests.wanted(self.consumer, offsets)
+        wanted = requests.given_offsets(self.consumer, offsets)
         return self._call(application.commit_sync(self.state, self.consumer, wanted, now), now)
 
     def commit_async(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
-        wanted = requests.wanted(self.consumer, offsets)
+        wanted = requests.given_offsets(self.consumer, offsets)
         return self._call(application.commit_async(self.state, self.consumer, wanted, now), now)
 
     def close(
@@ -204,9 +204,12 @@ class Client:
         """Whether only records, a heartbeat or a commit can happen next."""
         return self._calm and moves_requests(self.state)
 
-    def relative(self, now: int, calm: CalmPoll | None = None) -> tuple[object, ...]:
-        """Renew the request timeout; return what a client at rest, or *calm*, does from *now* on."""
+    def renew(self) -> None:
+        """Set the request timeout by the requests in flight alone; earlier ones set it no more."""
         self.state = renewed(self.state)
+
+    def relative(self, now: int, calm: CalmPoll | None = None) -> tuple[object, ...]:
+        """Return what a client at rest, or *calm*, does from *now* on."""
         poll = (self._poll_until, self._arrived) if calm is None else (calm.returns_us, calm.unread)
         return relative_state(self.state, self.consumer, *poll, now)
 

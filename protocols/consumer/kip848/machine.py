@@ -30,7 +30,7 @@ from protocols.consumer.kip848.threads import (
 )
 from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.open_requests import Renumbered, renewed
-from protocols.consumer.requests import all_consumed, explicit_order, on_reads
+from protocols.consumer.requests import given_offsets, on_reads
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
@@ -62,19 +62,15 @@ class Client:
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
-        wanted = self._to_commit(offsets)
+        wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_sync(self.state, self.consumer, wanted, now), now)
 
     def commit_async(
         self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
     ) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
-        wanted = self._to_commit(offsets)
+        wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)
-
-    def _to_commit(self, offsets: tuple[OffsetToCommit, ...] | None) -> tuple[OffsetToCommit, ...]:
-        """Return the offsets of a commit; the caller waits until its positions are read."""
-        return explicit_order(all_consumed(self.consumer) if offsets is None else offsets)
 
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
@@ -127,9 +123,12 @@ class Client:
         """Whether only records, a heartbeat or a commit can happen next."""
         return self._taking is None and is_at_rest(self.state, self.consumer)
 
-    def relative(self, now: int) -> tuple[object, ...]:
-        """Renew the request timeout; return what a client at rest does next, relative to *now*."""
+    def renew(self) -> None:
+        """Set the request timeout by the requests in flight alone; earlier ones set it no more."""
         self.state = renewed(self.state)
+
+    def relative(self, now: int) -> tuple[object, ...]:
+        """Return what a client at rest does next, relative to *now*."""
         return relative_state(self.state, self.consumer, now), self._wait, self._answered
 
     def move(
