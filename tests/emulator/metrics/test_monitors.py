@@ -185,7 +185,7 @@ def test_a_partition_that_was_deleted_is_neither_stuck_nor_an_alarm():
         play(meter, at_s, what)
 
     [(monitor, truth)] = meter._monitors["g"]
-    assert [each.to_us for each in truth.stretches.all] == [20 * S]
+    assert [each.to_us for each in truth.stuck.all] == [20 * S]
     assert [each.to_us for each in monitor.alarms.all] == [20 * S]
 
 
