@@ -308,13 +308,15 @@ def all_consumed(reader: Reader) -> list[OffsetToCommit]:
     return [OffsetToCommit(*entry) for entry in reader.positions.consumed()]
 
 
-def given_offsets(
-    reader: Reader, offsets: tuple[OffsetToCommit, ...] | None
-) -> tuple[OffsetToCommit, ...]:
+GivenOffsets = tuple[OffsetToCommit, ...] | None
+"""The argument of a commit of the application; None: it is called without one."""
+
+
+def given_offsets(reader: Reader, offsets: GivenOffsets) -> tuple[OffsetToCommit, ...]:
     """Return what a commit of the application covers, in its order.
 
-    None, a commit without arguments: all records returned by poll; with a client that works in the
-    background, what an automatic commit would (librdkafka: ``rd_kafka_commit`` of stored offsets).
+    Without offsets: all records returned by poll; with a client that works in the background, what
+    an automatic commit would (librdkafka: ``rd_kafka_commit`` of stored offsets).
     """
     if offsets is not None:
         return explicit_order(offsets)

@@ -99,17 +99,13 @@ class BackgroundClient:
         assert self.consumer.store is not None, "the client has an offset store"
         self.consumer.store.store(offsets, self.consumer.positions)
 
-    def commit_sync(
-        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
-    ) -> Step[ClientState]:
+    def commit_sync(self, now: int, offsets: requests.GivenOffsets = None) -> Step[ClientState]:
         """Commit and wait; None commits what an automatic commit would. Ends in ``Return``."""
         wanted = requests.given_offsets(self.consumer, offsets)
         step = application.commit_sync(self.state, self.consumer, wanted, now)
         return self._took(step, now)
 
-    def commit_async(
-        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
-    ) -> Step[ClientState]:
+    def commit_async(self, now: int, offsets: requests.GivenOffsets = None) -> Step[ClientState]:
         """Commit without waiting; None commits what an automatic commit would."""
         wanted = requests.given_offsets(self.consumer, offsets)
         step = application.commit_async(self.state, self.consumer, wanted, now)

@@ -28,7 +28,7 @@ from protocols.consumer.classic.state import Calling, ClientState, Closing, Comm
 from protocols.consumer.open_requests import Renumbered, renewed
 from protocols.consumer.reader import NEVER
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
-from protocols.messages import Envelope, FetchResponse, OffsetToCommit
+from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
 
 NO_RECORDS: Final = Return(())
@@ -56,16 +56,12 @@ class Client:
         self.state = due_at_poll(self.state, self.consumer, now)
         return Step(self.state, self._turn(now))
 
-    def commit_sync(
-        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
-    ) -> Step[ClientState]:
+    def commit_sync(self, now: int, offsets: requests.GivenOffsets = None) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
         wanted = requests.given_offsets(self.consumer, offsets)
         return self._call(application.commit_sync(self.state, self.consumer, wanted, now), now)
 
-    def commit_async(
-        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
-    ) -> Step[ClientState]:
+    def commit_async(self, now: int, offsets: requests.GivenOffsets = None) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
         wanted = requests.given_offsets(self.consumer, offsets)
         return self._call(application.commit_async(self.state, self.consumer, wanted, now), now)

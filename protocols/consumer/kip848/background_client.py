@@ -33,7 +33,7 @@ from protocols.consumer.kip848.state import (
 from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
 from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import given_offsets, next_tick, on_reads
+from protocols.consumer.requests import GivenOffsets, given_offsets, next_tick, on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -92,16 +92,12 @@ class BackgroundClient:
         assert self.consumer.store is not None, "the client has an offset store"
         self.consumer.store.store(offsets, self.consumer.positions)
 
-    def commit_sync(
-        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
-    ) -> Step[ClientState]:
+    def commit_sync(self, now: int, offsets: GivenOffsets = None) -> Step[ClientState]:
         """Commit and wait; None commits what an automatic commit would. Ends in ``Return``."""
         wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_sync(self.state, self.consumer, wanted, now), now)
 
-    def commit_async(
-        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
-    ) -> Step[ClientState]:
+    def commit_async(self, now: int, offsets: GivenOffsets = None) -> Step[ClientState]:
         """Commit without waiting; None commits what an automatic commit would."""
         wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)

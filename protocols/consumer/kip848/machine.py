@@ -30,9 +30,9 @@ from protocols.consumer.kip848.threads import (
 )
 from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.open_requests import Renumbered, renewed
-from protocols.consumer.requests import given_offsets, on_reads
+from protocols.consumer.requests import GivenOffsets, given_offsets, on_reads
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
-from protocols.messages import Envelope, FetchResponse, OffsetToCommit
+from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
 
 Records = tuple[Handed, ...]
@@ -58,16 +58,12 @@ class Client:
         """Poll; the step contains ``Return(records)``, or the machine waits and returns later."""
         return self._pass(application.enter_poll(self.state, self.consumer, timeout_us, now), now)
 
-    def commit_sync(
-        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
-    ) -> Step[ClientState]:
+    def commit_sync(self, now: int, offsets: GivenOffsets = None) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
         wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_sync(self.state, self.consumer, wanted, now), now)
 
-    def commit_async(
-        self, now: int, offsets: tuple[OffsetToCommit, ...] | None = None
-    ) -> Step[ClientState]:
+    def commit_async(self, now: int, offsets: GivenOffsets = None) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
         wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)
