@@ -307,8 +307,9 @@ class Samples:
     def begin(self) -> None:
         """Sample from the first interval on."""
         self._next = self._at(self._every, self._sample_lag)
-        if any(topic.retention for topic in self._run.scenario.topic):
-            self._at(RETENTION_CHECK_US, self._retain)
+        if retentions := [each.retention for each in self._run.scenario.topic if each.retention]:
+            early = min(retentions) // RETENTION_CHECK_US  # checks that find no record old enough
+            self._at((early + 1) * RETENTION_CHECK_US, self._retain)
 
     def recur(self) -> None:
         """Let the samples of lag move with the periods of the run."""

@@ -229,7 +229,7 @@ def test_the_advice_of_its_incidents_is_confirmed(name, proposed):
     advice = emulator.advise(name, seeds=1)
     trial = next(each for each in advice.trials if each.proposal.id == proposed)
 
-    assert trial.before[0]["reprocessed"] > 500
+    assert trial.before[0]["reprocessed"] > 300
     assert trial.after[0]["reprocessed"] == 0
 
 

@@ -83,7 +83,6 @@ def test_a_refused_commit_is_kept_and_sent_again_behind_the_next_poll():
         "d1-commit-refused-in-rebalance",
         overrides=[
             "group[billing].commit.on_refusal=keep",
-            'act[start-1].between=["11.1s", "11.9s"]',
             "run_for=20s",
         ],
     )
