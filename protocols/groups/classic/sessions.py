@@ -126,11 +126,12 @@ def leave_group(
         errors.append(verdict if isinstance(verdict, ErrorCode) else ErrorCode.NONE)
         turn = turn.then(functools.partial(_left, entry=entry, verdict=verdict))
     left = [
-        entry.member_id or group.static_members.get(entry.group_instance_id or "", "")
+        entry
         for entry, error in zip(request.members, errors, strict=True)
         if error is ErrorCode.NONE
     ]
-    turn = turn.then(lambda group: _rebalanced(group, left, at))
+    first = _member_of(group, left[0]) if left else ""
+    turn = turn.then(lambda group: _rebalanced(group, left, first, at))
     return on_group(shard, turn.at_last(Send(header, leave_answer(request, errors))))
 
 
@@ -144,7 +145,7 @@ def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -
     """Remove the member of one entry; its parked SyncGroup is never answered."""
     match verdict:
         case Act.REMOVE:
-            member_id = entry.member_id or group.static_members[entry.group_instance_id or ""]
+            member_id = _member_of(group, entry)
             removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.LEFT)
             return (
                 Turn(group, (Report(removed), CancelTimer(group.members[member_id].timer)))
@@ -159,14 +160,20 @@ def _left(group: Group, entry: LeavingMember, verdict: ErrorCode | Act | None) -
             return Turn(group)
 
 
-def _rebalanced(group: Group, left: list[str], at: Moment) -> Turn[Group]:
-    """Rebalance if any member left; a pending member id counts, too."""
+def _member_of(group: Group, entry: LeavingMember) -> str:
+    """Return the member id of an entry, which may name only the instance."""
+    return entry.member_id or group.static_members[entry.group_instance_id or ""]
+
+
+def _rebalanced(group: Group, left: list[LeavingMember], first: str, at: Moment) -> Turn[Group]:
+    """Rebalance if any member left; a pending member id counts, too. *first*: its member id."""
     if not left:
         return Turn(group)
     match group.state:
         case State.STABLE | State.COMPLETING_REBALANCE:
-            reason = f"explicit `LeaveGroup` request for ({', '.join(left)}) members."
-            return prepare_rebalance(group, at, reason, left[0])
+            named = ", ".join(entry.member_id for entry in left)
+            reason = f"explicit `LeaveGroup` request for ({named}) members."
+            return prepare_rebalance(group, at, reason, first)
         case State.PREPARING_REBALANCE:
             return complete_join_if_last(group, at)
         case _:

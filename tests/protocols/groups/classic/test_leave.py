@@ -53,7 +53,9 @@ def test_a_batch_leaves_at_once():
         ErrorCode.UNKNOWN_MEMBER_ID,
     ] == errors_of(left)
     assert ("", "R") == left.answer.members[0][:2]
-    assert 1 == len(driver.emitted(RebalanceStarted)[1:])
+    (began,) = driver.emitted(RebalanceStarted)[1:]
+    assert f"explicit `LeaveGroup` request for (, {ids['S']}) members." == began.reason
+    assert ids["R"] == began.member_id
     assert ["T"] == list(driver.group.static_members)
 
 

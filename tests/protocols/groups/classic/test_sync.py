@@ -120,7 +120,7 @@ def test_an_assignment_that_cannot_be_stored_begins_a_rebalance(raw: ErrorCode, 
 
     assert [said, said] == [leader.error, follower.error]
     assert State.PREPARING_REBALANCE == driver.state
-    assert raw.name in driver.facts[-1].reason
+    assert f"Error {said.name} when" in driver.facts[-1].reason
     assert 1 == driver.group.generation
 
 
