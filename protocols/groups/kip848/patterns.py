@@ -92,17 +92,19 @@ def forgotten(group: Group, dropped: Iterable[str | None]) -> list[Record]:
 def look_up_is_due(before: Group, users: Map[str, int], soft: Soft, at: Moment) -> bool:
     """Return whether a look-up of all patterns of a group is due.
 
-    *users*: users of each pattern after the heartbeat. *before*: the group before the heartbeat;
-    it may contain a resolved pattern that has just lost its last user, and that difference also
-    makes a look-up due.
+    *users*: users of each pattern after the heartbeat. *before*: the group before the heartbeat.
+    Kafka compares the number of patterns after it with the number of resolved ones before it.
     """
     if not users or soft.looking_up is not None:
         return False
     known = list(before.patterns.values())
-    last_ms = max((found.timestamp for found in known), default=None)
-    if last_ms is not None and at.now_ms <= last_ms + LOOK_UP_GAP_MS:
+    if not known:
+        return True
+    last_ms = max(found.timestamp for found in known)
+    if at.now_ms <= last_ms + LOOK_UP_GAP_MS:
         return False
-    if last_ms is None or set(before.patterns) != set(users):
+    is_new = any(pattern not in before.pattern_users for pattern in users)
+    if is_new or len(before.patterns) != len(users):
         return True
     if max(found.version for found in known) < at.broker.image.names_since:
         return True

@@ -311,3 +311,22 @@ def test_a_member_that_reads_a_topic_which_does_not_exist_reads_something():
     assert ["5", "3", "6", "8"] == it.wrote(
         lambda: it.beat("A", subscribed_topic_names=("x",), topic_partitions=())
     )
+
+
+def test_a_look_up_is_due_by_the_number_of_patterns():
+    """Kafka compares the patterns after a heartbeat with the resolved ones before it, by number.
+
+    ``u`` is not resolved, as the last look-up was less than 10 s ago. The heartbeat that gives ``t``
+    up leaves one pattern where one is resolved; the next one finds none resolved.
+    """
+    it = ConsumerGroupDriver(topic(), topic("u", 2))
+    by_pattern(it, "A", "t")
+    it.advance(0)
+    by_pattern(it, "B", "u")
+    it.advance(11_000)
+
+    it.beat("A", subscribed_topic_regex="", topic_partitions=())
+    assert f"resolve-patterns-{GROUP}" not in it.timers
+    it.beat("B")
+
+    assert f"resolve-patterns-{GROUP}" in it.timers
