@@ -26,6 +26,7 @@ from protocols.groups.shard import (
     Broker,
     Durable,
     GroupKind,
+    LateTimers,
     Moment,
     Retry,
     TopicsByName,
@@ -291,6 +292,8 @@ def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
         return Turn(shard, (waiting,))
     if isinstance(waiting, Report):
         return Turn(shard, _still_dropped(shard, waiting))
+    if isinstance(waiting, LateTimers):
+        return kip848.shard.on_durable(shard, waiting, at)
     return Turn(shard) if isinstance(waiting, Retry) else classic.on_durable(shard, waiting, at)
 
 
@@ -305,6 +308,8 @@ def on_append_failed(
     if isinstance(waiting, Retry):
         moved = error is ErrorCode.NOT_COORDINATOR
         return Turn(shard, () if moved else (SetTimer(waiting.timer, at.after(RETRY_MS)),))
+    if isinstance(waiting, LateTimers):
+        return Turn(shard)
     return classic.on_append_failed(shard, waiting, error, at)
 
 

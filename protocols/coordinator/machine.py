@@ -20,7 +20,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from assignors.registry import SERVER_SIDE
 from protocols.coordinator import queries
@@ -57,7 +57,7 @@ from protocols.groups.shard import (
     is_classic,
 )
 from protocols.groups.topics import TopicsImage
-from protocols.machine import CancelTimer, Effect, Report, Send, Step
+from protocols.machine import CancelTimer, Effect, Send, Step
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     Envelope,
@@ -69,9 +69,6 @@ from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.settings import BrokerSettings
 from protocols.values import replace
-
-_AT_ONCE: Final = (Send, Report)
-"""The waits that are carried out at once if everything proposed is already durable."""
 
 
 class GroupCoordinator:
@@ -212,11 +209,8 @@ class GroupCoordinator:
 
     def durable(self, log_offset: int, now_us: int) -> Step[AnyShard]:
         """Handle that all records below *log_offset* are durable; release their waits."""
-        at = Moment(now_us, self._broker)
-        effects = list[Effect]()
-        for waiting in self._log.advance(log_offset):
-            effects += self._carry_out(on_durable(self.state, waiting, at), at).effects
-        return Step(self.state, tuple(effects))
+        effects = self._released(self._log.advance(log_offset), Moment(now_us, self._broker))
+        return Step(self.state, effects)
 
     def rejected(self, log_offset: int, error: ErrorCode, now_us: int) -> Step[AnyShard]:
         """Handle a failed append at *log_offset*: withdraw it and all later ones.
@@ -341,10 +335,20 @@ class GroupCoordinator:
         waits = turn.waits
         if waits:
             if self._log.all_durable:
-                effects += tuple(waiting for waiting in waits if type(waiting) in _AT_ONCE)
+                effects += self._released(waits, at)
             else:
                 effects += self._log.defer(waits, at.after(at.settings.offsets_commit_timeout_ms))
         return Step(self.state, effects)
+
+    def _released(self, waits: Iterable[Waiting], at: Moment) -> tuple[Effect, ...]:
+        """Carry out steps that waited for the log: everything proposed before them is durable."""
+        effects = list[Effect]()
+        for waiting in waits:
+            if type(waiting) is Send:
+                effects.append(waiting)
+            else:
+                effects += self._carry_out(on_durable(self.state, waiting, at), at).effects
+        return tuple(effects)
 
     def _roll_back(self, proposal: Proposal, error: ErrorCode, at: Moment) -> tuple[Effect, ...]:
         self.state = replace(self.state, durable=proposal.before)

@@ -179,11 +179,21 @@ class Retry(NamedTuple):
     timer: str
 
 
+class LateTimers(NamedTuple):
+    """Timers of a member that change once its turn is durable; if the append fails, they stay."""
+
+    group_id: str
+    member_id: str
+    ends: tuple[str, ...]
+    starts: tuple[tuple[str, int], ...]
+    """The name of each, and how long it runs from then on, in milliseconds."""
+
+
 Waiting = Any
 """A step of a turn that waits until everything proposed so far is durable.
 
 A ``Send`` is a reply, a ``Report`` is a fact that holds from then on, a :class:`Retry` belongs to
-a timer; anything else belongs to a classic group.
+a timer, :class:`LateTimers` to a consumer group; anything else belongs to a classic group.
 """
 
 

@@ -18,9 +18,9 @@ from protocols.groups.kip848.membership import Arrival, holder, with_member
 from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
 from protocols.groups.kip848.target import TargetAssignmentError
-from protocols.groups.shard import Moment, Turn
+from protocols.groups.shard import LateTimers, Moment, Turn
 from protocols.groups.topics import TopicsImage
-from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
+from protocols.machine import Report, Send, SetTimer
 from protocols.messages import (
     CONSUMER_PROTOCOL_TYPE,
     Header,
@@ -66,7 +66,7 @@ def join(
         return Turn(soft, (Send(header, answer),))
     if isinstance(context, ErrorCode):
         return Turn(soft, (Send(header, error_response(request, context)),))
-    return _joined(context, header, request, at)
+    return _joined(context, header, request)
 
 
 def arrived(
@@ -192,21 +192,19 @@ def answer_to(context: HeartbeatContext, request: JoinGroupRequest) -> JoinGroup
     )
 
 
-def _joined(
-    context: HeartbeatContext, header: Header, request: JoinGroupRequest, at: Moment
-) -> Turn[Soft]:
+def _joined(context: HeartbeatContext, header: Header, request: JoinGroupRequest) -> Turn[Soft]:
     member, group_id = context.member, context.group.group_id
-    soft, timer = context.soft, rejoin_timer(group_id, member.member_id)
-    if member.member_id in soft.rejoining:
-        soft = replace(soft, rejoining=soft.rejoining.delete(member.member_id))
-    effects: tuple[Effect, ...] = (
-        *context.effects,
-        CancelTimer(timer),
-        SetTimer(member.session_timer, at.after(request.session_timeout_ms)),
-        SetTimer(resync_timer(group_id, member.member_id), at.after(request.rebalance_timeout_ms)),
+    timers = LateTimers(
+        group_id,
+        member.member_id,
+        ends=(rejoin_timer(group_id, member.member_id),),
+        starts=(
+            (member.session_timer, request.session_timeout_ms),
+            (resync_timer(group_id, member.member_id), request.rebalance_timeout_ms),
+        ),
     )
     answer = Send(header, answer_to(context, request))
-    return Turn(soft, effects, context.draft.records, (answer,))
+    return Turn(context.soft, context.effects, context.draft.records, (timers, answer))
 
 
 # -- SyncGroup and heartbeats ------------------------------------------------------------------
@@ -217,7 +215,7 @@ def sync(
 ) -> Turn[Soft]:
     """Answer a SyncGroup with the member's assignment; the assignments it carries are ignored.
 
-    The member's session is renewed.
+    With the answer, the member's session is renewed.
     """
     member = _known(group, request.member_id, request.group_instance_id, request.generation_id)
     if isinstance(member, ErrorCode):
@@ -238,8 +236,13 @@ def sync(
         protocol_name=request.protocol_name,
         assignment=named(current.assigned, at.broker.image),
     )
-    synced = CancelTimer(resync_timer(group.group_id, member.member_id))
-    return Turn(soft, (synced, _session(member, at)), waits=(Send(header, answer),))
+    timers = LateTimers(
+        group.group_id,
+        member.member_id,
+        ends=(resync_timer(group.group_id, member.member_id),),
+        starts=((member.session_timer, _classic(member).session_timeout_ms),),
+    )
+    return Turn(soft, waits=(timers, Send(header, answer)))
 
 
 def heartbeat(

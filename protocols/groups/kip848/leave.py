@@ -126,7 +126,9 @@ def removed(
     if not draft.group.members:
         draft = draft.with_record(target_epoch_record(group_id, epoch, 0))
         effects.append(Report(GroupEmptied(group=group_id, generation=epoch)))
-    rejoining = soft.rejoining.mutate()
+    rejoining = (
+        soft.rejoining.mutate()
+    )  # a rebalance timer may be retried: revoking keeps its epoch
     for member in gone:
         rejoining.pop(member.member_id, None)
     return Turn(replace(soft, rejoining=rejoining.finish()), tuple(effects), draft.records)

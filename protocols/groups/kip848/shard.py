@@ -23,6 +23,7 @@ from protocols.groups.kip848.soft import (
     RESYNC,
     SESSION,
     Soft,
+    change_timers,
     invalidate_metadata,
     is_stale,
     on_loaded,
@@ -30,7 +31,7 @@ from protocols.groups.kip848.soft import (
     timers_of,
 )
 from protocols.groups.kip848.validation import heartbeat_error_response
-from protocols.groups.shard import AnyShard, Durable, GroupKind, Moment, Shard, Turn
+from protocols.groups.shard import AnyShard, Durable, GroupKind, LateTimers, Moment, Shard, Turn
 from protocols.machine import Effect, Send
 from protocols.messages import (
     JOIN_EPOCH,
@@ -171,6 +172,14 @@ def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
         return _on_shard(shard, group_id, patterns.looked_up(group, soft_of(shard, group_id), at))
     prefix = next(prefix for prefix in _TIMEOUT_HANDLERS if timer.startswith(prefix))
     return _on_member_timer(shard, timer, prefix, at)
+
+
+def on_durable(shard: AnyShard, waiting: LateTimers, at: Moment) -> Turn[AnyShard]:
+    """Change the timers of a classic member, unless its group has become classic meanwhile."""
+    if group_in(shard, waiting.group_id) is None:
+        return Turn(shard)
+    turn = change_timers(soft_of(shard, waiting.group_id), waiting, at)
+    return _on_shard(shard, waiting.group_id, turn)
 
 
 def is_timer(timer: str) -> bool:

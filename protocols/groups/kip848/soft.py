@@ -19,7 +19,7 @@ from immutables import Map
 from assignors.values import dataclass
 from protocols.facts import GroupLoaded
 from protocols.groups.kip848.group import Group, MemberState
-from protocols.groups.shard import Moment, Turn
+from protocols.groups.shard import LateTimers, Moment, Turn
 from protocols.groups.topics import TopicsImage
 from protocols.java_maps import NOTHING
 from protocols.machine import CancelTimer, Effect, Report, SetTimer
@@ -134,6 +134,17 @@ def on_loaded(group: Group, at: Moment) -> Turn[Soft]:
         members=tuple(member.member_id for member in group),
     )
     return Turn(soft, (Report(loaded), *effects))
+
+
+def change_timers(soft: Soft, waiting: LateTimers, at: Moment) -> Turn[Soft]:
+    """End and start the timers of a classic member whose request is durable now."""
+    if rejoin_timer(waiting.group_id, waiting.member_id) in waiting.ends:
+        rejoining = soft.rejoining.mutate()
+        rejoining.pop(waiting.member_id, None)
+        soft = replace(soft, rejoining=rejoining.finish())
+    ended = (CancelTimer(name) for name in waiting.ends)
+    started = (SetTimer(name, at.after(length_ms)) for name, length_ms in waiting.starts)
+    return Turn(soft, (*ended, *started))
 
 
 def timers_of(group: Group) -> tuple[CancelTimer, ...]:

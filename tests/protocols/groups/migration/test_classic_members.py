@@ -84,6 +84,51 @@ def test_a_member_that_does_not_sync_in_time_is_removed():
     assert [Departure.DID_NOT_SYNC] == [fact.why for fact in it.emitted(MemberRemoved)]
 
 
+def test_the_timers_of_a_join_begin_when_its_records_are_durable():
+    """Session and sync timeout; only then the rejoin timeout ends."""
+    it = convert()
+    it.beat_classic("x", 1)
+    names = {of: f"{of}-timeout-{GROUP}-{it.ids['x']}" for of in ("session", "rejoin", "resync")}
+    it.hold = True
+    it.join_classic("x")
+    before = {of: it.timers.get(name) for of, name in names.items()}
+    it.advance(3)
+    it.replicate()
+
+    assert {"session": 10_000_000, "rejoin": 20_000_000, "resync": None} == before
+    assert {"session": 10_003_000, "rejoin": None, "resync": 20_003_000} == {
+        of: it.timers.get(name) for of, name in names.items()
+    }
+
+
+def test_the_timers_of_a_join_stay_if_its_records_are_not_written():
+    """It still has to join again in time: the first request to do so counts."""
+    it = convert()
+    it.beat_classic("x", 1)
+    it.advance(2_000)
+    it.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert ErrorCode.COORDINATOR_NOT_AVAILABLE == it.join_classic("x").error
+    it.beat_classic("x", 1)
+
+    assert 20_000_000 == it.timers[f"rejoin-timeout-{GROUP}-{it.ids['x']}"]
+    assert f"resync-timeout-{GROUP}-{it.ids['x']}" not in it.timers
+
+
+def test_a_sync_renews_the_session_when_all_before_it_is_durable():
+    """What another member got is still replicated: answer and session wait for it."""
+    it = convert()
+    it.join_classic("x")
+    it.hold = True
+    it.beat("C")
+    synced = it.sync("x", 2)
+    it.advance(5)
+    assert not synced.answers
+    it.replicate()
+
+    assert ErrorCode.NONE == synced.error
+    assert it.now_us + 10_000_000 == it.timers[f"session-timeout-{GROUP}-{it.ids['x']}"]
+
+
 def test_a_member_that_says_good_bye_has_left():
     """LeaveGroup is how classic members do so; of others only an administrator does."""
     it = convert()
