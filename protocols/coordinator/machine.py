@@ -332,12 +332,11 @@ class GroupCoordinator:
             effects += appends
         else:
             self.state = turn.state
-        waits = turn.waits
-        if waits:
-            if self._log.all_durable:
-                effects += self._released(waits, at)
-            else:
-                effects += self._log.defer(waits, at.after(at.settings.offsets_commit_timeout_ms))
+        if turn.waits and self._log.all_durable:
+            effects += self._released(turn.waits, at)
+        elif turn.waits:
+            deadline_us = at.after(at.settings.offsets_commit_timeout_ms)
+            effects += self._log.defer(turn.waits, deadline_us)
         return Step(self.state, effects)
 
     def _released(self, waits: Iterable[Waiting], at: Moment) -> tuple[Effect, ...]:

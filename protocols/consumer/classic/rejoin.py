@@ -254,7 +254,7 @@ def _on_join_complete(
     if consumer.assignor(synced.protocol) is None:
         return Step(state, (Return(invalid_assignor(consumer, synced.protocol)),))
     if any(not subscribes(state, consumer, tp) for tp in synced.assignment):
-        reason = "received assignments that do not match the current subscription"
+        reason = "received assignment does not match the current subscription"
         again = replace(state, future=None, prepare=PrepareNeeded())
         return advance(request_rejoin(again, reason), consumer, now, poll_until_us)
     gone = frozenset(state.assignment).difference(synced.assignment)

@@ -258,7 +258,7 @@ def test_an_assignment_outside_the_subscription_is_discarded():
     driver.synced(0, topic="other")
     driver.poll()
 
-    assert "received assignments that do not match the current subscription" == (
+    assert "received assignment does not match the current subscription" == (
         driver.one(JoinGroupRequest).reason
     )
     assert "assigned" not in dict(driver.calls)
