@@ -23,6 +23,7 @@ from emulator.metrics.readings import Handler, Key
 
 if TYPE_CHECKING:
     from emulator.events.offsets import Removed
+    from emulator.metrics.grants import Grants
 
 RETENTION_RESET = ev.ResetReason.OUT_OF_RANGE
 """The reason of a position reset after retention removed the records, without any fault."""
@@ -41,6 +42,7 @@ class Law(enum.StrEnum):
     QUIET_IS_EMPTY = "an undisturbed run has an empty ledger"
     COMMIT_AHEAD = "commit ahead of processing"
     GIVEN_TWICE = "a partition assigned twice"
+    TAKEN_UNHEARD = "a partition taken from a member that was about to own it"
     FAULT_MISSED = "a fault that did not fire"
     ACT_REFUSED = "an action that was refused"
 
@@ -105,6 +107,9 @@ class LawChecker:
         self._removed: dict[TopicPartition, Removed] = {}
         """The records that compaction removed."""
 
+        self._grants: Grants | None = None
+        """What the coordinator gives to members of the consumer protocol; None: there are none."""
+
         self._readers: dict[Key, dict[str, Reader]] = {}
         self._shared = frozenset(shared_assignors)
         self._stable = False
@@ -149,6 +154,8 @@ class LawChecker:
             ev.RecordsCompacted: self._on_compacted,
             ev.PartitionsAdded: self._on_change,
             ev.MemberAdded: self._on_change,
+            ev.MemberMoved: self._on_moved,
+            ev.MemberRemoved: self._on_removed,
             ev.JoinPhaseEnded: self._on_joined,
             ev.AssignmentWarning: self._on_assignment_warning,
             ev.GroupStabilised: self._on_stabilised,
@@ -273,6 +280,17 @@ class LawChecker:
                     text = f"generation {what.generation} assigns {partition} to {other} and {name}"
                     self._find(event, Law.ONE_OWNER, Severity.ERROR, what.group, text)
 
+    def _on_moved(self, _: ev.Event, what: ev.MemberMoved) -> None:
+        if self._grants is None:
+            from emulator.metrics.grants import Grants  # noqa: PLC0415  classic groups have none
+
+            self._grants = Grants()
+        self._grants.move(what)
+
+    def _on_removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
+        if self._grants is not None:
+            self._grants.remove(what)
+
     # -- processing and commits --------------------------------------------------------------
 
     def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
@@ -280,10 +298,18 @@ class LawChecker:
         readers = self._readers.setdefault((what.group, what.partition), {})
         for name, other in readers.items():
             if self._collide(what, name, other):
-                text = f"{name} and {what.consumer} both own {what.partition} in one generation"
-                self._find(event, Law.ONE_OWNER, Severity.ERROR, what.consumer, text)
+                self._two_owners(event, what, name)
         gaps = self._gaps_of(what.group, what.partition)
         readers[what.consumer] = Reader(what.generation, what.offset, gaps=gaps)
+
+    def _two_owners(self, event: ev.Event, what: ev.EpochOpened, name: str) -> None:
+        text = f"{name} and {what.consumer} both own {what.partition} in one generation"
+        for each in (name, what.consumer):
+            if self._grants and self._grants.is_taken(what.group, each, what.partition):
+                text += f"; the coordinator took it from {each}, which was about to own it"
+                self._find(event, Law.TAKEN_UNHEARD, Severity.WARNING, each, text)
+                return
+        self._find(event, Law.ONE_OWNER, Severity.ERROR, what.consumer, text)
 
     def _collide(self, what: ev.EpochOpened, name: str, other: Reader) -> bool:
         """Return whether two owners break the law; a replaced static instance does not."""
@@ -296,6 +322,8 @@ class LawChecker:
         return not (replaced or self._may_share(what.group) or self._split(what.group))
 
     def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
+        if self._grants is not None:
+            self._grants.close(what)
         self._readers.get((what.group, what.partition), {}).pop(what.consumer, None)
 
     def _on_processed(self, event: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:

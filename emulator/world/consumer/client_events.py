@@ -56,7 +56,12 @@ class ClientEvents:
             why = self._offsets_topic.shard_of(group).why_missing(group, fact.partition)
         generation = process.client.state.generation.id
         opened = recorded(fact, consumer=consumer, group=group, generation=generation, why=why)
-        process.progress.open(opened, self._causes.called.get(consumer))
+        cause = self._causes.called.get(consumer)
+        if process.application.busy and process.blueprint.group.is_serial:
+            # a client in the background resets positions beside the work on what it handed out
+            process.settle()
+            process.progress.retire(fact.partition, "reopened", cause)
+        process.progress.open(opened, cause)
 
     def _commit_sent(self, process: ConsumerProcess, fact: facts.CommitSent) -> None:
         process.settle()

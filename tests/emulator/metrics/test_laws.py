@@ -78,6 +78,50 @@ def test_two_epochs_in_one_generation_break_the_law_of_one_owner():
     assert [(Law.ONE_OWNER, Severity.ERROR)] == laws(history)
 
 
+def moved(history, name, *assigned):
+    """Say what the coordinator counts as owned by a member of the consumer protocol."""
+    fact = ev.MemberMoved(
+        group=GROUP, consumer=name, epoch=1, state="STABLE", assigned=assigned, revoking=()
+    )
+    history.say(fact)
+
+
+def test_a_partition_taken_from_a_member_that_is_about_to_own_it_is_a_warning():
+    """Kafka takes it, because a heartbeat has acknowledged an older assignment."""
+    history = quiet()
+    moved(history, "b", P0)
+    moved(history, "b")
+    history.open("b", generation=1)
+
+    assert [(Law.TAKEN_UNHEARD, Severity.WARNING)] == laws(history)
+
+
+def test_a_member_that_owns_again_what_it_has_revoked_breaks_the_law_of_one_owner():
+    """It knew that it had lost the partition."""
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    moved(history, "b", P0)
+    history.open("b")
+    history.close("b", 0, "revoked")
+    moved(history, "b")
+    history.open("a")
+    history.open("b")
+
+    assert [(Law.ONE_OWNER, Severity.ERROR)] == laws(history)
+
+
+def test_a_partition_given_again_is_not_taken_any_more():
+    """Two owners break the law, whatever was before the grant."""
+    history = quiet()
+    moved(history, "b", P0)
+    moved(history, "b")
+    moved(history, "b", P0)
+    history.open("b", generation=1)
+
+    assert [(Law.ONE_OWNER, Severity.ERROR)] == laws(history)
+
+
 def test_a_zombie_of_an_older_generation_breaks_no_law():
     """Two owners of different generations are what the ledger is for."""
     history = quiet()
