@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from assignors.values import dataclass
 from emulator.scenario.distributions import Constant
 from emulator.scenario.estimated_commits import commits_in_polls, spaced_commits
+from emulator.scenario.folding import polls_by_events, refreshes_regularly, repeats
 from emulator.scenario.lifetimes import (
     SCALING_US,
     Lifetime,
@@ -87,25 +88,25 @@ METADATA_MAX_AGE_US: Final = 300_000_000
 """The default of ``metadata.max.age.ms``."""
 
 COSTS_US: Final[Mapping[Source, float]] = {
-    Source.RUN: 50_600,
-    Source.STARTS: 3_390,
-    Source.REBALANCES: 48.8,
-    Source.HEARTBEATS: 238,
-    Source.COMMITS: 425,
-    Source.OWN_COMMITS: 337,
-    Source.LIVE_BATCHES: 44.7,
-    Source.LIVE_POLLS: 63.5,
-    Source.REGULAR_POLLS: 3.39,
-    Source.FOLDED_POLLS: 22.2,
-    Source.RECORDS: 17.7,
-    Source.WORKERS: 30.2,
-    Source.SAMPLES: 9.58,
-    Source.SAMPLED: 17.4,
-    Source.RETENTION: 11,
-    Source.EXPIRY: 12.9,
+    Source.RUN: 27_900,
+    Source.STARTS: 1_020,
+    Source.REBALANCES: 27.1,
+    Source.HEARTBEATS: 131,
+    Source.COMMITS: 230,
+    Source.OWN_COMMITS: 159,
+    Source.LIVE_BATCHES: 22,
+    Source.LIVE_POLLS: 18.1,
+    Source.REGULAR_POLLS: 2.4,
+    Source.FOLDED_POLLS: 14.9,
+    Source.RECORDS: 17.9,
+    Source.WORKERS: 28.6,
+    Source.SAMPLES: 32.5,
+    Source.SAMPLED: 8.72,
+    Source.RETENTION: 6,
+    Source.EXPIRY: 4.96,
     Source.REFUSED: 900,
-    Source.BROKERS: 9_920,
-    Source.SKIPPED: 28.3,
+    Source.BROKERS: 6_350,
+    Source.SKIPPED: 12.1,
 }
 """Microseconds of CPU time for each; ``python -m benchmarks.estimate`` measures and prints them."""
 
@@ -158,8 +159,8 @@ def counts(scenario: Scenario) -> defaultdict[Source, float]:
         for source, number in _of_members(group, scenario, living):
             found[source] += number
     found[Source.BROKERS] = broker_changes(scenario)
-    if any(topic.retention for topic in scenario.topic):
-        found[Source.RETENTION] = scenario.run_for // US_PER_S
+    if retentions := [topic.retention for topic in scenario.topic if topic.retention]:
+        found[Source.RETENTION] = max(scenario.run_for - min(retentions), 0) // US_PER_S
     found[Source.EXPIRY], found[Source.REFUSED] = _expiry_checks(scenario), _refused_joins(scenario)
     recurring = (*RECURRING, *(() if live_us(scenario) else LIVE))
     _skip_periods(found, _played_share(scenario), recurring)
@@ -213,11 +214,9 @@ def _played_share(scenario: Scenario) -> float:
     request is skipped like everything else if the time of its response follows from the period.
     """
     period_us = period_of(scenario)
-    if period_us is None or not all(map(_is_regular_group, scenario.group)):
+    if period_us is None or not all(repeats(group, scenario) for group in scenario.group):
         return 1.0
-    if any(group.deduplication or group.offsets == "database" for group in scenario.group):
-        return 1.0
-    refreshes = 0.0 if all(map(_refreshes_regularly, scenario.group)) else scenario.run_for
+    refreshes = 0.0 if all(map(refreshes_regularly, scenario.group)) else scenario.run_for
     refreshes /= METADATA_MAX_AGE_US
     played_us = _searched_us(scenario, period_us) + refreshes * period_us
     played_us += disturbed_us(scenario)
@@ -230,29 +229,6 @@ def _searched_us(scenario: Scenario, period_us: int) -> int:
     times = sorted([*disturbances(scenario), *changes_of_rates(scenario), scenario.run_for])
     until_found_us = SETTLING_US + SEARCHED * period_us
     return sum(min(after - at, until_found_us) for at, after in pairwise(times))
-
-
-def _refreshes_regularly(group: Group) -> bool:
-    """Return whether it is known when the members of a group handle responses."""
-    return all(
-        consumer_settings(group, member).group_protocol == "consumer"
-        or (
-            commit_policy(group, member).call != "async"
-            and commit_policy(group, member).when == "batch"
-        )
-        for member in group.members
-    )
-
-
-def _is_regular_group(group: Group) -> bool:
-    """Return whether no time of the members is drawn, but the lags of their threads: they repeat.
-
-    The application assigns no partitions by itself; such members are not at rest in most periods.
-    """
-    times = [group.lateness, *(work_of(group, member) for member in group.members)]
-    if group.poison or group.work_by or any(member.assign for member in group.members):
-        return False
-    return all(isinstance(each, Constant) for each in times)
 
 
 def _of_members(
@@ -330,8 +306,8 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
         found[Source.WORKERS] = polls.records
     elif profile_of(client_of(group, member)).in_background:
         found[Source.RECORDS] = polls.records
-    elif (policy.call not in ("sync", "async") or policy.is_by_time) and not _is_watched(
-        group, member
+    elif (policy.call not in ("sync", "async") or policy.is_by_time) and not polls_by_events(
+        group, member, reader.scenario
     ):
         live = min(live_us(reader.scenario) / living_us, 1.0)
     found[Source.LIVE_BATCHES] = polls.batches * live
@@ -341,14 +317,6 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
     else:
         found[Source.REGULAR_POLLS] = polls.batches * (1 - live)
     return found
-
-
-def _is_watched(group: Group, member: Member) -> bool:
-    """Return whether more than polls and work is done with the records of a member."""
-    kept_outside = group.offsets not in ("kafka", "none")
-    if group.work_by is not None and group.work_by.depends:
-        return True
-    return bool(group.poison or group.deduplication or member.assign) or kept_outside
 
 
 def _polls(reader: _Reader) -> _Polls:

@@ -226,3 +226,30 @@ def test_automatic_commits_are_no_more_often_than_polls():
     usual = estimate(load("member-crashes", busy[:-1]))
 
     assert estimate(load("member-crashes", busy)).cpu_s < 2 * usual.cpu_s
+
+
+def test_records_younger_than_the_retention_are_not_looked_for():
+    """Of an hour of a topic that keeps its records for 50 minutes, ten minutes are checked."""
+    checks = [
+        counts(
+            read(('"10min"', '"1h"'), ('rate = "20/s" ', f'rate = "20/s"\nretention = "{kept}" '))
+        )
+        for kept in ("50min", "2h")
+    ]
+
+    assert [600, 0] == [each[Source.RETENTION] for each in checks]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('rate = "20/s" ', 'rate = "20/s"\ntransaction_records = 10 '),
+        ('"10ms"', '"40ms"'),
+        ("members = 3", 'members = 3\ndeviates.heartbeats_wait_for = ["work"]'),
+    ],
+)
+def test_no_periods_are_skipped_that_do_not_repeat(change):
+    """Of topics with gaps, of members with more records than time, or whose heartbeats wait."""
+    quiet, played = (counts(read(('"10min"', '"10h"'), *more)) for more in ((), (change,)))
+
+    assert played[Source.HEARTBEATS] > 10 * quiet[Source.HEARTBEATS]
