@@ -209,8 +209,7 @@ def on_response(
         case ErrorCode.FENCED_INSTANCE_ID:
             return _on_fenced(state, error)
         case _:
-            died = replace(state, beat=None, died=Failed(ExceptionName.KAFKA, error))
-            return Step(request_rejoin(died, f"heartbeat answered {error.name}"))
+            return on_failure(state, consumer, now)
 
 
 def _on_removed(

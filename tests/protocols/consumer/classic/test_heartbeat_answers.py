@@ -95,17 +95,16 @@ def test_a_fenced_member_throws_once_and_may_come_back():
 
 
 @pytest.mark.parametrize("error", [E.GROUP_AUTHORIZATION_FAILED, E.UNKNOWN_SERVER_ERROR])
-def test_an_unexpected_answer_kills_the_thread_and_the_next_poll_throws(error):
-    """A later poll joins again, and with it a new thread starts."""
+def test_after_an_unexpected_answer_the_next_heartbeat_follows_soon(error):
+    """``HeartbeatResponseHandler`` fails the heartbeat; its listener only sets the back-off."""
     driver = manual_member()
     driver.learn(error)
-    sent = len(driver.times_ms(HeartbeatRequest))
-    driver.advance(10_000)
-    assert sent == len(driver.times_ms(HeartbeatRequest))
+    *_, failed_ms = driver.times_ms(HeartbeatRequest)
+    driver.advance(1_000)
 
-    assert Failed("KafkaException", error) == driver.poll()
-    driver.poll()
-    assert driver.pending(JoinGroupRequest)
+    assert failed_ms < driver.times_ms(HeartbeatRequest)[-1] <= failed_ms + 500
+    assert Membership.STABLE is driver.membership
+    assert not driver.pending(JoinGroupRequest)
 
 
 def test_a_disconnect_only_loses_the_coordinator():
