@@ -42,8 +42,11 @@ from protocols.messages import OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
+_RETRIED = RETRIED | {ErrorCode.UNKNOWN_TOPIC_ID}
+"""Errors after which a commit is sent again; any other ends it, even if it is retriable."""
+
 _BY_THE_CLIENT = frozenset({CommitKind.AUTO, CommitKind.PREPARE, CommitKind.CLOSE})
-"""Kinds of commits that are sent again with a new epoch, if they have a deadline."""
+"""Kinds of commits that the application did not ask for."""
 
 COMMITS = "commits"
 """Timer: a commit is retried, or has reached its deadline."""
@@ -160,30 +163,49 @@ def on_commit_response(
     else:
         step = Step(state)
     step = step.also(Report(fact))
-    if _tries_again(state, commit, error, now):
+    if _tries_again(state, consumer, commit, error, now):
         return step.then(lambda s: _again(s, consumer, commit, now))
     return step.then(lambda s: _end(s, consumer, commit, error, now))
 
 
-def _tries_again(state: ClientState, commit: Commit, error: ErrorCode, now: int) -> bool:
+def _tries_again(
+    state: ClientState, consumer: Consumer, commit: Commit, error: ErrorCode, now: int
+) -> bool:
     """Return whether the client retries a commit (``RetriableRequestState``)."""
     if commit.deadline_us is None or now >= commit.deadline_us:
         return False
     if error is ErrorCode.STALE_MEMBER_EPOCH:
-        return commit.kind in _BY_THE_CLIENT and state.member.epoch > 0
+        return _follows_epoch(consumer, commit) and state.member.epoch > 0
     if commit.kind is CommitKind.PREPARE and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return False
-    return error in RETRIED or error.retriable
+    return error in _RETRIED
+
+
+def _follows_epoch(consumer: Consumer, commit: Commit) -> bool:
+    """Return whether a commit with a stale epoch is sent again with a new one.
+
+    The Java client does so before a reconciliation alone; its last commit is a ``commitSync``
+    (``isStaleEpochErrorAndValidEpochAvailable``, ``commitSyncAllConsumed``).
+    """
+    if consumer.profile.in_background:
+        return commit.kind in _BY_THE_CLIENT
+    return commit.kind is CommitKind.PREPARE
 
 
 def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
-    """Retry after the back-off with the same offsets; in a reconciliation, with new ones."""
+    """Retry after the back-off with the same offsets; in a reconciliation, with new ones.
+
+    If nothing is owned any more, since the member was fenced, a reconciliation commits nothing.
+    """
     retry = now + backoff_us(consumer, "commit", commit.attempt, now)
     offsets = commit.offsets
     if commit.kind is CommitKind.PREPARE:
         only = frozenset(entry.partition for entry in offsets)
         removed = consumer.profile.revoke_commit is RevokeCommit.REMOVED
-        offsets = automatic_offsets(consumer, only if removed else None) or offsets
+        latest = automatic_offsets(consumer, only if removed else None)
+        if not latest and not removed:
+            return _end(state, consumer, commit, ErrorCode.NONE, now)
+        offsets = latest or offsets
     again = commit._replace(offsets=offsets, attempt=commit.attempt + 1, retry_us=retry)
     return send_due_commits(replace(state, commits=(*state.commits, again)), consumer, now)
 
@@ -322,7 +344,7 @@ def exception_for(error: ErrorCode) -> ExceptionName:
             return ExceptionName.OFFSET_METADATA_TOO_LARGE
         case _ if error in _THROWN_AS_IT_IS:
             return exception_name(error)
-        case _ if error in RETRIED or error.retriable:
+        case _ if error in _RETRIED:
             return ExceptionName.TIMEOUT
         case _:
             return ExceptionName.KAFKA

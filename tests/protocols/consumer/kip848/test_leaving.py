@@ -238,7 +238,12 @@ def test_the_last_heartbeat_depends_on_how_it_is_closed(instance, operation, epo
 
 
 @pytest.mark.parametrize(
-    "error", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.OFFSET_METADATA_TOO_LARGE]
+    "error",
+    [
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.OFFSET_METADATA_TOO_LARGE,
+    ],
 )
 def test_a_refused_final_commit_is_swallowed(driver, error):
     """close() goes on without a word."""
@@ -249,7 +254,9 @@ def test_a_refused_final_commit_is_swallowed(driver, error):
     assert Closed() == driver.returned[-1]
 
 
-@pytest.mark.parametrize("error", [ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.NOT_COORDINATOR])
+@pytest.mark.parametrize(
+    "error", [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR]
+)
 def test_a_final_commit_that_may_succeed_is_tried_again(driver, error):
     """As long as the budget of close() lasts."""
     driver.close()

@@ -164,3 +164,18 @@ def test_the_commit_before_a_reconciliation_does_not_wait_for_an_interval_commit
     driver.poll()
 
     assert 2 == len(driver.pending(OffsetCommitRequest))
+
+
+def test_a_member_that_lost_all_meanwhile_does_not_commit_it_again(auto):
+    """A retry takes the positions of that time: after the loss there are none, in any epoch."""
+    auto.to_own(0)
+    auto.poll()
+    auto.beat_due()
+    auto.refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    auto.poll()
+    auto.beaten(7)
+    auto.committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    auto.advance(1_000)
+
+    assert [("lost", (0, 1))] == auto.calls
+    assert 1 == len(auto.ever(OffsetCommitRequest))
