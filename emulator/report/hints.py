@@ -159,6 +159,7 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.RESET: RESET_HINTS,
     Cause.RESET_TO_LATEST: (
+        COMMIT_AT_ALL,
         RESET_EARLIEST,
         Hint(
             "smaller-metadata-age",
@@ -171,6 +172,7 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint("reset-before-start", SET_BEFORE_THE_START, _removed_while_empty),
     ),
     Cause.RESET_BY_DURATION: (
+        COMMIT_AT_ALL,
         RESET_EARLIEST,
         Hint("reset-before-start", SET_BEFORE_THE_START, _removed_while_empty),
     ),

@@ -15,6 +15,11 @@ from emulator.scenario.short_forms import PARTY_NAME
 from emulator.scenario.toml import toml_value
 from emulator.scenario.units import format_rate, parse_rate
 
+COMMITS_AS_SET = '# commit = "sync"            # left out: enable.auto.commit; also "async", "sync per record", …'
+COMMITS_ITSELF = (
+    'commit = "sync"              # assumed, as enable.auto.commit is false; also "async", …'
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
@@ -33,6 +38,9 @@ class Answers:
     settings_from: str | None = None
     """The file of the real client, relative to the scenario; None: Kafka's defaults."""
 
+    commits_itself: bool = False
+    """Whether the client's file turns automatic commits off and says nothing else of commits."""
+
 
 def of_client(answers: Answers, config: str, scenario: Path) -> tuple[Answers, tuple[str, ...]]:
     """Return answers with the settings and the group of a client's file, and a note on the rest of it.
@@ -48,8 +56,10 @@ def of_client(answers: Answers, config: str, scenario: Path) -> tuple[Answers, t
         reason = f"{error.problems[0].reason}; the path is relative to the folder of {scenario}"
         raise RefusedError(f"`config={config}`: {reason}") from None
     group = found.group_id if re.fullmatch(PARTY_NAME, found.group_id) else answers.group
+    itself = found.settings.get("enable.auto.commit") is False and "commit" not in found.group
     ignored = f"{config}: ignored, without a part here: {', '.join(found.ignored)}"
-    return replace(answers, group=group, settings_from=config), (ignored,) * bool(found.ignored)
+    said = replace(answers, group=group, settings_from=config, commits_itself=itself)
+    return said, (ignored,) * bool(found.ignored)
 
 
 def first_scenario(answers: Answers) -> str:
@@ -60,6 +70,7 @@ def first_scenario(answers: Answers) -> str:
     settings = '# settings_from = "consumer.properties"   # of the real client'
     if answers.settings_from is not None:
         settings = f"settings_from = {toml_value(answers.settings_from)}"
+    commit = COMMITS_ITSELF if answers.commits_itself else COMMITS_AS_SET
     exact = parse_rate(answers.rate) / answers.partitions
     each = format_rate(round(exact, 3) or exact)
     return f"""# A rolling restart of {answers.members} members.
@@ -79,7 +90,7 @@ members = {answers.members}
 work = {toml_value(answers.work)}               # of one record
 {settings}
 # settings.auto.offset.reset = "earliest"   # Kafka's default is "latest"
-# commit = "sync"            # left out: enable.auto.commit; also "async", "sync per record", …
+{commit}
 
 [[act]]
 rolling_restart = {toml_value(answers.group)}

@@ -44,6 +44,16 @@ def test_options_answer_and_the_rest_has_defaults(init):
     assert len(emulator.load("scenario.toml").group[0].members) == 1
 
 
+def test_a_client_without_automatic_commits_commits_itself(init, tmp_path):
+    """The file cannot say how; without a commit the group would lose or repeat everything."""
+    (tmp_path / "c.properties").write_text("enable.auto.commit=false\n", encoding="utf-8")
+    result = init("mine.toml", "--config", "c.properties", typed="\n\n\n\n")
+
+    assert result.exit_code == 0, result.output
+    assert emulator.load("mine.toml").group[0].commit.call == "sync"
+    assert "assumed, as enable.auto.commit is false" in (tmp_path / "mine.toml").read_text()
+
+
 def test_its_remarks_are_keys_for_a_deploy(init, tmp_path):
     """A backlog that is read, the grace period and the hook."""
     init("mine.toml", typed="\n\n\n\n\n")

@@ -24,6 +24,20 @@ def test_a_hint_for_two_causes_is_given_once_with_both():
     assert "(For: revoked while uncommitted; downtime.)" in text
 
 
+def test_a_group_without_commits_that_skips_is_told_to_commit():
+    """Before auto.offset.reset, with which it would reprocess everything instead."""
+    scenario = load_named(
+        "rolling-restart-eager",
+        [
+            "group[billing].settings[enable.auto.commit]=false",
+            "group[billing].settings[auto.offset.reset]=latest",
+        ],
+    )
+    _, report = reported(scenario, None)
+
+    assert ["commit-at-all", "reset-to-earliest"] == [hint.id for hint in hints_of(report)][:2]
+
+
 def test_a_setting_that_no_client_of_a_group_has_is_not_in_the_heading():
     """Librdkafka has no max.poll.records; aiokafka has it."""
     headings = [
