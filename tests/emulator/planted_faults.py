@@ -31,7 +31,24 @@ class Planted(NamedTuple):
         return f"{self.function.rpartition(':')[2]}: {self.right.strip()[:40]}"
 
 
+BEHIND = "a period that begins before the first regular commit"
+
 PLANTED = (
+    Planted(
+        f"{PERIODS}.beginnings:_begun_again",
+        "first = position + new.first",
+        "first = what.first",
+        BEHIND,
+    ),
+    Planted(
+        f"{PERIODS}.beginnings:_begun_again", "before.at_us + new.began_us", "what.began_us", BEHIND
+    ),
+    Planted(
+        f"{PERIODS}.beginnings:commits_repeat",
+        "type(event.what) is LagSampled",
+        "False",
+        "samples before the first regular commit",
+    ),
     Planted(
         f"{PERIODS}.upkeep:Habit.handled_us",
         "next_us = self._next_wait_us(count)",
@@ -318,7 +335,12 @@ PLANTED = (
     Planted(
         f"{PERIODS}.state:_relative", "process.fetches.relative(process, positions, now)", "1", 1013
     ),
-    Planted(f"{PERIODS}.state:_relative", "process.progress.relative(now, positions)", "1", 700),
+    Planted(
+        f"{PERIODS}.search:Periods._measured",
+        "repeated_events(before, state, mark.events)",
+        "mark.events",
+        BEHIND,
+    ),
     Planted(
         "protocols.consumer.classic.machine:Client.move",
         "moved_responses(self._arrived, later_us, records)",

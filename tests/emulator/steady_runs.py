@@ -90,6 +90,22 @@ def ended_early() -> dict:
     return found
 
 
+def behind(lag_every: str = "30s") -> dict:
+    """Return a member that first has a lag to recover: its first commits are at other distances."""
+    found = steady(
+        members=1,
+        partitions=2,
+        run_for="8s",
+        **{
+            "heartbeat.interval.ms": 1_000,
+            "auto.commit.interval.ms": 1_000,
+            "max.poll.records": 600,
+        },
+    )
+    found["topic"][0]["backlog"] = 300
+    return {**found, "lag_every": lag_every}
+
+
 def with_upkeep(**changes: object) -> dict:
     """Return members that request metadata at times of their own; offsets are checked as well."""
     found = steady(

@@ -1,7 +1,5 @@
 """Whole periods of runs are skipped: what is left behind is the same to the byte."""
 
-from __future__ import annotations
-
 from functools import cache
 from unittest.mock import patch
 
@@ -24,7 +22,7 @@ from .both_ways import (
     scenario_from,
 )
 from .periodic_worlds import how_played, periodic_world
-from .steady_runs import ended_early, never_at_rest, slow, steady, with_threads, with_upkeep
+from .steady_runs import behind, ended_early, never_at_rest, slow, steady, with_threads, with_upkeep
 
 
 def test_a_client_that_reads_all_its_partitions_retries_nothing():
@@ -68,6 +66,8 @@ LEFT = {
     "a paused follower": (slow({"pause_broker": "broker-3", "at": "61s", "for": "25s"}), {}),
     "the end of a producer": (ended_early(), {}),
     "automatic commits": (steady(run_for="8s"), {}),
+    "a period that begins before the first regular commit": (behind(), {}),
+    "samples before the first regular commit": (behind("500ms"), {}),
     "commits in flight": (never_at_rest(), {}),
     "commits in flight that more than one call sends": (
         never_at_rest(commit={"call": "async"}, network={"latency": "40ms"}),

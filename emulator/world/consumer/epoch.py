@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from emulator.world.cluster.partition_log import PartitionLog
+
+
+class Unwritten(NamedTuple):
+    """Finished records of a partition that are in no event yet."""
+
+    first: int
+    began_us: int
+    """When the work on the first of them began."""
 
 
 class Epoch:
@@ -40,6 +50,11 @@ class Epoch:
 
         self.ended: tuple[str, int | None] | None = None
         """Why the consumer gave the partition up, and the event; the handler still has records."""
+
+    @property
+    def unwritten(self) -> Unwritten | None:
+        """What the next event about progress begins with; None: there is nothing to write."""
+        return Unwritten(self.written, self.began_us) if self.done > self.written else None
 
     def take(self, first: int, next_offset: int) -> None:
         """Note records that poll returned."""

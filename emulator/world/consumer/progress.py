@@ -21,7 +21,7 @@ from emulator.events import (
 )
 from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.cluster.shown_log import runs_of
-from emulator.world.consumer.epoch import Epoch
+from emulator.world.consumer.epoch import Epoch, Unwritten
 from emulator.world.consumer.handler import Batch, RecordWork
 from emulator.world.run import Recorder
 from protocols.consumer.fetching import Handed
@@ -355,17 +355,20 @@ class Progress:
         )
         self._recorder.write(closed, cause)
 
-    def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
-        """Return the progress in all epochs, relative to *now* and to the positions; None: irregular."""
+    def relative(self, positions: Mapping[TopicPartition, int]) -> object:
+        """Return all progress but :meth:`unwritten`, relative to the positions; None: irregular."""
         if self.behind or not self.alone or self._epochs.keys() != positions.keys():
             return None
         found = []
         for tp, epoch in self._epochs.items():
-            at = positions[tp]
-            began = now - epoch.began_us if epoch.done > epoch.written else 0
-            ends = (epoch.written - at, epoch.done - at, epoch.position - at, began)
-            found.append((tp, epoch.generation, ends))
+            ends = (epoch.done - positions[tp], epoch.position - positions[tp])
+            found.append((tp, epoch.generation, *ends, epoch.unwritten is not None))
         return tuple(found)
+
+    def unwritten(self) -> dict[TopicPartition, Unwritten]:
+        """Return the finished records of each partition that are in no event yet."""
+        found = ((tp, epoch.unwritten) for tp, epoch in self._epochs.items())
+        return {tp: unwritten for tp, unwritten in found if unwritten is not None}
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move by whole periods with so many records of each partition."""

@@ -27,11 +27,11 @@ from emulator.scenario.periods import (
 from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Rank
+from emulator.world.periods.beginnings import commits_repeat, repeated_events
 from emulator.world.periods.shift import LogGrowth, can_move, is_commit
 from emulator.world.periods.skip import Period, Skip, added, counts_requests, logs_of
 from emulator.world.periods.state import (
     State,
-    commits_moved,
     grown,
     is_same,
     moves_again,
@@ -194,6 +194,8 @@ class Periods:
             return False
         if period.counts_requests and _counts(period.end) != _counts(state):
             return False
+        if period.end.unwritten != state.unwritten:
+            return False
         return is_same(period.end, state) and moves_again(period.end, state, period.moving)
 
     # -- search ------------------------------------------------------------------------------------
@@ -248,18 +250,21 @@ class Periods:
     def _measured(self, mark: Mark, state: State) -> Period | None:
         """Return the period between the marked state and the same one now; None: it is irregular."""
         before = mark.state
-        events = mark.events
+        events = repeated_events(before, state, mark.events)
         moving = moving_timers(before, state)
         counts = grown(before.counts, state.counts)
-        if moving is None or state.metadata_us != before.metadata_us:
+        if events is None or moving is None or state.metadata_us != before.metadata_us:
             return None
-        if not (commits_moved(before, state) and sessions_moved(before, state)):
+        records = list(_records_of(mark.appended))
+        if not commits_repeat(before, state, events, records):
+            return None
+        if not sessions_moved(before, state):
             return None
         if not all(can_move(event.what) for event in events):
             return None
         if counts_requests(events) and not self._counts_alike(before, state):
             return None
-        if not all(map(is_commit, _records_of(mark.appended))):
+        if not all(map(is_commit, records)):
             return None
         return Period(
             end=state,

@@ -15,6 +15,7 @@ from emulator.scenario import periods
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.shards import Shard
 from emulator.world.consumer.blueprints import Blueprint
+from emulator.world.consumer.epoch import Unwritten
 from emulator.world.consumer.handler import Doing
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Deadlines
@@ -48,6 +49,9 @@ class State:
     """By group."""
 
     committed: Mapping[str, Offsets]
+    unwritten: Mapping[str, Mapping[TopicPartition, Unwritten]]
+    """By consumer: finished records that are in no event yet, relative to its positions and to the time."""
+
     requests: Mapping[str, int]
     """By process: its next correlation id."""
 
@@ -97,6 +101,7 @@ def state_of(world: World, now: int) -> State | None:
         timers=_deadlines(world, waits),
         positions=positions,
         committed={group: world.committed(group) for group in positions},
+        unwritten={each.blueprint.name: _unwritten(each, now) for each in processes},
         requests=numbers,
         in_flight=open_requests,
         counts=Counter(world.router.counts),
@@ -128,7 +133,7 @@ def _relative(process: Process, now: int, waits: list[Timers]) -> object:
     positions = client.consumer.positions.offsets
     parts = (
         process.application.relative(now, positions),
-        process.progress.relative(now, positions),
+        process.progress.relative(positions),
         process.fetches.relative(process, positions, now),
     )
     if None in parts:
@@ -140,6 +145,14 @@ def _relative(process: Process, now: int, waits: list[Timers]) -> object:
     if not committing:
         process.timers.cancel(COMMIT_SYNC)
     return process, state, *parts
+
+
+def _unwritten(process: Process, now: int) -> dict[TopicPartition, Unwritten]:
+    positions = process.client.consumer.positions.offsets
+    return {
+        tp: Unwritten(first - positions[tp], began_us - now)
+        for tp, (first, began_us) in process.progress.unwritten().items()
+    }
 
 
 def _deadlines(world: World, waits: Sequence[Timers]) -> tuple[Timers, ...]:
@@ -268,24 +281,6 @@ def first_limit_us(state: State, moving: Moving) -> int:
         if name not in names and name not in (METADATA, EXPIRE_OFFSETS)
     ]
     return min(due, default=NEVER)
-
-
-def commits_moved(before: State, after: State) -> bool:
-    """Return whether every committed offset has moved as its position did."""
-    return all(
-        _moved_alike(
-            before.committed[group], after.committed[group], before.positions[group], positions
-        )
-        for group, positions in after.positions.items()
-    )
-
-
-def _moved_alike(old: Offsets, new: Offsets, position: Offsets, later: Offsets) -> bool:
-    if old.keys() != new.keys():
-        return False
-    return all(
-        offset - old[tp] == later.get(tp, 0) - position.get(tp, 0) for tp, offset in new.items()
-    )
 
 
 def grown(before: Mapping[Any, int], after: Mapping[Any, int]) -> dict[Any, int]:
