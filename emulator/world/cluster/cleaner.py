@@ -3,12 +3,13 @@
 An idle cleaner looks for work at each ``log.cleaner.backoff.ms``, and compacts every partition of which
 more than ``min.cleanable.dirty.ratio`` is dirty (``LogCleanerManager.grabFilthiestCompactedLog``). What is
 dirty ends where the cleaner may not compact yet: at the active segment, at the first segment with records
-younger than ``min.compaction.lag.ms``, at the high watermark (``cleanableOffsets``). A pass takes no time, and
-all replicas are compacted alike.
+younger than ``min.compaction.lag.ms``, at the segment that contains the high watermark (``cleanableOffsets``,
+``calculateCleanableBytes``). A pass takes no time, and all replicas are compacted alike.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 
 from assignors.types import TopicPartition
@@ -74,7 +75,7 @@ class CompactedPartition:
             self._bases.append(following)
 
     def _cleanable_end(self, now: int) -> int:
-        """Return the first offset that may not be compacted yet (``cleanableOffsets``)."""
+        """Return the first offset that may not be compacted yet: the begin of a segment."""
         youngest_us = now - self._settings.min_compaction_lag_ms * US_PER_MS
         end = self._bases[-1]
         if self._settings.min_compaction_lag_ms:
@@ -82,7 +83,8 @@ class CompactedPartition:
                 if following > self.clean and self.log.appended_at(following - 1) > youngest_us:
                     end = base
                     break
-        return max(min(end, self.log.high_watermark(now)), self.clean)
+        limit = min(end, self.log.high_watermark(now))
+        return max(self._bases[bisect_right(self._bases, limit) - 1], self.clean)
 
     def _is_due(self, end: int, now: int) -> bool:
         """Return whether enough is dirty, or something has been for too long."""

@@ -213,12 +213,10 @@ def complete_poll_event(state: ClientState, consumer: Consumer, now: int) -> Ste
     slot = state.slot
     if slot is None or slot.progress is not Progress.TAKEN or not positions.is_settled(state):
         return Step(state)
-    complete_poll_event = replace(state, slot=slot._replace(progress=Progress.COMPLETE))
-    return (
-        Step(complete_poll_event)
-        if slot.failed is not None
-        else _fetch(complete_poll_event, consumer, now)
-    )
+    completed = replace(state, slot=slot._replace(progress=Progress.COMPLETE))
+    if slot.failed is not None:
+        return Step(completed)
+    return _fetch(completed, consumer, now)
 
 
 def respond(

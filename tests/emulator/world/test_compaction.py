@@ -11,7 +11,9 @@ from emulator.events import EpochOpened, Polled, Processed, ProcessedOutOfOrder,
 from emulator.scenario.keys import factors_of
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
+from emulator.world.cluster.cleaner import CompactedPartition
 from emulator.world.consumer.record_identity import Identities
+from protocols.settings import TopicSettings
 
 from .gapped_topic import CRASH, gapped
 
@@ -148,6 +150,33 @@ def test_younger_records_than_the_compaction_lag_remain():
         youngest = max(end for _, end in event.what.ranges) - 1
         age_us = event.at_us - youngest / per_s[event.what.partition.partition] * SECOND
         assert age_us >= 8 * SECOND
+
+
+class Stalled:
+    """A log of 45 records, of which those from 25 on are not replicated; segments have ten."""
+
+    record_size, start, gaps = 100, 0, None
+
+    def end(self, _):
+        return 45
+
+    def high_watermark(self, _):
+        return 25
+
+    def appended_at(self, offset):
+        return offset
+
+    def compact(self, removed):
+        self.gaps = removed
+
+
+def test_a_segment_that_is_not_replicated_as_a_whole_is_not_compacted():
+    """The log is clean up to the begin of the segment with the high watermark, also behind it."""
+    settings = TopicSettings(segment_bytes=1_000, min_cleanable_dirty_ratio=0.0)
+    partition = CompactedPartition(Stalled(), settings, lambda offset: offset % 2)
+
+    assert ((0, 18),) == partition.compact(45)
+    assert 20 == partition.clean
 
 
 @pytest.mark.parametrize(
