@@ -4,8 +4,9 @@
 ``audit``, or those that are named:
 
 * SIGKILL at a random instant, to the command alone or also to its worker processes, COUNT times each;
-* a full disk (a limit for the size of files), and a folder that cannot be written: read-only, or for root
-  immutable (``chattr +i``, where the file system has it), half of the times with a killed run in it;
+* a full disk: a limit for the size of files, and for root a file system in memory of a random size;
+* a folder that cannot be written: read-only, or for root immutable (``chattr +i``, where the file system
+  has it), half of the times with a killed run in it;
 * two of the same command on one folder at the same time.
 
 Afterwards the same command must write the same bytes as without a disturbance, and leave nothing
@@ -184,6 +185,38 @@ def on_a_full_disk(command: Command, output: Path, draw: random.Random) -> None:
         raise AssertionError(f"status {status}: {said[-2_000:]}")
 
 
+def on_a_full_file_system(command: Command, output: Path, draw: random.Random) -> None:
+    """Run the command on a file system of a random size, and move what it left to one with room."""
+    place, pages = output.parent, int(10 ** draw.uniform(0, 2.5))
+    with tempfile.TemporaryDirectory() as kept:
+        with in_memory(place, pages * 4_096):
+            status, said = command.run(output)
+            shutil.copytree(place, kept, dirs_exist_ok=True)
+        shutil.copytree(kept, place, dirs_exist_ok=True)
+    if status != 0 and (status != 2 or "cannot be written" not in said):
+        raise AssertionError(f"status {status}: {said[-2_000:]}")
+
+
+@contextmanager
+def in_memory(folder: Path, limit_bytes: int) -> Iterator[None]:
+    """Mount a file system of so many bytes on a folder; for root alone."""
+    size = f"size={limit_bytes}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)  # noqa: S603, S607
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)  # noqa: S603, S607  as above
+
+
+def may_mount(folder: Path) -> bool:
+    """Return whether a file system can be mounted here."""
+    try:
+        with in_memory(folder, 4_096):
+            return True
+    except (subprocess.CalledProcessError, OSError):
+        return False
+
+
 def in_a_read_only_folder(command: Command, output: Path, draw: random.Random) -> None:
     """Run the command where no file can be made, renamed or deleted; it must say so."""
     place = output.parent
@@ -248,9 +281,16 @@ def _kill_group(number: int) -> None:
 DISTURBANCES: dict[str, Callable[[Command, Path, random.Random], None]] = {
     "killed": killed,
     "full disk": on_a_full_disk,
+    "full file system": on_a_full_file_system,
     "read-only": in_a_read_only_folder,
     "two at once": beside_another,
 }
+
+POSSIBLE: dict[str, Callable[[Path], bool]] = {
+    "read-only": has_read_only,
+    "full file system": may_mount,
+}
+"""Which of these not every machine can do, and what tells whether this one can."""
 
 
 def problem_after(command: Command, how: str, folder: Path, draw: random.Random) -> str | None:
@@ -284,7 +324,8 @@ def main(count: int, seed: int, names: Sequence[str] = NAMES) -> int:
         folder = Path(name)
         for command in commands(folder, names):
             for how in DISTURBANCES:
-                if how == "read-only" and not has_read_only(folder):
+                possible = POSSIBLE.get(how)
+                if possible is not None and not possible(folder):
                     continue
                 for number in range(count if how == "killed" else max(1, count // 5)):
                     place = folder / "tried" / f"{command.name}-{how.replace(' ', '-')}-{number}"

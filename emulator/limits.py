@@ -55,7 +55,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
     "nesting": Limit("arrays and objects in each other in JSON", 500, 5_000, is_size=False),
     "rowgroup": Limit(
         "row group of Parquet, decompressed, as the file states",
-        1024 * MIB,
+        768 * MIB,
         2**20 * MIB,
     ),
 }

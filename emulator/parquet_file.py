@@ -58,11 +58,11 @@ def refuse_repeated_texts(
     """Raise BeyondLimitError if the texts of a row group exceed its limit once they are in each row.
 
     A text of a column's dictionary takes few bits in every row that has it, so a file of some kilobytes
-    may hold any amount of text. Only columns of text are looked at, not lists of it. *groups*: of these
-    row groups; None: of all.
+    may hold any amount of text; so does a column of lists of texts, or of records with texts. *groups*: of
+    these row groups; None: of all.
     """
-    schema = metadata.schema.to_arrow_schema()
-    texts = [field.name for field in schema if _is_text(field.type)]
+    leaves = map(metadata.schema.column, range(len(metadata.schema)))
+    texts = [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"]
     options = {"read_dictionary": texts, "metadata": metadata, "filesystem": filesystem}
     with pq.ParquetFile(path, pre_buffer=False, **options) as file:
         for group in range(metadata.num_row_groups) if groups is None else groups:
@@ -74,19 +74,24 @@ def refuse_repeated_texts(
 def _refuse_text(file: pq.ParquetFile, group: int, name: str, rows: int, path: str) -> None:
     """Raise BeyondLimitError for one column of a row group.
 
-    The longest text of its dictionary bounds the sum; the lengths are added only where that is too much.
+    Of texts that are in no list the longest one of the dictionary bounds the sum; the lengths are added
+    only where that is too much.
     """
 
-    def columns(size: int) -> Iterator[pa.DictionaryArray]:
+    def columns(size: int) -> Iterator[tuple[pa.DictionaryArray, bool]]:
         found = (batch.column(0) for batch in file.iter_batches(size, [group], [name]))
-        return (column for column in found if pa.types.is_dictionary(column.type))
+        inner = ((_texts_of(column), column) for column in found)
+        return ((texts, texts is column) for texts, column in inner if texts is not None)
 
     largest, first = most("rowgroup"), next(columns(1), None)
-    longest = 0 if first is None else pc.max(pc.binary_length(first.dictionary)).as_py() or 0
-    if longest * rows <= largest:
+    if first is None:
+        return
+    texts, is_flat = first
+    longest = pc.max(pc.binary_length(texts.dictionary)).as_py() or 0
+    if is_flat and longest * rows <= largest:
         return
     size = 0
-    for column in columns(BATCH_ROWS):
+    for column, _ in columns(BATCH_ROWS):
         lengths = pc.binary_length(column.dictionary).cast(pa.int64())
         size += pc.sum(lengths.take(column.indices)).as_py() or 0
         if size > largest:
@@ -96,8 +101,16 @@ def _refuse_text(file: pq.ParquetFile, group: int, name: str, rows: int, path: s
             )
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _texts_of(column: pa.Array) -> pa.DictionaryArray | None:
+    """Return the texts in a column that was read with one leaf; None: it was not read as a dictionary."""
+    while not pa.types.is_dictionary(column.type):
+        if pa.types.is_struct(column.type):
+            column = column.flatten()[0]
+        elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            column = column.flatten()
+        else:
+            return None
+    return column
 
 
 class ParquetOutput:

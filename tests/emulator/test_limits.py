@@ -180,7 +180,23 @@ def test_a_text_that_a_dictionary_repeats_is_counted_in_each_row(tmp_path):
     with pytest.raises(BeyondLimitError, match="bytes of text or more in column 'topic'"):
         opened_parquet(path)
     assert 2 == status
-    assert "in column 'topic'; the limit is 1,024 MiB; --limit rowgroup=… raises it" in err
+    assert "in column 'topic'; the limit is 768 MiB; --limit rowgroup=… raises it" in err
+
+
+def test_a_text_that_a_dictionary_repeats_is_counted_in_each_element_of_lists(tmp_path):
+    """The members of a group, with their topics, are such lists in the tables of an import."""
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 4_000), pa.array(["x" * 1_000_000]))
+    topics = pa.ListArray.from_arrays(pa.array(range(0, 4_001, 2), pa.int32()), text)
+    members = pa.StructArray.from_arrays([topics], ["topics"])
+    column = pa.ListArray.from_arrays(pa.array(range(0, 2_001, 2), pa.int32()), members)
+    path = tmp_path / "groups.parquet"
+    pq.write_table(pa.table({"members": column}), path, store_schema=False)
+
+    with pytest.raises(BeyondLimitError, match=r"in column 'members\.list\.element\.topics"):
+        opened_parquet(path)
+    limit_input(rowgroup="8GiB")
+    opened_parquet(path).close()
+    limit_input(rowgroup=None)
 
 
 def test_a_long_text_that_few_rows_have_is_read(tmp_path):

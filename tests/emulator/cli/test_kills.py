@@ -6,7 +6,7 @@ import random  # noqa: TID251  disturbs processes, not simulated worlds
 
 import pytest
 
-from benchmarks.kills import DISTURBANCES, commands, has_read_only, problem_after
+from benchmarks.kills import DISTURBANCES, POSSIBLE, commands, problem_after
 
 pytestmark = pytest.mark.long
 KILLS = 2
@@ -26,8 +26,8 @@ def test_the_same_command_writes_the_same_bytes_after_a_disturbance(
     undisturbed, tmp_path, name, how
 ):
     """And leaves nothing beside them."""
-    if how == "read-only" and not has_read_only(tmp_path):
-        pytest.skip("this file system knows no folder that root cannot write")
+    if how in POSSIBLE and not POSSIBLE[how](tmp_path):
+        pytest.skip("this machine cannot be brought into that state by this user")
     draw = random.Random(f"{name} {how}")
     for number in range(KILLS if how == "killed" else 1):
         folder = tmp_path / str(number)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.clients import JAVA, RevokeCommit
 from protocols.consumer.kip848.background import take_event
 from protocols.consumer.kip848.threads import Polled
 from protocols.machine import Send
 from protocols.messages import OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import Beat, ClientDriver, offsets
 
@@ -73,6 +75,20 @@ def test_a_commit_that_may_succeed_is_tried_again_with_newer_positions(auto):
 
     assert offsets({0: 8, 1: 4}) == tuple(sorted(auto.one(OffsetCommitRequest).offsets))
     assert [] == auto.calls
+
+
+def test_a_client_that_commits_what_is_revoked_tries_that_again(auto):
+    """The commit of librdkafka, also the next one, leaves out the partitions that stay."""
+    profile = replace(JAVA, revoke_commit=RevokeCommit.REMOVED)
+    object.__setattr__(auto.client.consumer, "profile", profile)
+    auto.to_own(0)
+    auto.poll()
+    auto.poll()
+    first = auto.committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    auto.advance(200)
+    auto.poll()
+
+    assert offsets({1: 4}) == first.offsets == auto.committed().offsets
 
 
 def test_a_stale_commit_is_tried_again_with_the_new_epoch(auto):
