@@ -233,6 +233,8 @@ class Fetcher:
 
     def next_ready_us(self, now: int) -> int | None:
         """Return when (us), after *now*, the next reconnect back-off ends, if one runs."""
+        if not self._broken:
+            return None
         leaders = self.positions.by_leader
         waiting = [broken.ready_us for b, broken in self._broken.items() if b in leaders]
         return min((when for when in waiting if when > now), default=None)
@@ -305,9 +307,7 @@ class Fetcher:
     def _move_paused_to_end(self) -> None:
         """Put what is buffered of paused partitions behind the rest (``pausedCompletedFetches``)."""
         paused = self.paused
-        self._buffer = deque(
-            sorted(self._buffer, key=lambda completed: completed.reading.partition in paused)
-        )
+        self._buffer = deque(sorted(self._buffer, key=lambda c: c.reading.partition in paused))
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         """Neither fetch nor return records of these partitions, and of no others (``pause``)."""

@@ -127,8 +127,8 @@ class Topics:
         *committed*: for a reader with ``isolation.level=read_committed``.
         """
         shown = self._shown_by(broker, tp)
-        whole = self.find(tp)
-        if not committed or shown is None or whole is None or not whole.is_transactional:
+        whole = self.find(tp) if committed else None
+        if shown is None or whole is None or not whole.is_transactional:
             return shown
         view = self._committed.get((tp, broker))
         if view is None or view[0] is not shown:

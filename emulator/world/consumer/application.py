@@ -32,6 +32,7 @@ class Application:
         self.doing = Doing.POLLING
         self.batch: Batch | None = None
         self._token, self._awaited = 0, False
+        self._per_record = blueprint.per_record or process.run.recorder.by_record
         self.commits = PolicyCommits(process)
         self._listener = Listener(process, self)
         self._pending_hang_us = 0
@@ -238,8 +239,7 @@ class Application:
     @property
     def _each_record(self) -> bool:
         """Whether each record is watched: by the policy, or by a fault that waits for one."""
-        watched = self._blueprint.per_record or self._run.recorder.by_record
-        return watched or self._run.triggers.awaited(self._blueprint.name, "record done")
+        return self._per_record or self._run.triggers.awaited(self._blueprint.name, "record done")
 
     def _report(self, batch: Batch, until_us: int) -> None:
         """Count what is finished by ``until_us`` as processed."""

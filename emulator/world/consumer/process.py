@@ -92,6 +92,7 @@ class Process:
         self.application = Application(self)
         self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)
         self._loop = PollLoop(self, self.client) if run.folding and blueprint.folds else None
+        self._live: Final = blueprint.live
         self._wait: RoundWait | None = None
         if run.folding and isinstance(self.client, ClassicClient):
             self._wait = RoundWait(self, self.client)
@@ -139,8 +140,7 @@ class Process:
 
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""
-        live = self.blueprint.live
-        reason = live if self._loop is None else self._loop.poll(now)
+        reason = self._live if self._loop is None else self._loop.poll(now)
         self.time.go_on(now, reason)
         return reason in (None, Live.INTERRUPTED)
 

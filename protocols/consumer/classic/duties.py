@@ -115,7 +115,8 @@ def wait_until_us(
     state: ClientState, consumer: Consumer, until: int, *, is_calm: bool = False
 ) -> int:
     """Return when (us) the poll loop runs next, at most *until*."""
-    if Busy.FETCH in consumer.profile.heartbeats_wait_for:
+    waits = consumer.profile.heartbeats_wait_for
+    if waits and Busy.FETCH in waits:
         return until
     if is_calm and consumer.settings.auto_commit_interval_ms:
         return min(until, due_us(state, consumer))

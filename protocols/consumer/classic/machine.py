@@ -337,7 +337,8 @@ class Client:
             if thrown:
                 self._poll_until = None
                 return effects + thrown
-        sends = effects + tuple([Send(*each) for each in fetcher.requests(now)])
+        requests_now = fetcher.requests(now)
+        sends = effects + tuple([Send(*each) for each in requests_now]) if requests_now else effects
         if handed:
             self._poll_until = None
             self.consumer.clock.leave(now, leaves_unread=bool(self._arrived))
