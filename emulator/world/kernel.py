@@ -39,6 +39,9 @@ CHECKED_EVERY = 1 << 14
 MOST_AT_AN_INSTANT = 1 << 15
 """Events at one instant after which a run is stopped, besides those that each party may make."""
 
+MOST_IN_AN_EVENT = 1 << 20
+"""Effects of a client within one event: without any work, all that it has fetched is polled in one."""
+
 MOST_BY_A_PARTY = 200
 """The same for each consumer and each partition: all of them may be disturbed at one instant."""
 
@@ -122,6 +125,14 @@ class Kernel:
             events = self.scheduled - self._since
             raise StalledClockError(self.now, events, self._made, self.names)
         return type(self).push(self, when_us, order, action)
+
+    def steps(self, rank: Rank, who: int) -> Iterator[int]:
+        """Number what a party does within one event; raise StalledClockError if that does not end."""
+        yield from range(MOST_IN_AN_EVENT)
+        from emulator.world.stalled_clock import Made, StalledClockError  # noqa: PLC0415  as above
+
+        made = Made({(rank.name, who): MOST_IN_AN_EVENT})
+        raise StalledClockError(self.now, MOST_IN_AN_EVENT, made, self.names)
 
     # -- skipping periods --------------------------------------------------------------------------
 

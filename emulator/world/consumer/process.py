@@ -339,7 +339,9 @@ class Process:
     def _carry_out_all(self) -> None:
         self._busy = True
         try:
-            while self._effects:
+            for _ in self.run.kernel.steps(Rank.APPLICATION, self.blueprint.index):
+                if not self._effects:
+                    return
                 if self._held is not None:
                     self._held.append(self._carry_out_all)
                     return
@@ -352,11 +354,10 @@ class Process:
         self._context.router.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        late = self.blueprint.lateness_us
-        if late is None or is_wake_up(self.client, effect.name):
-            self.timers.set(effect.name, effect.deadline_us)
-        else:
-            self.timers.set(effect.name, effect.deadline_us + late(effect.deadline_us))
+        late, due_us = self.blueprint.lateness_us, effect.deadline_us
+        if late is not None and not is_wake_up(self.client, effect.name):
+            due_us += late(due_us)
+        self.timers.set(effect.name, due_us)
 
     def _cancel_timer(self, effect: CancelTimer) -> None:
         self.timers.cancel(effect.name)
@@ -379,11 +380,10 @@ class Process:
             self.application.threw(value)
 
     def _polled(self, records: tuple[Any, ...]) -> None:
-        if self.progress.behind:
-            for part in records:
-                positions = self.client.consumer.positions
-                self.progress.read_on(part, positions.fetch_position(part.partition).epoch)
         for part in records:
+            if self.progress.behind:
+                position = self.client.consumer.positions.fetch_position(part.partition)
+                self.progress.read_on(part, position.epoch)
             self.progress.take(part)
         if records and self.run.recorder.polls:
             self._context.events.polled(self, records)

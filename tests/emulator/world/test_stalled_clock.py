@@ -6,8 +6,11 @@ import pytest
 
 import emulator
 from emulator.world import kernel as kernels
+from emulator.world.consumer.application import Application
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.stalled_clock import StalledClockError
+from protocols.consumer.fetching import Handed
+from protocols.machine import Return, Step
 
 ENDLESS = """
 title = "no delay anywhere"
@@ -107,6 +110,21 @@ def test_a_broker_is_named_by_its_number():
 
     with pytest.raises(StalledClockError, match=r"beyond 0\.000007 s.* work of broker-2\. "):
         kernel.run(1_000)
+
+
+def test_a_loop_within_one_event_ends_with_the_name(monkeypatch):
+    """Such a loop schedules nothing: the client returns to its application again and again."""
+    monkeypatch.setattr(kernels, "MOST_IN_AN_EVENT", 500)
+
+    def poll_again(application: Application, records: tuple[Handed, ...]) -> None:
+        application._process.carry_out(Step(None, (Return(records),)))
+
+    monkeypatch.setattr(Application, "polled", poll_again)
+
+    with pytest.raises(StalledClockError, match=r"500 events .*: the application of billing-0"):
+        emulator.run(
+            emulator.loads(ENDLESS.partition("[group.settings]")[0].replace('"0s"', '"1ms"'))
+        )
 
 
 @pytest.mark.parametrize("mode", ["folded", "exact"])
