@@ -15,7 +15,13 @@ from pathlib import Path
 
 from emulator.input_files import file_in, nearest_file, read_bytes
 from emulator.scenario.client_keys import ClientFile
-from emulator.scenario.kafka_settings import CONSUMER, setting_value
+from emulator.scenario.kafka_settings import (
+    CONSUMER,
+    PROTOCOL,
+    REFUSED_WITH,
+    flattened,
+    setting_value,
+)
 from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError, few_listed, hint
 
@@ -155,7 +161,24 @@ def _read(group: Document, source: ScenarioSource) -> ClientFile:
     problems = list(_take(found, plain))
     if problems:
         raise ScenarioError(str(path), [_as_written(each, pairs) for each in problems])
+    _leave_out_refused(found, group.get("settings"))
     return found
+
+
+def _leave_out_refused(found: ClientFile, own: object) -> None:
+    """Remove settings of a file that the scenario's own ``group.protocol`` does not have; note them.
+
+    Without this the other protocol could be tried only with another file.
+    """
+    protocol = dict(flattened(own)).get(PROTOCOL) if isinstance(own, dict) else None
+    refused = REFUSED_WITH.get(str(protocol), ())
+    if names := [name for name in refused if name in found.settings]:
+        found.settings = {
+            name: value for name, value in found.settings.items() if name not in names
+        }
+        found.notes.append(
+            f"left out, as {PROTOCOL}={protocol} of the scenario does not have them: {', '.join(names)}"
+        )
 
 
 def _as_written(problem: Problem, pairs: Mapping[str, object]) -> Problem:

@@ -8,7 +8,6 @@ from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import Names, most_partitions, named_twice, unknown
 from emulator.scenario.deploys import Deploy, deployed, deploys_of, started_by
 from emulator.scenario.group_checks import (
-    REFUSED,
     assignor_problems_of,
     settings_problems,
 )
@@ -17,6 +16,7 @@ from emulator.scenario.kafka_settings import (
     OLD_CONSUMER,
     OTHER_CLIENTS,
     PROTOCOL,
+    REFUSED_WITH,
     why_refused,
 )
 from emulator.scenario.model import (
@@ -290,7 +290,7 @@ def _member_problems(act: Deploy, group: Group, member: Member) -> Iterator[Prob
     """Yield the problems of one member that the act causes."""
     new_group, new_member = deployed(group, member, act)
     protocol = consumer_settings(new_group, new_member).group_protocol
-    for name in REFUSED[protocol]:
+    for name in REFUSED_WITH[protocol]:
         yield from _refused(act, name, protocol, (new_group, new_member))
     before = {str(problem) for problem in _started_with(group, member)}
     for problem in _started_with(new_group, new_member):

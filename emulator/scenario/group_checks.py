@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from emulator.scenario.cluster_checks import named_twice, unknown
 from emulator.scenario.deploys import ever_running
 from emulator.scenario.kafka_settings import (
-    ONLY_CLASSIC,
-    ONLY_CONSUMER,
+    REFUSED_WITH,
     REMOTE_ASSIGNOR,
     STRATEGY,
     why_refused,
@@ -215,9 +214,6 @@ def _settings_path(group: Group, member: Member, *names: str) -> str:
     return f"{_path(group, member) if mine else f'group[{group.id}]'}.settings"
 
 
-REFUSED = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
-"""Settings that Kafka refuses, by protocol."""
-
 BOUNDED = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 """Settings of brokers for groups of the consumer protocol that have a minimum and a maximum."""
 
@@ -246,7 +242,7 @@ def _refused(
     for name, value in given.items():
         said = f"{clients[0]}: {lacks[name]}" if name in lacks else ""
         for protocol in sorted(protocols):
-            if name in REFUSED[protocol]:
+            if name in REFUSED_WITH[protocol]:
                 rest = "; the group has both protocols: set it for single members" if both else ""
                 yield Problem(f"{path}[{name}]", why_refused(name, protocol, said) + rest, value)
 

@@ -272,7 +272,8 @@ class Group(Part):
 
     settings_from: Annotated[str | None, AfterValidator(_only_in_files)] = None
     """The file of a real client, relative to the scenario's: properties of Java or librdkafka, or
-    Spring's ``application.yml``. The keys of the scenario override it."""
+    Spring's ``application.yml``. The keys of the scenario override it; its ``group.protocol`` leaves out
+    what that protocol does not have."""
 
     work: Distribution = always(1_000)
     """Processing time of one record; without a ``handler``, a member processes its records one by one."""

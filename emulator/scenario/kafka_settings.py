@@ -64,6 +64,9 @@ ONLY_CLASSIC = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assign
 ONLY_CONSUMER = (REMOTE_ASSIGNOR,)
 """Settings that Kafka refuses with the classic protocol."""
 
+REFUSED_WITH = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
+"""The settings that Kafka refuses with a protocol."""
+
 
 Assigned = Annotated[
     Annotated[Literal["all"], Tag("=word")]

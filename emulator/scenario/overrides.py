@@ -20,9 +20,8 @@ from emulator.scenario import short_forms
 from emulator.scenario.kafka_settings import (
     BROKER,
     CONSUMERS,
-    ONLY_CLASSIC,
-    ONLY_CONSUMER,
     PROTOCOL,
+    REFUSED_WITH,
     TOPIC,
     flattened,
     why_refused,
@@ -51,10 +50,6 @@ def override(document: Document, overrides: Sequence[str], name: str) -> Documen
     return document
 
 
-_REMOVED_BY = {"consumer": ONLY_CLASSIC, "classic": ONLY_CONSUMER}
-"""The settings that a protocol does not have."""
-
-
 def refuse_removed(overrides: Sequence[str], name: str) -> None:
     """Raise ScenarioError for settings that a later change of the protocol would remove.
 
@@ -69,8 +64,8 @@ def refuse_removed(overrides: Sequence[str], name: str) -> None:
         except LookupError:
             continue  # override() refuses it
         *table, entry = _table_and_entry(split(path) or [""])
-        if entry == PROTOCOL and value in _REMOVED_BY:
-            gone = _REMOVED_BY[value]
+        if entry == PROTOCOL and value in REFUSED_WITH:
+            gone = REFUSED_WITH[value]
             removed = written.get(tuple(table), {})
             problems += [
                 Problem(where, why_refused(key, str(value)), given)
@@ -179,7 +174,7 @@ def _entry(name: str, node: Document, segments: Sequence[str], value: Any) -> Do
     table = node.get(name)
     kept = table if isinstance(table, dict) else {}
     if name == "settings" and entry == PROTOCOL:
-        gone = ONLY_CLASSIC if value == "consumer" else ONLY_CONSUMER
+        gone = REFUSED_WITH["consumer" if value == "consumer" else "classic"]
         kept = {key: given for key, given in flattened(kept) if key not in gone}
     return {**kept, entry: value}
 

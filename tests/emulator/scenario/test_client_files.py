@@ -195,3 +195,24 @@ def test_only_a_scenario_file_can_name_one(tmp_path):
         emulator.scenario.model.Group(id="a", topics=["t"], members=[], settings_from="x")
     with pytest.raises(EmulatorError, match="cannot be read"):
         emulator.loads(SCENARIO.format("none.properties"), folder=tmp_path)
+
+
+def test_the_protocol_of_the_scenario_leaves_out_what_it_does_not_have(load):
+    """As --set of group.protocol does with settings of the scenario; the note says so."""
+    other = ('"max.poll.records" = 7', '"group.protocol" = "consumer"')
+    loaded = load("consumer.properties", PROPERTIES, other)
+
+    assert dict(loaded.scenario.group[0].settings) == {
+        "max.poll.records": 100,
+        "group.protocol": "consumer",
+    }
+    assert (
+        "consumer.properties: left out, as group.protocol=consumer of the scenario does not have them: "
+        "session.timeout.ms, partition.assignment.strategy"
+    ) in loaded.notes
+
+
+def test_a_file_with_both_protocols_is_refused(load):
+    """Kafka refuses it, too."""
+    with pytest.raises(EmulatorError, match=r"session\.timeout\.ms"):
+        load("consumer.properties", PROPERTIES + "group.protocol=consumer\n")
