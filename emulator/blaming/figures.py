@@ -67,7 +67,7 @@ BEFORE: Mapping[str, Figure] = {
 """Of the time in which nothing happens: they tell commit policies apart."""
 
 AFTER: Mapping[str, Figure] = {
-    "repeated": Figure("records processed again", "", 8, disproves=16),
+    "repeated": Figure("records reprocessed", "", 8, disproves=16),
     "repeated_by_others": Figure("of them by another consumer", "%", 15),
     "repeated_by_former": Figure("of them by a former owner", "%", 15),
     "repeated_partitions": Figure("partitions with repeats", "", 0.8),
@@ -243,7 +243,7 @@ class Repeat:
 
 
 def repeats_of(work: Sequence[Work]) -> list[Repeat]:
-    """Return what was processed again, in order of time."""
+    """Return what was reprocessed, in order of time."""
     done: dict[TopicPartition, list[Work]] = {}
     reached: dict[TopicPartition, int] = {}
     found = []

@@ -58,6 +58,11 @@ class Happening:
     """Added to its distance: of two that fit as well, the more usual one comes first."""
 
     @property
+    def is_general(self) -> bool:
+        """Whether it is about no member that was seen to stop or join, nor about partitions."""
+        return self.name in GENERAL
+
+    @property
     def family(self) -> str:
         """The name without the way in which consumers close."""
         return self.name.removesuffix(MID_BATCH)
@@ -70,6 +75,9 @@ NO_GRACE: Final[Table] = {"grace": "0s"}
 """The end of a member is a kill; a replay with a longer grace period shows what that would change."""
 
 NOTHING = Happening("nothing", "nothing happened to a member or a broker", "nothing")
+
+GENERAL: Final = frozenset({"nothing", "coordinator crash", "coordinator pause"})
+"""The names of those that are tried whatever was seen."""
 
 
 # -- what happened ---------------------------------------------------------------------------------

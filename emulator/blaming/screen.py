@@ -78,7 +78,7 @@ def _seen(symptoms: Symptoms, seen: Figures) -> str:
     parts += [f"{name} processed its first record at {_time(at)}" for name, at in symptoms.joined]
     parts += [
         f"{counted(int(seen['generations']), 'new generation')}",
-        f"{counted(int(seen['repeated']), 'record')} processed again",
+        f"{counted(int(seen['repeated']), 'record')} reprocessed",
         f"{counted(int(seen['skipped']), 'record')} never processed",
     ]
     return f"from {moment(symptoms.onset_us)} (UTC) on, {'; '.join(parts)}."

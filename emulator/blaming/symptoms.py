@@ -172,7 +172,7 @@ def _with_new_processes(
 
 
 def _with_repeats(work: Sequence[Work], stops: Sequence[Stop]) -> tuple[Stop, ...]:
-    """Return the stops with whether what their consumers had finished was processed again."""
+    """Return the stops with whether what their consumers had finished was reprocessed."""
     of_partitions = grouped(work, attrgetter("partition")).values()
     return tuple(
         replace(stop, repeated=any(_is_repeated(stop, done) for done in of_partitions))

@@ -7,6 +7,16 @@ from dataclasses import replace
 from statistics import median
 
 from assignors.values import dataclass
+from emulator.blaming.budget import (
+    AGAIN_S,
+    HAPPENED_S,
+    LEAST_HAPPENINGS,
+    LEAST_POLICIES,
+    QUIET_S,
+    Costs,
+    is_exact,
+    within,
+)
 from emulator.blaming.case import Case, case_of, later_us
 from emulator.blaming.completing import completed
 from emulator.blaming.evidence import Evidence, evidence_of, grouped, in_order
@@ -32,7 +42,6 @@ from emulator.scenario.load import scenario_of as checked
 from emulator.scenario.load import tidy
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
-from protocols.consumer.clients import profile_of
 
 SECOND = 1_000_000
 _FORMED_US = 7 * SECOND
@@ -48,16 +57,6 @@ REPEATED = 8
 """The number of explanations that are played under all seeds."""
 
 SEEDS = 2
-
-BUDGET_S = 30.0
-"""About the time (CPU) for all runs but those under further seeds; long incidents get fewer runs."""
-
-MOST_EXACT = 10_000
-"""The number of records in a run up to which each poll is played."""
-
-EXACT_S, FOLDED_S, COMMITTED_S = 1e-4, 2e-5, 2.5e-4
-"""The time for a record: played by polls or in the background, computed, and with commits of the
-application (``benchmarks.estimate`` has the same order)."""
 
 _WORST = 3.0
 """A figure that is further off counts no more, but for what it contradicts."""
@@ -94,58 +93,56 @@ def blame_for(
 
     Each policy is first played without a happening; those whose commits are most like the ones
     before the incident are then played with the happenings, and the best explanations again under
-    *seeds* seeds. *evidence* has at least one piece of work.
+    *seeds* seeds, as many of each as ``BUDGET_S`` allows. *evidence* has at least one piece of work.
+
+    Raise RefusedError if not even the least search ends in time.
     """
     case = case_of(evidence, setup)
+    costs = Costs(case, lambda policy: _checked(completed(case.base, policy, NOTHING, 0)))
     tried = policies(case.evidence, setup, busy=case.busy, batches=case.batches)
-    happened = happenings(case.symptoms, setup)
+    costs.refuse_endless(tried)
+    tried = within(QUIET_S, tried, costs.quiet_s, LEAST_POLICIES)
+    happened = _seen_first(happenings(case.symptoms, setup))
     runs = _Runs(case, _number(tried, len(happened), seeds), progress)
     if begin is not None:
         begin(_checked(completed(case.base, tried[0], NOTHING, 0)), runs.total)
-    ranked = _searched(case, _likely(case, tried, runs), happened, runs)
+    ranked = _searched(case, _likely(case, tried, runs), happened, runs, costs)
     if seeds > 1:
-        ranked = _repeated(case, ranked, seeds, runs)
+        ranked = _repeated(case, ranked, seeds, runs, costs)
     return Blame(setup, case.symptoms, case.seen, case.figures, tuple(merged(ranked)))
 
 
+def _seen_first(happened: Sequence[Happening]) -> list[Happening]:
+    """Return what happened to members that were seen to stop or join before what any group may have."""
+    return sorted(happened, key=lambda each: each.is_general)
+
+
 def _searched(
-    case: Case, likely: Sequence[_Likely], happened: Sequence[Happening], runs: _Runs
+    case: Case,
+    likely: Sequence[_Likely],
+    happened: Sequence[Happening],
+    runs: _Runs,
+    costs: Costs,
 ) -> list[Explanation]:
     """Play the first policy with all happenings, the others with as many as the budget allows."""
     first, *others = likely
-    found = [runs.explained(case, first, each) for each in happened]
+    first_s = costs.run_s(first.policy)
+    possible = within(HAPPENED_S, happened, lambda _: first_s, LEAST_HAPPENINGS)
+    found = [runs.explained(case, first, each) for each in possible]
     kept = [each.happening for each in _ranked(found)[:HAPPENINGS_KEPT]]
-    left_s = BUDGET_S - len(happened) * cost_s(case, first.policy)
-    for each in others:
-        number = _affordable(left_s / len(others), cost_s(case, each.policy), HAPPENINGS_KEPT)
-        found += [runs.explained(case, each, one) for one in kept[: max(1, number)]]
-    return _ranked(found)
+    pairs = [(each, one) for one in kept for each in others]
+    left_s = HAPPENED_S - len(possible) * first_s
+    more = within(left_s, pairs, lambda pair: costs.run_s(pair[0].policy))
+    return _ranked([*found, *(runs.explained(case, *pair) for pair in more)])
 
 
 def _repeated(
-    case: Case, ranked: Sequence[Explanation], seeds: int, runs: _Runs
+    case: Case, ranked: Sequence[Explanation], seeds: int, runs: _Runs, costs: Costs
 ) -> list[Explanation]:
-    """Play the best explanations under further seeds."""
-    number = _affordable(BUDGET_S / 4, cost_s(case, ranked[0].policy), REPEATED)
-    again = [runs.explained_again(case, each, seeds) for each in ranked[:number]]
-    return _ranked([*again, *ranked[number:]])
-
-
-def cost_s(case: Case, policy: Policy) -> float:
-    """Return about how long a run takes, from the number of records: the same on every machine."""
-    if policy.commit not in ("auto", "store"):
-        return case.records * COMMITTED_S
-    is_folded = not profile_of(policy.client).in_background and not is_exact(case)
-    return case.records * (FOLDED_S if is_folded else EXACT_S)
-
-
-def is_exact(case: Case) -> bool:
-    """Return whether runs are short enough to be played poll by poll, which dates records exactly."""
-    return case.records <= MOST_EXACT
-
-
-def _affordable(budget_s: float, each_s: float, most: int) -> int:
-    return max(0, min(most, int(budget_s / each_s)))
+    """Play the best explanations under further seeds, as many as the budget allows."""
+    best = within(AGAIN_S, ranked[:REPEATED], lambda each: (seeds - 1) * costs.run_s(each.policy))
+    again = [runs.explained_again(case, each, seeds) for each in best]
+    return _ranked([*again, *ranked[len(best) :]])
 
 
 def _number(tried: Sequence[Policy], happened: int, seeds: int) -> int:

@@ -6,10 +6,8 @@ from dataclasses import replace
 
 from emulator.blaming.case import case_of
 from emulator.blaming.evidence import Work, in_order
-from emulator.blaming.policies import Policy
 from emulator.blaming.ranges import taken_apart
 from emulator.blaming.setup import work_us_of
-from emulator.blaming.trials import cost_s, is_exact
 
 from .incidents import SECOND, SETUP, evidence, orders, steady
 
@@ -43,23 +41,6 @@ def test_what_follows_much_later_is_not_compared():
     case = case_of(type(late)(work, late.commits, late.generations_us), SETUP)
 
     assert 10 == case.seen["repeated"]
-
-
-def test_runs_of_long_incidents_are_fewer_and_computed():
-    """Two consumers with 20 and with 500 records a second."""
-    case = case_of(lasting(), SETUP)
-    java, background, calls = (
-        Policy("", "auto"),
-        Policy("", "auto", client="librdkafka"),
-        Policy("", "sync"),
-    )
-
-    assert is_exact(case)
-    assert cost_s(case, java) == cost_s(case, background) < cost_s(case, calls)
-    busy = evidence(steady("a", 0, 1, 100, every_s=0.004), steady("b", 1, 1, 300, every_s=0.004))
-    long = case_of(busy, SETUP)
-    assert not is_exact(long)
-    assert cost_s(long, java) < cost_s(long, background)
 
 
 def finished(*rows):

@@ -44,7 +44,7 @@ def test_what_was_seen_comes_first():
 
 def test_figures_that_do_not_fit_are_named():
     assert (
-        "1: does not fit: records processed again: 40 seen, 0 explained (contradicts it)."
+        "1: does not fit: records reprocessed: 40 seen, 0 explained (contradicts it)."
         in printed(0.1)
     )
 
