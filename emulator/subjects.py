@@ -243,7 +243,7 @@ def _facts(
         offsets=group.offsets,
         store_bound=load is not None and load.store == load.capacity,
         closes_early=group.close_timeout < CLOSE_TIMEOUT_US,
-        deviations=deviations_in(group),
+        **_deviations(group, scenario),
         grace_us=deploys.shortest_grace_us(group, scenario),
         unfenced=group.offsets == "database" and not scenario.database.fenced,
         **_work(group, load, scenario),
@@ -251,6 +251,15 @@ def _facts(
         **_load(load),
         settings=_in_force(settings, brokers),
     )
+
+
+def _deviations(group: Group, scenario: Scenario) -> dict[str, Any]:
+    """Return what a group does otherwise, and whether that fences members whose ids are all different."""
+    found = deviations_in(group)
+    ids = [consumer_settings(group, member).group_instance_id for member in group.members]
+    forgets = scenario.cluster.static_rejoin == "in memory"
+    fences = (forgets or "session_in_join" in found) and len(set(ids)) == len(ids)
+    return {"deviations": found, "fenced_alone": fences}
 
 
 def _load(load: Load | None) -> dict[str, Any]:

@@ -64,7 +64,7 @@ from emulator.advice.load_changes import (
 )
 from emulator.advice.scaling_changes import SCALING_CHANGES
 from emulator.advice.situation import Situation, milliseconds, round_down
-from emulator.report.wording import duration
+from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.resolution import client_of, topics_of
 from emulator.scenario.units import US_PER_S
@@ -103,7 +103,7 @@ def longer_interval(situation: Situation) -> Draft | None:
 
 
 def pause_retries(situation: Situation) -> Draft | None:
-    """Failed records are processed again after a pause in which the consumer polls."""
+    """Failed records are tried again after a pause in which the consumer polls."""
     group = situation.group
     clients = {client_of(group, member) for member in group.members}
     if not group.is_serial or clients != {"java"}:
@@ -215,7 +215,9 @@ def session_above_assignor(situation: Situation) -> Draft | None:
         return None
     partitions = sum(each.partitions for each in topics_of(situation.group, situation.scenario))
     taken_s = time.us(situation.facts.members, partitions) / US_PER_S
-    because = f"The assignor of {situation.facts.members} members takes {duration(taken_s)}"
+    because = (
+        f"The assignor of {counted(situation.facts.members, 'member')} takes {duration(taken_s)}"
+    )
     longer = _session_above(situation, taken_s, because)
     request = milliseconds(taken_s * MARGIN)
     if longer is None or request <= situation.value("request.timeout.ms"):
@@ -361,6 +363,7 @@ CHANGES: Final[Changes] = {
     "longer-grace": (("longer-grace", longer_grace), ("smaller-batches", batch_within_grace)),
     "longer-offsets-retention": (("longer-offsets-retention", longer_offsets_retention),),
     "longer-retention": (("longer-retention", longer_retention),),
+    "monitor-window": (("commit-more-often", shorter_commit_interval),),
     "migration-policy": (("migration-policy", bidirectional_migration),),
     "no-older-commit": (("commit-sync-per-batch", sync_per_batch),),
     "offset-reset-none": (("reset-to-earliest", reset_to_earliest),),

@@ -35,6 +35,18 @@ def own_group_id(situation: Situation) -> Draft | None:
     )
 
 
+def commits_of_a_reader(situation: Situation) -> Draft | None:
+    """A group id, and commits, for consumers that have neither: assign() may stay."""
+    group = situation.group
+    if situation.facts.has_id:
+        return None
+    return Draft(
+        f"{group.id} commits nothing: each start begins where auto.offset.reset says.",
+        ("a group.id, and commits",),
+        (f"group[{group.id}].offsets=kafka",),
+    )
+
+
 def _starts_by_itself(situation: Situation, name: str) -> bool:
     return any(m.name == name and m.start != "by act" for m in situation.group.members)
 
@@ -173,7 +185,10 @@ GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "look-up-coordinator": (("look-up-coordinator", look_up_again),),
     "wait-in-close": (("wait-in-close", wait_in_close),),
     "own-instance-id": (("own-instance-id", own_instance_ids),),
-    "own-group-id": (("own-group-id", own_group_id),),
+    "own-group-id": (
+        ("own-group-id", own_group_id),
+        ("group-id-and-commits", commits_of_a_reader),
+    ),
     "readiness-of-the-process": (("readiness-of-the-process", readiness_of_the_process),),
     "stable-instance-ids": (("stable-instance-ids", stable_instance_ids),),
     **STORE_CHANGES,

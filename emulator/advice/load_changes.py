@@ -24,7 +24,7 @@ def more_members(situation: Situation) -> Draft | None:
         return None
     value = min(needed, load.partitions)
     why = (
-        f"{load.arrival:,.0f} records arrive per second, and {load.members} members process "
+        f"{load.arrival:,.0f} records arrive per second, and {counted(load.members, 'member')} process "
         f"{load.capacity:,.0f}."
     )
     if situation.group.autoscaler is not None:
@@ -59,7 +59,7 @@ def fewer_members(situation: Situation) -> Draft | None:
         return None
     value = load.best_members
     why = (
-        f"{value} members process {load.best:,.0f} records per second, {load.members} of them "
+        f"{counted(value, 'member')} process {load.best:,.0f} records per second, {load.members} of them "
         f"{load.capacity:,.0f}."
     )
     return _members(situation, value, why)
@@ -91,7 +91,7 @@ def members_to_catch_up(situation: Situation) -> Draft | None:
     if value <= load.members:
         return None
     why = (
-        f"{load.members} members that lag process {load.late_capacity:,.0f} records per second, and "
+        f"{counted(load.members, 'member')} that lag process {load.late_capacity:,.0f} records per second, and "
         f"{load.arrival:,.0f} arrive."
     )
     return _members(situation, value, why)

@@ -149,6 +149,8 @@ class FaultMissed:
     verb: str
     target: str
     why: str
+    needless: bool = False
+    """Whether what it should bring about was so already: the process to start was running."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

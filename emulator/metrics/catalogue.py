@@ -207,7 +207,7 @@ VALUES = (
         "results_undone",
         "records",
         "whose results a restored backup of the database removed; a reader of them outside the "
-        "database sees those a second time that are processed again",
+        "database sees those a second time that are reprocessed",
     ),
     Metric("rewinds", "count", "accepted commits that lowered a committed offset"),
     Metric("rewind_records", "records", "sum of these decreases"),

@@ -297,6 +297,7 @@ def _summary(group: str, monitor: Monitor, stuck: Sequence[Interval], ended_us: 
         "group": group,
         "monitor": monitor.rule.name,
         "sees_commits": monitor.rule.sees_commits,
+        "window": monitor.rule.intervals if monitor.rule.above is None else 0,
         "alarms": len(monitor.alarms.all),
         "false": sum(_is_false(alarm, stuck, ended_us) for alarm in alarms),
         "stuck": len(stuck),

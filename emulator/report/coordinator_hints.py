@@ -170,7 +170,7 @@ RESET_HINTS = (
     Hint(
         "restore-with-results",
         "Restore offsets and results together, from one instant, or keep the newer offsets: with "
-        "older offsets alone everything since the backup is processed again.",
+        "older offsets alone everything since the backup is reprocessed.",
         lambda case: _by_backup(case) and not _results_removed(case),
     ),
     Hint(
@@ -183,6 +183,13 @@ RESET_HINTS = (
     Hint(
         "find-removal",
         "Find out what removed the committed offset: expiration or an administrator.",
-        lambda case: not (_by_admin(case) or _by_backup(case) or _offsets_in_zookeeper(case)),
+        lambda case: (
+            not (
+                _by_admin(case)
+                or _by_backup(case)
+                or _offsets_in_zookeeper(case)
+                or "reset" in case.group.deviations
+            )
+        ),
     ),
 )

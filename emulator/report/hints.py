@@ -7,6 +7,7 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from emulator.ledger.causes import IN_CLOSE
 from emulator.ledger.entries import Cause
@@ -178,6 +179,9 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
 }
 
+SEEK: Final = "seek"
+"""The verb of an act; other seeks are the application's own."""
+
 HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.SOUGHT: (
         Hint(
@@ -186,7 +190,18 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "is in front of it is committed, and only the rest is polled again.",
             lambda case: case.group.repeats_batches,
         ),
-        Hint("check-seek", "Check what the application passes to seek(), and when."),
+        Hint(
+            "check-seek",
+            "Check what the application passes to seek(), and when.",
+            lambda case: SEEK not in case.verbs,
+        ),
+        Hint(
+            "seek-no-further",
+            "An act sought these offsets: no setting of the group reduces what is reprocessed. Seek back no "
+            "further than to the first wrong record, and make processing idempotent, or remove the wrong "
+            "results first.",
+            lambda case: SEEK in case.verbs,
+        ),
     ),
     Cause.REWIND: (
         Hint(
@@ -227,7 +242,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "own-instance-id",
             "Give each process its own group.instance.id: a second process with the same id fences the "
             "first.",
-            lambda case: case.mentions("FENCED_INSTANCE_ID"),
+            lambda case: case.mentions("FENCED_INSTANCE_ID") and not case.group.fenced_alone,
         ),
         *STAY_A_MEMBER,
         COMMIT_ON_REVOKE,

@@ -134,6 +134,17 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "without surge."
         ),
     },
+    VerdictId.MONITOR_WRONG: {
+        "monitor-window": (
+            "Burrow calls a partition stopped when its last commit is older than its window of commits is "
+            "long: commit more often, let the window have fewer commits (intervals), or add a rule on "
+            "lag."
+        ),
+        "monitor-offsets": (
+            "A monitor of the commits in Kafka sees no offsets in a database: compare the database's with "
+            "the ends of the partitions (a rule on lag)."
+        ),
+    },
     VerdictId.AUTOSCALER_FLAPS: {
         "longer-stabilization": (
             "Give the autoscaler a longer window in which the largest recommendation holds "

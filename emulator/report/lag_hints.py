@@ -46,7 +46,7 @@ def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
         scaled = " (max_replicas of its autoscaler)" if group.autoscaler else ""
         yield Given(
             "more-members",
-            f"Run at least {needed} members of {group.id}{scaled}, and more to catch up after a fault; "
+            f"Run at least {counted(needed, 'member')} of {group.id}{scaled}, and more to catch up after a fault; "
             f"or {shorter}.",
         )
     else:
@@ -75,7 +75,7 @@ def lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> It
     elif numbers["idlest"] > BUSY * numbers["busiest"]:
         yield Given(
             "more-members",
-            f"{int(numbers['running'])} of {int(numbers['members'])} members of {group.id} ran at the "
+            f"{int(numbers['running'])} of {counted(int(numbers['members']), 'member')} of {group.id} ran at the "
             f"end, and had no time left: run more, or make the work on a record shorter "
             f"({duration(group.work_us / 1_000_000)} now).",
         )
@@ -86,7 +86,7 @@ def lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> It
         yield Given(
             "range-by-topic",
             f"{group.assignors[0]} counts partitions, not the work on their records: one member can have "
-            f"those of the topics that take long. {setting}=range gives each of {group.members} members "
+            f"those of the topics that take long. {setting}=range gives each of {counted(group.members, 'member')} "
             f"partitions of each topic.",
         )
     elif numbers["topics"] > 1 and group.assignors[0] == "range":

@@ -18,6 +18,7 @@ COLUMNS: Final = {
     "reprocessed": "reprocessed",
     "lost": "lost",
     "truncated": "truncated",
+    "compacted_unread": "compacted",
     "takeover_last_s": "takeover",
     "downtime_max_s": "downtime",
     "downtime_total_s": "summed",

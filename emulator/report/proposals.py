@@ -43,6 +43,7 @@ HEADLINE: Final = {
     "reprocessed": "reprocessed",
     "lost": "lost",
     "truncated": "truncated",
+    "compacted_unread": "compacted unread",
     "takeover_last_s": "takeover",
     "downtime_max_s": "longest downtime",
     "downtime_total_s": "summed downtime",

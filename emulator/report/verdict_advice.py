@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from emulator.report.cases import GivenHint
 from emulator.report.hints_of_verdicts import NEW_MEMBER, VERDICT_HINTS
 from emulator.report.lag_hints import Given, lag_grows, now, overload
 from emulator.report.subject import GroupFacts, Subject
-from emulator.report.wording import duration
+from emulator.report.wording import counted, duration
 from emulator.verdicts.facts import POLL_TOO_LATE
 from emulator.verdicts.verdict import Verdict, VerdictId
 
@@ -146,9 +147,11 @@ LISTENER_CATCHES = Given(
     "not catch them there, and the partitions of the call have no owner that reads them.",
 )
 
+OWN_ID: Final = "own-instance-id"
+
 BY_REASON: Mapping[str, Given] = {
     "INSTANCE_ID": Given(
-        "own-instance-id",
+        OWN_ID,
         "Give each process its own group.instance.id: a second process with the same id fences the "
         "first, or is refused. Ids per pod of a Deployment or per host repeat during a deploy; use "
         "the ordinals of a StatefulSet, or no ids.",
@@ -179,8 +182,10 @@ BY_REASON: Mapping[str, Given] = {
 """A part of the reason of an error, and the hint for it."""
 
 
-def _died(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
+def _died(verdict: Verdict, group: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
     for part, hint in BY_REASON.items():
+        if hint.id == OWN_ID and group.fenced_alone:
+            continue
         if any(part in reason for reason in verdict.reasons):
             yield hint
 
@@ -203,7 +208,7 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
         yield Given(
             "static-membership",
             f"Each rebalance takes {duration(group.joins_s)}, as the coordinator handles the JoinGroup "
-            f"requests of {group.most_running} members one after the other. With a group.instance.id for "
+            f"requests of {counted(group.most_running, 'member')} one after the other. With a group.instance.id for "
             f"each member, restarts within {now(group, 'session.timeout.ms')} cause none.",
         )
         return
@@ -312,6 +317,22 @@ def _repeats(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iter
     yield Given("commit-before-handover", VERDICT_HINTS[verdict.id]["commit-before-handover"])
 
 
+def _monitor_wrong(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    numbers = verdict.numbers
+    if not numbers["missed"]:
+        return
+    if not numbers["sees_commits"]:
+        yield Given("monitor-offsets", VERDICT_HINTS[verdict.id]["monitor-offsets"])
+    elif numbers["window"]:
+        yield Given(
+            "monitor-window",
+            f"Burrow calls a partition stopped when its last commit is older than the time between the "
+            f"first and the last of {counted(int(numbers['window']), 'commit')}, and the standstill was "
+            f"shorter. Commit more often ({now(group, 'auto.commit.interval.ms')}), let the window have "
+            f"fewer commits (intervals), or add a rule on lag.",
+        )
+
+
 def _stopped(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
     if verdict.reasons:
         name = "readiness-of-the-process"
@@ -337,4 +358,5 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.IDLE_REPLICAS: _idle,
     VerdictId.SCALING_REPEATS: _repeats,
     VerdictId.DEPLOY_STOPPED: _stopped,
+    VerdictId.MONITOR_WRONG: _monitor_wrong,
 }

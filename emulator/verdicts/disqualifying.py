@@ -50,10 +50,23 @@ def reasons_of(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return why a run is disqualified: each reason with its first sentence; empty: it is not."""
     found: dict[str, str] = {}
     for verdict in verdicts:
+        if _is_needless(verdict):
+            continue
         reason = REASONS.get(verdict.id, INCONCLUSIVE if verdict.inconclusive else "")
         if reason:
             found.setdefault(reason, verdict.sentence)
     return found
+
+
+def _is_needless(verdict: Verdict) -> bool:
+    """Return whether all faults that did not fire are starts of processes that were running.
+
+    Where a change keeps a process alive, the start that replaced it has nothing to do: the run is
+    inconclusive by itself, for the start may be meant for another process, and not worse for it.
+    """
+    if verdict.id is not VerdictId.FAULT_MISSED:
+        return False
+    return verdict.numbers.get("needless", 0) == verdict.numbers.get("faults")
 
 
 def disqualified(runs: Iterable[Sequence[Verdict]]) -> tuple[Disqualified, ...]:

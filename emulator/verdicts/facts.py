@@ -24,6 +24,8 @@ class Missed(NamedTuple):
 
     fault: str
     why: str
+    needless: bool = False
+    """Whether what it should bring about was so already."""
 
 
 class StoppedDeploy(NamedTuple):

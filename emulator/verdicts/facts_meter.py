@@ -187,7 +187,7 @@ class FactsMeter:
         self._lasting.pop(what.fault, None)
 
     def _on_fault_missed(self, _: ev.Event, what: ev.FaultMissed) -> None:
-        self._missed.append(Missed(what.fault, what.why))
+        self._missed.append(Missed(what.fault, what.why, what.needless))
 
     def _on_refused(self, event: ev.Event, what: ev.ActRefused) -> None:
         if what.verb in ("seek", "pause_partitions"):

@@ -67,11 +67,12 @@ def cut_short(verdicts: Sequence[Verdict]) -> dict[str, str]:
 
 def _missed(evidence: Evidence) -> Iterator[Verdict]:
     missed = [each.fault for each in evidence.facts.missed]
+    needless = sum(each.needless for each in evidence.facts.missed)
     if missed:
         yield Verdict(
             id=VerdictId.FAULT_MISSED,
             sentence=f"{named(missed)} did not fire",
-            numbers={"faults": len(missed)},
+            numbers={"faults": len(missed), "needless": needless},
             cut_short=EVERYTHING,
         )
 

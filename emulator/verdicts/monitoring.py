@@ -31,6 +31,7 @@ def monitor_problems(evidence: Evidence) -> Iterator[Verdict]:
                 "stuck": stuck,
                 "false": false,
                 "sees_commits": row["sees_commits"],
+                "window": row["window"],
             },
             group=row["group"],
             problem=True,

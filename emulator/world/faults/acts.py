@@ -154,6 +154,7 @@ class Faults:
                     target=target_of(fault),
                     why=self._idle.get(fault.id)
                     or str(chosen or why_not_reached(fault.when, consumers)),
+                    needless=fault.id in self._idle and isinstance(fault, model.Start),
                 )
                 self._run.recorder.write(missed)
 

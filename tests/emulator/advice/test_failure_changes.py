@@ -9,6 +9,7 @@ from emulator.advice.proposing import changed
 from emulator.advising import reported
 from emulator.loading import load_named
 from emulator.report.given_hints import hints_of
+from emulator.report.proposals import Effect
 from emulator.verdicts.verdict import VerdictId
 
 
@@ -89,3 +90,39 @@ def test_a_group_that_dies_or_loops_gets_no_advice_on_restarts(name):
 
     assert hints
     assert {"static-membership", "smaller-batches"}.isdisjoint(hints)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("k1-instance-id-reused", "own-instance-id"),
+        ("reader-without-group-id", "group-id-and-commits"),
+        pytest.param("u2-monitor-window", "commit-more-often", marks=pytest.mark.long),
+    ],
+)
+def test_the_change_that_helps_most_is_tried_first_and_called_better(name, change):
+    """With its own id no process is fenced, and the start that replaced one is needless, not missing."""
+    best = emulator.advise(name, seeds=1).trials[0]
+
+    assert best.proposal.id == change
+    assert best.effect is Effect.BETTER
+    assert not best.disqualified
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "not_given"),
+    [
+        ("k3-rejoin-not-in-the-log", "store-static-rejoins", "own-instance-id"),
+        ("i7-reset-at-each-assignment", "as-the-client-does", "find-removal"),
+        pytest.param(
+            "seek-back-after-a-bug", "seek-no-further", "check-seek", marks=pytest.mark.long
+        ),
+    ],
+)
+def test_hints_do_not_name_what_did_not_happen(name, given, not_given):
+    """No two processes had one id, nothing removed an offset, and the seek was an act of the scenario."""
+    _, report = reported(load_named(name), 0)
+    found = {hint.id for hint in hints_of(report)}
+
+    assert given in found
+    assert not_given not in found

@@ -48,3 +48,15 @@ def test_reasons_are_counted_over_runs():
     assert "inconclusive (2 of 3), deploy stopped (1 of 3)" == mark(found, 3)
     assert "inconclusive: it is rebalancing (2 of 3 runs)" == next(sentences(found, 3))
     assert "deploy stopped" == mark(disqualified([[STOPPED]]), 1)
+
+
+@pytest.mark.parametrize(("needless", "reasons"), [(2, set()), (1, {"fault did not fire"})])
+def test_a_start_of_a_process_that_was_running_makes_a_run_no_worse(needless, reasons):
+    """Of two faults that did not fire; a change that keeps a process alive has such starts."""
+    missed = verdict(
+        VerdictId.FAULT_MISSED,
+        numbers={"faults": 2, "needless": needless},
+        cut_short=EVERYTHING,
+    )
+
+    assert reasons == set(reasons_of([missed]))
