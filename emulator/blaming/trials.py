@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
+from statistics import mean, median
 
 from assignors.values import dataclass
 from emulator.blaming.budget import (
@@ -103,7 +103,7 @@ def blame_for(
     costs.refuse_endless(tried)
     tried = within(QUIET_S, tried, costs.quiet_s, LEAST_POLICIES)
     happened = _seen_first(happenings(case.symptoms, setup))
-    runs = _Runs(case, _number(tried, len(happened), seeds), progress)
+    runs = _Runs(case, _number(tried, len(happened), seeds, costs), progress)
     if begin is not None:
         begin(_checked(completed(case.base, tried[0], NOTHING, 0)), runs.total)
     ranked = _searched(case, _likely(case, tried, runs), happened, runs, costs)
@@ -145,11 +145,14 @@ def _repeated(
     return _ranked([*again, *ranked[len(best) :]])
 
 
-def _number(tried: Sequence[Policy], happened: int, seeds: int) -> int:
+def _number(tried: Sequence[Policy], happened: int, seeds: int, costs: Costs) -> int:
     """Return about the number of runs of a search."""
     others = min(POLICIES_KEPT, len(tried)) - 1
     explained = happened + others * min(HAPPENINGS_KEPT, happened)
-    return len(tried) + explained + (seeds - 1) * min(REPEATED, explained)
+    each_s = mean(costs.run_s(policy) for policy in tried)
+    explained = min(explained, max(LEAST_HAPPENINGS, int(HAPPENED_S / each_s)))
+    again = min((seeds - 1) * min(REPEATED, explained), int(AGAIN_S / each_s))
+    return len(tried) + explained + again
 
 
 def _ranked(found: Sequence[Explanation]) -> list[Explanation]:

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from assignors.values import dataclass
-from emulator.errors import RefusedError
+from emulator.errors import EmulatorError, RefusedError
+from emulator.input_files import nearest_file
 from emulator.loading import load, loads
 from emulator.scenario.model import Scenario
+from emulator.scenario.problems import Problem, ScenarioError, hint
 from emulator.sweeps import seeds_from
 from emulator.testing.ledger_files import LedgerFiles
 from emulator.testing.playing import play_seeds
@@ -24,7 +26,7 @@ Subject = Scenario | str | Path | Mapping[str, Any]
 """A scenario, a file or a name of the catalogue, or the tables of a file."""
 
 Overrides = Mapping[str, object] | Sequence[str]
-"""Values by path, or ``path=value`` each, as for ``rebalance run --set``."""
+"""Values by path, or ``path=value`` each, as for ``rebalance run --set``; one of them may be a string."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +59,18 @@ class ScenarioPlayer:
 
         *subject*: a path (relative to the test's folder), a name of the catalogue, the tables of a
         scenario file as a dict, a ``Scenario``, or a function that returns one of these.
-        *overrides*: keys to change, as ``{path: value}`` or a list of ``path=value``. *seeds*:
+        *overrides*: keys to change, as ``{path: value}``, ``path=value`` or a list of these. *seeds*:
         their number or the seeds themselves; by default those of ``@pytest.mark.seeds``.
 
         Raises ``ScenarioError``, which lists all problems of the scenario.
         """
+        __tracebackhide__ = True
         given = subject() if callable(subject) else subject
         sets = _written(overrides)
-        scenario, replay = self._load(given, sets)
+        try:
+            scenario, replay = self._load(given, sets)
+        except EmulatorError as error:
+            raise error.with_traceback(None) from None
         chosen = self.seeds if seeds is None else seeds
         numbers = seeds_from(scenario, None, chosen) if isinstance(chosen, int) else list(chosen)
         if not numbers:
@@ -80,10 +86,25 @@ class ScenarioPlayer:
             return loads(_toml(subject), "scenario", sets, folder=self.folder), ""
         if isinstance(subject, Scenario):
             return load(subject, sets), ""
-        own = self.folder / subject
-        path = own if own.is_file() else Path(subject)
+        path = self._path_of(subject)
         options = "".join(f" --set {quote(each)}" for each in sets)
         return load(path, sets), quote(shown(path, self.cwd)) + options
+
+    def _path_of(self, subject: str | Path) -> Path:
+        """Return the path of a file, or the name of the catalogue: in this order, the test's folder first."""
+        given, own = Path(subject), self.folder / subject
+        if own.is_file() or given.is_file():
+            return own if own.is_file() else given
+        if given.suffix or len(given.parts) > 1:
+            return own
+        from emulator.scenario import catalogue  # noqa: PLC0415  most tests name a file
+
+        names = catalogue.names()
+        if str(subject) not in names:
+            near = nearest_file(own) or hint(subject, names) or catalogue.with_word(str(subject))
+            reason = f"no such file in {self.folder}, and no such scenario in the catalogue{near}"
+            raise ScenarioError(str(subject), [Problem("", reason)])
+        return given
 
 
 def seeds_of(item: pytest.Item) -> int | tuple[int, ...]:
@@ -123,7 +144,11 @@ def _written(overrides: Overrides) -> list[str]:
 
     >>> _written({"run_for": "20s", "group[billing].static": True})
     ['run_for=20s', 'group[billing].static=true']
+    >>> _written("run_for=20s")
+    ['run_for=20s']
     """
+    if isinstance(overrides, str):
+        return [overrides]
     if not isinstance(overrides, Mapping):
         return list(overrides)
     return [

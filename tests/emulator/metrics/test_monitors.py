@@ -191,7 +191,7 @@ def test_a_partition_that_was_deleted_is_neither_stuck_nor_an_alarm():
 
 def test_a_verdict_says_what_was_noticed_and_nothing_of_standstills_without_one():
     row = {"group": "g", "monitor": "m", "stuck": 2, "missed": 0, "false": 3, "delay_max_s": 0.0}
-    row["sees_commits"] = True
+    row |= {"sees_commits": True, "window": 10}
     quiet = {**row, "stuck": 0, "delay_max_s": None}
     metrics = SimpleNamespace(listings={"monitors": (row, quiet)})
 

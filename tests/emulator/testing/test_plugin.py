@@ -242,3 +242,35 @@ def test_modules_elsewhere_are_allowed_by_the_configuration_alone(ran):
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines("*rebalance_plugins: *there is no module 'absent_module'*")
+
+
+def test_a_missing_scenario_is_named_with_its_folder_and_the_nearest_one(ran, pytester):
+    """The traceback ends in the test: that the plugin looked for it is no news."""
+    result = ran(
+        python="""
+        def test_a_name(scenario):
+            scenario("member-crashs")
+
+        def test_a_file(scenario):
+            scenario("smal.toml")
+        """
+    )
+    text = result.stdout.str()
+
+    assert f"no such file in {pytester.path}, and no such scenario in the catalogue" in text
+    assert 'did you mean "member-crashes"?' in text
+    assert f"did you mean {pytester.path / 'small.toml'}?" in text
+    assert "_load" not in text
+    result.assert_outcomes(failed=2)
+
+
+def test_one_override_may_be_a_string(ran):
+    result = ran(
+        python="""
+        def test_it(scenario):
+            run = scenario("small.toml", "group[billing].members=3")
+            assert len(run.scenario.group[0].members) == 3
+        """
+    )
+
+    result.assert_outcomes(passed=1)
