@@ -65,7 +65,8 @@ def verify(
     epochs, target assignments and the steps of members; after broker failures also the stalls of
     partitions and the response times of commits. A real value that differs from the deterministic
     prediction is inside if it lies within the range of many seeds. One run is shown figure by
-    figure, several in a table.
+    figure, several in a table. Of a long list only the parts that differ are shown: "7 equal" are
+    those before or after them; --json has all.
 
     --json prints one line for each run: capture, inside, seeds (the number that was played; 0 if
     the deterministic prediction was sufficient), and figures, each with name, real, emulated,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from rich import box
@@ -14,6 +16,12 @@ from emulator.report.wording import counted, figure, joined, width
 
 OVERVIEW_FIGURES = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
 """The figures in the overview of each run that has them."""
+
+LONG = 120
+"""Of values with more characters only the parts that differ are shown."""
+
+MOST_PARTS = 3
+"""The parts that differ, of one value, that are shown."""
 
 
 def one_run(verdict: Verdict) -> Iterator[str]:
@@ -71,7 +79,7 @@ def _judgement(verdict: Verdict) -> str:
     by = f", by the range of {verdict.seeds} seeds" if verdict.seeds else ""
     if not verdict.outside:
         return f"inside{by}"
-    return f"OUTSIDE{by}: {joined([each.name for each in verdict.outside])}"
+    return f"OUTSIDE{by}: {_names(verdict)}"
 
 
 def _overview_row(verdict: Verdict, shown_figures: Sequence[str]) -> list[str]:
@@ -82,12 +90,26 @@ def _overview_row(verdict: Verdict, shown_figures: Sequence[str]) -> list[str]:
     ]
     row = [verdict.capture, *pairs]
     if verdict.outside:
-        return [*row, f"OUTSIDE: {joined([each.name for each in verdict.outside])}"]
+        return [*row, f"OUTSIDE: {_names(verdict)}"]
     return [*row, f"inside ({verdict.seeds} seeds)" if verdict.seeds else "inside"]
 
 
+def _names(verdict: Verdict) -> str:
+    """Return the figures outside, several of one kind as their number: ``assignments (8)``."""
+    kinds = Counter(_kind(each) for each in verdict.outside)
+    names = [
+        each.name if kinds[_kind(each)] == 1 else f"{_kind(each)} ({kinds[_kind(each)]})"
+        for each in verdict.outside
+    ]
+    return joined(list(dict.fromkeys(names)))
+
+
+def _kind(each: Figure) -> str:
+    return each.name.partition(".")[0]
+
+
 def _row(each: Figure) -> list[str]:
-    real, emulated = _shown(each.real), _shown(each.emulated)
+    real, emulated = _both(each)
     if real == emulated and len(real) > len("the same"):
         emulated = "the same"
     verdict = "" if each.allowed == NOT_JUDGED else "inside" if each.inside else "OUTSIDE"
@@ -100,7 +122,44 @@ def _allowed(each: Figure) -> str:
 
 def _difference(each: Figure) -> str:
     allowed = "must be equal" if each.allowed == EQUAL else f"allowed {_allowed(each)}"
-    return f"{each.name}: real {_shown(each.real)}, emulated {_shown(each.emulated)}, {allowed}"
+    real, emulated = _both(each)
+    return f"{each.name}: real {real}, emulated {emulated}, {allowed}"
+
+
+def _both(each: Figure) -> tuple[str, str]:
+    """Return both values as text; of long lists, what lies between equal beginnings and ends."""
+    real, emulated = _shown(each.real), _shown(each.emulated)
+    if real == emulated or len(real) + len(emulated) <= 2 * LONG:
+        return real, emulated
+    left, right = _parts(each.real), _parts(each.emulated)
+    first = _equal(left, right)
+    last = _equal(left[first:][::-1], right[first:][::-1])
+    return _excerpt(left, first, last), _excerpt(right, first, last)
+
+
+def _equal(left: Sequence[str], right: Sequence[str]) -> int:
+    """Return the number of equal parts at the beginning of both."""
+    pairs = zip(left, right, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _excerpt(parts: Sequence[str], first: int, last: int) -> str:
+    """Return the parts after the *first* and before the *last* ones, which are equal.
+
+    >>> _excerpt(list("abcdefgh"), 2, 1)
+    '2 equal; c; d; e; 2 more; 1 equal'
+    >>> _excerpt(["a", "b"], 1, 1)
+    '1 equal; nothing; 1 equal'
+    """
+    between = parts[first : len(parts) - last]
+    rest = len(between) - MOST_PARTS
+    texts = [
+        f"{first} equal" if first else "",
+        *(between[:MOST_PARTS] or ["nothing"]),
+        f"{rest} more" if rest > 0 else "",
+        f"{last} equal" if last else "",
+    ]
+    return "; ".join(filter(None, texts))
 
 
 def _shown(value: Any) -> str:
@@ -111,20 +170,20 @@ def _shown(value: Any) -> str:
     >>> _shown({"m1.1": ["t0-0"]}), _shown([1, 2]), _shown(None), _shown(6.25)
     ('m1.1 t0-0', '1, 2', 'none', '6.25')
     """
+    parts = _parts(value)
+    return ("; " if any(" " in part for part in parts) else ", ").join(parts)
+
+
+def _parts(value: Any) -> list[str]:
+    """Return the items of a compared value as text; a single value is one item."""
     if value is None:
-        return "none"
+        return ["none"]
     if isinstance(value, Mapping):
-        return "; ".join(f"{name} {_words(words)}" for name, words in value.items())
+        return [f"{name} {_words(words)}" for name, words in value.items()]
     if isinstance(value, list | tuple):
         calls = all(isinstance(item, list | tuple) for item in value)
-        if calls and value:
-            return "; ".join(f"{call} {_words(words)}" for call, words in value)
-        return "; ".join(map(str, value)) if _are_lines(value) else ", ".join(map(str, value))
-    return figure(value) if isinstance(value, int | float) else str(value)
-
-
-def _are_lines(value: Sequence[Any]) -> bool:
-    return any(isinstance(item, str) and " " in item for item in value)
+        return [f"{call} {_words(words)}" for call, words in value] if calls else [*map(str, value)]
+    return [figure(value) if isinstance(value, int | float) else str(value)]
 
 
 def _words(words: Sequence[str]) -> str:

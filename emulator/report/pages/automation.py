@@ -18,7 +18,7 @@ from emulator.report.pages.drawing import (
     value_axis,
 )
 from emulator.report.pages.history import Automation, History, Step, Watched
-from emulator.report.pages.thinning import Piece, largest
+from emulator.report.pages.thinning import Piece, largest, longest_drawn
 from emulator.report.wording import counted, duration, figure
 
 MOST_STEPS: Final = 100
@@ -138,7 +138,9 @@ def _draw_replicas(canvas: Canvas, at_first: int, steps: Sequence[Step]) -> None
     line = element("polyline", points=drawn, class_="curve replicas")
     canvas.bottom = bottom
     canvas.drawn.append(stretched(line, bottom))
-    shown, left_out = largest(inside, MOST_STEPS, lambda step: abs(step.after - step.before))
+    shown, left_out = largest(
+        inside, MOST_STEPS, lambda step: abs(step.after - step.before), spread=True
+    )
     for step in shown:
         tip = title(
             f"{canvas.moment(step.at_us)}: {step.before} to {step.after} replicas, {step.words}"
@@ -157,7 +159,9 @@ def _draw_monitor(canvas: Canvas, name: str, watched: Sequence[Watched]) -> None
     inside = [
         one for one in watched if one.end_us >= scale.begin_us and one.begin_us <= scale.end_us
     ]
-    shown, left_out = largest(inside, MOST_WATCHED, lambda one: one.end_us - one.begin_us)
+    shown, left_out = largest(
+        inside, MOST_WATCHED, lambda one: one.end_us - one.begin_us, spread=True
+    )
     for one in shown:
         is_alarm = one.kind.endswith("alarm")
         y = top + (LANE_HEIGHT / 2 if is_alarm else 1)
@@ -169,7 +173,7 @@ def _draw_monitor(canvas: Canvas, name: str, watched: Sequence[Watched]) -> None
             canvas.drawn.append(element("use", href=f"#{BELL}", class_="bell", **begins))
     canvas.bottom += LANE_HEIGHT
     if left_out:
-        canvas.notes.append(f"{counted(left_out, 'shorter standstill or alarm')} are not drawn.")
+        canvas.notes.append(longest_drawn(len(shown), left_out, "standstills and alarms"))
 
 
 BELL: Final = "m-alarm"

@@ -31,8 +31,8 @@ class Canvas:
     notes: list[str] = field(default_factory=list)
     """What was reduced or left out, in sentences."""
 
-    marked: set[tuple[str, int]] = field(default_factory=set)
-    """Partitions with marks, and where, so that names leave room for them."""
+    marked: dict[str, list[float]] = field(default_factory=dict)
+    """Where each partition with marks has them, from left to right: names leave room for them."""
 
     bottom: float = TOP
 

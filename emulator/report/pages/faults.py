@@ -18,8 +18,8 @@ from emulator.report.pages.drawing import (
     title,
 )
 from emulator.report.pages.history import Moment
-from emulator.report.pages.thinning import largest
-from emulator.report.wording import counted, duration
+from emulator.report.pages.thinning import largest, longest_drawn
+from emulator.report.wording import duration
 
 MOST_LINES: Final = 60
 """Faults drawn as lines."""
@@ -32,9 +32,11 @@ def fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tup
     """Return a numbered line for each fault, and the texts of the numbers."""
     scale = canvas.scale
     inside = [one for one in faults if scale.begin_us <= one.begin_us <= scale.end_us]
-    shown, left_out = largest(inside, MOST_LINES, lambda one: one.end_us - one.begin_us)
+    shown, left_out = largest(
+        inside, MOST_LINES, lambda one: one.end_us - one.begin_us, spread=True
+    )
     if left_out:
-        canvas.notes.append(f"{counted(left_out, 'shorter fault')} are not drawn.")
+        canvas.notes.append(longest_drawn(len(shown), left_out, "faults"))
     lines, named = [], []
     for place, fault in enumerate(shown, 1):
         x, label = scale.x(fault.begin_us), f"F{place}"

@@ -8,7 +8,7 @@ from typing import Final
 from emulator.report.pages.canvas import Canvas, clipped_spans, natural_order, times_of
 from emulator.report.pages.drawing import element, title
 from emulator.report.pages.history import MemberState, Span
-from emulator.report.pages.thinning import Piece, largest
+from emulator.report.pages.thinning import Piece, largest, longest_drawn
 from emulator.report.wording import counted
 
 MOST_LANES: Final = 60
@@ -40,7 +40,7 @@ def draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]], share: flo
     shown, left_out = largest(names, _most(list(map(changes, names))), changes)
     states = [(name, span) for name in shown for span in _inside(canvas, members[name])]
     most = max(round(MOST_STATES * share), MOST_LANES)
-    kept, shorter = largest(states, most, lambda one: one[1].end_us - one[1].begin_us)
+    kept, shorter = largest(states, most, lambda one: one[1].end_us - one[1].begin_us, spread=True)
     canvas.heading("members")
     height = 14.0 if len(shown) <= 30 else 12.0
     for place, name in enumerate(shown):
@@ -55,7 +55,7 @@ def draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]], share: flo
     if left_out:
         canvas.notes.append(f"{counted(left_out, 'member')} with fewer changes are not drawn.")
     if shorter:
-        canvas.notes.append(f"{counted(shorter, 'shorter state')} of members are not drawn.")
+        canvas.notes.append(longest_drawn(len(kept), shorter, "states of members"))
 
 
 def _most(changes: Sequence[int]) -> int:

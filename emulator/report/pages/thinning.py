@@ -1,8 +1,8 @@
 """Reduce a history to what a page can show: many short changes of many partitions become fewer.
 
-Time is cut into equal steps, as many as the number of rows permits. In a step with several changes
-the owner that held the partition longest is shown. A time without an owner, or with two owners, is
-shown for a whole step even if it is shorter.
+Time is cut into equal steps, as many as the number of different rows permits. In a step with several
+changes the owner that held the partition longest is shown. A time without an owner, or with two
+owners, is shown for a whole step even if it is shorter.
 """
 
 from __future__ import annotations
@@ -77,10 +77,16 @@ def rows_of(
     left_out = len(names) - len(shown)
     if pieces <= budget:
         return Rows(tuple(exact), 0, 0, left_out)
-    steps = max(min(MOST_STEPS, budget // max(len(shown), 1)), 10)
+    steps = max(min(MOST_STEPS, budget // max(_different(exact), 1)), 10)
     step_us = max(-(-(end_us - begin_us) // steps), 1)
     rows = tuple(_stepped(row, step_us) for row in exact)
     return Rows(rows, step_us, pieces - sum(row.size for row in rows), left_out)
+
+
+def _different(rows: Sequence[Row]) -> int:
+    """Return the number of rows that differ from the one above: an equal one is drawn with it."""
+    shapes = [(row.pieces, row.gaps, row.doubles) for row in rows]
+    return sum(above != shape for above, shape in zip([None, *shapes], shapes, strict=False))
 
 
 def _exact(name: str, spans: Sequence[Span], end_us: int) -> Row:
@@ -171,11 +177,35 @@ def _lag(sample: Sample) -> int:
 T = TypeVar("T")
 
 
-def largest(values: Iterable[T], most: int, size: Callable[[T], Any]) -> tuple[list[T], int]:
-    """Return the *most* largest values in their own order, and the number of the others."""
+def largest(
+    values: Iterable[T], most: int, size: Callable[[T], Any], *, spread: bool = False
+) -> tuple[list[T], int]:
+    """Return the *most* largest values in their own order, and the number of the others.
+
+    Of equal values the first ones are kept, or with *spread* some from all over.
+
+    >>> largest([1, 5, 3], 2, int), largest("abcdefgh", 2, len, spread=True)
+    (([5, 3], 1), (['a', 'e'], 6))
+    """
     numbered = list(enumerate(values))
-    kept = sorted(numbered, key=lambda one: size(one[1]), reverse=True)[:most]
+    bits = len(numbered).bit_length()
+    order = sorted(numbered, key=lambda one: _reversed(one[0], bits)) if spread else numbered
+    kept = sorted(order, key=lambda one: size(one[1]), reverse=True)[:most]
     return [value for _, value in sorted(kept, key=itemgetter(0))], len(numbered) - len(kept)
+
+
+def longest_drawn(drawn: int, left_out: int, names: str) -> str:
+    """Return how many of some things are drawn, for the caption.
+
+    >>> longest_drawn(60, 1_620, "faults")
+    '60 of 1,680 faults are drawn, the longest ones.'
+    """
+    return f"{drawn:,} of {drawn + left_out:,} {names} are drawn, the longest ones."
+
+
+def _reversed(number: int, bits: int) -> int:
+    """Return a number with its bits in reverse order: the first of many such are far apart."""
+    return int(f"{number:0{bits}b}"[::-1], 2)
 
 
 def samples_within(samples: Sequence[Sample], begin_us: int, end_us: int) -> list[Sample]:

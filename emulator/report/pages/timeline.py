@@ -16,7 +16,6 @@ from emulator.report.pages.canvas import (
     times_of,
 )
 from emulator.report.pages.drawing import (
-    CHARACTER,
     FILLS,
     WIDTH,
     Attributes,
@@ -26,7 +25,6 @@ from emulator.report.pages.drawing import (
     figure_of,
     fill_of,
     number,
-    shown_from,
     stretched,
     text,
     tick_labels,
@@ -39,20 +37,19 @@ from emulator.report.pages.faults import fault_lines
 from emulator.report.pages.history import GroupHistory, History, Sample, Span
 from emulator.report.pages.lanes import draw_lanes
 from emulator.report.pages.marks import MOST_MARKS, Mark, glyphs
+from emulator.report.pages.owner_names import owner_name, places_of
 from emulator.report.pages.thinning import (
     MOST_PIECES,
     Piece,
     Row,
     Rows,
     largest,
+    longest_drawn,
     rows_of,
     samples_within,
     thin_samples,
 )
 from emulator.report.wording import counted, duration, figure
-
-NEAR: Final = 4.0
-"""Thousandths of the width; a mark so close to the begin of a piece would cover the name in it."""
 
 MOST_TITLED: Final = 2_000
 """Pieces with a tool tip of their own; more are drawn as one shape for each owner."""
@@ -117,7 +114,7 @@ def draw_timeline(
     canvas.heading("partitions")
     numbers = {each: at for at, each in enumerate(owners)}
     inside = [mark for mark in marks if begin_us <= mark.at_us <= end_us]
-    canvas.marked = _marked(canvas.scale, inside)
+    canvas.marked = places_of(canvas.scale, inside)
     places = _draw_rows(canvas, rows, numbers, view)
     draw_lanes(canvas, group.members, view.share)
     if group.automation is not None:
@@ -224,7 +221,7 @@ def _draw_row(canvas: Canvas, row: Row, y: float, height: float, owners: Mapping
         canvas.drawn.append(element("rect", tip, class_="double", **shape))
     if height >= 12:
         middle = y + height / 2 + 3.5
-        canvas.drawn += [_name_in(canvas, row.name, piece, middle) for piece in row.pieces]
+        canvas.drawn += [owner_name(canvas, row.name, piece, middle) for piece in row.pieces]
 
 
 def _reductions(rows: Rows) -> Iterator[str]:
@@ -252,24 +249,6 @@ def _piece(canvas: Canvas, row: str, piece: Piece, y: float, height: float, inde
     shape = canvas.rect(piece.begin_us, piece.end_us, y, _inner(height))
     tip = title(f"{row}: {piece.owner}, {times_of(canvas, piece)}")
     return element("rect", tip, fill=fill_of(index), class_="piece", **shape)
-
-
-def _marked(scale: TimeScale, marks: Sequence[Mark]) -> set[tuple[str, int]]:
-    """Return the rows with marks, and where: the number of the stretch, and of those beside it."""
-    return {
-        (mark.partition, round(scale.x(mark.at_us) / NEAR) + beside)
-        for mark in marks
-        for beside in (-1, 0, 1)
-    }
-
-
-def _name_in(canvas: Canvas, row: str, piece: Piece, y: float) -> str:
-    """Return the name of an owner inside its piece, behind a mark at its begin, if there is room."""
-    x, end = canvas.scale.x(piece.begin_us), canvas.scale.x(piece.end_us)
-    dx = 12 if (row, round(x / NEAR)) in canvas.marked else 4
-    needed = CHARACTER * len(piece.owner) + 4 + dx
-    kind = shown_from(needed * WIDTH / max(end - x, 1))
-    return "" if kind is None else text(across(x), y, piece.owner, dx=dx, class_=f"owner{kind}")
 
 
 def _outline(canvas: Canvas, span_us: tuple[int, int], y: float, height: float) -> str:
@@ -351,7 +330,7 @@ def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
     shown = inside if len(inside) <= MOST_BANDS else _longest_of_stretches(inside, scale)
     left_out = len(inside) - len(shown)
     if left_out:
-        canvas.notes.append(f"{counted(left_out, 'shorter rebalance')} are not drawn.")
+        canvas.notes.append(longest_drawn(len(shown), left_out, "rebalances"))
     height = canvas.bottom - TOP - 8
     bands = []
     for span in shown:

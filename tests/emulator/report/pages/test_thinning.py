@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import pairwise
 
 import pytest
 
 from assignors.types import TopicPartition
 from emulator.ledger.entries import EntryKind
-from emulator.report.pages.history import GroupHistory, History, Sample, Span
+from emulator.report.pages.canvas import Canvas
+from emulator.report.pages.drawing import WIDTH, TimeScale
+from emulator.report.pages.faults import fault_lines
+from emulator.report.pages.history import GroupHistory, History, Moment, Sample, Span
 from emulator.report.pages.marks import Mark
-from emulator.report.pages.thinning import MOST_SAMPLES, rows_of, samples_within, thin_samples
+from emulator.report.pages.owner_names import owner_name
+from emulator.report.pages.thinning import (
+    MOST_SAMPLES,
+    Piece,
+    rows_of,
+    samples_within,
+    thin_samples,
+)
 from emulator.report.pages.timeline import View, draw_timeline
 
 TP = TopicPartition("orders", 0)
@@ -49,6 +60,46 @@ def test_a_short_gap_survives_a_coarse_step():
     assert (100, 200) == (gap[0].begin_us, gap[0].end_us)
 
 
+def test_rows_equal_to_the_one_above_cost_no_detail():
+    """Partitions that change owners together are drawn as one, in steps as fine as those of one."""
+    one = rows_of({TP: alternating(1_000)}, 0, 100_000, 500)
+    many = rows_of(
+        {TopicPartition("orders", at): alternating(1_000) for at in range(50)}, 0, 100_000, 500
+    )
+
+    assert one.step_us == many.step_us == 200
+    assert [row.pieces for row in one.rows] * 50 == [row.pieces for row in many.rows]
+
+
+def test_the_name_of_an_owner_keeps_clear_of_marks():
+    """It is drawn behind a mark that would cover it at its begin, and before a mark further on."""
+    canvas = Canvas(TimeScale(0, 1_000, WIDTH), str)
+    piece = Piece(0, 1_000, "billing-0")
+    canvas.marked = {"near": [30.0], "far": [900.0], "many": [30.0, 700.0]}
+
+    begins = {
+        row: re.search(r'x="(\S+)%".* dx="(\d+)"', owner_name(canvas, row, piece, 10)).groups()
+        for row in ("none", *canvas.marked)
+    }
+    assert {
+        "none": ("0", "4"),
+        "near": ("3", "12"),
+        "far": ("0", "4"),
+        "many": ("3", "12"),
+    } == begins
+
+
+def test_faults_that_are_drawn_lie_over_the_whole_run():
+    """Not the first of many of equal length; the caption has both numbers."""
+    canvas = Canvas(TimeScale(0, 1_000, WIDTH), str)
+    lines, faults = fault_lines(canvas, [Moment(at, at, "crash a") for at in range(1_000)])
+
+    places = [float(x) for x in re.findall(r'x1="([\d.]+)%"', lines)]
+    assert 60 == len(places) == len(faults)
+    assert max(after - before for before, after in pairwise([0, *places, 100])) < 4
+    assert ["60 of 1,000 faults are drawn, the longest ones."] == canvas.notes
+
+
 def test_samples_keep_their_extremes():
     """A peak of one sample is not lost."""
     samples = [Sample(at, 1_000 if at == 7_777 else 10, 0, 0) for at in range(10_000)]
@@ -83,7 +134,7 @@ def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
     bands = re.findall(r'<rect class="rebalance" x="([\d.]+)%"', drawing.figure)
     assert float(bands[0]) < 1
     assert float(bands[-1]) > 99
-    assert any("of members are not drawn" in note for note in drawing.notes)
+    assert any("states of members are drawn, the longest ones" in note for note in drawing.notes)
 
 
 def test_curves_reach_both_ends_of_a_window_between_two_samples():
