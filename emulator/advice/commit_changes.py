@@ -95,7 +95,7 @@ def _with_backlog(situation: Situation, interval_s: float) -> str:
     before = "that is" if batches == 1 else f"{batches} of them are"
     return (
         f"; with a backlog batches are full ({situation.records} records, {duration(batch_s)}) and "
-        f"poll() commits after the first that ends behind the interval: {before} "
+        f"poll() commits after the first one that ends after the interval: {before} "
         f"{counted(batches * situation.records, 'record')}"
     )
 

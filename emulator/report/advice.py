@@ -45,14 +45,14 @@ FENCE_SOONER = Hint(
 KEPT_BY_ID = Hint(
     "static-membership",
     "Members that left and joined again caused two rebalances each. With a group.instance.id for each "
-    "member (static membership) one that is back within {session.timeout.ms} keeps its partitions. "
-    "Trade-off: one that is not back is missed only after that time.",
+    "member (static membership), a member that is back within {session.timeout.ms} keeps its "
+    "partitions. Trade-off: one that does not come back is detected only after that time.",
 )
 
 SESSION_ABOVE_RESTARTS = Hint(
     "session-above-restarts",
     "Static members were back later than {session.timeout.ms}, and had lost their partitions: set it "
-    "above the longest restart. Trade-off: a member that stays away is missed only after that time.",
+    "above the longest restart. Trade-off: a member that stays away is detected only after that time.",
 )
 
 STABLE_IDS = Hint(

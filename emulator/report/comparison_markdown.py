@@ -72,7 +72,7 @@ def _rows(columns: Sequence[Column]) -> tuple[Rows, list[str]]:
     names = [*_LABELS, *(name for name in units if name not in _LABELS)]
     alike = {name for name in names if len({run[name] for run in runs}) == 1} - ALWAYS.keys()
     differing = [
-        (name, labelled(name, _LABELS.get(name, ""), unit) or f"`{name}` ({units[name]})")
+        (name, labelled(name, _LABELS.get(name) or f"`{name}` ({units[name]})", unit))
         for name in names
         if name not in alike
     ]

@@ -81,11 +81,14 @@ def labelled(name: str, label: str, lag_unit: str) -> str:
 
     >>> labelled("lag_processed_peak", "lag, peak (records)", "offset")
     'lag, peak (offsets)'
+    >>> labelled("lag_processed_area", "lag_processed_area (record-s)", "offset")
+    'lag_processed_area (offset-s)'
     """
-    return label.replace("records", f"{lag_unit}s") if name == LAG_PEAK else label
+    return label.replace("(record", f"({lag_unit}") if name.startswith(LAG) else label
 
 
-LAG_PEAK = "lag_processed_peak"
+LAG = "lag_"
+"""The beginning of the names of metrics of lag."""
 
 
 def why(causes: Sequence[Mapping[str, int]]) -> Iterator[str]:

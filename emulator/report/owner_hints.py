@@ -45,8 +45,8 @@ OWNER_HINTS: Final = (
     *STAY_A_MEMBER,
     Hint(
         "smaller-batches",
-        "The old owner learns of it at its next poll(): a smaller {max.poll.records} makes that "
-        "earlier.",
+        "A removed member notices its removal at its next poll(): a smaller {max.poll.records} makes "
+        "that earlier.",
         lambda case: not (case.given_twice or case.one_record or by_hand(case)),
     ),
     Hint(

@@ -152,7 +152,10 @@ def figures_of_best(findings: Findings) -> list[tuple[str, str]]:
     """Return the labels and figures of the best of all cells; none if there is no single best."""
     if findings.best is None or findings.best.best is None:
         return []
-    return [(label_of(name), text) for name, text in _figures(findings, findings.best.best).items()]
+    return [
+        (label_of(name, findings.plan), text)
+        for name, text in _figures(findings, findings.best.best).items()
+    ]
 
 
 def _worse(findings: Findings, other: Neighbour) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Estimate
-from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE
+from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE, labelled
 from emulator.report.wording import figure
 from emulator.study.plan import Plan
 
@@ -25,11 +25,12 @@ _DECIMALS = 9
 """Rounding to these hides the floating-point error of an interval of width 0."""
 
 
-def label_of(metric: str) -> str:
-    """Return the label of a metric, with its unit."""
+def label_of(metric: str, plan: Plan | None = None) -> str:
+    """Return the label of a metric, with its unit; *plan*: the study, in which lag may count offsets."""
     known = {**LABELS, **ALWAYS, **IF_ANY}.get(metric)
     unit = UNITS.get(metric)
-    return known or (f"{metric} ({unit})" if unit else metric)
+    label = known or (f"{metric} ({unit})" if unit else metric)
+    return label if plan is None else labelled(metric, label, plan.lag_unit)
 
 
 def plain(name: str) -> str:

@@ -17,7 +17,7 @@ def margin_sentence(margin: Margin, worse: Figure) -> str:
     """Return whether a value stands at an edge, and which value leaves a margin."""
     value, below, above = f"{margin.axis}={margin.label}", margin.below, margin.above
     if below and above and margin.edges == 2:
-        return f"{value} has no margin: {worse(below)}, and {worse(above)}. Values between them may have."
+        return f"{value} has no margin: {worse(below)}, and {worse(above)}. Between them nothing was tried."
     if below and below.is_worse:
         return (
             f"{value} is the smallest value tried that is as good: {worse(below)}. "

@@ -45,7 +45,7 @@ def front_chart(findings: Findings, front: Front, best_cells: frozenset[int]) ->
         else Dots("Pareto-optimal", 1, best)
     )
     ringed = [Rings(BEST, points(c for c in front.means if c in best_cells))] if best_cells else []
-    first, second, *more = map(label_of, front.metrics)
+    first, second, *more = (label_of(metric, findings.plan) for metric in front.metrics)
     also = f" Also minimised: {', '.join(more)}." if more else ""
     return Plot(
         title=f"{first} and {second}",
@@ -67,9 +67,9 @@ def sensitivity_chart(findings: Findings) -> Plot:
         for each in findings.influences:
             if each.metric == metric:
                 begin = axes.index(each.axis) + 0.1 + number * wide
-                tip = f"{label_of(metric)}, {each.axis}: {each.share:.0%}"
+                tip = f"{label_of(metric, findings.plan)}, {each.axis}: {each.share:.0%}"
                 bars.append(Bar(begin, begin + wide, 0, each.share, each.low, each.high, tip))
-        series.append(Bars(label_of(metric), number, bars))
+        series.append(Bars(label_of(metric, findings.plan), number, bars))
     percent = [(tenth / 10, f"{tenth * 10} %") for tenth in range(0, 11, 2)]
     return Plot(
         title="Sensitivity",

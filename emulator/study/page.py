@@ -185,9 +185,9 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
         best += _rings(findings, at, points)
     series += [Rings(BEST, best)] if best else []
     bounds = list(_bounds(findings, metric))
-    y_axis = _y_axis(label_of(metric), series, bounds)
+    y_axis = _y_axis(label_of(metric, findings.plan), series, bounds)
     return Plot(
-        title=f"{label_of(metric)} over {axis}",
+        title=f"{label_of(metric, findings.plan)} over {axis}",
         caption=_caption(len(by_line), spread=spread, bounded=bool(bounds)) + _cut(series, y_axis),
         x=x_axis,
         y=y_axis,
@@ -328,7 +328,7 @@ def _heat_maps(findings: Findings, metric: str, across: int, up: int) -> Iterato
     scale = (min(known, default=0.0), max(known, default=0.0))
     for protocol, means in zip(findings.plan.study.protocols, panels, strict=True):
         yield HeatMap(
-            title=f"{label_of(metric)} over {names[0]} and {names[1]}"
+            title=f"{label_of(metric, findings.plan)} over {names[0]} and {names[1]}"
             + (f": {protocol}" if len(panels) > 1 else ""),
             caption="Mean of all runs; the colours have the same scale for each protocol."
             + (" Framed: the best cell." if findings.answers else ""),
@@ -378,9 +378,9 @@ def _bars(findings: Findings, metric: str) -> Plot:
     names = [findings.plan.cells[row.cell].settings.name for row in rows]
     series = [Bars("", 0, bars)]
     return Plot(
-        title=label_of(metric),
+        title=label_of(metric, findings.plan),
         caption="Bar: mean; whisker: its 95 % confidence interval.",
         x=category_axis("", names),
-        y=_y_axis(label_of(metric), series),
+        y=_y_axis(label_of(metric, findings.plan), series),
         series=series,
     )

@@ -274,6 +274,12 @@ class Plan:
         return len(self.cells) * self.study.seeds.count
 
     @property
+    def lag_unit(self) -> str:
+        """What lag counts: offsets, if some of them hold no record in a cell."""
+        topics = (topic for cell in self.cells for topic in cell.scenario.topic)
+        return "offset" if any(topic.has_gaps for topic in topics) else "record"
+
+    @property
     def work_s(self) -> float:
         """The estimated CPU time of the first round in seconds."""
         return sum(cell.run_s for cell in self.cells) * self.study.seeds.count

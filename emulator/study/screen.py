@@ -16,7 +16,6 @@ from emulator.study.answer_text import answer_table, sentences
 from emulator.study.findings import Findings
 from emulator.study.labels import label_of, plus_minus
 from emulator.study.plan import Cell
-from emulator.study.sensitivity import Influence
 from emulator.study.summary import CellResults, Front
 from emulator.verdicts.disqualifying import mark
 from emulator.versions import KAFKA
@@ -35,14 +34,14 @@ def study_screen(findings: Findings) -> Iterator[str]:
     yield from _answer(findings)
     for metric in study.metrics:
         yield ""
-        yield label_of(metric)
+        yield label_of(metric, findings.plan)
         yield from fitted(_table(findings, metric))
     yield from paragraph(
         "In brackets: 95 % confidence intervals; … means too few seeds for an end. Differences are "
         "paired by seed."
     )
     yield from _omitted(len(findings.results))
-    yield from _sensitivities(findings.influences)
+    yield from _sensitivities(findings)
     for each in findings.fronts:
         yield from _front(each, findings)
     yield from _failures(findings.results)
@@ -115,8 +114,8 @@ def _omitted(number: int) -> Iterator[str]:
         yield f"The first {MOST_ROWS} of {number} cells; summary.parquet has all."
 
 
-def _sensitivities(influences: Sequence[Influence]) -> Iterator[str]:
-    if not influences:
+def _sensitivities(findings: Findings) -> Iterator[str]:
+    if not findings.influences:
         return
     yield ""
     yield "Sensitivity: the share of the variance between cells that a setting explains"
@@ -125,24 +124,26 @@ def _sensitivities(influences: Sequence[Influence]) -> Iterator[str]:
         table.add_column(title)
     for title in ("share", "smallest mean, at", "largest mean, at"):
         table.add_column(title, justify="right")
-    for each in influences:
+    for each in findings.influences:
         share = f"{each.share:.0%} ({each.low:.0%} to {each.high:.0%})"
         least = f"{figure(each.least_mean)}, {each.least}"
         most = f"{figure(each.most_mean)}, {each.most}"
-        table.add_row(*cells(label_of(each.metric), each.axis, share, least, most))
+        label = label_of(each.metric, findings.plan)
+        table.add_row(*cells(label, each.axis, share, least, most))
     yield from fitted(table)
 
 
 def _front(each: Front, findings: Findings) -> Iterator[str]:
     yield ""
+    labels = [label_of(metric, findings.plan) for metric in each.metrics]
     yield from paragraph(
-        f"Pareto-optimal in {', '.join(map(label_of, each.metrics))}: {len(each.cells)} of "
+        f"Pareto-optimal in {', '.join(labels)}: {len(each.cells)} of "
         f"{counted(len(each.means), 'cell')} (means)"
     )
     table = Table(box=box.MARKDOWN)
     table.add_column("cell")
-    for metric in each.metrics:
-        table.add_column(label_of(metric), justify="right")
+    for label in labels:
+        table.add_column(label, justify="right")
     for number in each.cells[:MOST_ROWS]:
         name = findings.plan.cells[number].settings.name
         table.add_row(*cells(name, *map(figure, each.means[number])))

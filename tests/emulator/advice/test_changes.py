@@ -228,7 +228,7 @@ def test_a_backlog_makes_batches_that_outlast_the_commit_interval():
     """500 records of 40 ms are 20 s: the interval of 5 s does not bound what is uncommitted."""
     long, short = why("deploy-kills-in-mid-batch", WORK), why("member-crashes")
 
-    assert "poll() commits after the first that ends behind the interval: that is 500 rec" in long
+    assert "poll() commits after the first one that ends after the interval: that is 500" in long
     assert "500 records, 20 s" in long
     assert "2 of them are 1,000 records" in why("member-crashes", "group[billing].work=6ms")
     assert "with a backlog" in short
