@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emulator.study.labels import label_of
 from emulator.study.plan import Chunk, make_plan, settings_of
 
 from .samples import load_cell, plan_of, study_of
@@ -81,3 +82,13 @@ def test_names_of_chunks_sort_as_their_seeds():
     chunks = [Chunk(0, first, 10) for first in (0, 9, 10, 100, 2**62)]
 
     assert [chunk.name for chunk in chunks] == sorted(chunk.name for chunk in chunks)
+
+
+def test_lag_counts_offsets_where_some_hold_no_record():
+    """In the labels of a study, as in those of a run: transaction markers have offsets."""
+    study = study_of(("scenario =", 'set = ["topic[orders].transaction_records=5"]\nscenario ='))
+    lag, other = "lag_processed_area", "reprocessed"
+
+    assert "lag_processed_area (offset-s)" == label_of(lag, plan_of(study))
+    assert "lag_processed_area (record-s)" == label_of(lag, plan_of())
+    assert "reprocessed (records)" == label_of(other, plan_of(study))
