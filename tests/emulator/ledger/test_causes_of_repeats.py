@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.ledger.entries import Cause
+from emulator.ledger.entries import Cause, Step
 
 from .causes_of import only, owner_at_work
 from .history import History
@@ -134,6 +134,18 @@ def test_a_lost_commit_is_why_the_successor_begins_low():
     history.next_owner("b", 80, 100)
 
     only(history, Cause.MESSAGE_LOST, 20)
+
+
+def test_of_lost_commits_of_one_offset_the_first_is_the_cause():
+    """The second one would have changed nothing."""
+    history = owner_at_work()
+    for commit in [history.send("a", 100), history.send("a", 100)]:
+        history.lose("a", commit)
+    history.crash("a", 100)
+    history.next_owner("b", 80, 100)
+    (entry,) = history.ledger().entries
+
+    assert ["c2"] == [link.values[1] for link in entry.chain if link.step is Step.COMMIT_LOST]
 
 
 def test_a_commit_its_owner_waited_for_in_vain_was_lost():

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
+
 from assignors.types import TopicPartition
+from protocols.coordinator.dispatch import on_append_failed
 from protocols.coordinator.machine import GroupCoordinator
-from protocols.machine import Append, Send
+from protocols.groups.shard import Retry
+from protocols.machine import Append, Send, SetTimer
 from protocols.messages import Envelope, Header, OffsetCommitRequest, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import ZERO_TOPIC_ID
@@ -109,3 +115,20 @@ def test_an_event_of_earlier_records_survives_a_failed_append():
 
     facts = [effect.fact for effect in coordinator.durable(9, 8 * DAY_US).effects]
     assert ["b", "a"] == [fact.group for fact in facts]
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, (SetTimer("heartbeat of m", 500_000),)),
+        (ErrorCode.NOT_COORDINATOR, ()),
+    ],
+)
+def test_a_timer_whose_records_were_not_written_fires_again_while_this_is_the_coordinator(
+    error, again
+):
+    """A removal that cannot be written now may be later; the next coordinator has its own timers."""
+    at = SimpleNamespace(after=lambda milliseconds: milliseconds * 1_000)
+    turn = on_append_failed(None, Retry("a", "heartbeat of m"), error, at)
+
+    assert again == turn.effects

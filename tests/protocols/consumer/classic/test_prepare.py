@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.classic.rejoin import _prepare
 from protocols.consumer.classic.state import PrepareCommitting, PrepareNeeded
 from protocols.consumer.requests import RETRIED
 from protocols.facts import CommitRefused, CommitSent
@@ -247,3 +248,13 @@ def test_a_prepare_waits_no_longer_than_its_deadline_says():
 
     assert isinstance(again, PrepareCommitting)
     assert first.deadline_us == again.deadline_us
+
+
+def test_a_poll_at_the_deadline_of_a_prepare_joins():
+    """The wait is over then: its length is that of the poll interval."""
+    driver = preparing(max_poll_interval_ms=10_000, request_timeout_ms=60_000)
+    waiting = driver.state.prepare
+    assert isinstance(waiting, PrepareCommitting)
+    step = _prepare(driver.state, driver.client.consumer, waiting.deadline_us, 0)
+
+    assert not isinstance(step.state.prepare, PrepareCommitting)
