@@ -288,6 +288,7 @@ class LawChecker:
         self._grants.move(what)
 
     def _on_removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
+        self._disturbed |= self._stable  # such as a member whose batch takes too long
         if self._grants is not None:
             self._grants.remove(what)
 

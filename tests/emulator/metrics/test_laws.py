@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from emulator import events as ev
 from emulator.ledger.builder import LedgerBuilder
 from emulator.metrics.laws import Law, LawChecker, Severity
@@ -120,6 +122,21 @@ def test_a_partition_given_again_is_not_taken_any_more():
     history.open("b", generation=1)
 
     assert [(Law.ONE_OWNER, Severity.ERROR)] == laws(history)
+
+
+@pytest.mark.parametrize(
+    ("why", "found"), [("left", []), (None, [(Law.QUIET_IS_EMPTY, Severity.ERROR)])]
+)
+def test_a_member_that_leaves_a_stable_group_disturbs_the_run(why, found):
+    """Its batch takes longer than its poll interval: no fault says so."""
+    history = quiet()
+    history.work("a", 50, 60)
+    if why is not None:
+        history.remove_member("a", why)
+    history.close("a", 60, "revoked")
+    history.next_owner("b", 50, 60, generation=2)
+
+    assert found == laws(history)
 
 
 def test_a_zombie_of_an_older_generation_breaks_no_law():
