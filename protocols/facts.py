@@ -14,7 +14,7 @@ import enum
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.messages import OffsetToCommit
-from protocols.values import unrecorded
+from protocols.values import NOT_REPLACED, recorded_if_set, unrecorded
 
 
 class Departure(enum.StrEnum):
@@ -51,15 +51,14 @@ class MemberAdded:
     """A member entered its group."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     consumer: str = ""
     member_id: str
     replaced: str = ""
     """The member id that it took over from (a restart of a static member); empty: none."""
 
     protocol: str = "classic"
-    """``classic`` or ``consumer``: the member's protocol; a group of the consumer protocol may have
-    members of both (KIP-848)."""
-
+    """``classic`` or ``consumer``; a group of the consumer protocol may have members of both."""
     instance_id: str | None = unrecorded(None)
     client: str = unrecorded("")
     """The client id in the header of its request."""
@@ -70,6 +69,7 @@ class MemberRemoved:
     """A member left its group, or was removed."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     consumer: str = ""
     member_id: str
     why: str
@@ -81,6 +81,7 @@ class RebalanceStarted:
     """A group entered PreparingRebalance."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     generation: int
     """The generation that ends."""
 
@@ -97,6 +98,7 @@ class JoinPhaseEnded:
     """A generation began with the members that joined in time; its leader assigns next."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     generation: int
     protocol: str
     """The assignor's name."""
@@ -117,6 +119,7 @@ class GroupStabilised:
     """
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     generation: int
     assignment: tuple[tuple[str, tuple[TopicPartition, ...]], ...]
     """By member id; in events by consumer."""
@@ -127,6 +130,7 @@ class GroupEmptied:
     """The last member left."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     generation: int
 
 
@@ -135,6 +139,7 @@ class GroupConverted:
     """A group migrated to the other protocol, with its committed offsets (KIP-848)."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     protocol: str
     """``consumer`` or ``classic``: the protocol of the group from now on."""
 
@@ -147,7 +152,6 @@ class GroupConverted:
 
     members: tuple[str, ...] = ()
     """The consumers that stay members, all of the classic protocol."""
-
     member_id: str = unrecorded("")
     """The member that joined or left; empty: one that has no id yet."""
 
@@ -163,11 +167,11 @@ class GroupEpochRaised:
     """A consumer group needs a new target assignment because its input changed (KIP-848)."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     epoch: int
     reason: str
     consumer: str = ""
     """The consumer whose heartbeat or departure raised it; empty: a refresh of regular expressions."""
-
     member_id: str = unrecorded("")
 
 
@@ -176,6 +180,7 @@ class TargetComputed:
     """The coordinator computed the target assignment of a consumer group."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     epoch: int
     assignor: str
     changed: tuple[tuple[str, tuple[TopicPartition, ...]], ...]
@@ -187,6 +192,7 @@ class MemberMoved:
     """A member of a consumer group took a step towards its target."""
 
     group: str
+    replaced_broker: int = recorded_if_set(NOT_REPLACED)
     consumer: str = ""
     epoch: int
     state: str
@@ -195,18 +201,12 @@ class MemberMoved:
     assigned: tuple[TopicPartition, ...]
     revoking: tuple[TopicPartition, ...]
     """Partitions that it has to revoke."""
-
     member_id: str = unrecorded("")
     previous_epoch: int = unrecorded(-1)
 
 
 Offsets = tuple[tuple[TopicPartition, int], ...]
 """Each partition with an offset in its log, in an order that the event says."""
-
-
-def pairs_of(offsets: tuple[OffsetToCommit, ...]) -> Offsets:
-    """Return the partitions and offsets of a commit."""
-    return tuple((entry.partition, entry.offset) for entry in offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

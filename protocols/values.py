@@ -30,7 +30,17 @@ else:
         return copied
 
 
-__all__ = ["recorded", "recorded_fields", "replace", "unrecorded"]
+__all__ = [
+    "NOT_REPLACED",
+    "needed_fields",
+    "optional_fields",
+    "recorded",
+    "recorded_fields",
+    "recorded_if_set",
+    "replace",
+    "set_values",
+    "unrecorded",
+]
 
 
 # -- copying -------------------------------------------------------------------------------------
@@ -82,12 +92,44 @@ def _copy_whole(kind: type[T], names: frozenset[str], value: T, changes: dict[st
 # -- facts as events ---------------------------------------------------------------------------
 
 
+NOT_REPLACED = -1
+"""The ``replaced_broker`` of what the group's own coordinator reports.
+
+Otherwise it is the broker of a coordinator in whose place the controller has elected another one,
+and which has not learned that yet: its members and generations are not those of the group.
+"""
+
 _RECORDED = "recorded"
+_IF_SET = "if set"
 
 
 def unrecorded(default: Any) -> Any:
     """Return a field that events leave out."""
     return dataclasses.field(default=default, metadata={_RECORDED: False})
+
+
+def recorded_if_set(default: Any) -> Any:
+    """Return a field that digests cover only where it differs from its default."""
+    return dataclasses.field(default=default, metadata={_RECORDED: _IF_SET})
+
+
+@cache
+def optional_fields(kind: Any) -> Mapping[str, Any]:
+    """Return the fields that digests cover only where they are set, by name, with their defaults."""
+    fields = dataclasses.fields(kind)
+    return {each.name: each.default for each in fields if each.metadata.get(_RECORDED) == _IF_SET}
+
+
+def needed_fields(kind: Any) -> tuple[str, ...]:
+    """Return the names of the recorded fields that have a value in every record, in their order."""
+    return tuple(name for name in recorded_fields(kind) if name not in optional_fields(kind))
+
+
+def set_values(fact: Any) -> dict[str, Any]:
+    """Return the fields of a fact or event that digests cover only where they are set, if they are."""
+    kind: Any = type(fact)
+    optional = optional_fields(kind).items()
+    return {name: value for name, unset in optional if (value := getattr(fact, name)) != unset}
 
 
 def recorded_fields(kind: Any) -> tuple[str, ...]:

@@ -136,9 +136,10 @@ from protocols.facts import (
     RebalanceStarted,
     TargetComputed,
 )
-from protocols.values import recorded_fields
+from protocols.values import NOT_REPLACED, needed_fields, set_values
 
 __all__ = [
+    "NOT_REPLACED",
     "ActRefused",
     "AppendFailed",
     "Appended",
@@ -226,6 +227,7 @@ __all__ = [
     "TopicCreated",
     "TopicDeleted",
     "What",
+    "by_replaced_coordinator",
     "is_data_event",
     "row_of",
     "values_of",
@@ -370,21 +372,26 @@ class Event(NamedTuple):
         return Instant(self.at_us, self.row)
 
 
-_FIELDS: dict[type, tuple[str, ...]] = {kind: recorded_fields(kind) for kind in get_args(What)}
+_FIELDS: dict[type, tuple[str, ...]] = {kind: needed_fields(kind) for kind in get_args(What)}
 _VALUES: dict[type, Callable[[Any], Any]] = {
     kind: attrgetter(*fields) for kind, fields in _FIELDS.items() if fields
 }
 
 
 def row_of(what: What) -> tuple[Any, ...]:
-    """Return the values of an event's content, in order of definition."""
+    """Return the values of an event's content as :func:`values_of` does."""
     kind = type(what)
-    if len(_FIELDS[kind]) < 2:
+    if len(_FIELDS[kind]) < 2 or by_replaced_coordinator(what):
         return tuple(values_of(what).values())
     values: tuple[Any, ...] = _VALUES[kind](what)
     return values
 
 
+def by_replaced_coordinator(what: What) -> bool:
+    """Return whether a coordinator reported it in whose place another one had been elected."""
+    return getattr(what, "replaced_broker", NOT_REPLACED) != NOT_REPLACED
+
+
 def values_of(what: What) -> dict[str, Any]:
-    """Return the fields of an event's content, in order of definition."""
-    return {name: getattr(what, name) for name in _FIELDS[type(what)]}
+    """Return the fields of an event's content, in order of definition; optional ones if set."""
+    return {name: getattr(what, name) for name in _FIELDS[type(what)]} | set_values(what)

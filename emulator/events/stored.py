@@ -22,7 +22,7 @@ from emulator.errors import RefusedError
 from emulator.events import Event, PartlyProcessed, What
 from emulator.events.parquet import COLUMNS, ROWS
 from emulator.parquet_file import opened_parquet
-from protocols.values import recorded_fields
+from protocols.values import optional_fields, recorded_fields
 
 Decoder = Callable[[Any], Any]
 
@@ -94,7 +94,10 @@ def _what(row: Mapping[str, Any]) -> What:
         values["offset"] = row["first"]
     if row["partition"] is not None:
         values["partition"] = (row["topic"], row["partition"])
-    made: What = kind(**{name: decode(values[name]) for name, decode in _fields(kind)})
+    unset = optional_fields(kind).keys() - values.keys()
+    made: What = kind(
+        **{name: decode(values[name]) for name, decode in _fields(kind) if name not in unset}
+    )
     return made
 
 

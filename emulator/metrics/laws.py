@@ -250,19 +250,19 @@ class LawChecker:
 
     def _on_stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
         self._stable = True
+        if not ev.by_replaced_coordinator(what):
+            self._check_generation(event, what)
+        if not self._may_share(what.group):
+            self._check_assignment(event, what)
+
+    def _check_generation(self, event: ev.Event, what: ev.GroupStabilised) -> None:
+        """Check the count of the group's own coordinator; a replaced one has a count of its own."""
         before = self._generations.get(what.group, what.generation)
-        if what.generation < before and not (
-            what.group in self._may_restart or self._split(what.group)
-        ):
+        if what.generation < before and what.group not in self._may_restart:
             text = f"{what.group} went from generation {before} to {what.generation}"
             self._find(event, Law.GENERATIONS_RISE, Severity.ERROR, what.group, text)
         self._generations[what.group] = what.generation
-        if self._split(what.group):
-            self._may_restart.add(what.group)
-        else:
-            self._may_restart.discard(what.group)
-        if not self._may_share(what.group):
-            self._check_assignment(event, what)
+        self._may_restart.discard(what.group)
 
     def _split(self, group: str) -> bool:
         """Return whether two coordinators count the generations of a group separately."""

@@ -10,8 +10,8 @@ the target is computed, its second when the last member has reached it. Later in
 meanwhile belong to it. The first member is assigned all partitions at once and is a stable group by
 itself: the joins of consumers that had been started by then still form the group and do not count.
 
-A coordinator that was replaced without noticing it may rebalance the group from an outdated
-generation. That rebalance counts, and does not affect the newer coordinator's rebalances.
+A coordinator that was replaced without noticing it may rebalance the members that still send to it.
+Those rebalances count, and do not affect the newer coordinator's: each has its own view of the group.
 
 A partition that moved to another owner had to move (*needed*) if the previous owner is gone, or for
 balance: with ``P`` partitions and ``M`` members each may own ``P // M``, and ``P % M`` of them one
@@ -66,6 +66,17 @@ def reason_kind(reason: str) -> str:
         if reason.startswith(beginning):
             return meaning
     return _IDS.sub("…", reason)
+
+
+OfCoordinator = (
+    ev.RebalanceStarted
+    | ev.JoinPhaseEnded
+    | ev.GroupEpochRaised
+    | ev.TargetComputed
+    | ev.GroupStabilised
+    | ev.GroupEmptied
+)
+"""The events of a coordinator that rebalances are measured by."""
 
 
 @dataclass(slots=True)
@@ -124,7 +135,9 @@ class RebalanceMeter:
     def __init__(self) -> None:
         self._deleted: set[str] = set()
         self._generations = 0
-        self._groups: dict[str, GroupState] = {}
+        self._groups: dict[tuple[str, int], GroupState] = {}
+        """By group and replaced broker, as :data:`~protocols.values.NOT_REPLACED` says."""
+
         self._moves = Moves()
         self._rounds: list[Round] = []
         self._durations_us: list[int] = []
@@ -177,7 +190,15 @@ class RebalanceMeter:
         )
 
     def _group(self, name: str) -> GroupState:
-        return self._groups.setdefault(name, GroupState())
+        return self._groups.setdefault((name, ev.NOT_REPLACED), GroupState())
+
+    def _seen_by(self, what: OfCoordinator) -> GroupState:
+        """Return the view of the coordinator that reports; a replaced one begins with a copy."""
+        key = what.group, what.replaced_broker
+        if key not in self._groups and ev.by_replaced_coordinator(what):
+            own = self._group(what.group)
+            self._groups[key] = GroupState(stable=own.stable, owners=own.owners)
+        return self._groups.setdefault(key, GroupState())
 
     def _on_topic_created(self, _: ev.Event, what: ev.TopicCreated) -> None:
         self._deleted.discard(what.topic)
@@ -196,12 +217,9 @@ class RebalanceMeter:
     def _on_rebalance_started(
         self, event: ev.Event, what: ev.RebalanceStarted | ev.GroupEpochRaised
     ) -> None:
-        group = self._group(what.group)
+        group = self._seen_by(what)
         previous = what.generation if isinstance(what, ev.RebalanceStarted) else -1
         round_ = Round(what.group, what.reason, what.consumer, event.at_us, previous)
-        if group.round is not None and -1 < previous < group.round.previous:
-            self._rounds.append(round_)
-            return
         group.round = round_
         if not group.stable or group.forming:
             return
@@ -214,14 +232,14 @@ class RebalanceMeter:
         self._rounds_max = max(self._rounds_max, group.series.rounds)
 
     def _on_join_phase_ended(self, event: ev.Event, what: ev.JoinPhaseEnded) -> None:
-        current = self._group(what.group).round
+        current = self._seen_by(what).round
         if current is not None and what.generation > current.previous:
             current.joined_us, current.generation = event.at_us, what.generation
             current.members = len(what.consumers)
 
     def _on_epoch_raised(self, event: ev.Event, what: ev.GroupEpochRaised) -> None:
         """Begin a rebalance, unless one is in progress or this only forms the group."""
-        group = self._group(what.group)
+        group = self._seen_by(what)
         forms = what.consumer in group.expected
         group.expected.discard(what.consumer)
         if group.round is None or (group.forming and not forms):
@@ -230,12 +248,12 @@ class RebalanceMeter:
 
     def _on_target_computed(self, event: ev.Event, what: ev.TargetComputed) -> None:
         """End the first phase; a replaced target ends it again at its own time."""
-        current = self._group(what.group).round
+        current = self._seen_by(what).round
         if current is not None:
             current.joined_us, current.generation = event.at_us, what.epoch
 
     def _on_stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
-        group = self._group(what.group)
+        group = self._seen_by(what)
         self._generations += 1
         if group.round is not None:
             group.round.stable_us = event.at_us
@@ -266,7 +284,7 @@ class RebalanceMeter:
             self._durations_us.append(series.stable_us - series.started_us)
 
     def _on_emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
-        group = self._group(what.group)
+        group = self._seen_by(what)
         if group.round is None or what.generation > group.round.previous:
             self._discard_round(group)
 

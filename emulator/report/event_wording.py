@@ -166,6 +166,12 @@ def _answered(what: ev.CommitAnswered, _: TopicPartition) -> str:
     return f"commit {what.commit} of {what.consumer} {outcome}"
 
 
+def _member_removed(what: ev.MemberRemoved, _: TopicPartition) -> str:
+    by = f", by broker {what.replaced_broker}, which is no longer its coordinator"
+    by = by if ev.by_replaced_coordinator(what) else ""
+    return f"{what.consumer} is removed from {what.group}{by}: {what.why}"
+
+
 def _member_added(what: ev.MemberAdded, _: TopicPartition) -> str:
     instead = f" in place of {what.replaced}" if what.replaced else ""
     return f"{what.consumer} joins {what.group} as {what.member_id}{instead}"
@@ -334,7 +340,7 @@ WORDS: dict[type, Words] = {
     ev.PartitionsAdded: lambda w, _: f"topic {w.topic} now has {w.partitions} partitions",
     ev.TopicDeleted: lambda w, _: f"topic {w.topic} is deleted",
     ev.MemberAdded: _member_added,
-    ev.MemberRemoved: lambda w, _: f"{w.consumer} is removed from {w.group}: {w.why}",
+    ev.MemberRemoved: _member_removed,
     ev.RebalanceStarted: lambda w, _: (
         f"{w.group} leaves generation {w.generation} for a rebalance: {w.reason}"
     ),

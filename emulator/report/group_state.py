@@ -1,6 +1,7 @@
 """The state of groups after an event, as ``ConsumerGroupDescribe`` or ``DescribeGroups`` shows it.
 
 A :class:`Describer` follows the events of the coordinator; a :class:`DescribedGroup` is the result.
+What a replaced coordinator reports is left out: the elected one describes the group.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class Describer:
         """Apply an event if it concerns a group."""
         self._now_us = event.at_us
         rule = RULES.get(type(event.what))
-        if rule is None:
+        if rule is None or ev.by_replaced_coordinator(event.what):
             return
         what: Any = event.what  # the table selects the handler by type
         group = self._groups.get(what.group)

@@ -260,7 +260,7 @@ class Timeline:
     def _elects(self, what: ev.JoinPhaseEnded) -> str:
         """Return the line for the winner of a vote: a new one, or the first where votes differ."""
         before = self._elected.get(what.group)
-        if not what.protocol or what.protocol == before:
+        if not what.protocol or what.protocol == before or ev.by_replaced_coordinator(what):
             return ""
         self._elected[what.group] = what.protocol
         if before is not None:
@@ -289,7 +289,9 @@ class Timeline:
         """Return the line for a removal, with the restart that took too long for the session."""
         if what.why == ev.Departure.LEFT:
             return ""
-        text = f"{what.group} removes {what.consumer}: {what.why}"
+        by = f"broker {what.replaced_broker}, no longer coordinator of {what.group},"
+        remover = by if ev.by_replaced_coordinator(what) else what.group
+        text = f"{remover} removes {what.consumer}: {what.why}"
         late = what.why == ev.Departure.EXPIRED and what.consumer in self._down
         return f"{text} before its restart is over" if late else text
 

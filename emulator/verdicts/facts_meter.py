@@ -102,7 +102,7 @@ class FactsMeter:
         """Follow one event."""
         self._now_us = event.at_us
         handler = self._handlers.get(type(event.what))
-        if handler is not None:
+        if handler is not None and not ev.by_replaced_coordinator(event.what):
             handler(event, event.what)
 
     def close(self) -> Facts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from assignors.types import TopicPartition
-from protocols.facts import CommitAccepted, CommitRefused, OffsetsDropped, pairs_of
+from protocols.facts import CommitAccepted, CommitRefused, OffsetsDropped
 from protocols.groups.shard import (
     AnyShard,
     Broker,
@@ -30,6 +30,7 @@ from protocols.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetToCommit,
+    pairs_of,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import (

@@ -54,6 +54,7 @@ from protocols.messages.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
     TopicPartitions,
+    pairs_of,
 )
 from protocols.messages.records import (
     EARLIEST_TIMESTAMP,
@@ -144,6 +145,7 @@ __all__ = [
     "TopicPartitions",
     "broker_of",
     "coordinator_node",
+    "pairs_of",
 ]
 
 

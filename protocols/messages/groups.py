@@ -297,6 +297,11 @@ class OffsetToCommit(NamedTuple):
     metadata: str = ""
 
 
+def pairs_of(offsets: tuple[OffsetToCommit, ...]) -> tuple[tuple[TopicPartition, int], ...]:
+    """Return the partitions and offsets of a commit."""
+    return tuple((entry.partition, entry.offset) for entry in offsets)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitRequest:
     """Commit the offsets of a group (API 8)."""

@@ -9,6 +9,7 @@ import pytest
 
 import emulator
 from emulator.events import (
+    NOT_REPLACED,
     BrokerDown,
     ClientDropped,
     CommitAccepted,
@@ -16,10 +17,12 @@ from emulator.events import (
     CoordinatorLoaded,
     CoordinatorMoved,
     FaultMissed,
+    JoinPhaseEnded,
     MemberRemoved,
 )
 from emulator.ledger.entries import Cause, EntryKind
 from emulator.playing import Run
+from emulator.report.group_state import Describer, Phase
 from emulator.scenario import catalogue
 from emulator.scenario.load import load, load_with
 
@@ -283,3 +286,37 @@ def test_where_all_was_committed_the_commit_that_timed_out_is_all_that_counts():
 
     assert {} == run.ledger.by_cause()
     assert 200 == run.ledger.duplicates_avoided
+
+
+REPLACED = """
+title = "a member joins after another broker was elected"
+run_for = "2min"
+fault = [{ cut = ["broker-1", "controller"], at = "60s", for = "60s" }]
+act = [{ start = "billing-3", at = "75s" }]
+topic = [{ name = "orders", partitions = 4, rate = "1/s", leaders = [2, 3, 2, 3] }]
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 4
+member = [{ name = "billing-3", start = "by act" }]
+coordinator = 1
+work = "1ms"
+settings = { "auto.offset.reset" = "earliest", "session.timeout.ms" = "30s" }
+"""
+
+
+def test_what_a_replaced_coordinator_does_is_not_the_state_of_the_group():
+    """It loses its members to the elected one, and ends a join phase with a member that is gone."""
+    run = emulator.run(emulator.loads(REPLACED), seed=0)
+    describer = Describer()
+    for event in run.events:
+        describer.feed(event)
+    (group,) = describer.groups
+    ended = [(each.replaced_broker, len(each.consumers)) for each in what(run, JoinPhaseEnded)]
+    removed = {(each.replaced_broker, each.consumer) for each in what(run, MemberRemoved)}
+
+    assert [(NOT_REPLACED, 4), (1, 1)] == ended[-2:]
+    assert {(1, "billing-0"), (1, "billing-1"), (1, "billing-2")} == removed
+    assert (Phase.STABLE, 4) == (group.state, len(group.members))
+    assert 2 == run.metrics["rebalances"]

@@ -161,7 +161,7 @@ class Historian:
         self._history.events += _single_events(event.what)
         self._history.end_us = event.at_us
         handler = self._handlers.get(type(event.what))
-        if handler is not None:
+        if handler is not None and not ev.by_replaced_coordinator(event.what):
             handler(event.at_us, event.what)
 
     def close(self) -> History:

@@ -44,6 +44,10 @@ class Coordinator(Protocol):
     def log_partition(self) -> int:
         """The number of the offsets partition."""
 
+    @property
+    def replaced_broker(self) -> int:
+        """Its broker, if another one has been elected and it has not learned that; or -1."""
+
 
 def commit_name(process: str, correlation_id: int) -> str:
     """Return the name of a commit in events."""
@@ -131,35 +135,43 @@ class CoordinatorEvents:
         )
         self._write(ran, self._causes.rebalance.get(fact.group))
 
-    def _member_added(self, _: Coordinator, fact: facts.MemberAdded) -> None:
+    def _member_added(self, host: Coordinator, fact: facts.MemberAdded) -> None:
         consumer = consumer_of(fact.client)
         self._run.consumers[fact.member_id] = consumer
-        added = recorded(fact, consumer=consumer)
+        added = recorded(fact, consumer=consumer, replaced_broker=host.replaced_broker)
         event = self._write(added, self._causes.behind_arrival(consumer))
         self._causes.membership[fact.group] = event
 
-    def _member_removed(self, _: Coordinator, fact: facts.MemberRemoved) -> None:
+    def _member_removed(self, host: Coordinator, fact: facts.MemberRemoved) -> None:
         consumer = self._consumer(fact.member_id)
-        removed = recorded(fact, consumer=consumer, why=str(fact.why))
+        replaced = host.replaced_broker
+        removed = recorded(fact, consumer=consumer, why=str(fact.why), replaced_broker=replaced)
         event = self._write(removed, self._causes.behind_departure(consumer))
         self._causes.removed[consumer] = event
         self._causes.membership[fact.group] = event
 
-    def _rebalance_started(self, _: Coordinator, fact: facts.RebalanceStarted) -> None:
-        started = recorded(fact, consumer=self._consumer(fact.member_id))
+    def _rebalance_started(self, host: Coordinator, fact: facts.RebalanceStarted) -> None:
+        consumer = self._consumer(fact.member_id)
+        started = recorded(fact, consumer=consumer, replaced_broker=host.replaced_broker)
         cause = self._causes.behind_rebalance(fact.group, fact.reason)
         self._causes.rebalance[fact.group] = self._write(started, cause)
 
-    def _join_phase_ended(self, _: Coordinator, fact: facts.JoinPhaseEnded) -> None:
+    def _join_phase_ended(self, host: Coordinator, fact: facts.JoinPhaseEnded) -> None:
         consumers = tuple(map(self._consumer, fact.members))
-        ended = recorded(fact, leader=self._consumer(fact.leader), consumers=consumers)
+        ended = recorded(
+            fact,
+            leader=self._consumer(fact.leader),
+            consumers=consumers,
+            replaced_broker=host.replaced_broker,
+        )
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(ended, cause)
         for consumer in consumers:
             self._run.triggers.reached_later(consumer, "join phase ended")
 
-    def _stabilised(self, _: Coordinator, fact: facts.GroupStabilised) -> None:
-        self._write_stable(recorded(fact, assignment=self._by_consumer(fact.assignment)))
+    def _stabilised(self, host: Coordinator, fact: facts.GroupStabilised) -> None:
+        given = self._by_consumer(fact.assignment)
+        self._write_stable(recorded(fact, assignment=given, replaced_broker=host.replaced_broker))
 
     def _write_stable(self, stable: events.GroupStabilised) -> None:
         cause = self._causes.joined.get(stable.group)
@@ -171,8 +183,9 @@ class CoordinatorEvents:
         """Return the assignments of members by the names of their consumers."""
         return tuple((self._consumer(member), partitions) for member, partitions in given)
 
-    def _emptied(self, _: Coordinator, fact: facts.GroupEmptied) -> None:
-        self._write(fact, self._causes.membership.get(fact.group))
+    def _emptied(self, host: Coordinator, fact: facts.GroupEmptied) -> None:
+        emptied = recorded(fact, replaced_broker=host.replaced_broker)
+        self._write(emptied, self._causes.membership.get(fact.group))
 
     def _accepted(self, host: Coordinator, fact: facts.CommitAccepted) -> None:
         name = commit_name(fact.client, fact.correlation_id)
@@ -216,16 +229,18 @@ class CoordinatorEvents:
 
     # -- groups of the consumer protocol ---------------------------------------------------------
 
-    def _epoch_raised(self, _: Coordinator, fact: facts.GroupEpochRaised) -> None:
+    def _epoch_raised(self, host: Coordinator, fact: facts.GroupEpochRaised) -> None:
         """Write that a new target is due: the beginning of a rebalance."""
         causes = self._causes
         by_topics = fact.reason == TOPICS_CHANGED or not fact.member_id
         cause = causes.topics if by_topics else causes.membership.get(fact.group)
-        raised = recorded(fact, consumer=self._consumer(fact.member_id))
+        consumer = self._consumer(fact.member_id)
+        raised = recorded(fact, consumer=consumer, replaced_broker=host.replaced_broker)
         causes.rebalance[fact.group] = self._write(raised, cause)
 
-    def _target_computed(self, _: Coordinator, fact: facts.TargetComputed) -> None:
-        computed = recorded(fact, changed=self._by_consumer(fact.changed))
+    def _target_computed(self, host: Coordinator, fact: facts.TargetComputed) -> None:
+        changed = self._by_consumer(fact.changed)
+        computed = recorded(fact, changed=changed, replaced_broker=host.replaced_broker)
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(computed, cause)
         for consumer, _given in computed.changed:
@@ -236,19 +251,20 @@ class CoordinatorEvents:
         consumer = self._consumer(fact.member_id)
         self._assigned[fact.member_id] = fact.assigned
         cause = self._causes.joined.get(fact.group)
-        moved = recorded(fact, consumer=consumer)
+        moved = recorded(fact, consumer=consumer, replaced_broker=host.replaced_broker)
         self._causes.moved[consumer] = self._write(moved, cause)
         if fact.revoking:
             self._run.triggers.reached_later(consumer, "asked to revoke")
         self._write_if_stable(host, fact.group)
 
-    def _converted(self, _: Coordinator, fact: facts.GroupConverted) -> None:
+    def _converted(self, host: Coordinator, fact: facts.GroupConverted) -> None:
         """Write that a group migrated; its members' steps so far are no longer causes."""
         causes, came = self._causes, consumer_of(fact.client)
         converted = recorded(
             fact,
             consumer=came or self._consumer(fact.member_id),
             members=tuple(self._consumer(member) for member, _ in fact.assignment),
+            replaced_broker=host.replaced_broker,
         )
         went = causes.membership.get(fact.group)
         self._write(converted, causes.behind_arrival(came) if came else went)
@@ -267,7 +283,10 @@ class CoordinatorEvents:
         assigned = ((m.member_id, self._assigned.get(m.member_id, ())) for m in group)
         self._write_stable(
             events.GroupStabilised(
-                group=group_id, generation=group.epoch, assignment=self._by_consumer(assigned)
+                group=group_id,
+                generation=group.epoch,
+                assignment=self._by_consumer(assigned),
+                replaced_broker=host.replaced_broker,
             )
         )
 

@@ -17,11 +17,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from assignors.values import dataclass
-from emulator.events import (
-    CoordinatorLoaded,
-    CoordinatorMoved,
-    CoordinatorUnloaded,
-)
+from emulator.events import CoordinatorLoaded, CoordinatorMoved, CoordinatorUnloaded
 from emulator.world.cluster.appends import Appends, Rejected
 from emulator.world.cluster.broker_threads import (
     CoordinatorThread,
@@ -34,6 +30,7 @@ from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.coordinator_events import CoordinatorEvents
 from emulator.world.cluster.leader_log import LeaderLog
+from emulator.world.cluster.replicas import NO_BROKER, ReplicaSet
 from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Deadlines, Rank
@@ -44,6 +41,7 @@ from protocols.facts import CommitAccepted, CommitRefused, Fact, TargetComputed
 from protocols.groups.answers import client_error
 from protocols.machine import Append, CancelTimer, Report, Send, SetTimer, Step
 from protocols.messages import Envelope, Header, Message
+from protocols.values import NOT_REPLACED
 
 MOST_BROKERS = 1_001
 """Greater than the number of brokers: orders the hosts of one partition at equal times."""
@@ -72,6 +70,7 @@ class OffsetsPartition(Protocol):
     number: int
     groups: frozenset[str]
     hosts: dict[int, Host]
+    replicas: ReplicaSet
 
     @property
     def load_us(self) -> Callable[[int], int]:
@@ -133,7 +132,7 @@ class Host:
 
     def _loaded(self, cause: int | None) -> None:
         again = partial(self._loaded, cause)
-        if self._is_replaced or self._brokers.hold(self.broker, again):
+        if self._is_discarded or self._brokers.hold(self.broker, again):
             return
         self.begin()
         now, log = self._run.kernel.now, self.log
@@ -159,7 +158,7 @@ class Host:
             moved = CoordinatorMoved(
                 group=group,
                 broker=self.broker,
-                generation=self._generation(group),
+                generation=self.coordinator.generation(group),
                 loaded_us=self._run.kernel.now - self._began_us,
             )
             self._run.recorder.write(moved, cause)
@@ -205,7 +204,13 @@ class Host:
         return self.coordinator.phase is Phase.ACTIVE
 
     @property
-    def _is_replaced(self) -> bool:
+    def replaced_broker(self) -> int:
+        """Its broker, if another one has been elected and it has not learned that; or -1."""
+        ours = self._shard.replicas.leader in (self.broker, NO_BROKER)
+        return NOT_REPLACED if ours else self.broker
+
+    @property
+    def _is_discarded(self) -> bool:
         return self._shard.hosts.get(self.broker) is not self
 
     # -- requests, timers, log changes -------------------------------------------------------------
@@ -240,11 +245,10 @@ class Host:
     def durable(self, log_offset: int) -> None:
         """Note that everything below a log offset is replicated; this precedes other events."""
         if self.serves:
-            now = self._run.kernel.now
             if self._is_busy:
                 self._queue.appendleft(partial(self.durable, log_offset))
             else:
-                self._carry_out(self.coordinator.durable(log_offset, now))
+                self._carry_out(self.coordinator.durable(log_offset, self._run.kernel.now))
 
     def topics_changed(self) -> None:
         """Pass the current topics to the coordinator."""
@@ -256,8 +260,7 @@ class Host:
         if self._waits(partial(self.topic_deleted, topic, topic_id)):
             return
         if self.serves:
-            now = self._run.kernel.now
-            self._carry_out(self.coordinator.topic_deleted(topic, topic_id, now))
+            self._carry_out(self.coordinator.topic_deleted(topic, topic_id, self._run.kernel.now))
 
     # -- a slow disk -----------------------------------------------------------------------------
 
@@ -276,7 +279,7 @@ class Host:
 
     def _on_written(self, _: object) -> None:
         """Run actions that waited until the coordinator is busy again: all are one batch."""
-        if self._is_busy or self._is_replaced:
+        if self._is_busy or self._is_discarded:
             return
         if self._brokers.hold(self.broker, partial(self._on_written, None)):
             return
@@ -346,8 +349,7 @@ class Host:
         """Revert records that could not be written, and answer requests that waited for them."""
         if self.serves:
             now = self._run.kernel.now
-            step = self.coordinator.rejected(rejected.log_offset, rejected.error, now)
-            self._carry_out(step)
+            self._carry_out(self.coordinator.rejected(rejected.log_offset, rejected.error, now))
 
     # -- periods ---------------------------------------------------------------------------------
 
@@ -387,9 +389,6 @@ class Host:
     def log_partition(self) -> int:
         """The number of the offsets partition."""
         return self._shard.number
-
-    def _generation(self, group: str) -> int:
-        return self.coordinator.generation(group)
 
     def check(self) -> None:
         """Assert the invariants of the coordinator, if it serves."""

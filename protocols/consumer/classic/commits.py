@@ -24,9 +24,9 @@ from protocols.consumer.requests import (
     Known,
     take_number,
 )
-from protocols.facts import CommitAnswered, CommitKind, CommitRefused, CommitSent, pairs_of
+from protocols.facts import CommitAnswered, CommitKind, CommitRefused, CommitSent
 from protocols.machine import Report, Step
-from protocols.messages import OffsetCommitRequest, OffsetToCommit
+from protocols.messages import OffsetCommitRequest, OffsetToCommit, pairs_of
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 

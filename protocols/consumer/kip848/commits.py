@@ -36,9 +36,9 @@ from protocols.consumer.requests import (
     on_reads,
     take_number,
 )
-from protocols.facts import CommitAnswered, CommitKind, CommitSent, pairs_of
+from protocols.facts import CommitAnswered, CommitKind, CommitSent
 from protocols.machine import Report, Return, SetTimer, Step
-from protocols.messages import OffsetCommitRequest, OffsetToCommit
+from protocols.messages import OffsetCommitRequest, OffsetToCommit, pairs_of
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 

@@ -156,11 +156,13 @@ def test_a_coordinator_that_was_replaced_ends_nothing():
     """It rebalances and empties a generation that is over: the newer one goes on meanwhile."""
     history = formed(a=T)
     history.coordinator_moves(generation=1)
-    history.rebalance(generation=1)
-    history.say(ev.GroupEmptied(group=GROUP, generation=2))
+    replaced = {"group": GROUP, "replaced_broker": 1}
+    begins = ev.RebalanceStarted(generation=2, reason="removing member a", **replaced)
+    history.say(begins)
+    history.say(ev.GroupEmptied(generation=3, **replaced))
     history.rebalance("Adding new member a", "a", generation=2)
-    history.rebalance(generation=1)
-    history.say(ev.GroupEmptied(group=GROUP, generation=2))
+    history.say(begins)
+    history.say(ev.GroupEmptied(generation=3, **replaced))
     history.joined("a", generation=3)
     stable(history, 3, a=T)
     reading = read(RebalanceMeter(), history)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import CommitResult
-from protocols.facts import CommitAnswered, CommitSent, pairs_of
-from protocols.messages import OffsetCommitRequest
+from protocols.facts import CommitAnswered, CommitSent
+from protocols.messages import OffsetCommitRequest, pairs_of
 from protocols.messages.errors import ErrorCode
 
 from .driver import MEMBER, Beat, ClientDriver, offsets
