@@ -64,6 +64,9 @@ class OwnCode:
         """The records in hand that are not begun."""
 
         self._running: dict[Job, None] = {}
+        self._sought: set[Job] = set()
+        """Records in progress whose partition a ``Seek`` has left: no longer in hand."""
+
         self._drains: list[tuple[int, Result]] = []
         self._commits = OwnCommits(process, application)
         self._hang_us = 0
@@ -183,11 +186,15 @@ class OwnCode:
         self._work(action.record, action.ms, lambda job: self._failed(job, action.record, go_on))
 
     def _failed(self, job: Job, record: Record, go_on: Result) -> None:
-        """Take the record in hand again behind a failed attempt."""
+        """Take the record in hand again behind a failed attempt, unless it was sought away from."""
         if self._process.alive and not self._process.hold(lambda: self._failed(job, record, go_on)):
             del self._running[job]
-            self._jobs[record] = job
             self._failures.failed(job)
+            if job in self._sought:
+                self._sought.discard(job)
+                self._frontier.release(job.partition, 1)
+            else:
+                self._jobs[record] = job
             self._after_record(go_on)
 
     def _work(self, record: Record, ms: float | None, then: Callable[[Job], None]) -> None:
@@ -216,6 +223,7 @@ class OwnCode:
         if not process.alive or process.hold(lambda: self._ended(job, go_on)):
             return
         del self._running[job]
+        self._sought.discard(job)
         self._done(job, skipped=False)
         after = partial(self._after_record, go_on)
         if process.run.triggers.awaited(process.blueprint.name, "record done"):
@@ -285,6 +293,7 @@ class OwnCode:
     def _seek(self, action: Seek, go_on: Result) -> None:
         (tp,) = self._assigned("Seek", (action.partition,))
         self._drop(frozenset((tp,)))
+        self._sought.update(job for job in self._running if job.partition == tp)
         self._frontier.forget(tp)
         self._application.commits.forget(tp)
         self._commits.forget(tp)
