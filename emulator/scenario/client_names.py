@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from emulator.scenario import short_forms
 from emulator.scenario.kafka_settings import (
     ASSIGNORS,
     CONSUMER,
@@ -14,6 +15,9 @@ from emulator.scenario.kafka_settings import (
 )
 from emulator.scenario.problems import hint, listed, nearest, refuse
 from protocols.consumer.clients import CLIENTS, ClientProfile, profile_of
+
+Place = tuple[str | int, ...]
+"""Where a table is, below what is validated."""
 
 
 def with_kafkas_names(group: Any) -> Any:
@@ -41,7 +45,54 @@ def _member_renamed(member: Any, client: object) -> Any:
     return {**member, "settings": _renamed(member["settings"], mine)}
 
 
-def _renamed(table: Any, client: object) -> Any:
+def acts_with_kafkas_names(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a scenario as a file has it, with the settings of its acts under Kafka's names.
+
+    An act has the names of the client that its group has, or the member that it starts.
+    """
+    acts, groups = scenario.get("fault"), scenario.get("group")
+    if not isinstance(acts, list | tuple) or not isinstance(groups, list | tuple):
+        return scenario
+    clients: dict[object, object] = {}
+    for group in groups:
+        clients |= _clients(group)
+    renamed = tuple(_act_renamed(number, act, clients) for number, act in enumerate(acts))
+    return {**scenario, "fault": renamed}
+
+
+def _clients(group: Any) -> dict[object, object]:
+    """Return the client of a group and of each of its members, by the verb and name of an act."""
+    try:
+        spelled = short_forms.group(group)
+    except ValueError:
+        return {}
+    if not isinstance(spelled, dict):
+        return {}
+    client = spelled.get("client", CLIENTS[0])
+    members = spelled.get("members", ())
+    tables = members if isinstance(members, list | tuple) else ()
+    named = [(m.get("name"), m.get("client") or client) for m in tables if isinstance(m, dict)]
+    found: dict[object, object] = {("start", str(name)): mine for name, mine in named}
+    return found | {("rolling_restart", str(spelled.get("id"))): client}
+
+
+def _act_renamed(number: int, act: Any, clients: Mapping[object, object]) -> Any:
+    verb = short_forms.verb_of(act)
+    if verb not in ("rolling_restart", "start"):
+        return act
+    target = act.get(verb, act.get(short_forms.TARGETS[verb]))
+    client = clients.get((verb, str(target)), CLIENTS[0])
+    if client not in CLIENTS[1:]:
+        return act
+    changed, names = dict(act), profile_of(str(client)).names
+    if "settings" in act:
+        changed["settings"] = _renamed(act["settings"], client, ("fault", number, "settings"))
+    if isinstance(act.get("unset"), list | tuple):
+        changed["unset"] = tuple(names.get(str(name), name) for name in act["unset"])
+    return changed
+
+
+def _renamed(table: Any, client: object, place: Place = ("settings",)) -> Any:
     if client not in CLIENTS[1:] or not isinstance(table, dict):
         return table
     profile = profile_of(str(client))
@@ -49,10 +100,10 @@ def _renamed(table: Any, client: object) -> Any:
     for name, value in flattened(table):
         kafkas = profile.names.get(name, name)
         if kafkas in found:
-            raise refuse("group", [(("settings", name), value, f"given twice, also as {kafkas}")])
+            raise refuse("group", [((*place, name), value, f"given twice, also as {kafkas}")])
         if kafkas == name and "." not in name and name not in profile.names:
-            raise refuse("group", [(("settings", name), value, _unknown(name, profile))])
-        found[kafkas] = _assignors(value, profile) if kafkas == STRATEGY else value
+            raise refuse("group", [((*place, name), value, _unknown(name, profile))])
+        found[kafkas] = _assignors(value, profile, place) if kafkas == STRATEGY else value
     return found
 
 
@@ -82,7 +133,7 @@ def _dotted(profile: ClientProfile) -> bool:
     return all("." in name for name in profile.names)
 
 
-def _assignors(value: object, profile: ClientProfile) -> object:
+def _assignors(value: object, profile: ClientProfile, place: Place) -> object:
     """Return names of assignors as Kafka has them; raise if a client has none of this name."""
     if isinstance(value, str):
         value = [word.strip() for word in value.split(",")]
@@ -94,7 +145,7 @@ def _assignors(value: object, profile: ClientProfile) -> object:
         said = profile.lacks_assignor.format(name=name, module=name.replace("-", "_"))
         near = hint(name, profile.assignors) or f"; it has {listed(profile.assignors)}"
         reason = f"{profile.name}: {said}{near}"
-        raise refuse("group", [(("settings", STRATEGY), list(value), reason)])
+        raise refuse("group", [((*place, STRATEGY), list(value), reason)])
     return [profile.assignors.get(str(name), name) for name in value]
 
 

@@ -1,5 +1,6 @@
 """Consumer groups: their members, work and commits."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -214,6 +215,19 @@ def _names_a_client(group: Any) -> bool:
         [m for m in members if isinstance(m, dict)] if isinstance(members, list | tuple) else []
     )
     return any("client" in table for table in [group, *tables])
+
+
+def with_names_in_acts(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a scenario as a file has it, with Kafka's names of settings in its acts, too."""
+    acts = scenario.get("fault")
+    tables = acts if isinstance(acts, list | tuple) else ()
+    if not any(isinstance(act, dict) and {"settings", "unset"} & act.keys() for act in tables):
+        return scenario
+    from emulator.scenario.client_names import (  # noqa: PLC0415  few acts have settings
+        acts_with_kafkas_names,
+    )
+
+    return acts_with_kafkas_names(scenario)
 
 
 class Group(Part):

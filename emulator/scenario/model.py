@@ -84,11 +84,7 @@ from emulator.scenario.faults import (
     Timed,
     ZoneOutage,
 )
-from emulator.scenario.groups import (
-    CommitPolicy,
-    Group,
-    Member,
-)
+from emulator.scenario.groups import CommitPolicy, Group, Member, with_names_in_acts
 from emulator.scenario.handlers import BatchListener, Deduplication, OwnHandler, Poison, Pool
 from emulator.scenario.part import NotEmpty, Part
 from emulator.scenario.rates import (
@@ -391,7 +387,8 @@ class Scenario(Part):
     @model_validator(mode="before")
     @classmethod
     def _settle(cls, value: Any) -> Any:
-        """Let a run without ``run_for`` last until it has settled."""
-        if isinstance(value, dict) and "run_for" not in value:
-            return {"until_settled": True, **value}
-        return value
+        """Let a run without ``run_for`` last until it has settled; read the names in its acts."""
+        if not isinstance(value, dict):
+            return value
+        value = with_names_in_acts(value)
+        return value if "run_for" in value else {"until_settled": True, **value}

@@ -126,3 +126,46 @@ def test_a_deploy_is_refused_what_the_client_of_its_members_lacks(client, settin
 
     assert f"act[migrate].settings[{setting.split(chr(34))[1]}]" in refusal(of_client, act)
     assert said in refusal(of_client, act)
+
+
+VERBS = pytest.mark.parametrize("verb", ['rolling_restart = "billing"', 'start = "billing-1"'])
+
+
+@VERBS
+@pytest.mark.parametrize(
+    ("client", "setting", "kafkas"),
+    [
+        ("kafka-python", "session_timeout_ms = 9000", {"session.timeout.ms": 9_000}),
+        ("aiokafka", "max_poll_records = 7", {"max.poll.records": 7}),
+        ("franz-go", 'SessionTimeout = "9s"', {"session.timeout.ms": 9_000}),
+    ],
+)
+def test_a_deploy_takes_the_names_of_the_client(client, setting, kafkas, verb):
+    """Those of the group's client, or of the started member's own; in ``unset``, too."""
+    name = setting.split(" = ")[0]
+    of_client = ("members = 3", f'members = 3\nclient = "{client}"')
+    sets = read(of_client, ("[[fault]]", deploy(f"settings = {{ {setting} }}", verb)))
+    removes = read(of_client, ("[[fault]]", deploy(f'unset = ["{name}"]', verb)))
+
+    assert kafkas == deploys_of(sets)[0].settings
+    assert tuple(kafkas) == deploys_of(removes)[0].unset
+
+
+def test_a_start_takes_the_names_of_the_client_of_its_member():
+    """A member may have another client than its group, whose names the act then has not."""
+    member = '[[group.member]]\nname = "billing-1"\nclient = "aiokafka"\n\n[[fault]]'
+    keys = "settings = { max_poll_records = 7 }"
+    act = deploy(keys, 'start = "billing-1"').replace("[[fault]]", member)
+    found = read(("[[fault]]", act))
+
+    assert {"max.poll.records": 7} == deploys_of(found)[0].settings
+    assert "unknown setting" in refusal(("[[fault]]", deploy(keys, 'start = "billing-1"')))
+
+
+def test_a_name_that_the_client_lacks_is_refused_at_the_act():
+    """With the nearest name."""
+    of_client = ("members = 3", 'members = 3\nclient = "kafka-python"')
+    said = refusal(of_client, ("[[fault]]", deploy("settings = { sesion_timeout_ms = 9000 }")))
+
+    assert "act[migrate].settings[sesion_timeout_ms]" in said
+    assert 'did you mean "session_timeout_ms"?' in said

@@ -171,14 +171,14 @@ def assigned(self, partitions):
 """
 
 
-def test_a_record_that_was_sought_away_from_is_not_in_hand_after_its_attempt(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("retrying")
+def test_a_record_that_was_sought_away_from_is_not_in_hand_after_its_attempt(tmp_path):
     """The listener of aiokafka seeks beside the work, during an attempt that fails."""
     module = f"own_failures_{next(MODULES)}"
     late = '[[group.member]]\nname = "late"\nstart = "4s"\n'
     text = SCENARIO.format(handler=f'"{module}:Own"', more=late).replace("6000", "10000")
     text = text.replace("members = 2", 'members = ["g-0", "late"]\nclient = "aiokafka"')
     scenario = emulator.load(write_class(tmp_path, module, SOUGHT, text))
-    monkeypatch.delitem(sys.modules, module, raising=False)
 
     with pytest.raises(HandlerError, match="offset 20: the record is not in hand"):
         emulator.run(scenario, 0)
