@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.clients import profile_of
+from protocols.consumer.kip848.background_client import BackgroundClient
 from protocols.facts import EpochOpened
+from protocols.machine import Step
 from protocols.messages import (
     FetchedOffset,
     FetchRequest,
@@ -15,6 +18,7 @@ from protocols.messages import (
     OffsetFetchResponse,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import MEMBER, ClientDriver
 
@@ -272,3 +276,14 @@ def test_what_is_about_to_be_revoked_needs_no_position():
     driver.poll()
 
     assert [[0, 1], [0]] == fetches(driver)
+
+
+def test_positions_of_a_client_in_the_background_are_updated_at_any_time():
+    """Its steps end the Java client's poll events, but no poll of librdkafka waits for such an event."""
+    consumer = replace(ClientDriver().client.consumer, profile=profile_of("librdkafka"))
+    client = BackgroundClient(consumer, 500)
+    always = client.state.slot
+    client._become(Step(replace(client.state, slot=None)))
+
+    assert always is not None
+    assert always == client.state.slot
