@@ -52,7 +52,7 @@ docs: env
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Every experiment on a real Kafka, RUNS times, JOBS at a time; what exists is kept, so that the target
-# can be repeated. Then up to three runs of each are kept with the tests. Needs Java and Maven.
+# can be repeated. Then three runs of each are kept in tests/captures-more. Needs Java and Maven.
 RUNS ?= 6
 JOBS ?= 2
 MADE ?= build/captures

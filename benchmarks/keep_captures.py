@@ -1,8 +1,10 @@
-"""Keep captured runs of each experiment among the tests, at a small size.
+"""Keep captured runs of each experiment in the repository, at a small size.
 
 ``python -m benchmarks.keep_captures FOLDER [MOST]`` copies up to MOST (3) usable runs of each experiment
-in ``examples/experiments``, quiet ones first, from FOLDER to ``tests/captures``, without the raw segment
-of the offsets topic, whose records each run has as text. It prints what there is of each experiment.
+in ``examples/experiments``, quiet ones first, from FOLDER to ``tests/captures-more``, in place of those
+that it has of the experiment, without the raw segment of the offsets topic, whose records each run has
+as text. It prints what there is of each experiment. Those few runs that tests and printed pages play
+are in ``tests/captures``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-EXPERIMENTS, KEPT = ROOT / "examples" / "experiments", ROOT / "tests" / "captures"
+EXPERIMENTS, KEPT = ROOT / "examples" / "experiments", ROOT / "tests" / "captures-more"
 MOST = 3
 RAW = "__consumer_offsets-"
 """Where the names of segments begin; ``verify`` reads the records as text."""
@@ -40,6 +42,8 @@ def main(folder: Path, most: int = MOST, experiments: Path = EXPERIMENTS, kept: 
     for name in names:
         runs = usable_runs(folder / name)
         chosen = chosen_of(runs, most)
+        if chosen:
+            shutil.rmtree(kept / name, ignore_errors=True)
         size = sum(keep(run, kept) for run in chosen)
         total += size
         short += len(chosen) < most
@@ -70,9 +74,8 @@ def chosen_of(runs: Sequence[Made], most: int) -> list[Made]:
 
 
 def keep(run: Made, kept: Path) -> int:
-    """Copy a run and the plan of its experiment; return the number of bytes."""
+    """Copy a run, and the plan of its experiment; return the number of bytes."""
     target = kept / run.path.parent.name / run.path.name
-    shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     shutil.copyfile(run.path.parent / "scenario.json", target.parent / "scenario.json")
     return sum(_copy(file, target / file.name) for file in _needed(run.path))

@@ -24,7 +24,8 @@ _OPENING = f"""\
 Printed by `python -m docs.pages`, which plays every run; do not change this page. The runs are those
 in `tests/captures`: Apache Kafka 4.4.0 on one machine with 2 cores, with Java consumers unless the name of
 the run has another client. `examples/experiments` has the files with which `rebalance capture` makes many of
-them again; `rebalance verify` makes the same comparison with your own runs, figure by figure.
+them again, and `tests/captures-more` has three runs of each, which this page does not show; `rebalance verify`
+makes the same comparison with any of them, and with your own runs, figure by figure.
 
 In each cell: real / emulated, as median and range over {SEEDS} seeds. Work is the median and the 99th
 percentile of the processing of one record, in ms: its excess over the nominal 10 ms is the noise of the

@@ -64,6 +64,18 @@ def test_quiet_runs_are_kept_before_noisy_ones_without_the_raw_segment(tmp_path,
     assert "1 of 2 experiments with fewer than 1 runs" in capsys.readouterr().out
 
 
+def test_three_complete_runs_of_each_experiment_are_in_the_repository():
+    """None of them failed, and each is of the experiment in whose folder it is."""
+    names = sorted(path.stem for path in keep_captures.EXPERIMENTS.glob("*.toml"))
+    kept = {name: keep_captures.usable_runs(keep_captures.KEPT / name) for name in names}
+
+    assert dict.fromkeys(names, keep_captures.MOST) == {n: len(kept[n]) for n in names}
+    for name, runs in kept.items():
+        for run in runs:
+            summary = json.loads((run.path / "summary.json").read_text())
+            assert (name, run.number) == (summary["scenario"], summary["run"])
+
+
 def test_noisy_runs_are_kept_if_there_are_no_others(tmp_path):
     for number, noisy in ((1, True), (2, False), (3, True)):
         write_run(tmp_path, number, noisy=noisy)
