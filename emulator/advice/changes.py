@@ -180,14 +180,20 @@ def _longest_outage(situation: Situation) -> str:
 
 
 def _session_above(situation: Situation, least_s: float, because: str) -> Draft | None:
-    """A session that outlasts something, with a margin."""
+    """A session that outlasts something, with a margin; none if brokers refuse one that long."""
     value = milliseconds(least_s * MARGIN)
-    if value <= situation.value(SESSION):
+    if not situation.value(SESSION) < value <= _longest_session_ms(situation):
         return None
     session = duration(situation.seconds(SESSION))
     return consumer(
         situation, SESSION, value, f"{because}, and the session times out after {session}."
     )
+
+
+def _longest_session_ms(situation: Situation) -> int:
+    """Return the longest session that brokers accept: another one is INVALID_SESSION_TIMEOUT."""
+    kind = "group.consumer" if situation.facts.by_coordinator else "group"
+    return int(situation.brokers[f"{kind}.max.session.timeout.ms"])
 
 
 def longer_session(situation: Situation) -> Draft | None:
@@ -258,8 +264,9 @@ def static_membership(situation: Situation) -> Draft | None:
     )
     if down_s * MARGIN <= session_s:
         return ids
-    longer = consumer(situation, SESSION, milliseconds(down_s * MARGIN), why)
-    if longer is None:
+    value = milliseconds(down_s * MARGIN)
+    longer = consumer(situation, SESSION, value, why)
+    if longer is None or value > _longest_session_ms(situation):
         return None
     return Draft(why, ids.settings + longer.settings, ids.overrides + longer.overrides)
 

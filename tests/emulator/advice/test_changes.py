@@ -232,3 +232,10 @@ def test_a_backlog_makes_batches_that_outlast_the_commit_interval():
     assert "500 records, 20 s" in long
     assert "2 of them are 1,000 records" in why("member-crashes", "group[billing].work=6ms")
     assert "with a backlog" in short
+
+
+def test_no_session_is_proposed_that_brokers_refuse():
+    """A group that is down for a weekend cannot keep its members for so long."""
+    ((_, make), *_) = CHANGES["static-membership"]
+
+    assert make(situation(load_named("i2-weekend-down", ()))) is None

@@ -17,3 +17,10 @@ def test_pods_with_new_names_get_no_hint_on_instance_ids(key, given):
     _, report = reported(load_named("rolling-restart-eager", [f"act[rolling_restart-1].{key}"]), 0)
 
     assert given == ("static-membership" in {hint.id for hint in hints_of(report)})
+
+
+def test_a_group_that_is_away_for_longer_than_any_session_gets_no_hint_on_instance_ids():
+    """Brokers refuse a session of a weekend (group.max.session.timeout.ms)."""
+    _, report = reported(load_named("i2-weekend-down"), 0)
+
+    assert "static-membership" not in {hint.id for hint in hints_of(report)}
