@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.advice.cost import rarer_within, seeds_within
+from emulator.advice.cost import rarer_within, round_s, seeds_within
 from emulator.advice.proposing import MOST, propose
 from emulator.advice.trials import Played, try_out
 from emulator.events import Event
@@ -111,10 +111,11 @@ def advise(
     loaded = load_text(text_of_scenario(scenario), overrides, allow_large=True)
     begin = first if seeds is None or isinstance(seeds, int) else seeds[0]
     played, report = reported(loaded, begin, most)
-    more, changes = 0, len(report.proposals)
+    more = 0
     if seeds is None:
-        seeds = seeds_within(loaded, changes) if changes else 1
-        more = rarer_within(loaded, changes, seeds) if changes else 0
+        each_s = round_s(loaded, report.proposals)
+        seeds = seeds_within(each_s) if report.proposals else 1
+        more = rarer_within(each_s, seeds) if report.proposals else 0
     if isinstance(seeds, int):
         seeds = seeds_from(loaded.scenario, played.seed, seeds)
     known: dict[int, Played] = {played.seed: played}

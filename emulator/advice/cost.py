@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
+from emulator.advice.proposing import changed
 from emulator.loading import LoadedScenario
+from emulator.report.proposals import Proposal
 from emulator.scenario.estimate import estimate
 
 CHEAP_S: Final = 1.0
@@ -29,22 +32,24 @@ MOST_RARE: Final = 20
 """Seeds of such a trial."""
 
 
-def cost_s(loaded: LoadedScenario, runs: int) -> float:
-    """Return about how many CPU seconds some runs of a scenario take."""
-    return estimate(loaded.scenario).cpu_s * runs
+def round_s(loaded: LoadedScenario, proposals: Iterable[Proposal]) -> float:
+    """Return about how many CPU seconds one seed takes: the scenario as it is, and with each change.
+
+    A change may cost more than all the rest: one that commits after each batch is played batch by batch.
+    """
+    scenarios = (changed(loaded, proposal) for proposal in proposals)
+    return sum(estimate(each).cpu_s for each in (loaded.scenario, *scenarios))
 
 
-def seeds_within(loaded: LoadedScenario, changes: int, budget_s: float = ASKED_S) -> int:
-    """Return how many seeds of a trial of some changes a budget allows.
+def seeds_within(each_s: float, budget_s: float = ASKED_S) -> int:
+    """Return how many seeds of a trial a budget allows, of :func:`round_s` *each_s*.
 
     At least three, if they take a minute at most; otherwise as many as a minute allows, or one.
     """
-    each_s = cost_s(loaded, changes + 1)
     least = min(LEAST_SEEDS, int(LONGEST_S / each_s))
     return max(1, least, min(int(budget_s / each_s), MOST_SEEDS))
 
 
-def rarer_within(loaded: LoadedScenario, changes: int, seeds: int, budget_s: float = RARE_S) -> int:
+def rarer_within(each_s: float, seeds: int, budget_s: float = RARE_S) -> int:
     """Return how many further seeds a budget allows where *seeds* show no effect of any change."""
-    each_s = cost_s(loaded, changes + 1)
     return max(0, min(int(budget_s / each_s), MOST_RARE - seeds))

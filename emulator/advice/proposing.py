@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
 from typing import Final
@@ -82,11 +83,14 @@ def changed(loaded: LoadedScenario, proposal: Proposal) -> Scenario:
     Raise ScenarioError if the scenario does not allow the change.
     """
     if loaded.written is not None:
-        overrides = (*loaded.overrides, *proposal.overrides)
-        return load_text(
-            loaded.written, overrides, allow_large=True, together=proposal.overrides
-        ).scenario
+        return _changed(loaded.written, tuple(loaded.overrides), proposal.overrides)
     from emulator.scenario.toml import to_toml  # noqa: PLC0415  most scenarios are files
 
     text = ScenarioText(loaded.name, "scenario", to_toml(loaded.scenario), loaded.folder)
     return load_text(text, proposal.overrides, allow_large=True).scenario
+
+
+@lru_cache(maxsize=4 * MOST)
+def _changed(written: ScenarioText, given: tuple[str, ...], more: tuple[str, ...]) -> Scenario:
+    """Return a scenario that was read, with further overrides: to propose, to estimate and to try it."""
+    return load_text(written, (*given, *more), allow_large=True, together=more).scenario

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from emulator.advice.cost import cost_s
 from emulator.advice.proposing import changed
 from emulator.loading import LoadedScenario
 from emulator.metrics.laws import Law
 from emulator.playing import Run
 from emulator.processes import OnProgress, cores
 from emulator.report.proposals import Effect, Proposal, Trial
+from emulator.scenario.estimate import estimate
 from emulator.sweeps import SeedRun, Task, play_all
 from emulator.verdicts.disqualifying import disqualified
 from emulator.verdicts.verdict import VerdictId
@@ -49,7 +49,8 @@ def try_out(
         missing = [seed for seed in wanted if seed not in known]
         tasks = [Task(loaded.scenario, seed) for seed in missing]
         tasks += [Task(scenario, seed) for scenario in scenarios for seed in wanted]
-        workers = jobs or (cores() if cost_s(loaded, len(tasks)) > WORTH_A_PROCESS_S else 1)
+        work_s = sum(estimate(task.scenario).cpu_s for task in tasks)
+        workers = jobs or (cores() if work_s > WORTH_A_PROCESS_S else 1)
         runs = play_all(tasks, workers, loaded.folder, progress)
         before: dict[int, Played] = {**known, **{seed: next(runs) for seed in missing}}
         after: list[list[Played]] = [[next(runs) for _ in wanted] for _ in scenarios]

@@ -34,21 +34,23 @@ def with_trials(
     """
     if not report.proposals or advise is False:
         return report
-    from emulator.advice.cost import CHEAP_S, RARE_S, cost_s, rarer_within, seeds_within
+    from emulator.advice.cost import CHEAP_S, RARE_S, rarer_within, round_s, seeds_within
     from emulator.sweeps import seeds_from
 
     changes, first, rarer_s = len(report.proposals), known[0].seed, 0.0
+    if advise is None and (as_json or not sys.stdout.isatty()):
+        return report
+    each_s = round_s(loaded, report.proposals)
     if advise is None:
-        is_cheap = cost_s(loaded, changes) <= CHEAP_S
-        if as_json or not is_cheap or not sys.stdout.isatty():
+        if each_s > CHEAP_S:
             return report
         seeds, rarer_s = [first], CHEAP_S
     elif seeds is None:
         rarer_s = RARE_S
-        seeds = seeds_from(loaded.scenario, first, seeds_within(loaded, changes))
+        seeds = seeds_from(loaded.scenario, first, seeds_within(each_s))
     from emulator.advice.trials import try_out
 
-    more = rarer_within(loaded, changes, len(seeds), rarer_s)
+    more = rarer_within(each_s, len(seeds), rarer_s)
     expected_s = announce(loaded.scenario, len(seeds) * changes, jobs)
     with Progress("trials", expected_s=expected_s) as progress:
         trials = try_out(
@@ -70,9 +72,8 @@ def advice_lines(loaded: LoadedScenario, report: FinishedRun) -> Iterator[str]:
 
         yield from trials_screen(report)
     elif report.proposals:
-        from emulator.advice.cost import cost_s, seeds_within
+        from emulator.advice.cost import round_s, seeds_within
         from emulator.report.proposal_wording import not_tried
 
-        changes = len(report.proposals)
-        runs = (changes + 1) * seeds_within(loaded, changes) - 1
-        yield from not_tried(report, cost_s(loaded, runs))
+        each_s = round_s(loaded, report.proposals)
+        yield from not_tried(report, each_s * seeds_within(each_s) - round_s(loaded, ()))

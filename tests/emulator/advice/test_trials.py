@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import emulator
-from emulator.advice.cost import seeds_within
+from emulator.advice.cost import rarer_within, round_s, seeds_within
 from emulator.loading import load_named
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
@@ -233,7 +233,16 @@ def test_three_seeds_are_played_unless_they_take_a_minute(run_for, seeds):
     """Of one alone, a difference may be chance."""
     loaded = load_named("member-crashes", [f"run_for={run_for}"])
 
-    assert seeds == seeds_within(loaded, 3)
+    assert seeds == seeds_within(4 * round_s(loaded, ()))
+
+
+def test_a_change_that_makes_runs_longer_gets_fewer_seeds():
+    """Commits after each batch are played batch by batch, the automatic ones of the scenario are not."""
+    loaded = load_named("d3-older-commit-wins")
+    dear = replace(PROPOSAL, overrides=("group[billing].commit=sync",))
+
+    assert round_s(loaded, [dear]) > 5 * round_s(loaded, ())
+    assert rarer_within(round_s(loaded, [dear]), 5) < rarer_within(round_s(loaded, ()), 5)
 
 
 RARE = """
