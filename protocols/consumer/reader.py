@@ -192,8 +192,9 @@ def _exponential(base_ms: int, limit_ms: int, attempt: int, jitter: float) -> in
 
 
 class Counts(NamedTuple):
-    """How many entries of each kind were collected."""
+    """How many entries of each kind were collected, and since when (us)."""
 
+    since_us: int
     waits: int
     partial: int
 
@@ -208,7 +209,7 @@ class Notes(NamedTuple):
 class PollClock:
     """When the application last entered poll, when it waits there, and what it leaves unread."""
 
-    __slots__ = ("is_waiting", "partial", "polled_us", "waits")
+    __slots__ = ("is_waiting", "partial", "polled_us", "waits", "watched_us")
 
     def __init__(self) -> None:
         self.polled_us = 0
@@ -221,10 +222,14 @@ class PollClock:
         self.partial: array[int] = array("q")
         """When a poll returned records and left responses unread (us)."""
 
+        self.watched_us = 0
+        """Since when they are collected."""
+
     def watch(self, now: int) -> None:
         """Collect the waits, and the polls that leave responses unread, from now on."""
         self.waits = array("q", [now] if self.is_waiting else [])
         self.partial = array("q")
+        self.watched_us = now
 
     def wait(self, now: int) -> None:
         """Note that a poll waits; polls without records that follow each other are one wait."""
@@ -245,11 +250,17 @@ class PollClock:
     @property
     def counts(self) -> Counts | None:
         """How much was collected; None: nothing is."""
-        return None if self.waits is None else Counts(len(self.waits), len(self.partial))
+        if self.waits is None:
+            return None
+        return Counts(self.watched_us, len(self.waits), len(self.partial))
+
+    def counts_on(self, counts: Counts | None) -> bool:
+        """Return whether all since so much is collected: the clock has not been watched anew."""
+        return counts is not None and counts.since_us == self.watched_us
 
     def since(self, counts: Counts | None, begin_us: int) -> Notes | None:
         """Return what was collected after so much, relative to *begin_us*; None: it is unknown."""
-        if self.waits is None or counts is None:
+        if self.waits is None or counts is None or not self.counts_on(counts):
             return None
         return Notes(
             tuple([at_us - begin_us for at_us in self.waits[counts.waits :]]),

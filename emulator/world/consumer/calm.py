@@ -278,7 +278,7 @@ class Cycles:
 
         *batch* begins now. None: nothing is skipped.
         """
-        if self._cycle is not None and self._cycle.notes is None and calm.clock.waits is not None:
+        if calm.clock.waits is not None and not self._is_noted(calm):
             self._cycle = self._mark = self._since_us = None
             self._batches, self._distance = 0, 1
         mark = self._mark
@@ -295,6 +295,12 @@ class Cycles:
         if times <= 0:
             return None
         return self._later(calm, batch, cycle, times)
+
+    def _is_noted(self, calm: CalmPoll) -> bool:
+        """Return whether it is known what the clock collects in a period, or will be when it is measured."""
+        if self._cycle is not None:
+            return self._cycle.notes is not None
+        return self._mark is None or calm.clock.counts_on(self._mark.noted)
 
     def _begins(self, now: int) -> None:
         self._since_us, self._ahead = now, self._fetches.ahead()
