@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.mutations COUNT [SEED] [PATH…]`` draws places in ``protocols/`` and
 ``emulator/ledger/`` (or in PATHs), changes each in a copy of the tree, and prints the share that was
-noticed, and the survivors. A survivor is a test that is missing, or a change without effect.
+noticed, the survivors, and those whose tests did not end in time. A survivor is a test that is missing, or a change without effect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 ROOMS = ("protocols", "emulator/ledger")
 LIMIT_S = 300
-"""Tests that run longer than this have noticed an endless loop."""
+"""Tests that run longer than this have noticed an endless loop, unless the machine is slow: each is printed."""
 
 OTHER = {
     ast.Lt: "<=",
@@ -102,6 +102,7 @@ def is_noticed(mutation: Mutation, copy: Path) -> bool:
             check=False,
         )
     except subprocess.TimeoutExpired:
+        print(f"longer than {LIMIT_S} s: {_place(mutation)}", flush=True)
         return True
     finally:
         changed.write_text(original, encoding="utf-8")
@@ -122,9 +123,13 @@ def main(count: int, seed: int, paths: list[str]) -> None:
             if is_noticed(each, copy):
                 noticed += 1
                 continue
-            place = f"{each.path.relative_to(ROOT)}:{each.line}"
-            print(f"survived: {place}: {each.before!r} as {each.after!r}", flush=True)
+            print(f"survived: {_place(each)}", flush=True)
         print(f"{noticed} of {len(drawn)} were noticed (seed {seed}, of {len(every):,} places)")
+
+
+def _place(mutation: Mutation) -> str:
+    where = f"{mutation.path.relative_to(ROOT)}:{mutation.line}"
+    return f"{where}: {mutation.before!r} as {mutation.after!r}"
 
 
 def _drawn(seed: int, mutation: Mutation) -> str:

@@ -204,6 +204,18 @@ def test_an_older_commit_over_a_newer_one_is_a_rewind():
     only(history, Cause.REWIND, 40)
 
 
+def test_a_commit_below_where_its_owner_began_is_a_rewind():
+    """It began at the committed offset, so that what lies below is not its progress."""
+    history = owner_at_work()
+    history.close("a", 100, "revoked")
+    history.next_owner("b", 80, 100, generation=2)
+    history.commit("b", 60, generation=2)
+    history.crash("b", 100)
+    history.next_owner("a", 60, 80, generation=3)
+
+    assert 20 == history.ledger().by_cause().get("rewind")
+
+
 def test_a_rewind_counts_once():
     """The epoch after the rewound one is judged by its own owner's commits."""
     history = owner_at_work()
