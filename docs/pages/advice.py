@@ -62,7 +62,7 @@ OTHERS = {
     ONLY_MOVED_STOP: "a group that members left and joined again",
     ONE_CLASSIC_JOIN: "a group in migration that is not served",
     CONVERT_BACK: "a group in migration that is not served",
-    **dict.fromkeys(DEVIATION_HINTS.values(), "members with `deviates`"),
+    **{hint: f"members with `deviates.{key}`" for key, hint in DEVIATION_HINTS.items()},
     STORED_REJOIN: 'brokers with `static_rejoin = "in memory"`',
     WITHOUT_ID[0]: "a consumer without a group id that reads again",
 }
