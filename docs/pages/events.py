@@ -44,6 +44,10 @@ The file's metadata have `schema_version`, `kafka`, `scenario`, `scenario_hash`,
 force. Consecutive processing of a partition is one `Processed` row where nothing disturbed it; what workers of a
 pool finish before earlier records is a `ProcessedOutOfOrder` row.
 
+Events of a group have `replaced_broker` only if a coordinator reports them in whose place the controller has
+elected another one, and which has not learned that: it is the broker of that coordinator, whose members and
+generations are not those of the group. Queries about the state of a group leave these events out.
+
 ## Queries
 
 [DuckDB](https://duckdb.org), the number of records that each consumer processed:
