@@ -210,6 +210,9 @@ class Replay:
     called_us: Mapping[str, tuple[int, ...]] | None = None
     """By process: when its application noticed that its first listener calls were needed."""
 
+    beats_us: Mapping[str, tuple[int, ...]] | None = None
+    """By process of a classic client: when it sent its first heartbeats."""
+
     carried: Callable[[MessageCarried], None] | None = None
     """Called with every request and response, except fetches; one cut off by a dead broker is no
     message."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -55,6 +56,9 @@ class _Known:
     topics: Mapping[str, str]
     """Topic name by topic id."""
 
+    targets: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    """By member id: the last target that a line has shown so far."""
+
     def consumer(self, member_id: str) -> str:
         """Return the consumer of a member id; for an unknown id, the id itself."""
         return self.consumers.get(member_id, member_id)
@@ -88,9 +92,12 @@ def _bumped(match: re.Match[str], known: _Known) -> GroupEpochRaised:
 
 
 def _computed(match: re.Match[str], known: _Known) -> TargetComputed:
-    """Return the event; its line has the whole target of each member, not only the changes."""
+    """Return the event with the changes; its line has the whole target of each member.
+
+    Two members may belong to one consumer: that of a process which died is removed later.
+    """
     given = {
-        known.consumer(member_id): tuple(
+        member_id: tuple(
             sorted(
                 known.partition(topic_id, number)
                 for topic_id, numbers in NUMBERS.findall(partitions)
@@ -100,11 +107,17 @@ def _computed(match: re.Match[str], known: _Known) -> TargetComputed:
         )
         for member_id, partitions in _GIVEN.findall(match[3])
     }
+    changed = {
+        known.consumer(member_id): partitions
+        for member_id, partitions in given.items()
+        if known.targets.get(member_id) != partitions
+    }
+    known.targets.update(given)
     return TargetComputed(
         group=known.group,
         epoch=int(match[1]),
         assignor=match[2],
-        changed=tuple(sorted(given.items())),
+        changed=tuple(sorted(changed.items())),
     )
 
 

@@ -34,6 +34,7 @@ from emulator.conformance.prediction.noise import (
 )
 from emulator.scenario import model
 from emulator.scenario.resolution import COORDINATOR_OF
+from emulator.world.draws import draw, stream_key
 
 SILENCED = ("sigkill", "sigstop")
 
@@ -46,7 +47,7 @@ def acts_of(capture: Capture, noise: Noise, seed: int | None) -> tuple[model.Fau
         *_last_contact(capture),
         *_delay_resumed_processes(capture, seed),
         *_last_metadata(capture),
-        *_actions(capture),
+        *_actions(capture, seed),
     )
 
 
@@ -191,11 +192,27 @@ def _last_metadata(capture: Capture) -> Iterator[model.Fault]:
 # -- actions -------------------------------------------------------------------------------------
 
 
-def _actions(capture: Capture) -> Iterator[model.Fault]:
+def _actions(capture: Capture, seed: int | None) -> Iterator[model.Fault]:
     for number, action in enumerate(capture.actions):
-        act = _act(capture, action, f"{action.do}-{number}")
+        name = f"{action.do}-{number}"
+        if action.do == "maketopic":
+            at = _created_us(capture, action, name, seed)
+            yield model.CreateTopic(id=name, at=at, topic=action.topic or "")
+            continue
+        act = _act(capture, action, name)
         if act is not None:
             yield act
+
+
+def _created_us(capture: Capture, action: Action, name: str, seed: int | None) -> int:
+    """Return when the brokers know a topic: after it was requested, before records are produced.
+
+    No log shows it; members may ask in between.
+    """
+    starts = (made.start_us for made in capture.productions if made.topic == action.topic)
+    within_us = max(0, next(starts, action.at_us) - action.at_us)
+    share = 0.5 if seed is None else draw(stream_key(seed, "topic created", name), 0)
+    return action.at_us + int(share * within_us)
 
 
 def _act(capture: Capture, action: Action, name: str) -> model.Fault | None:
@@ -220,8 +237,6 @@ def _act(capture: Capture, action: Action, name: str) -> model.Fault | None:
             return _start(capture, action, name)
         case "addparts":
             return _add_partitions(capture, action, name)
-        case "maketopic":
-            return model.CreateTopic(id=name, at=at, topic=action.topic or "")
         case _:
             return _act_on_broker(capture, action, name)
 

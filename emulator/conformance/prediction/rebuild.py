@@ -2,8 +2,8 @@
 
 Taken from the capture: names, ids, settings, partition leaders, production times,
 processing times, times of actions; the time from each process's start to its first JoinGroup;
-the time of the first members' first assignment; the faulted member's last contact and
-the leader's last metadata refresh before the fault. Everything else is predicted.
+the time of the first members' first assignment; the logged heartbeats of classic members, the
+faulted member's last contact and the leader's last metadata refresh before the fault. Everything else is predicted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from emulator.conformance.captured.capture import Capture, Production
 from emulator.conformance.captured.traces import MemberSettings
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.beginning import listener_begins, listener_ends
+from emulator.conformance.prediction.contacts import logged_heartbeats
 from emulator.conformance.prediction.facts import start_us
 from emulator.conformance.prediction.faults import acts_of, broker_settings
 from emulator.conformance.prediction.noise import Noise, broker_session_ms, noise_of
@@ -226,6 +227,7 @@ def _replay(capture: Capture) -> Replay:
         topic_ids=facts.topic_ids(capture),
         listened_us=listener_ends(capture),
         called_us=listener_begins(capture),
+        beats_us=logged_heartbeats(capture),
     )
 
 

@@ -25,11 +25,13 @@ from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.folded_time import Live, MemberTime
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
+from emulator.world.consumer.replayed_beats import beat_lateness
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party
 from emulator.world.router import Router, kind_of
 from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
+from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetching import Handed
 from protocols.consumer.open_requests import Renumbered
@@ -81,14 +83,10 @@ class Process:
         """Triggered when the process ends."""
 
         self.progress = Progress(
-            blueprint,
-            run.recorder,
-            owners,
-            self.settle,
-            self.unfold,
-            context.topics.find,
+            blueprint, run.recorder, owners, self.settle, self.unfold, context.topics.find
         )
-        self.client = new_client(blueprint, self.name, run.member_id)
+        self._beat_late: Final = beat_lateness(blueprint, run.replay, self.name)
+        self.client = new_client(blueprint, self.name, run.member_id, self._beat_late)
         self.application = Application(self)
         self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)
         self._loop = PollLoop(self, self.client) if run.folding and blueprint.folds else None
@@ -354,7 +352,8 @@ class Process:
         self._context.router.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        late, due_us = self.blueprint.lateness_us, effect.deadline_us
+        late = self._beat_late if effect.name == HEARTBEAT else self.blueprint.lateness_us
+        due_us = effect.deadline_us
         if late is not None and not is_wake_up(self.client, effect.name):
             due_us += late(due_us)
         self.timers.set(effect.name, due_us)

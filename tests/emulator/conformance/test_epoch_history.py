@@ -83,6 +83,20 @@ def test_a_member_of_either_protocol_leaves(capture, who):
     assert (ID, "left") == (removed.member_id, removed.why)
 
 
+def test_a_process_that_died_and_its_successor_each_keep_their_target(capture):
+    """Both members are of one consumer until the session of the old one expires."""
+    run = capture(CRASH)
+    old, new = dict.fromkeys(i for trace in run.traces[:1] for i in trace.member_ids), "another"
+    (old,) = old
+    first = f"{old}=MemberAssignment(partitions={{{ID}=[0]}})"
+    second = f"{new}=MemberAssignment(partitions={{{ID}=[1]}})"
+    lines = (events_of(f"{GIVES}{{{first}}}."), events_of(f"{GIVES}{{{second}, {first}}}."))
+    computed = [what for _, what in epoch_history(replace(run, coordinator_log=lines))]
+
+    shown = [[(who, [tp.partition for tp in given]) for who, given in e.changed] for e in computed]
+    assert [[(run.traces[0].member, [0])], [("another", [1])]] == shown
+
+
 def test_a_classic_group_has_no_epochs(capture):
     """Nothing is read if no member uses the protocol."""
     assert () == epoch_history(capture("crash-range-auto/run-1"))
