@@ -112,6 +112,7 @@ def _computed(match: re.Match[str], known: _Known) -> TargetComputed:
         for member_id, partitions in given.items()
         if known.targets.get(member_id) != partitions
     }
+    known.targets.clear()
     known.targets.update(given)
     return TargetComputed(
         group=known.group,
