@@ -25,7 +25,6 @@ from emulator.world.consumer.fetches import Fetches
 from emulator.world.consumer.folded_time import Live, MemberTime
 from emulator.world.consumer.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
-from emulator.world.consumer.replayed_beats import beat_lateness
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party
 from emulator.world.router import Router, kind_of
@@ -33,6 +32,7 @@ from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.machine import Client as ClassicClient
+from protocols.consumer.classic.state import punctual
 from protocols.consumer.fetching import Handed
 from protocols.consumer.open_requests import Renumbered
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
@@ -85,7 +85,7 @@ class Process:
         self.progress = Progress(
             blueprint, run.recorder, owners, self.settle, self.unfold, context.topics.find
         )
-        self._beat_late: Final = beat_lateness(blueprint, run.replay, self.name)
+        self._beat_late: Final = run.replay.beat_late(self.name, blueprint.lateness_us or punctual)
         self.client = new_client(blueprint, self.name, run.member_id, self._beat_late)
         self.application = Application(self)
         self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)

@@ -10,25 +10,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from protocols.consumer.classic.state import punctual
-
 if TYPE_CHECKING:
-    from emulator.world.consumer.blueprints import Blueprint
     from emulator.world.draws import Sampler
-    from emulator.world.run import Replay
 
 _CLOCK_US = 1_000
 """A log has whole milliseconds: a heartbeat may have been due that much after its time in the log."""
 
 _LATEST_US = 500_000
 """A heartbeat that comes later than this belongs to another sleep of the thread."""
-
-
-def beat_lateness(blueprint: Blueprint, replay: Replay, process: str) -> Sampler:
-    """Return how late the heartbeats of a process are: as in the history, as far as it goes."""
-    late = blueprint.lateness_us or punctual
-    sent_us = (replay.beats_us or {}).get(process)
-    return as_sent(sent_us, late) if sent_us else late
 
 
 def as_sent(sent_us: tuple[int, ...], late: Sampler) -> Sampler:
