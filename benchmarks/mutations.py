@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.mutations COUNT [SEED] [PATH…]`` draws places in ``protocols/`` and
 ``emulator/ledger/`` (or in PATHs), changes each in a copy of the tree, and prints the share that was
-noticed, the survivors, and those whose tests did not end in time. A survivor is a test that is missing, or a change without effect.
+noticed, the survivors, and those whose tests did not end in time. A survivor is a test that is missing,
+or a change without effect.
 """
 
 from __future__ import annotations

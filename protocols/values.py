@@ -126,7 +126,7 @@ def needed_fields(kind: Any) -> tuple[str, ...]:
 
 
 def set_values(fact: Any) -> dict[str, Any]:
-    """Return the fields of a fact or event that digests cover only where they are set, if they are."""
+    """Return the :func:`optional_fields` of a fact or event that are set, with their values."""
     kind: Any = type(fact)
     optional = optional_fields(kind).items()
     return {name: value for name, unset in optional if (value := getattr(fact, name)) != unset}

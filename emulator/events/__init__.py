@@ -388,7 +388,7 @@ def row_of(what: What) -> tuple[Any, ...]:
 
 
 def by_replaced_coordinator(what: What) -> bool:
-    """Return whether a coordinator reported it in whose place another one had been elected."""
+    """Return whether a replaced coordinator reported an event; see ``protocols.values.NOT_REPLACED``."""
     return getattr(what, "replaced_broker", NOT_REPLACED) != NOT_REPLACED
 
 

@@ -150,7 +150,7 @@ class FaultMissed:
     target: str
     why: str
     needless: bool = False
-    """Whether what it should bring about was so already: the process to start was running."""
+    """Whether there was nothing to do: the process to start was running already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

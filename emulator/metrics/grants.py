@@ -9,10 +9,10 @@ from emulator import events as ev
 class Grants:
     """Follows which partitions the coordinator gives to members and takes from them.
 
-    A heartbeat that acknowledges an assignment lists what the member owns. If the coordinator has given
-    it more meanwhile, and now computes a target without that, the list shows that there is nothing to
-    revoke (``CurrentAssignmentBuilder.ownsRevokedPartitions``, KIP-848); but since it sent that heartbeat
-    the member applies the assignment that it had been given (``AbstractMembershipManager.maybeReconcile``).
+    A heartbeat lists what the member owned when it was sent. Meanwhile the coordinator may have given it
+    a partition, and computes a target without it: the partition is not in the list, so the coordinator
+    takes it without a revocation (``CurrentAssignmentBuilder.ownsRevokedPartitions``, KIP-848). But the
+    member may own it by now (``AbstractMembershipManager.maybeReconcile``).
     """
 
     def __init__(self) -> None:
@@ -21,6 +21,7 @@ class Grants:
         """What a member has stopped reading since it was granted."""
 
         self._taken: set[tuple[str, str, TopicPartition]] = set()
+        """What was taken from a member that has not stopped reading it since."""
 
     def move(self, what: ev.MemberMoved) -> None:
         """Note what the coordinator gives to a member and takes from it."""
@@ -43,5 +44,5 @@ class Grants:
         self._granted.pop((what.group, what.consumer), None)
 
     def is_taken(self, group: str, consumer: str, partition: TopicPartition) -> bool:
-        """Return whether the coordinator took a partition that the member has not stopped to own."""
+        """Return whether the coordinator took a partition from a member that has not stopped reading it."""
         return (group, consumer, partition) in self._taken

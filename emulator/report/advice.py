@@ -176,7 +176,7 @@ def _for_restarts(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iter
     ):
         return
     for group in subject.groups[:1]:
-        if not (group.static or group.autoscaler or group.names_change) and _in_a_session(
+        if not (group.static or group.autoscaler or group.names_change) and _session_may_last(
             subject, group, metrics
         ):
             yield given(KEPT_BY_ID, subject, group)
@@ -184,7 +184,7 @@ def _for_restarts(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iter
             yield given(ONLY_MOVED_STOP, subject, group)
 
 
-def _in_a_session(subject: Subject, group: GroupFacts, metrics: Metrics) -> bool:
+def _session_may_last(subject: Subject, group: GroupFacts, metrics: Metrics) -> bool:
     """Return whether the brokers accept a session as long as the longest time without an owner."""
     kind = "group.consumer" if group.by_coordinator else "group"
     longest_ms = int(subject.broker_settings[f"{kind}.max.session.timeout.ms"])

@@ -61,8 +61,8 @@ def reasons_of(verdicts: Iterable[Verdict]) -> dict[str, str]:
 def _is_needless(verdict: Verdict) -> bool:
     """Return whether all faults that did not fire are starts of processes that were running.
 
-    Where a change keeps a process alive, the start that replaced it has nothing to do: the run is
-    inconclusive by itself, for the start may be meant for another process, and not worse for it.
+    Where a change keeps a process alive, the start that replaced it has nothing to do. By itself such a
+    run is inconclusive, because the start may be meant for another process; compared, it is no worse.
     """
     if verdict.id is not VerdictId.FAULT_MISSED:
         return False

@@ -25,7 +25,7 @@ class Missed(NamedTuple):
     fault: str
     why: str
     needless: bool = False
-    """Whether what it should bring about was so already."""
+    """Whether there was nothing to do: the process to start was running already."""
 
 
 class StoppedDeploy(NamedTuple):

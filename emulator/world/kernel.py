@@ -40,7 +40,10 @@ MOST_AT_AN_INSTANT = 1 << 15
 """Events at one instant after which a run is stopped, besides those that each party may make."""
 
 MOST_IN_AN_EVENT = 1 << 20
-"""Effects of a client within one event: without any work, all that it has fetched is polled in one."""
+"""Effects of a client within one event after which a run is stopped.
+
+They are many without work: then one event polls all that the client has fetched.
+"""
 
 MOST_BY_A_PARTY = 200
 """The same for each consumer and each partition: all of them may be disturbed at one instant."""
@@ -127,7 +130,7 @@ class Kernel:
         return type(self).push(self, when_us, order, action)
 
     def steps(self, rank: Rank, who: int) -> Iterator[int]:
-        """Number what a party does within one event; raise StalledClockError if that does not end."""
+        """Count the steps of a party within one event; raise StalledClockError if they do not end."""
         yield from range(MOST_IN_AN_EVENT)
         from emulator.world.stalled_clock import Made, StalledClockError  # noqa: PLC0415  as above
 

@@ -30,7 +30,7 @@ class Renumbered(NamedTuple):
 
 
 def renewed(state: A) -> A:
-    """Return the state whose request timer is that of the requests in flight, not of earlier ones."""
+    """Return the state with the earliest deadline of its requests in flight as request timer."""
     deadlines = [flight.deadline_us for flight in state.in_flight.values()]
     return replace(state, request_timer_us=min(deadlines, default=None))
 

@@ -223,7 +223,7 @@ class PollClock:
         """When a poll returned records and left responses unread (us)."""
 
         self.watched_us = 0
-        """Since when they are collected."""
+        """Since when both are collected (us)."""
 
     def watch(self, now: int) -> None:
         """Collect the waits, and the polls that leave responses unread, from now on."""
@@ -255,11 +255,11 @@ class PollClock:
         return Counts(self.watched_us, len(self.waits), len(self.partial))
 
     def counts_on(self, counts: Counts | None) -> bool:
-        """Return whether all since so much is collected: the clock has not been watched anew."""
+        """Return whether nothing since *counts* is missing: ``watch`` was not called again after them."""
         return counts is not None and counts.since_us == self.watched_us
 
     def since(self, counts: Counts | None, begin_us: int) -> Notes | None:
-        """Return what was collected after so much, relative to *begin_us*; None: it is unknown."""
+        """Return what was collected after *counts*, relative to *begin_us*; None: it is unknown."""
         if self.waits is None or counts is None or not self.counts_on(counts):
             return None
         return Notes(

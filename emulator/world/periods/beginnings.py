@@ -55,7 +55,7 @@ def _changed(
 def _begun_again(
     what: Processed, before: State, old: Unwritten, new: Unwritten
 ) -> Processed | None:
-    """Return the first event of a partition as if *new* had been unwritten, and not *old*; None: it is another."""
+    """Return the first event of a partition as if *new* had been unwritten, and not *old*; None: it is not that event."""
     position = before.positions[what.group][what.partition]
     if (what.first, what.began_us) != (position + old.first, before.at_us + old.began_us):
         return None

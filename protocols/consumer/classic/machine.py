@@ -201,7 +201,7 @@ class Client:
         return self._calm and moves_requests(self.state)
 
     def renew(self) -> None:
-        """Set the request timeout by the requests in flight alone; earlier ones set it no more."""
+        """Set the request timer to the earliest deadline of the requests that are in flight."""
         self.state = renewed(self.state)
 
     def relative(self, now: int, calm: CalmPoll | None = None) -> tuple[object, ...]:

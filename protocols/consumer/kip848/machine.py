@@ -120,7 +120,7 @@ class Client:
         return self._taking is None and is_at_rest(self.state, self.consumer)
 
     def renew(self) -> None:
-        """Set the request timeout by the requests in flight alone; earlier ones set it no more."""
+        """Set the request timer to the earliest deadline of the requests that are in flight."""
         self.state = renewed(self.state)
 
     def relative(self, now: int) -> tuple[object, ...]:

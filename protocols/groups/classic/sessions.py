@@ -166,7 +166,7 @@ def _member_of(group: Group, entry: LeavingMember) -> str:
 
 
 def _rebalanced(group: Group, left: list[LeavingMember], first: str, at: Moment) -> Turn[Group]:
-    """Rebalance if any member left; a pending member id counts, too. *first*: its member id."""
+    """Rebalance if any member left, a pending one included; *first*: the member id of the first."""
     if not left:
         return Turn(group)
     match group.state:

@@ -132,12 +132,12 @@ def on_assignment_failed(
     """Begin a new rebalance, unless one has begun since the append."""
     if not _awaits_assignment(group, waiting):
         return Turn(group)
-    said = client_error(error)
+    answer = client_error(error)
     reason = (
-        f"Error {said.name} when storing group assignment during SyncGroup "
+        f"Error {answer.name} when storing group assignment during SyncGroup "
         f"(member: {waiting.leader_id})."
     )
-    return cancel_sync_phase(group, at, said).then(
+    return cancel_sync_phase(group, at, answer).then(
         lambda group: prepare_rebalance(group, at, reason, waiting.leader_id)
     )
 

@@ -126,9 +126,8 @@ def removed(
     if not draft.group.members:
         draft = draft.with_record(target_epoch_record(group_id, epoch, 0))
         effects.append(Report(GroupEmptied(group=group_id, generation=epoch)))
-    rejoining = (
-        soft.rejoining.mutate()
-    )  # a rebalance timer may be retried: revoking keeps its epoch
+    # a rebalance timer may be retried: revoking keeps its epoch
+    rejoining = soft.rejoining.mutate()
     for member in gone:
         rejoining.pop(member.member_id, None)
     return Turn(replace(soft, rejoining=rejoining.finish()), tuple(effects), draft.records)
