@@ -112,8 +112,9 @@ def explain(
 
 
 def _entry(finished: Run, name: str) -> Entry:
+    known = {entry.id for entry in finished.ledger.entries}
     try:
-        return finished.ledger.entry(name.upper())
+        return finished.ledger.entry(name.upper() if name.upper() in known else name)
     except KeyError as error:
         raise RefusedError(f"seed {finished.seed}: {error.args[0]}") from None
 

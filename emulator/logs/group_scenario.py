@@ -114,6 +114,6 @@ def _scenario_text(
 def _hint(group: str, known: list[str]) -> str:
     if not known:
         return "; what was read has no groups"
-    near = get_close_matches(group, known, 3) or known[:5]
+    near = (get_close_matches(group, known, 3) if len(known) > 5 else None) or known[:5]
     more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
     return f"; there are {', '.join(near)}{more}"

@@ -240,6 +240,10 @@ def _pairs(path: Path, text: str) -> Iterator[tuple[str, object]]:
         if not isinstance(document, dict):
             raise ValueError("a JSON object is needed")
         yield from document.items()
+    elif path.suffix == ".toml":
+        raise ValueError(
+            "TOML is not the form of a client's settings; allowed are .properties, .conf, .json, .yml"
+        )
     else:
         yield from properties(text)
 

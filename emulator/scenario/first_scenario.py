@@ -97,7 +97,7 @@ rolling_restart = {toml_value(answers.group)}
 between = ["60s", "70s"]      # at random, by the seed
 down_time = "5s"             # from a member's end to its start
 gap = "10s"                  # from a member's start to the next one's end
-# grace = "10s"              # kill a member that takes longer: terminationGracePeriodSeconds
+grace = "30s"                # kill a member that takes longer: terminationGracePeriodSeconds
 # pre_stop = "5s"            # a preStop hook that sleeps; grace counts from its begin
 
 # [[fault]]                  # or what a crash costs

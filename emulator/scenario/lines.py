@@ -24,6 +24,12 @@ MOST_LOCATED = 2**20
 LONGEST_LINE = 80
 """The maximum number of characters of a line in a message."""
 
+_CLIENT_KEY = re.compile(
+    r"^\s*(bootstrap\.servers|group\.id|enable\.auto\.commit|max\.poll\.records|spring\.kafka)\b",
+    re.MULTILINE,
+)
+"""What the file of a client's settings has, and a scenario only within tables."""
+
 LONGEST_STATEMENT = 200
 """The maximum number of lines of a statement; lines after a longer one are not known."""
 
@@ -187,6 +193,11 @@ def duplicate_key_message(text: str, reason: str) -> str:
     >>> duplicate_key_message("a = 1\nb = 2\na = 3", "Cannot overwrite a value (at line 3, column 6)")
     'a is written twice in its table, first in line 1; keep one of them (at line 3, column 6)'
     """
+    if "[[" not in text and _CLIENT_KEY.search(text):
+        return (
+            "the settings of a client; rebalance init --config FILE writes a scenario that reads them, "
+            'or write settings_from = "FILE" in its [[group]]'
+        )
     if reason.startswith("Invalid value"):
         return reason.replace("Invalid value", "no value of TOML; a text needs quotes")
     found = re.search(r"at line (\d{1,9})", reason)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from emulator.scenario import short_forms
@@ -252,6 +252,15 @@ def _closest(document: Document, path: str, segments: Sequence[str]) -> str:
     below = {one.removeprefix(table) for one in known if one.startswith(table)}
     if meant := meant_key(last, below):
         return f"; nearest: {table}{meant}"
-    ends = [one for one in known if one.endswith((f".{last}", f"[{last}]", f"[{path}]"))]
+    ends = _ending(set(all_paths(document, absent=False)), known, path, last)
     near = nearest(path, ends, 3) or ends[:3] or nearest(path, known, 3)
     return f"; nearest: {', '.join(near)}" if near else ""
+
+
+def _ending(written: Collection[str], known: Sequence[str], path: str, last: str) -> list[str]:
+    """Return the known paths that end in all of *path*, else in its last key; in written tables, if any does."""
+    for ends in ((f".{path}", f"[{path}]"), (f".{last}", f"[{last}]")):
+        if found := [one for one in known if one.endswith(ends)]:
+            there = [one for one in found if re.sub(r"^act\[", "fault[", one) in written]
+            return there or found
+    return []

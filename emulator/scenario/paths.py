@@ -186,12 +186,15 @@ _SETTINGS = {"cluster.": BROKER, "topic": TOPIC}
 """The settings of tables that are not consumers, by the begin of the path."""
 
 
-def all_paths(document: dict[str, Any]) -> Iterator[str]:
-    """Yield the paths of a document that accept a value; of large lists only the first few."""
-    yield from _paths(Scenario, document, "")
+def all_paths(document: dict[str, Any], *, absent: bool = True) -> Iterator[str]:
+    """Yield the paths of a document that accept a value; of large lists only the first few.
+
+    *absent*: also those in optional tables that the document does not have.
+    """
+    yield from _paths(Scenario, document, "", absent)
 
 
-def _paths(table: type[Part], node: Any, prefix: str) -> Iterator[str]:
+def _paths(table: type[Part], node: Any, prefix: str, absent: bool) -> Iterator[str]:
     for key, (tables, is_list) in file_keys(table).items():
         below = node.get(key) if isinstance(node, dict) else None
         path = f"{prefix}{key}"
@@ -202,7 +205,7 @@ def _paths(table: type[Part], node: Any, prefix: str) -> Iterator[str]:
             for index, item in enumerate(_items(items)[:20]):
                 kind = tables.get(f"={short_forms.verb_of(item)}") or tables.get("")
                 if kind:
-                    yield from _paths(kind, item, f"{path}[{_name(item, key, index)}].")
+                    yield from _paths(kind, item, f"{path}[{_name(item, key, index)}].", absent)
         elif key == "settings":
             names = _SETTINGS.get(prefix.partition("[")[0], CONSUMER | OLD_CONSUMER)
             yield from (f"{path}[{name}]" for name in names)
@@ -210,5 +213,5 @@ def _paths(table: type[Part], node: Any, prefix: str) -> Iterator[str]:
             yield from (f"{path}[{name}]" for name in below or ())
         else:
             yield path
-            if "" in tables:
-                yield from _paths(tables[""], below, f"{path}.")
+            if "" in tables and (absent or isinstance(below, dict)):
+                yield from _paths(tables[""], below, f"{path}.", absent)

@@ -312,6 +312,8 @@ def when(value: object) -> object:
     for phase in ("begins", "ends"):
         if value.endswith(f" {phase}"):
             return {"fault": value.removesuffix(phase).strip(), "phase": phase}
+    if value[:1].isdigit():
+        raise ValueError(f'a time; write at = "{value}", or between = ["…", "…"]')
     last_words = " ".join(value.split()[-2:])
     raise ValueError(
         'not understood; allowed are a member and its step, such as "billing-1 sent SyncGroup", '

@@ -39,6 +39,13 @@ def test_a_group_in_place_of_a_member_lists_its_members(refused):
     assert 'a group; write one of its members: "billing-0", "billing-1"\n' in message
 
 
+def test_a_time_in_place_of_a_moment_is_answered_with_the_key_for_it(refused):
+    """Not with all steps that a moment may have."""
+    message = refused('at = "18s"', 'when = "18s"')
+
+    assert 'when = "18s": a time; write at = "18s", or between = ["…", "…"]\n' in message
+
+
 def test_a_line_that_is_not_toml_is_shown(refused):
     """With its number."""
     message = refused("members = 2", "members = = 2")

@@ -90,6 +90,13 @@ def test_an_unknown_entry_is_refused_with_those_there_are(tmp_path):
     assert "seed 3: no ledger entry 'D99'; there are D1 to D2" in err
 
 
+def test_a_partition_in_place_of_an_entry_is_named_as_it_was_given(tmp_path):
+    """Not in upper case, as entries are."""
+    status, _, err = rebalance("explain", written(tmp_path), "orders-1:5", "--seed", 3)
+
+    assert (2, True) == (status, "no ledger entry 'orders-1:5'; there are D1 to D2" in err)
+
+
 def test_an_empty_ledger_has_nothing_to_explain():
     """The command says so."""
     status, _, err = rebalance("explain", "quiet", "D1", "--set", "run_for=15s")

@@ -54,24 +54,33 @@ def test_a_client_without_automatic_commits_commits_itself(init, tmp_path):
     assert "assumed, as enable.auto.commit is false" in (tmp_path / "mine.toml").read_text()
 
 
+def test_a_deploy_kills_members_whose_batch_is_longer_than_the_grace_period(init):
+    """As Kubernetes does after 30 s unless told otherwise; a full batch takes 100 s here."""
+    init("mine.toml", typed="3\n6\n14/s\n200ms\nnone\n")
+    backlog = ["topic[orders].backlog=500", "group[billing].settings.auto.offset.reset=earliest"]
+
+    assert emulator.run(emulator.load("mine.toml", backlog)).ledger.reprocessed > 0
+
+
 def test_its_remarks_are_keys_for_a_deploy(init, tmp_path):
     """A backlog that is read, the grace period and the hook."""
     init("mine.toml", typed="\n\n\n\n\n")
     text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
-    for key in ("backlog", "settings.auto.offset.reset", "grace", "pre_stop"):
+    for key in ("backlog", "settings.auto.offset.reset", "pre_stop"):
         text = text.replace(f"# {key} =", f"{key} =")
     scenario = emulator.loads(text)
     (act,) = scenario.fault
 
     assert 1_000 == scenario.topic[0].backlog
     assert {"auto.offset.reset": "earliest"} == dict(scenario.group[0].settings)
-    assert (10_000_000, 5_000_000) == (act.grace, act.pre_stop)
+    assert (30_000_000, 5_000_000) == (act.grace, act.pre_stop)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--config", "none.properties"], "--config none.properties: cannot be read: No such file"),
+        (["--config", "there.toml"], "cannot be read: TOML is not the form of a client's settings"),
         (
             ["there.toml", "--config", "none"],
             "there.toml: exists already; use another name, or --force",
@@ -85,7 +94,7 @@ def test_what_cannot_be_written_is_refused(init, tmp_path, arguments, message):
 
     assert result.exit_code == 2
     assert message in result.stderr
-    assert ("Members" in result.output) == ("none.properties" in arguments)
+    assert ("Members" in result.output) == (arguments[0] == "--config")
     assert [path.name for path in tmp_path.iterdir()] == ["there.toml"]
 
 

@@ -87,6 +87,15 @@ def test_a_statement_that_is_too_long_ends_the_search():
     assert key_lines("a = 1\nb = [\n" + "1,\n" * 300 + "]\nc = 1") == {("a",): 1}
 
 
+def test_a_clients_settings_in_place_of_a_scenario_are_told_apart():
+    """But not the line of a scenario's own settings."""
+    (client,) = refused("# prod\nbootstrap.servers=b:9092\n")
+    (scenario,) = refused("[[group]]\nsettings.x = y\nmax.poll.records = 5\n")
+
+    assert "a.toml:2: not TOML: the settings of a client; rebalance init --config FILE" in client
+    assert "no value of TOML" in scenario
+
+
 def test_an_error_of_the_parser_has_its_line_like_others():
     """Editors and terminals lead there; the line itself is in the message."""
     assert [

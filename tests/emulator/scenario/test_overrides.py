@@ -132,6 +132,7 @@ def test_tables_of_members_keep_their_other_keys():
     [
         ("fault[crash-2].at=3min", "no such key; nearest: fault[crash-1].at"),
         ("act[crash-2].at=3min", "no such key; nearest: act[crash-1].at"),
+        ("max.poll.records=9", "no such key; nearest: group[billing].settings[max.poll.records]"),
         ("group[biling].static=true", "no such key; nearest: group[billing].static"),
         ("session.timeout.ms=10s", "nearest: group[billing].settings[session.timeout.ms]"),
         ("group[billing].settings[sesion.timeout.ms]=1s", "settings[session.timeout.ms]"),
@@ -152,6 +153,13 @@ def test_tables_of_members_keep_their_other_keys():
 def test_a_path_that_leads_nowhere_is_refused_with_the_nearest(override, said):
     """The message has the closest existing paths."""
     assert said in refusal(override)
+
+
+def test_an_end_of_a_path_is_looked_for_in_the_tables_that_are_written():
+    """An autoscaler has a grace period, too, but this group has none."""
+    more = '[[act]]\nrolling_restart = "billing"\nat = "20s"'
+    with pytest.raises(ScenarioError, match=r"nearest: fault\[rolling_restart-1\]\.grace$"):
+        overridden("grace=50s", more=more)
 
 
 def test_all_wrong_paths_are_reported_together():
