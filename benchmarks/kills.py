@@ -290,7 +290,7 @@ POSSIBLE: dict[str, Callable[[Path], bool]] = {
     "read-only": has_read_only,
     "full file system": may_mount,
 }
-"""Which of these not every machine can do, and what tells whether this one can."""
+"""Those that not every machine allows, each with a test whether this one does."""
 
 
 def problem_after(command: Command, how: str, folder: Path, draw: random.Random) -> str | None:

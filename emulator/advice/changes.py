@@ -191,7 +191,7 @@ def _session_above(situation: Situation, least_s: float, because: str) -> Draft 
 
 
 def _longest_session_ms(situation: Situation) -> int:
-    """Return the longest session timeout (ms) that brokers accept (``group.max.session.timeout.ms``)."""
+    """Return the longest session timeout (ms) that brokers accept (``group[.consumer].max.session.timeout.ms``)."""
     kind = "group.consumer" if situation.facts.by_coordinator else "group"
     return int(situation.brokers[f"{kind}.max.session.timeout.ms"])
 

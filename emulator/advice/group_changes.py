@@ -36,7 +36,7 @@ def own_group_id(situation: Situation) -> Draft | None:
 
 
 def commits_of_a_reader(situation: Situation) -> Draft | None:
-    """A group id, and commits, for consumers that have neither: assign() may stay."""
+    """A group id, and commits, for consumers that have neither; they keep assign()."""
     group = situation.group
     if situation.facts.has_id:
         return None

@@ -59,7 +59,7 @@ class Happening:
 
     @property
     def is_general(self) -> bool:
-        """Whether it is about no member that was seen to stop or join, nor about partitions."""
+        """Whether it may have happened to any group, whatever was seen of its members."""
         return self.name in GENERAL
 
     @property

@@ -50,7 +50,10 @@ def repeats(group: Group, scenario: Scenario) -> bool:
 
 
 def _busiest(group: Group, scenario: Scenario) -> float:
-    """Return which part of the time the member with the most partitions works, of equal ones."""
+    """Return the share of the time in which the member with the most partitions works.
+
+    Partitions are taken as equal, and members work as the first one does.
+    """
     topics = topics_of(group, scenario)
     partitions = sum(topic.partitions for topic in topics)
     share = -(-partitions // len(group.members)) / max(partitions, 1)

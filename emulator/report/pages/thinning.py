@@ -182,7 +182,7 @@ def largest(
 ) -> tuple[list[T], int]:
     """Return the *most* largest values in their own order, and the number of the others.
 
-    Of equal values the first ones are kept, or with *spread* some from all over.
+    Of equal values the first ones are kept, or with *spread* ones from the whole sequence.
 
     >>> largest([1, 5, 3], 2, int), largest("abcdefgh", 2, len, spread=True)
     (([5, 3], 1), (['a', 'e'], 6))
@@ -195,7 +195,7 @@ def largest(
 
 
 def longest_drawn(drawn: int, left_out: int, names: str) -> str:
-    """Return how many of some things are drawn, for the caption.
+    """Return the sentence of a caption that says how many things are drawn, and which.
 
     >>> longest_drawn(60, 1_620, "faults")
     '60 of 1,680 faults are drawn, the longest ones.'

@@ -336,7 +336,7 @@ def on_commit_sync_timeout(state: ClientState, consumer: Consumer, now: int) -> 
 
 
 def exception_for(error: ErrorCode) -> ExceptionName:
-    """Return the exception that ends a commitSync after an error that is not retried."""
+    """Return the exception that ends a commitSync: after an error of ``_RETRIED``, at its deadline."""
     match error:
         case ErrorCode.STALE_MEMBER_EPOCH | ErrorCode.UNKNOWN_MEMBER_ID:
             return ExceptionName.COMMIT_FAILED
