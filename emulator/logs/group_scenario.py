@@ -111,9 +111,15 @@ def _scenario_text(
         raise RefusedError(printable(str(error))) from None
 
 
+MOST_NAMED = 5
+"""Groups that a message names, the nearest first; of more groups only the nearest, if any is near."""
+
+
 def _hint(group: str, known: list[str]) -> str:
     if not known:
         return "; what was read has no groups"
-    near = (get_close_matches(group, known, 3) if len(known) > 5 else None) or known[:5]
+    near = get_close_matches(group, known, 3)
+    if not near or len(known) <= MOST_NAMED:
+        near = [*near, *(name for name in known if name not in near)][:MOST_NAMED]
     more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
     return f"; there are {', '.join(near)}{more}"

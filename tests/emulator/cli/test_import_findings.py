@@ -91,7 +91,7 @@ def test_a_file_that_is_there_is_not_written_over(imported, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "printed"),
     [
-        (("--scenario", "rolling-static-1"), f"no such group; there are {GROUP}"),
+        (("--scenario", "rolling-static-1"), f"no such group; there are {GROUP}, "),
         (("--scenario", GROUP, "--generation", "9"), "no generation 9 with members; there are 1"),
         (("--scenario", GROUP, "--group", "x*"), "omit --group"),
         (("--generation", "1"), "--generation needs --scenario"),
