@@ -16,7 +16,15 @@ from protocols.groups import deletion, kip848, migration
 from protocols.groups.answers import append_failed_response, error_response, join_error_response
 from protocols.groups.classic import join, rebalance, sessions, sync
 from protocols.groups.classic import kind as classic
-from protocols.groups.classic.group import JOIN, SESSION, SYNC, Group, on_group
+from protocols.groups.classic.group import (
+    JOIN,
+    SESSION,
+    SYNC,
+    Group,
+    JoinWaits,
+    SyncWaits,
+    on_group,
+)
 from protocols.groups.classic.kind import CLASSIC, describe_group
 from protocols.groups.classic.sessions import on_session_timeout
 from protocols.groups.deletion import EXPIRE_OFFSETS
@@ -286,6 +294,10 @@ RETRY_MS: Final = 500
 """Delay before a timer whose records could not be written fires again."""
 
 
+FOR_FAILURES: Final = (Retry, JoinWaits, SyncWaits)
+"""Waits with which nothing is done unless their append fails."""
+
+
 def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
     """Continue a step that waited for records that are now durable."""
     if isinstance(waiting, Send):
@@ -294,7 +306,9 @@ def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
         return Turn(shard, _still_dropped(shard, waiting))
     if isinstance(waiting, LateTimers):
         return kip848.shard.on_durable(shard, waiting, at)
-    return Turn(shard) if isinstance(waiting, Retry) else classic.on_durable(shard, waiting, at)
+    if isinstance(waiting, FOR_FAILURES):
+        return Turn(shard)
+    return classic.on_durable(shard, waiting, at)
 
 
 def on_append_failed(
