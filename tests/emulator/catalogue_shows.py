@@ -101,7 +101,7 @@ SHOWS = {
     "j1-refused-fetch-resets": {Cause.RESET_TO_LATEST},
     "j4-wrong-rebalance-timeout": {Cause.TWO_OWNERS},
     "k2-fenced-by-itself": set(),
-    "k3-rejoin-not-in-the-log": {Cause.CRASHED},
+    "k3-rejoin-not-in-the-log": {Cause.REFUSED},
     "l2-ownership-checked-rarely": {Cause.TWO_OWNERS},
     "l3-busy-members-own-all": {Cause.REFUSED, Cause.TWO_OWNERS},
     "m4-session-ends-in-join": set(),

@@ -126,9 +126,9 @@ class Application:
             then(*given)
 
     def threw(self, failed: Failed) -> None:
-        """End the process with an exception, unless the application catches it (listener)."""
+        """Take an exception of poll: end with it, unless the application catches it (listener)."""
         if not self._listener.catches(failed):
-            self._process.stop("failed", None, str(failed))
+            self.shutdown.fail(failed)
 
     # -- for the loop that polls in the client's place ------------------------------------------
 
@@ -392,7 +392,7 @@ class Application:
 
     def closed(self) -> None:
         """Take the end of close(): the process ends."""
-        self._process.stop("closed", self._run.causes.disturbed.get(self._blueprint.name))
+        self.shutdown.closed()
 
     def abandon(self) -> None:
         """Cancel all future actions: the process no longer exists."""

@@ -10,7 +10,9 @@ from emulator.world.consumer.interfaces import (
     ConsumerProcess,
     RecordHandler,
 )
+from emulator.world.consumer.policy import THREW
 from emulator.world.kernel import Rank
+from protocols.consumer.calls import Failed
 
 
 class Stopping(ConsumerApplication, Protocol):
@@ -30,6 +32,7 @@ class Shutdown:
         self._application = application
         self._workers = workers
         self.ending = Ending.NOT_ASKED
+        self._thrown: Failed | None = None
 
     def leave(self, *, mid_batch: bool) -> None:
         """Stop after the batch, or after the record in progress, and close.
@@ -75,6 +78,29 @@ class Shutdown:
             workers.discard(frozenset(owned))
         commits = self._process.blueprint.commit.call in ("sync", "async", "store")
         self._application.finish(owned, self._close_client, commits=commits)
+
+    def fail(self, thrown: Failed) -> None:
+        """Close the consumer because poll() threw, as ``finally`` does; workers are not waited for.
+
+        close() commits what it can, calls the listener and leaves the group, and does not throw the
+        exception again (``ClassicKafkaConsumer.close``, ``AsyncKafkaConsumer.close``). An exception
+        of the rebalance listener ends the process without a close.
+        """
+        unclosed = thrown.error in self._process.blueprint.profile.unclosed
+        if thrown == THREW or unclosed or self.ending is Ending.BEGUN:
+            self._process.stop("failed", None, str(thrown))
+            return
+        self._thrown = thrown
+        self._application.batch = None
+        self._close_client()
+
+    def closed(self) -> None:
+        """Take the end of close(): the process ends, with the exception if poll() threw one."""
+        if self._thrown is not None:
+            self._process.stop("failed", None, str(self._thrown))
+            return
+        name = self._process.blueprint.name
+        self._process.stop("closed", self._process.run.causes.disturbed.get(name))
 
     def _close_client(self) -> None:
         self._application.doing = Doing.CLOSING

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from assignors.values import dataclass
+from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from protocols.settings.consumer import ConsumerSettings
@@ -158,6 +159,9 @@ class ClientProfile:
 
     calls_at_end: bool = True
     """Whether ``close()`` and ``unsubscribe()`` call the revoke listener."""
+
+    unclosed: frozenset[ErrorCode] = frozenset()
+    """Fatal errors after which ``close()`` only returns them: no commit, no call, no LeaveGroup."""
 
     reconciles_nothing: bool = True
     """Whether an assignment of the consumer protocol without a change is applied and acknowledged:

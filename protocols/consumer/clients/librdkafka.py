@@ -2,7 +2,7 @@
 
 Source: ``rdkafka_cgrp.c`` (``rd_kafka_cgrp_offset_commit_tmr_cb``, ``rd_kafka_cgrp_session_timeout_check``,
 ``rd_kafka_max_poll_interval_check_tmr_cb``), ``rdkafka_assignment.c`` (``serve_removals``),
-``CONFIGURATION.md``.
+``rdkafka.c`` (``rd_kafka_consumer_close_q``), ``CONFIGURATION.md``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from protocols.consumer.clients import (
     Runs,
     SessionEnd,
 )
+from protocols.messages.errors import ErrorCode
 
 LIBRDKAFKA = ClientProfile(
     name="librdkafka",
@@ -36,6 +37,7 @@ LIBRDKAFKA = ClientProfile(
     queue=100_000,
     session_end=SessionEnd.DROP_OUT,
     calls_for_nothing=Joins.NONE,
+    unclosed=frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID}),
     reconciles_nothing=False,
     reads={"poll": Amount.ONE, "consume": Amount.GIVEN},
     stores="store_offsets()",
