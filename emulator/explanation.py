@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NoReturn
 
 from assignors.values import dataclass
 from emulator.errors import RefusedError
@@ -16,6 +17,7 @@ from emulator.playing import Run, run
 from emulator.report.entry_screen import Line, entry_screen
 from emulator.report.event_wording import term_of
 from emulator.report.explain import explain as explain_entry
+from emulator.report.given_hints import shown_first
 from emulator.report.group_screen import group_document, group_screen
 from emulator.report.group_state import DescribedGroup, describe
 from emulator.report.run_document import entry_document, timed
@@ -25,6 +27,9 @@ from emulator.scenario.writing import manifest
 from emulator.subjects import clock_of
 from emulator.versions import KAFKA
 
+MOST_LISTED: Final = 5
+"""Number of entries that a refusal names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
@@ -33,6 +38,9 @@ class Explanation:
     run: Run
     entry: Entry
     lines: tuple[Line, ...]
+    others: tuple[str, ...]
+    """The names of other entries that have the record that was asked for."""
+
     group: DescribedGroup | None
     """The group as ``kafka-consumer-groups --describe`` shows it at the last event."""
 
@@ -55,6 +63,8 @@ class Explanation:
             return format_moment(at_us, scenario.start)
 
         lines = [*entry_screen(title, self.entry, self.lines, moment, term)]
+        if self.others:
+            lines += ["", f"The record is in other entries, too: {', '.join(self.others)}"]
         if self.group is not None:
             lines += ["", *group_screen(self.group, moment(_end(self.entry).at_us))]
         return lines
@@ -67,6 +77,7 @@ class Explanation:
             "seed": self.run.seed,
             "digest": self.run.digest,
             "entry": entry_document(self.entry, clock),
+            "others": list(self.others),
             "lines": [
                 {
                     "event": line.event,
@@ -84,7 +95,7 @@ class Explanation:
 
 def explain(
     scenario: Scenario | Run | str | Path,
-    entry: str,
+    entry: str | None = None,
     seed: int | None = None,
     *,
     sink: Callable[[Event], None] | None = None,
@@ -93,7 +104,9 @@ def explain(
 
     *scenario*: a scenario, the path or catalogue name of one, or a finished run. It is played (a
     finished run again, with its seed), since the explanation needs more events than a run keeps.
-    *entry*: its name in the ledger, such as ``D3`` or ``L1``. *sink*: called with each event when it happens.
+    *entry*: its name in the ledger, such as ``D3`` or ``L1``, or one of its records, such as
+    ``orders-2:1650``; without it the example that the report of the run shows first. *sink*: called
+    with each event when it happens.
 
     Raises ``RefusedError`` if the ledger has no such entry.
     """
@@ -102,21 +115,50 @@ def explain(
     elif not isinstance(scenario, Scenario):
         scenario = load(scenario)
     finished = run(scenario, seed, polls=True, sink=sink)
-    found = _entry(finished, entry)
+    found, *others = _entries(finished, entry)
     return Explanation(
         run=finished,
         entry=found,
+        others=tuple(other.id for other in others),
         lines=tuple(explain_entry(found, finished.events)),
         group=describe(found.group, finished.events, _end(found).row),
     )
 
 
-def _entry(finished: Run, name: str) -> Entry:
-    known = {entry.id for entry in finished.ledger.entries}
+_RECORD = re.compile(r"(.+)-(\d+)[:@](\d+)")
+"""Topic, partition and offset of a record."""
+
+
+def _entries(finished: Run, name: str | None) -> tuple[Entry, ...]:
+    """Return the entries that are meant, the one to explain first."""
+    ledger = finished.ledger
+    if name is None:
+        if not ledger.entries:
+            raise RefusedError(f"seed {finished.seed}: nothing to explain: the ledger is empty")
+        return (shown_first(ledger),)
+    if record := _RECORD.fullmatch(name):
+        topic, partition, offset = record[1], int(record[2]), int(record[3])
+        return ledger.with_record(topic, partition, offset) or _refuse_record(finished, name)
+    known = {entry.id for entry in ledger.entries}
     try:
-        return finished.ledger.entry(name.upper() if name.upper() in known else name)
+        return (ledger.entry(name.upper() if name.upper() in known else name),)
     except KeyError as error:
         raise RefusedError(f"seed {finished.seed}: {error.args[0]}") from None
+
+
+def _refuse_record(finished: Run, name: str) -> NoReturn:
+    """Raise RefusedError, with the entries of the record's partition."""
+    place = name.replace("@", ":").rpartition(":")[0]
+    there = [
+        f"{entry.id} has {entry.first}..{entry.last}"
+        for entry in finished.ledger.entries
+        if f"{entry.topic}-{entry.partition}" == place
+    ]
+    rest = ", ".join(there[:MOST_LISTED]) + ", …" * (len(there) > MOST_LISTED)
+    raise RefusedError(
+        f"seed {finished.seed}: no ledger entry has the record {name}; of {place} "
+        f"{rest or 'there is no entry'}"
+    )
 
 
 def _end(entry: Entry) -> Instant:

@@ -36,6 +36,7 @@ def register(app: typer.Typer) -> None:
 
 EXAMPLES: Examples = (
     ("the first entry of rebalance run", "rebalance explain member-crashes D1"),
+    ("why one record was reprocessed", "rebalance explain member-crashes orders-3:1450"),
     (
         "an entry of another run",
         "rebalance explain member-crashes D2 --seed 7 --set 'topic[orders].rate=50/s'",
@@ -46,8 +47,14 @@ EXAMPLES: Examples = (
 def explain(
     scenario: ScenarioArgument,
     entry: Annotated[
-        str, typer.Argument(metavar="ENTRY", help="An entry of the ledger, such as D3 or L1.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="ENTRY",
+            help="An entry of the ledger, such as D3 or L1, or a record, such as orders-2:1650; left "
+            "out: the example that rebalance run shows first.",
+            show_default=False,
+        ),
+    ] = None,
     seed: SeedOption = None,
     overrides: SetOption = None,
     html: HtmlOption = None,
@@ -58,14 +65,16 @@ def explain(
 
     D entries were reprocessed, L lost, P in flight when a process ended; rebalance ledger lists them all.
     The run is played again, so seed and settings must be the same. For an unknown entry, the
-    existing ones are listed.
+    existing ones are listed. Of a record in several entries the first is explained, the others are
+    named.
 
     Commits and changes of the coordinator are shown with their position in the offsets log: log
     offset, high watermark (records below it are replicated), leader epoch, broker.
 
     --html writes the entry as one page that opens without a network, with the timeline around it.
 
-    --json prints one line, one JSON object: entry as in rebalance run --json, and lines, each
+    --json prints one line, one JSON object: entry as in rebalance run --json, others, the names of
+    other entries with the record, and lines, each
     with event (its number), at_us, text, shown (whether it is evidence of the cause), began, and
     log (the position in the offsets log, or null).
 

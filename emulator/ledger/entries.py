@@ -298,6 +298,15 @@ class Ledger:
                 return entry
         raise KeyError(f"no ledger entry {entry_id!r}; there are {self._ids()}")
 
+    def with_record(self, topic: str, partition: int, offset: int) -> tuple[Entry, ...]:
+        """Return the entries that have a record, in the order of the ledger."""
+        return tuple(
+            entry
+            for entry in self.entries
+            if (entry.topic, entry.partition) == (topic, partition)
+            and entry.first <= offset <= entry.last
+        )
+
     def _ids(self) -> str:
         ranges = []
         for letter in "DLTP":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from emulator.ledger.entries import Entry, EntryKind
+from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.laws import Law
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import downtime_hints, hints_for, migration_hints, quiet_hints
@@ -71,7 +71,7 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
 
         yield from verdict_hints(run.subject, run.verdicts)
     for kind in WITH_CAUSES:
-        for entries in ranked(run, kind)[:MOST_CAUSES]:
+        for entries in ranked(run.ledger, kind)[:MOST_CAUSES]:
             hints = hints_for(case_of(run, entries))[:MOST_HINTS_A_CAUSE]
             yield from _because(str(entries[0].cause), hints)
     is_sound = UNSOUND.isdisjoint(verdict.id for verdict in run.verdicts)
@@ -97,13 +97,25 @@ def _because(cause: str, hints: Iterable[GivenHint]) -> Iterator[GivenHint]:
     return (replace(hint, causes=(cause,)) for hint in hints)
 
 
-def ranked(run: FinishedRun, kind: EntryKind) -> list[list[Entry]]:
+def ranked(ledger: Ledger, kind: EntryKind) -> list[list[Entry]]:
     """Return the entries of one kind by cause and group, largest first."""
     found: dict[tuple[str, str], list[Entry]] = {}
-    for entry in run.ledger.of(kind):
+    for entry in ledger.of(kind):
         found.setdefault((str(entry.cause), entry.group), []).append(entry)
     ranked = sorted(found.items(), key=lambda item: (-records_of(item[1]), item[0]))
     return [entries for _, entries in ranked]
+
+
+def largest(entries: Sequence[Entry]) -> Entry:
+    """Return the entry with the most records, the first of equal ones."""
+    return max(entries, key=lambda entry: entry.count)
+
+
+def shown_first(ledger: Ledger) -> Entry:
+    """Return the example that the screen of a run shows first; without one, the first of the ledger."""
+    of_kinds = [ranked(ledger, kind) for kind in WITH_CAUSES]
+    first = next((causes[0] for causes in of_kinds if causes), ledger.entries[:1])
+    return largest(first)
 
 
 def records_of(entries: Sequence[Entry]) -> int:

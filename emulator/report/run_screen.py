@@ -10,7 +10,15 @@ from emulator.metrics.laws import Severity
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import reason_of
 from emulator.report.capacity import capacity_lines
-from emulator.report.given_hints import MOST_CAUSES, case_of, hint_texts, ranked, records_of
+from emulator.report.given_hints import (
+    MOST_CAUSES,
+    case_of,
+    hint_texts,
+    largest,
+    ranked,
+    records_of,
+    shown_first,
+)
 from emulator.report.group_screen import groups_at_the_end
 from emulator.report.key_figures import figure_line, key_figures
 from emulator.report.subject import FinishedRun, heading
@@ -130,7 +138,7 @@ def _causes(run: FinishedRun, kind: EntryKind) -> Iterator[str]:
     if not total:
         return
     yield from ("", f"{TITLES[kind]}: {counted(total, 'record')}")
-    by_cause = ranked(run, kind)
+    by_cause = ranked(run.ledger, kind)
     for entries in by_cause[:MOST_CAUSES]:
         yield from _cause(run, entries)
     for entries in by_cause[MOST_CAUSES:]:
@@ -156,7 +164,7 @@ def _cause(run: FinishedRun, entries: Sequence[Entry]) -> Iterator[str]:
 
 def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
     """Return the largest of some entries in words."""
-    entry = _largest(entries)
+    entry = largest(entries)
     moment = run.subject.moment
     offsets = f"{entry.first}..{entry.last}" if entry.count > 1 else f"{entry.first}"
     text = f"{entry.id}: {entry.topic_partition} {offsets}"
@@ -168,10 +176,6 @@ def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
         verb = "reprocessed" if again else "skipped"
         text += f", {verb} by {consumer} at {when}"
     return text if len(entries) == 1 else f"{text} ({len(entries)} entries in total)"
-
-
-def _largest(entries: Sequence[Entry]) -> Entry:
-    return max(entries, key=lambda entry: entry.count)
 
 
 def _help(run: FinishedRun) -> Iterator[str]:
@@ -237,17 +241,10 @@ def _where_to_look_next(run: FinishedRun) -> Iterator[str]:
     if not entries:
         return
     rest = f"--seed {run.seed}{run.subject.options}"
-    shown = _first_example(run).id
+    shown = shown_first(run.ledger).id
     yield from (
         "",
         f"The events that led to {shown}: rebalance explain {run.subject.name} {shown} {rest}",
     )
     if len(entries) > 1:
         yield f"All {len(entries):,} entries: rebalance ledger {run.subject.name} {rest}"
-
-
-def _first_example(run: FinishedRun) -> Entry:
-    """Return the entry that the screen shows first; without one, the first of the ledger."""
-    of_kinds = [ranked(run, kind) for kind in TITLES]
-    first = next((causes[0] for causes in of_kinds if causes), run.ledger.entries[:1])
-    return _largest(first)

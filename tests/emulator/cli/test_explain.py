@@ -75,6 +75,30 @@ def test_polls_of_a_few_records_each_are_one_line(tmp_path):
     assert len(out.splitlines()) < 35
 
 
+def test_a_record_names_its_entry_and_the_report_the_first_one(tmp_path):
+    """Whoever is on call has a topic, a partition and an offset."""
+    path = written(tmp_path)
+    named = rebalance("explain", path, "D1", "--json").document
+    place = f"{named['entry']['topic']}-{named['entry']['partition']}"
+    record = f"{place}:{named['entry']['last']}"
+    example = rebalance("run", path).out.partition(f"rebalance explain {path} ")[2].split()[0]
+
+    assert named == rebalance("explain", path, record, "--json").document
+    assert example == rebalance("explain", path, "--json").document["entry"]["id"]
+
+
+def test_a_record_in_no_entry_is_refused_with_those_of_its_partition(tmp_path):
+    """It was processed once."""
+    path = written(tmp_path)
+    entry = rebalance("explain", path, "D1", "--json").document["entry"]
+    place = f"{entry['topic']}-{entry['partition']}"
+    status, out, err = rebalance("explain", path, f"{place}:{entry['last'] + 1}")
+
+    assert (2, "") == (status, out)
+    assert f"no ledger entry has the record {place}:{entry['last'] + 1}; of {place} D" in err
+    assert f"has {entry['first']}..{entry['last']}" in err
+
+
 def test_the_letter_may_be_small(tmp_path):
     """Upper and lower case are equal."""
     path = written(tmp_path)
@@ -92,17 +116,21 @@ def test_an_unknown_entry_is_refused_with_those_there_are(tmp_path):
 
 def test_a_partition_in_place_of_an_entry_is_named_as_it_was_given(tmp_path):
     """Not in upper case, as entries are."""
-    status, _, err = rebalance("explain", written(tmp_path), "orders-1:5", "--seed", 3)
+    status, _, err = rebalance("explain", written(tmp_path), "orders-1", "--seed", 3)
 
-    assert (2, True) == (status, "no ledger entry 'orders-1:5'; there are D1 to D2" in err)
+    assert (2, True) == (status, "no ledger entry 'orders-1'; there are D1 to D2" in err)
 
 
-def test_an_empty_ledger_has_nothing_to_explain():
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [(["D1"], "none: the ledger is empty"), ([], "nothing to explain: the ledger is empty")],
+)
+def test_an_empty_ledger_has_nothing_to_explain(entry, message):
     """The command says so."""
-    status, _, err = rebalance("explain", "quiet", "D1", "--set", "run_for=15s")
+    status, _, err = rebalance("explain", "quiet", *entry, "--set", "run_for=15s")
 
     assert 2 == status
-    assert "none: the ledger is empty" in err
+    assert message in err
 
 
 def test_times_are_clock_times_where_the_scenario_has_a_start(tmp_path):
