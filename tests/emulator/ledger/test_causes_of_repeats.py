@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from emulator import events as ev
 from emulator.ledger.entries import Cause, Step
 
 from .causes_of import only, owner_at_work
-from .history import History
+from .history import GROUP, P0, History
 
 
 def test_a_crash_repeats_what_was_processed_and_not_committed():
@@ -306,6 +307,27 @@ def test_a_position_sought_back_repeats():
     history.work("a", 40, 100)
 
     only(history, Cause.SOUGHT, 60)
+
+
+def test_an_owner_is_no_second_owner_beside_itself():
+    """A worker brings records of its earlier epoch late, and the new epoch processes them, too."""
+    history = owner_at_work()
+    history.close("a", 100, "revoked")
+    history.open("a", offset=80, generation=2)
+    late = ev.ProcessedOutOfOrder(
+        consumer="a",
+        group=GROUP,
+        generation=2,
+        partition=P0,
+        first=90,
+        next_offset=100,
+        began_us=history.now_us,
+        earlier_epoch=True,
+    )
+    history.say(late)
+    history.work("a", 80, 100, generation=2)
+
+    only(history, Cause.KEPT_REWOUND, 30)
 
 
 # -- lost ------------------------------------------------------------------------------------

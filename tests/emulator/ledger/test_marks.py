@@ -76,3 +76,13 @@ def test_times_of_forgotten_records_are_those_of_the_first_mark_left(monkeypatch
     assert marks.finished_us(12) is None
     marks.forget_below(12)
     assert marks.last_us is None
+
+
+def test_thinned_series_keep_the_marks_that_single_marks_keep(monkeypatch):
+    """The newest mark of a series is kept as long as it would be alone."""
+    monkeypatch.setattr(epochs, "RECENT", 4)
+    single, series, end = both([([(1, 3), (2, 4)], 3)] * 12, None)
+
+    for offset in range(end):
+        assert single.finished_us(offset) == series.finished_us(offset)
+    assert (36 * 7, 36 * 7) == (single.last_us, series.last_us)

@@ -117,6 +117,29 @@ def test_franz_go_returns_records_while_it_joins_and_sends_no_heartbeat():
     assert not driver.pending(HeartbeatRequest)
 
 
+@pytest.mark.parametrize(
+    ("error", "commits"), [(E.REBALANCE_IN_PROGRESS, 1), (E.UNKNOWN_MEMBER_ID, 0)]
+)
+def test_librdkafka_commits_after_the_revoke_listener_unless_it_has_lost_its_membership(
+    error, commits
+):
+    """``rd_kafka_assignment_serve_removals``; the commit of a lost member would be refused."""
+    driver = background("librdkafka")
+    driver.stable({0: 0})
+    driver.hand({0: 5})
+    driver.poll()
+    driver.calls.clear()
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(error)
+    driver.poll()
+
+    assert commits == len(driver.pending(OffsetCommitRequest))
+    assert commits == 1 - len(driver.pending(JoinGroupRequest))
+    assert ["lost" if error is E.UNKNOWN_MEMBER_ID else "revoked"] == [
+        what for what, _ in driver.calls
+    ]
+
+
 REPEATED = {"java": False, "kafka-python": False, "aiokafka": True, "librdkafka": False}
 
 

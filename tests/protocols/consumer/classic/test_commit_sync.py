@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import CommitResult
-from protocols.consumer.classic.state import Generation, Membership
+from protocols.consumer.classic.calm import moved_state, moves_requests
+from protocols.consumer.classic.state import CommittingSync, Generation, Membership
+from protocols.consumer.open_requests import Renumbered
 from protocols.consumer.requests import Unknown
 from protocols.facts import CommitAnswered
 from protocols.messages import JoinGroupRequest, OffsetCommitRequest
@@ -52,6 +54,42 @@ def test_identical_offsets_are_sent_again():
         driver.committed()
 
     assert 3 == len(driver.ever(OffsetCommitRequest))
+
+
+def test_only_a_commit_that_was_sent_once_moves_with_whole_periods():
+    """One that waits for a coordinator, or for its back-off, is not the same a period later."""
+    driver = manual_member()
+    driver.commit_sync({0: 5})
+    assert moves_requests(driver.state)
+    driver.committed(E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert not moves_requests(driver.state)
+
+    waiting = manual_member()
+    waiting.coordinator = None
+    waiting.disconnect()
+    waiting.tick()
+    waiting.commit_sync({0: 5})
+    assert not waiting.pending(OffsetCommitRequest)
+    assert not moves_requests(waiting.state)
+
+
+def test_a_commit_in_flight_moves_with_its_records_and_its_request():
+    """So that the call waits for the response of the period to which it was moved."""
+    driver = manual_member()
+    driver.commit_sync({0: 5})
+    before = driver.state.app
+    assert isinstance(before, CommittingSync)
+    (number,) = driver.state.in_flight
+    numbers = Renumbered(7, {number: number + 7})
+
+    after = moved_state(driver.state, driver.client.consumer, 2_000, {parts(0)[0]: 30}, numbers)
+
+    assert isinstance(after.app, CommittingSync)
+    assert offsets({0: 35}) == after.app.offsets == after.in_flight[number + 7].commit
+    assert (before.deadline_us + 2_000, number + 7) == (
+        after.app.deadline_us,
+        after.app.correlation_id,
+    )
 
 
 def test_nothing_to_commit_returns_at_once():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from protocols.messages import (
+    FetchedRecords,
     FetchRequest,
+    FetchResponse,
     HeartbeatRequest,
     JoinGroupRequest,
     OffsetFetchRequest,
@@ -72,6 +74,25 @@ def test_a_poller_of_a_calm_client_has_its_unread_responses():
     handed = calm.poll(driver.now_us, 0)
     assert handed is not None
     assert [(0, 0, 4)] == ranges(handed)
+
+
+def test_a_poller_of_a_calm_client_leaves_what_the_heartbeat_thread_has_not_read():
+    """The records of an earlier response are returned first, as the client's poll does."""
+    driver = member(brokers=(1, 2))
+    driver.poll()
+    begun_us = driver.now_us
+    first, second = sorted(driver.pending(FetchRequest), key=lambda sent: sent.node)
+    found = driver.client.calm(begun_us)
+    assert found is not None
+    _, calm = found
+    for sent, at_us in ((first, 50_000), (second, 150_000)):
+        (asked,) = sent.message.partitions
+        given = FetchedRecords(asked.partition, 0, 4)
+        calm.answered(begun_us + at_us, FetchResponse(sent.node, (given,)))
+
+    handed = [calm.poll(begun_us + 160_000, 0), calm.poll(begun_us + 170_000, 0)]
+    asked = [sent.message.partitions[0].partition for sent in (first, second)]
+    assert [[tp] for tp in asked] == [[part.partition for part in batch or ()] for batch in handed]
 
 
 def test_a_client_with_an_unread_error_is_not_calm():

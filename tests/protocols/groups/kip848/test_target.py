@@ -227,6 +227,23 @@ def test_a_swap_writes_two_records(asked):
     assert ("A", "B") == tuple(member_id for member_id, _ in it.emitted(TargetComputed)[-1].changed)
 
 
+def test_only_a_new_member_is_last_in_the_assignors_input(asked):
+    """A known member keeps its place in the group when its heartbeat changes the target."""
+    it = own(asked)
+    for name in "ABC":
+        it.join(name)
+    it.settle("A", "B", "C")
+    first, *others = [member.member_id for member in it.group]
+
+    it.beat(first, subscribed_topic_names=("t", "u"))
+    assert [first, *others] == list(asked.subscriptions)
+
+    it.leave(first)
+    it.beat(others[0])
+    it.join(first)
+    assert [*others, first] == list(asked.subscriptions)
+
+
 def test_the_records_of_a_target_are_in_the_order_of_a_hash_map():
     """A captured group: its second member comes first in Java's HashMap of the member ids."""
     first, second = "y6U9gkanSiiCMWtJob2iAQ", "79EdiZEgQ7SZOuDa066o2g"
