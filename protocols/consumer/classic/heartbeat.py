@@ -223,14 +223,18 @@ def _on_removed(
             unnoticed = replace(state, beat=replace(beat, notices_us=notices_us))
             return Step(_session_reset(unnoticed, consumer, now))
     keep = error is ErrorCode.ILLEGAL_GENERATION
-    return reset_by(state, error.name, "HEARTBEAT", keep_member_id=keep)
+    step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=keep)
+    return step.then(lambda s: on_failure(s, consumer, now))
 
 
 def _session_reset(state: ClientState, consumer: Consumer, now: int) -> ClientState:
+    """Take a heartbeat as successful (``Heartbeat.receiveHeartbeat``)."""
+    if state.failed_beats:
+        state = replace(state, failed_beats=0)
     if state.beat is None:
         return state
     session = now + consumer.settings.session_timeout_ms * MS
-    return replace(state, beat=replace(state.beat, session_us=session, failures=0))
+    return replace(state, beat=replace(state.beat, session_us=session))
 
 
 def _failed(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
@@ -243,12 +247,16 @@ def _failed(state: ClientState, consumer: Consumer, reason: str, now: int) -> St
 
 
 def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Schedule the next heartbeat after a back-off instead of the interval, as this one failed."""
-    beat = state.beat
+    """Schedule the next heartbeat after a back-off instead of the interval, as this one failed.
+
+    The count goes on while the thread rests and after the next join (``Heartbeat.failHeartbeat``).
+    """
+    beat, failed = state.beat, state.failed_beats
+    state = replace(state, failed_beats=failed + 1)
     if beat is None:
         return Step(state)
-    due = now + backoff_us(consumer, "heartbeat", beat.failures, now)
-    after = replace(state, beat=replace(beat, due_us=due, failures=beat.failures + 1))
+    due = now + backoff_us(consumer, "heartbeat", failed, now)
+    after = replace(state, beat=replace(beat, due_us=due))
     return Step(after, (next_turn(after, consumer, now),))
 
 

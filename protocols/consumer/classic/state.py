@@ -217,7 +217,6 @@ class Beat:
     session_us: int
     """When the client's copy of its session expires; then the coordinator counts as unknown."""
 
-    failures: int = 0
     notices_us: int | None = None  # when a member that was removed checks its ownership
 
 
@@ -308,6 +307,7 @@ class ClientState:
     """The eager prepare has begun: no more records of assigned partitions are returned."""
 
     beat: Beat | None = None
+    failed_beats: int = 0  # in a row, across joins
     autocommit_us: int = 0
     """When the next automatic commit is due."""
 

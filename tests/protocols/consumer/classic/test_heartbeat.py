@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocols.consumer.classic.state import Membership
 from protocols.consumer.requests import Known
 from protocols.facts import CoordinatorLost
@@ -230,6 +232,27 @@ def test_failed_heartbeats_back_off_exponentially():
 
     assert pauses == sorted(pauses)
     assert 1_000 == pauses[-1]
+
+
+@pytest.mark.parametrize(
+    ("before", "pauses_ms"),
+    [(E.UNKNOWN_MEMBER_ID, [200, 400]), (E.REBALANCE_IN_PROGRESS, [100, 200])],
+)
+def test_a_join_does_not_forget_failed_heartbeats(before, pauses_ms):
+    """``Heartbeat.heartbeatAttempts`` is reset by a successful heartbeat only."""
+    driver = manual_member()
+    driver.learn(before)
+    driver.join(0, 1, generation=2)
+    pauses = []
+    for _ in pauses_ms:
+        driver.advance_until(HeartbeatRequest)
+        failed_us = driver.now_us
+        driver.beaten(E.UNKNOWN_SERVER_ERROR)
+        driver.tick()
+        assert driver.state.beat is not None
+        pauses.append(round((driver.state.beat.due_us - failed_us) / 1_000))
+
+    assert pauses_ms == [pause - 100 for pause in pauses]
 
 
 def test_a_late_thread_puts_off_only_its_next_heartbeat():
