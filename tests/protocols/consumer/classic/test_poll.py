@@ -86,8 +86,7 @@ def test_a_poller_of_a_calm_client_leaves_what_the_heartbeat_thread_has_not_read
     assert found is not None
     _, calm = found
     for sent, at_us in ((first, 50_000), (second, 150_000)):
-        (asked,) = sent.message.partitions
-        given = FetchedRecords(asked.partition, 0, 4)
+        given = FetchedRecords(sent.message.partitions[0].partition, 0, 4)
         calm.answered(begun_us + at_us, FetchResponse(sent.node, (given,)))
 
     handed = [calm.poll(begun_us + 160_000, 0), calm.poll(begun_us + 170_000, 0)]
