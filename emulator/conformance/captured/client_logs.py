@@ -260,6 +260,12 @@ def first_metadata(lines: Sequence[LogLine]) -> int | None:
     return next(iter(times_of(lines, "Cluster ID: ")), None)
 
 
+def first_poll(lines: Sequence[LogLine]) -> int | None:
+    """Return the time of the first poll of a member of the consumer protocol, which makes it join."""
+    return next((line.at_us for line in lines if _JOINS.match(line.text)), None)
+
+
+_JOINS = re.compile(r"Member \S+ with epoch 0 transitioned from UNSUBSCRIBED to JOINING")
 _COMMIT = re.compile(r"Enqueuing OffsetCommit request for offsets: \{(.*)\}", re.DOTALL)
 _HEARD = re.compile(r"Member \S+ received heartbeat interval (\d+)ms from the group coordinator")
 _RECONCILES = "Reconciling assignment with local epoch"

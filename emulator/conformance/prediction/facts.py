@@ -17,6 +17,7 @@ from emulator.conformance.captured.capture import Addition, Capture, Production
 from emulator.conformance.captured.client_logs import (
     first_answer,
     first_metadata,
+    first_poll,
     joins,
     metadata_news,
     positions,
@@ -49,6 +50,9 @@ class StartUp:
     """The process ran its first line; the start of the JVM comes before."""
 
     subscribed_us: int | None
+    polled_us: int | None
+    """Its first poll, which makes it join; consumer protocol only."""
+
     metadata_us: int | None
     """It had its first metadata."""
 
@@ -179,6 +183,7 @@ def _start_up(capture: Capture, trace: Trace) -> StartUp:
         incarnation=trace.incarnation,
         started_us=trace.started_us,
         subscribed_us=trace.marked_us("subscribed"),
+        polled_us=first_poll(log),
         metadata_us=first_metadata(log),
         coordinator_us=next(iter(times_of(log, "Discovered group coordinator")), None),
         join_sent_us=_first_request(capture, trace),
@@ -368,12 +373,15 @@ LOOKUP_US = 1_500
 def start_us(capture: Capture, up: StartUp) -> int:
     """Return when an incarnation starts in the emulation: at its first metadata.
 
-    One that commits by a timer starts with its process, since the timer counts from there.
+    One that commits by a timer starts with its process, since the timer counts from there; one of
+    the consumer protocol that matches a pattern with its first poll, since a later poll matches.
     """
     member = next(m for m in members(capture) if m.member == up.member)
     by_timer = profile_of(member.client).commit_clock is not CommitClock.ASSIGNMENT
     if member.commit_every_us is not None or by_timer:
         return up.started_us
+    if member.pattern is not None and member.pattern_by == "client" and up.polled_us is not None:
+        return up.polled_us
     began = up.metadata_us or up.join_sent_us or up.subscribed_us or up.started_us
     if up.join_sent_us is not None:
         began = min(began, up.join_sent_us - LOOKUP_US)

@@ -197,7 +197,13 @@ def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
     return on_reads(state, lambda reads: ask(reads, consumer, now))
 
 
+def _begin(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Request the first metadata before the coordinator is looked up (seen in all captures)."""
+    return Step(state) if state.metadata.brokers else _refresh(state, consumer, now)
+
+
 _MANAGERS = (
+    _begin,
     _look_up,
     commits.send_due_commits,
     heartbeat.advance,

@@ -11,6 +11,7 @@ from emulator.conformance.captured.client_logs import (
     auto_commits,
     finished_assignments,
     first_metadata,
+    first_poll,
     heartbeats_sent,
     joins,
     metadata_news,
@@ -189,6 +190,16 @@ def test_heartbeats_and_metadata_have_their_times(tmp_path):
     assert first_metadata(lines) == 1000
     assert heartbeats_sent(lines) == (2000,)
     assert metadata_news(lines) == (10_000, 11_000)
+
+
+def test_the_first_poll_of_a_new_consumer_makes_it_join(tmp_path):
+    """A later join, after it was fenced, is not the first poll; a classic member has none."""
+    joins = "Member Ab1 with epoch {} transitioned from {} to JOINING."
+    first = ("12:00:00.005", "consumer_background_thread", joins.format(0, "UNSUBSCRIBED"))
+    again = ("12:00:00.009", "consumer_background_thread", joins.format(0, "FENCED"))
+
+    assert first_poll(log(tmp_path, first, again)) == 5000
+    assert first_poll(log(tmp_path, again)) is None
 
 
 def test_the_log_of_a_python_client_has_no_threads(tmp_path):

@@ -150,6 +150,15 @@ def test_a_run_of_an_experiment_lies_within_the_spread_of_seeds(kept, name):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("name", ["pattern-client-consumer", "replaced-static-classic"])
+def test_a_run_that_no_page_shows_is_predicted_by_the_calm_run(kept, name):
+    """Members that match a pattern know its topics when they join; one that is fenced closes."""
+    verdict = verify_run(kept.parent / "captures-more" / name / "run-1", 0)
+
+    assert ((), None) == (verdict.outside, verdict.skipped)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", NOT_MET)
 def test_a_run_that_is_not_met_yet_is_compared(kept, name):
     """Each has a verdict; one that lies inside belongs to the runs above."""

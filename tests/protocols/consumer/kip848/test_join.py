@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from protocols.consumer.kip848.state import MemberState
-from protocols.messages import ConsumerGroupHeartbeatRequest
+from protocols.messages import (
+    ConsumerGroupHeartbeatRequest,
+    FindCoordinatorRequest,
+    MetadataRequest,
+)
 
 from .driver import MEMBER, Beat, ClientDriver, ids
 
@@ -134,6 +138,15 @@ def test_what_comes_to_match_a_pattern_of_the_client_goes_out_with_a_heartbeat()
     sent = [beat.subscribed_topic_names for beat in driver.ever(Beat)]
 
     assert ("t", "t2") == sent[-1]
+
+
+def test_the_first_metadata_is_requested_before_the_coordinator_is_looked_up():
+    """As in all captures; later lookups, with metadata at hand, request none."""
+    driver = ClientDriver()
+    driver.joining()
+    begins = driver.ever(MetadataRequest | FindCoordinatorRequest)
+
+    assert [MetadataRequest, FindCoordinatorRequest] == [type(sent) for sent in begins]
 
 
 def test_the_first_heartbeat_waits_for_the_coordinator():
