@@ -138,10 +138,13 @@ def _module(sought: Sought, name: str, folders: list[Path]) -> ModuleType:
             return _import_beside(sought, name, found, folder)
     if any(name == plugin or name.startswith(f"{plugin}.") for plugin in _ALLOWED.plugins):
         return _import_plugin(name, sought)
-    where = "".join(f" ({folder.resolve()})" for folder in folders[:1])
+    where = (
+        f"there is no module {top!r} beside the scenario file ({folders[0].resolve()})"
+        if folders
+        else f"the scenario has no folder to search for the module {top!r} (in Python, pass folder=…)"
+    )
     raise AssignorNotFoundError(
-        f"{sought} is not loaded: there is no module {top!r} beside the scenario file"
-        f"{where}, and a scenario may not run code from elsewhere. If you trust {name!r}, allow it: "
+        f"{sought} is not loaded: {where}, and a scenario may not run code from elsewhere. If you trust {name!r}, allow it: "
         f'--plugin {name} on the command line, emulator.allow_plugins("{name}") in Python, or '
         "rebalance_plugins in the configuration of pytest."
     )

@@ -61,7 +61,8 @@ between = ["70s", "80s"]
 - `[[variant]]` tables, each with a `name` and changes as for `--set`, are the rows of
   `rebalance compare FILE`.
 - `rebalance run FILE --set 'group[billing].settings[session.timeout.ms]=10s'` changes one value
-  for one run; `--set 'act+={{ crash = "billing-0", at = "1min" }}'` adds an act, and likewise a `topic` or `group`.
+  for one run; `--set 'act+={ crash = "billing-0", at = "1min" }'` adds an act, and likewise a `topic` or `group`;
+  `--set 'act=[{ … }]'` replaces all acts and faults.
 """
 
 _AIMS = """\

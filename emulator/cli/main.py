@@ -66,6 +66,14 @@ READING_SCENARIOS: Final = (
 READING_LOGS: Final = ("import", "audit", "blame", "log", "verify")
 """The commands that read logs, tables and captures, which have limits of their own."""
 
+COMPLETION_HELP: Final = {
+    "install_completion": "Install completion for the current shell, or for a named one, as in "
+    "--install-completion fish: bash, fish, powershell, pwsh or zsh.",
+    "show_completion": "Print what --install-completion would install, to copy or change it; "
+    "takes the name of a shell, too.",
+}
+"""The help of the options of completion, by the name of the parameter."""
+
 SIGNAL_STATUS = 128
 """Added to the number of the signal that ends the process, as shells do."""
 
@@ -102,6 +110,21 @@ class Commands(TyperGroup):
         if cmd_name in READING_LOGS:
             command.params.extend(limit_options())
         return command
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments; those of completion may name a shell."""
+        if args and args[0].startswith(("--install-completion", "--show-completion")):
+            from emulator.cli.completion import complete_for_named_shell
+
+            complete_for_named_shell(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options; the help of those of completion names the shells."""
+        params = super().get_params(ctx)
+        for param in params:
+            param.help = COMPLETION_HELP.get(param.name or "", getattr(param, "help", None))
+        return params
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Return the names that complete a command, without importing the commands."""

@@ -2,7 +2,8 @@
 
 A value is parsed as TOML if possible, otherwise as text, so that ``10s``, ``5`` and ``true`` need no
 quotes. If a path does not exist, the error names the closest ones. ``act+={ … }`` adds an act, and likewise
-a fault, a group or a topic.
+a fault, a group or a topic; ``act=[{ … }]`` and ``fault=[{ … }]`` replace all acts and faults, which are one
+list.
 
 A change of ``settings[group.protocol]`` removes the settings of the other protocol from the same
 table, so that one override replays a scenario under the other protocol; :func:`refuse_removed` finds
@@ -92,6 +93,8 @@ def _override(document: Document, text: str) -> Document:
     segments = split(path)
     if segments is None:
         raise LookupError("no path; write it like group[billing].settings[session.timeout.ms]=10s")
+    if segments == ["act"] and isinstance(value, tuple):
+        segments = ["fault"]  # the acts of the file are there
     changed: Document | None = _changed(Scenario, document, segments, value)
     if changed is None:
         raise LookupError(f"no such key{_closest(document, path, segments)}")

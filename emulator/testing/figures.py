@@ -164,6 +164,7 @@ class Figure:
 
         A name such as ``by_cause`` returns a :class:`FigureTable`.
         """
+        __tracebackhide__ = True
         full = f"{self.source.name}.{name}"
         if any(full == table.name for table in TABLES):
             return FigureTable(full, self.runs, self.claims)
@@ -194,9 +195,11 @@ class Figure:
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
+        __tracebackhide__ = True
         raise RefusedError(f"{self.source.name} is a figure; compare it: {self.source.name} == 0")
 
     def __float__(self) -> float:
+        __tracebackhide__ = True
         if len(self.values) != 1:
             raise RefusedError(
                 f"{self.source.name} has {len(self.values)} values, one for each run; take a "

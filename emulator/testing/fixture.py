@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -144,6 +143,8 @@ def _written(overrides: Overrides) -> list[str]:
 
     >>> _written({"run_for": "20s", "group[billing].static": True})
     ['run_for=20s', 'group[billing].static=true']
+    >>> _written({"fault": [{"crash": "billing-0", "at": "9s"}]})
+    ['fault=[{crash = "billing-0", at = "9s"}]']
     >>> _written("run_for=20s")
     ['run_for=20s']
     """
@@ -151,8 +152,10 @@ def _written(overrides: Overrides) -> list[str]:
         return [overrides]
     if not isinstance(overrides, Mapping):
         return list(overrides)
+    from emulator.scenario.toml import toml_value  # noqa: PLC0415  most tests change nothing
+
     return [
-        f"{path}={value if isinstance(value, str) else json.dumps(value)}"
+        f"{path}={value if isinstance(value, str) else toml_value(value)}"
         for path, value in overrides.items()
     ]
 

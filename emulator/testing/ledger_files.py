@@ -45,6 +45,7 @@ class LedgerFiles:
         With *update*, write the file and return none. Raise RefusedError if it cannot be read or
         written.
         """
+        __tracebackhide__ = True
         path = self.folder / name
         now = {str(played.seed): ledger_document(played.ledger) for played in runs}
         try:

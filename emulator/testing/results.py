@@ -50,6 +50,7 @@ class Results:
 
     def __getattr__(self, name: str) -> Any:
         """Return the :class:`Figure` of a metric."""
+        __tracebackhide__ = True
         if any(name == metric.name for metric in VALUES):
             return self[name]
         raise AttributeError(unknown_metric(name))
@@ -59,9 +60,13 @@ class Results:
 
         Raise KeyError with the closest match for an unknown name.
         """
+        __tracebackhide__ = True
         source = MetricSource(name)
-        for played in self.runs:
-            source.values(played)
+        try:
+            for played in self.runs:
+                source.values(played)
+        except KeyError as error:
+            raise error.with_traceback(None) from None
         return Figure(source, self.runs, self.claims)
 
     @property
@@ -105,6 +110,7 @@ class Results:
         *what*: a verb (``restart``: each restart of a rolling restart; ``crash``), or the id of one
         fault. Raise RefusedError if none took effect in a run: nothing was tested then.
         """
+        __tracebackhide__ = True
         source = RebalancesSource(what)
         for played in self.runs:
             if not source.values(played):
@@ -125,7 +131,9 @@ class Results:
 
         Raise RefusedError, with the closest names, if there is no such thing.
         """
-        held = [self._holds(source, "==", 0) for source in _occurrences(what)]
+        __tracebackhide__ = True
+        sources = _occurrences(what)
+        held = [self._holds(source, "==", 0) for source in sources]
         return all(held)
 
     def matches_ledger(self, file: str | Path) -> bool:
@@ -137,6 +145,7 @@ class Results:
 
         Raise RefusedError if the file cannot be used.
         """
+        __tracebackhide__ = True
         reason = self._inconclusive()
         if reason:
             message = f"the ledger is not compared with {file}: {reason}"
@@ -207,6 +216,7 @@ class FindingSource:
 
 def _occurrences(what: str) -> list[Source]:
     """Return what counts the occurrences of *what*; raise RefusedError if nothing does."""
+    __tracebackhide__ = True
     causes = [cause for cause in Cause if cause.value.startswith(what)]
     laws = [law for law in Law if law.value.startswith(what)]
     found: list[Source] = [CauseSource(cause) for cause in causes]

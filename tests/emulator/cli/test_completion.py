@@ -31,6 +31,36 @@ def test_each_shell_has_its_script(shell, monkeypatch):
     assert "_REBALANCE_COMPLETE=complete_" in result.stdout
 
 
+@pytest.mark.parametrize("option", ["--show-completion fish", "--show-completion=fish"])
+def test_the_script_of_a_named_shell_is_printed(option):
+    """Not that of the shell which started the process."""
+    result = CliRunner().invoke(app, option.split(), prog_name="rebalance")
+
+    assert 0 == result.exit_code
+    assert result.stdout.startswith("complete --command rebalance")
+
+
+def test_completion_is_installed_for_a_named_shell(tmp_path, monkeypatch):
+    """In the file that this shell reads."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    arguments = ["--install-completion", "fish"]
+    result = CliRunner().invoke(app, arguments, prog_name="rebalance")
+
+    assert 0 == result.exit_code
+    written = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert ["rebalance.fish"] == written
+
+
+@pytest.mark.parametrize("words", [["tcsh"], ["fish", "zsh"]])
+def test_completion_of_another_shell_is_refused(words):
+    """With the names of those that there are."""
+    arguments = ["--install-completion", *words]
+    result = CliRunner().invoke(app, arguments, prog_name="rebalance")
+
+    assert 2 == result.exit_code
+    assert "bash, fish, powershell, pwsh or zsh" in " ".join(result.output.split())
+
+
 def test_commands_are_completed_without_importing_them(monkeypatch):
     """An import of all takes a second."""
     monkeypatch.delitem(sys.modules, "emulator.cli.verify", raising=False)

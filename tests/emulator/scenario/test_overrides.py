@@ -21,6 +21,8 @@ from emulator.scenario.problems import ScenarioError
 
 from .samples import SMALLEST
 
+ANOTHER_ACT = '[[act]]\npause = "billing-0"\nfor = "1s"\nat = "9s"'
+
 
 def overridden(*overrides: str, more: str = "") -> Scenario:
     """Load the smallest scenario with some keys overridden."""
@@ -229,6 +231,20 @@ def test_a_table_is_added_to_a_list():
     assert ["crash-1", "crash-2", "crash-3"] == [fault.id for fault in changed.fault]
     assert "refunds" == changed.topic[-1].name
     assert ["audit-0"] == [member.name for member in changed.group[-1].members]
+
+
+@pytest.mark.parametrize("name", ["act", "fault"])
+def test_a_list_of_acts_replaces_acts_and_faults(name):
+    """They are one list; a later change finds a new act by its id, and a number is no list."""
+    changed = overridden(
+        f'{name}=[{{ close = "billing-1", at = "5s", id = "c" }}]',
+        f"{name}[c].at=6s",
+        more=ANOTHER_ACT,
+    )
+
+    assert [("c", 6_000_000)] == [(each.id, each.at) for each in changed.fault]
+    assert () == overridden(f"{name}=[]").fault
+    assert f"{name} = 5: wrong type; allowed is a list" in refusal(f"{name}=5")
 
 
 @pytest.mark.parametrize("text", ["run_for+=10s", "act+=5", "group[billing].members+={}"])

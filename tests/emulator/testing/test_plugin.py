@@ -264,6 +264,37 @@ def test_a_missing_scenario_is_named_with_its_folder_and_the_nearest_one(ran, py
     result.assert_outcomes(failed=2)
 
 
+def test_errors_of_results_end_in_the_test(ran):
+    """Our source is not printed for a wrong name or a missing file."""
+    calls = (
+        *("run.never('two owner at')", "run.rebalances_per('crsh')", "run.reprocesed == 0"),
+        *("run.matches_ledger('none.json')", "run['reprocesed']", "run.lost.p9x", "run.lost"),
+    )
+    tests = [
+        f"def test_{number}(scenario):\n    run = scenario('small.toml')\n    assert {call}\n"
+        for number, call in enumerate(calls)
+    ]
+    result = ran(python="\n".join(tests))
+    text = result.stdout.str()
+
+    result.assert_outcomes(failed=len(calls))
+    assert "emulator/testing" not in text
+    assert "emulator/metrics" not in text
+
+
+def test_overrides_may_be_lists_of_tables(ran):
+    """As TOML has them; a closed member is no crash."""
+    result = ran(
+        python="""
+        def test_it(scenario):
+            run = scenario("small.toml", {"act": [{"close": "billing-1", "at": "14s"}]})
+            assert run.rebalances_per("close") <= 1
+        """
+    )
+
+    result.assert_outcomes(passed=1)
+
+
 def test_one_override_may_be_a_string(ran):
     result = ran(
         python="""
