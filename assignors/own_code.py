@@ -141,7 +141,7 @@ def _module(sought: Sought, name: str, folders: list[Path]) -> ModuleType:
     where = (
         f"there is no module {top!r} beside the scenario file ({folders[0].resolve()})"
         if folders
-        else f"the scenario has no folder to search for the module {top!r} (in Python, pass folder=…)"
+        else f"there is no module {top!r}: the scenario has no folder (in Python, pass folder=…)"
     )
     raise AssignorNotFoundError(
         f"{sought} is not loaded: {where}, and a scenario may not run code from elsewhere. If you trust {name!r}, allow it: "

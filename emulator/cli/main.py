@@ -121,9 +121,10 @@ class Commands(TyperGroup):
 
     def get_params(self, ctx: Any) -> Any:
         """Return the options; the help of those of completion names the shells."""
-        params = super().get_params(ctx)
+        params: list[Any] = super().get_params(ctx)
         for param in params:
-            param.help = COMPLETION_HELP.get(param.name or "", getattr(param, "help", None))
+            if param.name in COMPLETION_HELP:
+                param.help = COMPLETION_HELP[param.name]
         return params
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
