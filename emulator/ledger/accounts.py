@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.events import OffsetGaps, PartlyProcessed, PositionSource, Processed
+from emulator.events import EpochClosed, OffsetGaps, PartlyProcessed, PositionSource, Processed
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Coverage, Repeat
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
@@ -247,6 +247,12 @@ class Consumer:
         if last is None or (last[0].generation, last[0].finished) != (fact.generation, fact.first):
             return present
         return last if present is None or fact.began_us < present[0].opened.at_us else present
+
+    def note_position(self, fact: EpochClosed) -> None:
+        """Note what poll had returned of a partition when the process ended, before this event."""
+        last = self.ended.get(fact.partition)
+        if last is not None and last[0].generation == fact.generation:
+            last[0].position = max(last[0].position, fact.position)
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,8 +326,10 @@ class Processing:
 
     def on_epoch_closed(self, event: ev.Event, fact: ev.EpochClosed) -> None:
         """Close an epoch; first count what it finished without an event."""
-        holding = self._ownership.consumer(fact.consumer).holdings.pop(fact.partition, None)
+        consumer = self._ownership.consumer(fact.consumer)
+        holding = consumer.holdings.pop(fact.partition, None)
         if holding is None:
+            consumer.note_position(fact)
             return
         epoch, _ = holding
         if fact.processed > epoch.finished:

@@ -105,6 +105,20 @@ class History:
         )
         return self.say(done)
 
+    def overtake(self, name, first, next_offset, partition=P0, generation=1, *, earlier=False):
+        """A worker finishes a range before records in front of it, or begun in an *earlier* epoch."""
+        done = ev.ProcessedOutOfOrder(
+            consumer=name,
+            group=GROUP,
+            generation=generation,
+            partition=partition,
+            first=first,
+            next_offset=next_offset,
+            began_us=self.now_us,
+            earlier_epoch=earlier,
+        )
+        return self.say(done)
+
     def next_owner(self, name, first, next_offset, generation=1):
         """Let a consumer begin at an offset, and work."""
         self.open(name, offset=first, generation=generation)

@@ -57,6 +57,21 @@ def test_whatever_else_ends_an_epoch_is_a_revocation(why):
     only(history, Cause.REVOKED, 20)
 
 
+@pytest.mark.parametrize("stops_first", [True, False])
+def test_work_of_an_earlier_epoch_is_that_of_the_process_that_has_ended(stops_first):
+    """How far its polls had come is known also if its process is said to have ended before."""
+    history = owner_at_work(80, 80)
+    history.close("a", 80, "revoked", position=90)
+    history.open("a", offset=80, generation=2)
+    history.overtake("a", 80, 90, generation=2, earlier=True)
+    if stops_first:
+        history.stop("a", "closed")
+    history.close("a", 80, "closed", position=90, generation=2)
+    history.next_owner("b", 80, 100, generation=3)
+
+    only(history, Cause.REVOKED, 10)
+
+
 def test_an_eager_rebalance_rewinds_a_kept_partition():
     """The same incarnation that opens a partition again repeats its own uncommitted work."""
     history = owner_at_work()
