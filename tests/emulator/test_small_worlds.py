@@ -14,7 +14,7 @@ from protocols.consumer.clients import CLIENTS, profile_of
 from .both_ways import hold_whole_run
 from .small_worlds import small_world
 
-FOUND = (4139, 501386, 9381, 9783, 1002163, 1001162, 2003083, 2020324)
+FOUND = (4139, 501386, 9381, 9783, 1002163, 1001162, 2003083, 2020324, 2021388, 2022084)
 """Worlds that were wrong once.
 
 In 4139 a member closes at the end of a record that takes no time; in 501386 a listener and its
@@ -22,7 +22,9 @@ application commit at the same time; in 9381 a client closes while its listener 
 consumer reads by itself before its group is stable; in 1002163 an epoch begins on a deleted topic;
 in 1001162 a heartbeat acknowledges an empty assignment while the client applies the next one;
 in 2003083 aiokafka moves its position while the handler works on records of the partition;
-in 2020324 a batch takes longer than the poll interval, and the run ends before its member is back.
+in 2020324 a batch takes longer than the poll interval, and the run ends before its member is back;
+in 2021388 a process ends whose worker has finished a record of its earlier epoch; in 2022084 a
+heartbeat sent while a listener is called with new partitions gives them away.
 """
 
 

@@ -3,7 +3,9 @@
 Kafka's members list what they own after every error, and until ``onPartitionsAssigned`` has ended
 what is just being assigned is not in that list (``currentAssignment`` of
 ``AbstractMembershipManager``). If another member joined meanwhile, the coordinator sees no need to
-have it revoked. The search of all interleavings found this, and no other way to two owners.
+have it revoked. The search of all interleavings found this way to two owners. Random worlds found
+another, without an error: a heartbeat that acknowledges an older assignment lists what the member
+owned then, and the member applies the next one meanwhile (``Law.TAKEN_UNHEARD``).
 """
 
 from __future__ import annotations
