@@ -24,8 +24,10 @@ _OPENING = f"""\
 Printed by `python -m docs.pages`, which plays every run; do not change this page. The runs are those
 in `tests/captures`: Apache Kafka 4.4.0 on one machine with 2 cores, with Java consumers unless the name of
 the run has another client. `examples/experiments` has the files with which `rebalance capture` makes many of
-them again, and `tests/captures-more` has three runs of each, which this page does not show; `rebalance verify`
-makes the same comparison with any of them, and with your own runs, figure by figure.
+them again, and `tests/captures-more` has three runs of each, which this page does not show:
+[how far to trust it](../explanation/trust.md) says how many of them are inside. `rebalance verify` makes the same
+comparison with any run, such as `rebalance verify tests/captures-more/crash-classic/run-1`, and with your own,
+figure by figure.
 
 In each cell: real / emulated, as median and range over {SEEDS} seeds. Work is the median and the 99th
 percentile of the processing of one record, in ms: its excess over the nominal 10 ms is the noise of the
@@ -37,10 +39,9 @@ _CLOSING = """\
 
 ## Not compared with a real cluster
 
-- The consumer protocol: patterns that the client matches, a static member that another one replaces, the
-  way back of a migration.
-- Retention that overtakes a group, topics that are deleted and created again, two brokers that fail at
-  once, partitions of the network, unclean elections.
+- The way back of a migration to the consumer protocol.
+- Topics that are deleted and created again: `tests/captures-more` has three runs, which `rebalance verify` skips.
+- Two brokers that fail at once, partitions of the network, unclean elections.
 - franz-go; brokers of other releases than 4.4.0.
 """
 
