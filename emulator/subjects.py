@@ -78,7 +78,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
             for group in scenario.group
         ),
         broker_settings=settings_in_force(brokers),
-        forgets_static_rejoins=scenario.cluster.static_rejoin == "in memory",
+        outdated=scenario.cluster.outdated,
         lag_unit="offset" if any(topic.has_gaps for topic in scenario.topic) else "record",
         moment=lambda at_us: format_moment(at_us, scenario.start),
     )
@@ -257,7 +257,7 @@ def _deviations(group: Group, scenario: Scenario) -> dict[str, Any]:
     """Return what a group does otherwise, and whether that fences members whose ids are all different."""
     found = deviations_in(group)
     ids = [consumer_settings(group, member).group_instance_id for member in group.members]
-    forgets = scenario.cluster.static_rejoin == "in memory"
+    forgets = "static_rejoin" in scenario.cluster.outdated
     fences = (forgets or "session_in_join" in found) and len(set(ids)) == len(ids)
     return {"deviations": found, "fenced_alone": fences}
 

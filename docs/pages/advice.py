@@ -17,7 +17,7 @@ from emulator.report.advice import (
     SHORTER_SESSION,
     STABLE_IDS,
 )
-from emulator.report.deviation_hints import DEVIATION_HINTS, STORED_REJOIN
+from emulator.report.deviation_hints import BROKER_HINTS, DEVIATION_HINTS
 from emulator.report.hints import HINTS
 from emulator.report.hints_of_verdicts import VERDICT_HINTS
 from emulator.report.owner_hints import WITHOUT_ID
@@ -63,7 +63,10 @@ OTHERS = {
     ONE_CLASSIC_JOIN: "a group in migration that is not served",
     CONVERT_BACK: "a group in migration that is not served",
     **{hint: f"members with `deviates.{key}`" for key, hint in DEVIATION_HINTS.items()},
-    STORED_REJOIN: 'brokers with `static_rejoin = "in memory"`',
+    **{
+        hint: f"brokers with `cluster.{key}` of an older Kafka"
+        for key, hint in BROKER_HINTS.items()
+    },
     WITHOUT_ID[0]: "a consumer without a group id that reads again",
 }
 """The hints that belong to no cause and no verdict, with what they are given for."""

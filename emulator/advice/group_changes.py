@@ -9,6 +9,7 @@ from emulator.advice.drafts import STRATEGY, Draft, Make
 from emulator.advice.situation import Situation
 from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration
+from emulator.scenario.cluster import TODAY
 from emulator.scenario.deploys import deployed, started_by
 from emulator.scenario.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.resolution import INSTANCE_ID, consumer_settings
@@ -168,20 +169,31 @@ def as_the_client_does(situation: Situation) -> Draft | None:
     )
 
 
-def store_static_rejoins(situation: Situation) -> Draft | None:
-    """Coordinators log the new member id of a static member that was restarted."""
-    del situation
+OUTDATED: Final[Mapping[str, tuple[str, str]]] = {
+    "static_rejoin": ("2.7", "A loaded group has the old member ids."),
+    "pending_syncs": ("3.0", "The coordinator waits without end for a SyncGroup."),
+    "new_members": ("2.2", "New members that have died stay in the group."),
+}
+"""For each key that makes coordinators older: the version of Kafka that ends it, and what it does."""
+
+
+def newer_brokers(situation: Situation) -> Draft | None:
+    """Brokers of a version of Kafka in which this is corrected."""
+    keys = situation.scenario.cluster.outdated
+    if not keys:
+        return None
+    newest = max(OUTDATED[key][0] for key in keys)
     return Draft(
-        "A loaded group has the old member ids.",
-        ("brokers: Kafka 2.7 or newer",),
-        ("cluster.static_rejoin=stored",),
+        " ".join(OUTDATED[key][1] for key in keys),
+        (f"brokers: Kafka {newest} or newer",),
+        tuple(f"cluster.{key}={TODAY[key]}" for key in keys),
     )
 
 
 GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "assignor-in-two-steps": (("assignor-in-two-steps", assignor_in_two_steps),),
     "as-the-client-does": (("as-the-client-does", as_the_client_does),),
-    "store-static-rejoins": (("store-static-rejoins", store_static_rejoins),),
+    "newer-brokers": (("newer-brokers", newer_brokers),),
     "look-up-coordinator": (("look-up-coordinator", look_up_again),),
     "wait-in-close": (("wait-in-close", wait_in_close),),
     "own-instance-id": (("own-instance-id", own_instance_ids),),

@@ -50,12 +50,26 @@ DEVIATION_HINTS: Final[Mapping[str, Hint]] = {
 }
 """For each key of ``deviates``: what to change."""
 
-STORED_REJOIN: Final = Hint(
-    "store-static-rejoins",
-    "Update the brokers to Kafka 2.7 or newer: before, the new member id of a static member that was "
-    "restarted is not in the log, and a coordinator that loads the group fences the member "
-    "(KAFKA-10284).",
-)
+BROKER_HINTS: Final[Mapping[str, Hint]] = {
+    key: Hint("newer-brokers", text)
+    for key, text in {
+        "static_rejoin": (
+            "Update the brokers to Kafka 2.7 or newer: before, the new member id of a static member that "
+            "was restarted is not in the log, and a coordinator that loads the group fences the member "
+            "(KAFKA-10284)."
+        ),
+        "pending_syncs": (
+            "Update the brokers to Kafka 3.0 or newer: before, a group waits for a SyncGroup that does not "
+            "come as long as the member sends heartbeats (KAFKA-12890). Until then, a smaller "
+            "request.timeout.ms makes the member join again sooner."
+        ),
+        "new_members": (
+            "Update the brokers to Kafka 2.2 or newer: before, members that are new and die while a "
+            "rebalance waits stay in the group, and get partitions (KAFKA-7610)."
+        ),
+    }.items()
+}
+"""For each key of ``[cluster]`` that makes coordinators older: what to change."""
 
 
 def deviation_hints(subject: Subject, metrics: Metrics, *, is_harmed: bool) -> Iterator[GivenHint]:
@@ -69,5 +83,5 @@ def deviation_hints(subject: Subject, metrics: Metrics, *, is_harmed: bool) -> I
         for key, hint in DEVIATION_HINTS.items():
             if key in group.deviations:
                 yield given(hint, subject, group)
-    if subject.forgets_static_rejoins:
-        yield GivenHint(STORED_REJOIN.id, STORED_REJOIN.text)
+    for key in subject.outdated:
+        yield GivenHint(BROKER_HINTS[key].id, BROKER_HINTS[key].text)

@@ -80,7 +80,7 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
 
 def _deviation_hints(run: FinishedRun) -> Iterator[GivenHint]:
     subject = run.subject
-    if not (subject.forgets_static_rejoins or any(group.deviations for group in subject.groups)):
+    if not (subject.outdated or any(group.deviations for group in subject.groups)):
         return
     from emulator.report.deviation_hints import deviation_hints  # noqa: PLC0415  few scenarios
 

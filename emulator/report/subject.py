@@ -235,8 +235,8 @@ class Subject:
 
     groups: tuple[GroupFacts, ...]
     broker_settings: Mapping[str, Any]
-    forgets_static_rejoins: bool = False
-    """Whether coordinators do not log the new member id of a static member that was restarted."""
+    outdated: tuple[str, ...] = ()
+    """The keys of ``[cluster]`` in which the coordinators are those of an older version of Kafka."""
 
     lag_unit: str = "record"
     """What lag counts: offsets, if some of them hold no record."""

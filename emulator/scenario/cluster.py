@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -60,11 +61,31 @@ class Cluster(Part):
     """``in memory``: the new member id of a static member that is back in a stable group is not in the
     log, so that a coordinator that loads the group fences the member (Kafka before 2.7, KAFKA-10284)."""
 
+    pending_syncs: Literal["removed", "kept"] = "removed"
+    """``kept``: a member that answers a rebalance with heartbeats but no SyncGroup is not removed after
+    the rebalance timeout (Kafka before 3.0, KAFKA-12890)."""
+
+    new_members: Literal["removed", "kept"] = "removed"
+    """``kept``: a new member that waits in its first join phase is not removed after 5min, even if its
+    process has died (Kafka before 2.2, KAFKA-7610)."""
+
     offsets_backlog: Size = 0
     """Bytes in each offsets partition when the run begins; they are never compacted."""
 
     offsets_backlog_records: int = Field(0, ge=0, le=10**12)
     """Number of records in ``offsets_backlog``."""
+
+    @property
+    def outdated(self) -> tuple[str, ...]:
+        """The keys in which the coordinators are those of an older version of Kafka."""
+        return tuple(key for key, today in TODAY.items() if getattr(self, key) != today)
+
+
+TODAY: Final[Mapping[str, str]] = {
+    key: Cluster.model_fields[key].default
+    for key in ("static_rejoin", "pending_syncs", "new_members")
+}
+"""For each key that makes coordinators older, the value of Kafka 4.4."""
 
 
 class Link(Part):

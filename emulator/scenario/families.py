@@ -38,7 +38,7 @@ _NAMES: Mapping[Family, str] = {
     Family.MEMBERS: """
         g3-shared-database g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused j1-refused-fetch-resets
         k4-threads-share-an-id k3-rejoin-not-in-the-log k5-restart-around-session kip848-join-answer-lost
-        kip848-member-crashes q2-members-start-one-by-one n4-large-group-in-joins q1-restart-all-at-once q3-joins-take-time q4-slow-assignor
+        kip848-member-crashes q2-members-start-one-by-one n2-lost-sync-kept n3-new-members-kept n4-large-group-in-joins q1-restart-all-at-once q3-joins-take-time q4-slow-assignor
         kip848-session-by-broker kip848-static-crash kip848-zombie l1-zombie-after-pause
         m1-session-timeout m5-heartbeats-stop-in-drain m6-fetch-blocks-heartbeats m4-session-ends-in-join k2-fenced-by-itself l2-ownership-checked-rarely l3-busy-members-own-all m2-heartbeats-as-rare-as-the-session member-crashes member-joins
     """,

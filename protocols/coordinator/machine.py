@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from assignors.registry import SERVER_SIDE
@@ -49,6 +49,7 @@ from protocols.groups.deletion import EXPIRE_OFFSETS
 from protocols.groups.shard import (
     AnyShard,
     Broker,
+    Fix,
     Moment,
     ServerAssignor,
     Shard,
@@ -85,7 +86,7 @@ class GroupCoordinator:
         topics: Iterable[TopicDescription] | None = None,
         assignors: Mapping[str, ServerAssignor] = SERVER_SIDE,
         pattern_us: int = 0,
-        logs_static_rejoins: bool = True,
+        lacks: Collection[Fix] = (),
     ) -> None:
         """Create a coordinator in phase LOADING.
 
@@ -93,8 +94,8 @@ class GroupCoordinator:
         empty text in consumer groups.
         *epoch_ms* is the wall clock at time 0. Without *topics* every topic exists.
         *assignors* are those that ``group.consumer.assignors`` may name. *pattern_us*: what a
-        look-up of the patterns of a group takes. *logs_static_rejoins*: False is a coordinator before
-        KAFKA-10284.
+        look-up of the patterns of a group takes. *lacks*: the corrections that an older
+        coordinator does not have.
         """
         self.state: AnyShard = Shard()
         self._broker = Broker(
@@ -103,7 +104,7 @@ class GroupCoordinator:
             new_id=new_id,
             assignors=assignors,
             pattern_us=pattern_us,
-            logs_static_rejoins=logs_static_rejoins,
+            lacks=lacks,
         )
         self._log = Durability()
         self._phase = Phase.LOADING

@@ -12,8 +12,9 @@ state, effects to carry out at once, records to propose, and steps that wait for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
+from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from immutables import Map
@@ -109,6 +110,22 @@ TopicsByName = Mapping[str, TopicDescription] | None
 _NO_IMAGE = TopicsImage()
 
 
+class Fix(Enum):
+    """A correction of the coordinator that older versions of Kafka do not have."""
+
+    STATIC_REJOIN = "static_rejoin"
+    """The log gets the new member id of a static member that is back in a stable group (KAFKA-10284,
+    Kafka 2.7)."""
+
+    PENDING_SYNCS = "pending_syncs"
+    """A member that has sent no SyncGroup within the rebalance timeout is removed (KAFKA-12890, Kafka
+    3.0)."""
+
+    NEW_MEMBERS = "new_members"
+    """A new member is removed if its first join phase lasts longer than 5 minutes (KAFKA-7610, Kafka
+    2.2)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
     """The broker on which a coordinator runs."""
@@ -128,9 +145,8 @@ class Broker:
     assignors: Mapping[str, ServerAssignor] = field(default_factory=lambda: SERVER_SIDE)
     """The coordinator's assignors by name."""
 
-    logs_static_rejoins: bool = True
-    """Whether the log gets the new member id of a static member that is back in a stable group; before
-    KAFKA-10284 (Kafka 2.7) it did not."""
+    lacks: Collection[Fix] = ()
+    """The corrections that this version of the coordinator does not have."""
 
     pattern_us: int = 0
     """What its background thread takes to look patterns up among the topics."""

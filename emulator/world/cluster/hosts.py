@@ -39,6 +39,7 @@ from protocols.coordinator.durability import OPERATION_TIMEOUT
 from protocols.coordinator.machine import GroupCoordinator, Phase
 from protocols.facts import CommitAccepted, CommitRefused, Fact, TargetComputed
 from protocols.groups.answers import client_error
+from protocols.groups.shard import Fix
 from protocols.machine import Append, CancelTimer, Report, Send, SetTimer, Step
 from protocols.messages import Envelope, Header, Message
 from protocols.values import NOT_REPLACED
@@ -114,7 +115,7 @@ class Host:
             new_id=shard.new_member_id,
             epoch_ms=run.epoch_ms,
             pattern_us=run.scenario.cluster.pattern_time,
-            logs_static_rejoins=run.scenario.cluster.static_rejoin == "stored",
+            lacks=frozenset(map(Fix, run.scenario.cluster.outdated)),
         )
 
     # -- life cycle ------------------------------------------------------------------------------

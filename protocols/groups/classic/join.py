@@ -45,9 +45,9 @@ from protocols.groups.classic.rebalance import (
 )
 from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import JOIN_GROUP, Act, Sender, State
-from protocols.groups.shard import Moment, Turn
+from protocols.groups.shard import Fix, Moment, Turn
 from protocols.java_maps import spread
-from protocols.machine import Effect, Report, Send, SetTimer
+from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataKey, GroupMetadataValue, Record
@@ -147,7 +147,7 @@ def _admit(group: Group, header: Header, request: JoinGroupRequest, at: Moment) 
         group = replace(group, new_member_added=True)
     turn = Turn(
         with_member(group, member, request.protocol_type, header),
-        (added, SetTimer(member.timer, at.after(NEW_MEMBER_TIMEOUT_MS))),
+        (added, _session_of_new(member, at)),
         waits=(JoinWaits(group.group_id, member_id, header),),
     )
     reason = (
@@ -155,6 +155,13 @@ def _admit(group: Group, header: Header, request: JoinGroupRequest, at: Moment) 
         f"client reason: {client_reason(request)}"
     )
     return turn.then(lambda group: prepare_or_complete(group, at, reason, member_id))
+
+
+def _session_of_new(member: Member, at: Moment) -> Effect:
+    """Return the timer of a new member; without it the one of its pending id ends, and none begins."""
+    if Fix.NEW_MEMBERS in at.broker.lacks:
+        return CancelTimer(member.timer)
+    return SetTimer(member.timer, at.after(NEW_MEMBER_TIMEOUT_MS))
 
 
 def _park(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
@@ -216,7 +223,7 @@ def rejoin_static(
     on_stored = InstanceStored(
         group.group_id, old, new_id, group.leader_id, header, request.version
     )
-    if not at.broker.logs_static_rejoins:
+    if Fix.STATIC_REJOIN in at.broker.lacks:
         return turn.then(lambda group: on_instance_stored(group, on_stored))
     record = group_record(turn.state, turn.state.assignments, turn.state.user_data)
     return Turn(turn.state, turn.effects, (record,), (on_stored,))

@@ -30,7 +30,7 @@ from protocols.groups.classic.group import (
 from protocols.groups.classic.membership import without_members
 from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
-from protocols.groups.shard import Moment, Turn
+from protocols.groups.shard import Fix, Moment, Turn
 from protocols.java_maps import NOTHING
 from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import (
@@ -228,8 +228,9 @@ def _next_generation(group: Group, at: Moment) -> Turn[Group]:
     )
     effects: list[Effect] = [Report(ended)]
     effects += (SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in members)
-    sync_by_us = at.after(rebalance_timeout_ms(group))
-    effects.append(SetTimer(sync_timer(group.group_id), sync_by_us))
+    if Fix.PENDING_SYNCS not in at.broker.lacks:
+        sync_by_us = at.after(rebalance_timeout_ms(group))
+        effects.append(SetTimer(sync_timer(group.group_id), sync_by_us))
     return Turn(group, tuple(effects)).then(
         lambda group: answer_joins(group, lambda member: joined(group, member))
     )

@@ -112,7 +112,7 @@ def test_the_change_that_helps_most_is_tried_first_and_called_better(name, chang
 @pytest.mark.parametrize(
     ("name", "given", "not_given"),
     [
-        ("k3-rejoin-not-in-the-log", "store-static-rejoins", "own-instance-id"),
+        ("k3-rejoin-not-in-the-log", "newer-brokers", "own-instance-id"),
         ("i7-reset-at-each-assignment", "as-the-client-does", "find-removal"),
         pytest.param(
             "seek-back-after-a-bug", "seek-no-further", "check-seek", marks=pytest.mark.long

@@ -87,7 +87,7 @@ RANGE = '"partition.assignment.strategy" = "range"'
             "evictions_living",
             marks=LONG,
         ),
-        ("k3-rejoin-not-in-the-log", "store-static-rejoins", "reprocessed"),
+        ("k3-rejoin-not-in-the-log", "newer-brokers", "reprocessed"),
         pytest.param("j1-refused-fetch-resets", "as-the-client-does", "lost", marks=LONG),
         pytest.param("k2-fenced-by-itself", "as-the-client-does", "downtime_max_s", marks=LONG),
         pytest.param("l2-ownership-checked-rarely", "as-the-client-does", "overlap_s", marks=LONG),
@@ -106,6 +106,22 @@ def test_the_advice_removes_what_the_deviation_costs(name, change, metric):
 
     assert after.metrics[metric] < advice.run.metrics[metric]
     assert after.metrics["evictions_living"] <= advice.run.metrics["evictions_living"]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "before", "after"),
+    [
+        ("n2-lost-sync-kept", "downtime_max_s", 305, 60),
+        ("n3-new-members-kept", "rebalances", 2, 1),
+    ],
+)
+def test_newer_brokers_wait_for_no_lost_sync_and_keep_no_ghosts(name, metric, before, after):
+    """305 s is the client's request timeout, 60 s the rebalance timeout."""
+    advice = emulator.advise(name, seeds=1)
+    trial = next(each for each in advice.trials if each.proposal.id == "newer-brokers")
+
+    assert trial.before[0][metric] == pytest.approx(before, abs=0.5)
+    assert trial.after[0][metric] == pytest.approx(after, abs=0.5)
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

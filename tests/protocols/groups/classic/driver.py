@@ -9,7 +9,7 @@ from typing import Any
 from assignors.types import TopicPartition
 from protocols.groups.classic.group import Group
 from protocols.groups.classic.states import State
-from protocols.groups.shard import Shard
+from protocols.groups.shard import Fix, Shard
 from protocols.messages import (
     Envelope,
     Header,
@@ -48,11 +48,16 @@ class GroupDriver(CoordinatorDriver):
         topics: Iterable[Any] | None = None,
         epoch_ms: int = EPOCH_MS,
         new_id: Callable[[str], str] | None = None,
+        lacks: tuple[Fix, ...] = (),
         **settings: Any,
     ) -> None:
         self._ids = Counter[str]()
         super().__init__(
-            epoch_ms=epoch_ms, settings=settings, topics=topics, new_id=new_id or self._new_id
+            epoch_ms=epoch_ms,
+            settings=settings,
+            topics=topics,
+            new_id=new_id or self._new_id,
+            lacks=lacks,
         )
 
     def _new_id(self, prefix: str) -> str:

@@ -16,6 +16,7 @@ from protocols.facts import (
 )
 from protocols.groups.classic.group import select_protocol
 from protocols.groups.classic.states import State
+from protocols.groups.shard import Fix
 from protocols.messages import JoinGroupResponse, SyncGroupResponse
 from protocols.messages.errors import ErrorCode
 
@@ -102,6 +103,18 @@ def test_the_last_members_expiry_ends_the_initial_delay_at_once():
     assert (State.EMPTY, 1) == (driver.state, driver.group.generation)
     assert [1] == [fact.generation for fact in driver.emitted(GroupEmptied)]
     assert "join-g" not in driver.timers
+
+
+def test_before_kafka_7610_a_new_member_does_not_expire_while_it_joins():
+    """Nor does the timer of its id, once it has joined."""
+    driver = GroupDriver(lacks=(Fix.NEW_MEMBERS,), group_initial_rebalance_delay_ms=600_000)
+    member, joined = driver.enter("a", rebalance_ms=900_000)
+    assert f"heartbeat-g-{member}" not in driver.timers
+
+    driver.advance(600_000)
+
+    assert (ErrorCode.NONE, 1) == (joined.error, joined.answer.generation_id)
+    assert 45_000 == driver.session_ms(member)
 
 
 def test_an_ids_expiry_can_end_the_initial_delay():

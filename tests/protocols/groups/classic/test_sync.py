@@ -6,6 +6,7 @@ import pytest
 
 from protocols.facts import Departure, GroupStabilised, MemberRemoved, RebalanceStarted
 from protocols.groups.classic.states import State
+from protocols.groups.shard import Fix
 from protocols.messages import HeartbeatRequest, SyncGroupRequest, SyncGroupResponse
 from protocols.messages.errors import ErrorCode
 
@@ -252,6 +253,24 @@ def test_a_silent_leader_is_dropped():
     assert ErrorCode.REBALANCE_IN_PROGRESS == follower.error
     assert b == driver.group.leader_id
     assert a not in driver.group.members
+
+
+def test_before_kafka_12890_heartbeats_keep_a_member_that_never_syncs():
+    """Its session is all that ends the sync phase."""
+    driver = GroupDriver(lacks=(Fix.PENDING_SYNCS,))
+    a, b = completing(driver, "a", "b", session_ms=45_000, rebalance_ms=10_000)
+    for _ in range(3):
+        driver.heartbeat(a)
+        driver.heartbeat(b)
+        driver.advance(30_000)
+
+    assert State.COMPLETING_REBALANCE == driver.state
+    assert {a, b} == set(driver.group.pending_syncs)
+    driver.heartbeat(b)
+    driver.advance(15_000)
+
+    assert State.PREPARING_REBALANCE == driver.state
+    assert [b] == list(driver.group.members)
 
 
 def test_once_all_have_synced_the_sync_timer_is_cancelled():
