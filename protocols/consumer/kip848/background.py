@@ -259,7 +259,7 @@ def _from_coordinator(
     state = without_request(state, number)
     match envelope.body:
         case ConsumerGroupHeartbeatResponse() as body if flight.asked is Asked.HEARTBEAT:
-            return heartbeat.on_response(state, consumer, number, body, now)
+            return heartbeat.on_response(state, consumer, body, now)
         case ConsumerGroupHeartbeatResponse() as body if flight.asked is Asked.LEAVE:
             return heartbeat.on_leave_response(state, consumer, body, now)
         case OffsetCommitResponse() as body if flight.commit is not None:
@@ -327,7 +327,7 @@ def _lose_one(
     error = ErrorCode.NETWORK_EXCEPTION
     match flight.asked:
         case Asked.HEARTBEAT:
-            return heartbeat.on_failure(state, consumer, number, now)
+            return heartbeat.on_failure(state, consumer, now)
         case Asked.COMMIT:
             assert flight.commit is not None, "a commit in flight is one"
             return commits.on_commit_response(state, consumer, number, flight.commit, error, now)

@@ -137,15 +137,13 @@ def _request(state: ClientState, consumer: Consumer) -> tuple[ConsumerGroupHeart
 
 
 def on_response(
-    state: ClientState,
-    consumer: Consumer,
-    number: int,
-    response: ConsumerGroupHeartbeatResponse,
-    now: int,
+    state: ClientState, consumer: Consumer, response: ConsumerGroupHeartbeatResponse, now: int
 ) -> Step[ClientState]:
-    """Handle the response to a heartbeat; ignore one that was sent before a reset."""
-    if state.beat.number != number:
-        return Step(state)
+    """Handle the response to a heartbeat, also to one that was in flight when the poll interval ended.
+
+    If the member joins again meanwhile, it takes the epoch of that response and sends a second
+    heartbeat, without waiting for the response to its join (``RequestState.reset``).
+    """
     if response.error is not ErrorCode.NONE:
         return _refused(state, consumer, response, now)
     beat = state.beat._replace(number=None, attempt=0, retry_us=0)
@@ -172,10 +170,8 @@ def on_leave_response(
     return membership.on_fatal(state, consumer, error, response.error_message or "", now)
 
 
-def on_failure(state: ClientState, consumer: Consumer, number: int, now: int) -> Step[ClientState]:
+def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Handle a heartbeat without a response: the next one sends all fields, after the back-off."""
-    if state.beat.number != number:
-        return Step(state)
     return Step(_backed_off(state, consumer, now))
 
 
@@ -189,15 +185,20 @@ def _backed_off(state: ClientState, consumer: Consumer, now: int) -> ClientState
 def _refused(
     state: ClientState, consumer: Consumer, response: ConsumerGroupHeartbeatResponse, now: int
 ) -> Step[ClientState]:
-    """Handle an error response (``AbstractHeartbeatRequestManager.onErrorResponse``)."""
-    error = response.error
+    """Handle an error response (``AbstractHeartbeatRequestManager.onErrorResponse``).
+
+    A stale member stays stale: no error ends its membership once more, but poll throws the error.
+    """
+    error, stale = response.error, state.member.state is MemberState.STALE
     if error in LOSES_COORDINATOR:
         return mark_unknown(forgotten(state), f"heartbeat answered {error.name}", now)
-    if error in _FENCED:
+    if error in _FENCED and not stale:
         return membership.on_fenced(forgotten(state), consumer, error, now)
     state = _backed_off(state, consumer, now)
-    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or not state.member.state.in_group:
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or error in _FENCED:
         return Step(state)
-    if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+    if stale or error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return Step(membership.throw_once(state, error))
+    if not state.member.state.in_group:
+        return Step(state)
     return membership.on_fatal(state, consumer, error, response.error_message or "", now)

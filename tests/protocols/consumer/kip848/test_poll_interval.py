@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocols.consumer.kip848.state import MemberState
 from protocols.facts import ClientDropped
 from protocols.messages import OffsetCommitRequest
+from protocols.messages.errors import ErrorCode
 
 from .driver import Beat, ClientDriver
+
+E = ErrorCode
 
 
 def expired(**settings) -> ClientDriver:
@@ -47,6 +52,52 @@ def test_it_leaves_even_with_a_heartbeat_in_flight():
     driver.advance(7_000)
 
     assert [2, -1] == [sent.message.member_epoch for sent in driver.pending(Beat)]
+
+
+def in_flight() -> ClientDriver:
+    """A member whose last heartbeat has no response when it leaves."""
+    driver = ClientDriver(max_poll_interval_ms=12_000)
+    driver.stable()
+    driver.beat_due()
+    driver.advance(7_000)
+    return driver
+
+
+def test_a_member_that_joins_takes_the_epoch_of_a_heartbeat_before_it_left():
+    """``onHeartbeatSuccess`` knows no request: a second join heartbeat has the old epoch."""
+    driver = in_flight()
+    driver.poll()
+    driver.poll()
+    assert [2, -1, 0] == [sent.message.member_epoch for sent in driver.pending(Beat)]
+
+    driver.beaten(2)
+    driver.advance(1)
+    *_, again = driver.pending(Beat)
+
+    assert MemberState.JOINING is driver.member
+    assert (2, ("t",), ()) == (
+        again.message.member_epoch,
+        again.message.subscribed_topic_names,
+        again.message.topic_partitions,
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "thrown"),
+    [
+        (E.FENCED_MEMBER_EPOCH, False),
+        (E.UNKNOWN_MEMBER_ID, False),
+        (E.GROUP_AUTHORIZATION_FAILED, True),
+    ],
+)
+def test_an_error_for_a_heartbeat_before_it_left_leaves_a_member_stale(error, thrown):
+    """No transition leads from STALE to FENCED or FATAL; only the exception reaches the poll."""
+    driver = in_flight()
+    driver.refused(error)
+
+    assert MemberState.STALE is driver.member
+    assert thrown is (driver.state.thrown is not None)
+    assert driver.state.died is None
 
 
 def test_polling_again_loses_all_and_joins():
