@@ -93,9 +93,8 @@ class GroupCoordinator:
         *new_id* generates a new member id from a prefix: a client id or instance id, or an
         empty text in consumer groups.
         *epoch_ms* is the wall clock at time 0. Without *topics* every topic exists.
-        *assignors* are those that ``group.consumer.assignors`` may name. *pattern_us*: what a
-        look-up of the patterns of a group takes. *lacks*: the corrections that an older
-        coordinator does not have.
+        *assignors* are those that ``group.consumer.assignors`` may name. *pattern_us*: the time to
+        look up a group's patterns. *lacks*: corrections that an older coordinator does not have.
         """
         self.state: AnyShard = Shard()
         self._broker = Broker(
