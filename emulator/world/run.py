@@ -31,7 +31,6 @@ from protocols.settings import BrokerSettings
 
 if TYPE_CHECKING:
     from emulator.events.messages import MessageCarried
-    from emulator.world.draws import Sampler
     from emulator.world.store_service import StoreService
 
 Sink = Callable[[Event], None]
@@ -211,9 +210,6 @@ class Replay:
     called_us: Mapping[str, tuple[int, ...]] | None = None
     """By process: when its application noticed that its first listener calls were needed."""
 
-    beats_us: Mapping[str, tuple[int, ...]] | None = None
-    """By process of a classic client: when it sent its first heartbeats."""
-
     carried: Callable[[MessageCarried], None] | None = None
     """Called with every request and response, except fetches; one cut off by a dead broker is no
     message."""
@@ -231,15 +227,6 @@ class Replay:
     """Whether each record's processing is written separately when it is done, as in a real trace
     (slow).
     """
-
-    def beat_late(self, process: str, late: Sampler) -> Sampler:
-        """Return how late the heartbeats of a process are: as in the history, as far as it goes."""
-        sent_us = (self.beats_us or {}).get(process)
-        if not sent_us:
-            return late
-        from emulator.world.consumer.replayed_beats import as_sent  # noqa: PLC0415  only captures have some
-
-        return as_sent(sent_us, late)
 
 
 NOTHING_REPLAYED = Replay()

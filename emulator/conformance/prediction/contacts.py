@@ -150,23 +150,6 @@ def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
     return Heartbeats(enabled[-1], sent[-1], heartbeat_interval_us(capture, trace))
 
 
-def logged_heartbeats(capture: Capture) -> dict[str, tuple[int, ...]]:
-    """Return when classic clients sent their heartbeats before the fault, by process.
-
-    Only the Java client logs them.
-    """
-    sent = {
-        trace.name: tuple(
-            at_us
-            for at_us in heartbeats_sent(capture.client_logs[trace.name])
-            if at_us <= capture.fault_us
-        )
-        for trace in capture.traces
-        if trace.protocol != "consumer" and "lib" not in trace.conf
-    }
-    return {name: times for name, times in sent.items() if times}
-
-
 def _begun(capture: Capture, trace: Trace) -> tuple[int, ...]:
     """Return when a member that does not log its heartbeats restarted their interval."""
     if "lib" not in trace.conf:

@@ -18,7 +18,6 @@ from emulator.conformance.captured.capture import Capture, Production
 from emulator.conformance.captured.traces import MemberSettings
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.beginning import listener_begins, listener_ends
-from emulator.conformance.prediction.contacts import logged_heartbeats
 from emulator.conformance.prediction.facts import start_us
 from emulator.conformance.prediction.faults import acts_of, broker_settings
 from emulator.conformance.prediction.noise import Noise, broker_session_ms, noise_of
@@ -227,7 +226,6 @@ def _replay(capture: Capture) -> Replay:
         topic_ids=facts.topic_ids(capture),
         listened_us=listener_ends(capture),
         called_us=listener_begins(capture),
-        beats_us=logged_heartbeats(capture),
     )
 
 

@@ -30,7 +30,6 @@ from emulator.world.network import Party
 from emulator.world.router import Router, kind_of
 from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
-from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.classic.state import punctual
 from protocols.consumer.fetching import Handed
@@ -85,8 +84,8 @@ class Process:
         self.progress = Progress(
             blueprint, run.recorder, owners, self.settle, self.unfold, context.topics.find
         )
-        self._beat_late: Final = run.replay.beat_late(self.name, blueprint.lateness_us or punctual)
-        self.client = new_client(blueprint, self.name, run.member_id, self._beat_late)
+        late = blueprint.lateness_us or punctual
+        self.client = new_client(blueprint, self.name, run.member_id, late)
         self.application = Application(self)
         self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)
         self._loop = PollLoop(self, self.client) if run.folding and blueprint.folds else None
@@ -352,7 +351,7 @@ class Process:
         self._context.router.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        late = self._beat_late if effect.name == HEARTBEAT else self.blueprint.lateness_us
+        late = self.blueprint.lateness_us
         due_us = effect.deadline_us
         if late is not None and not is_wake_up(self.client, effect.name):
             due_us += late(due_us)
