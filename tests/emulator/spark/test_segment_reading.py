@@ -38,9 +38,12 @@ KINDS = [b"\n", b"\r\n", b"\0", b"\0" * 4, b"\0" * 64, b"\xff\xfe", b"a", b"\n\n
 GZIPPED = f"{0:020}.log.gz"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(session, tmp_path_factory):
-    """Make a folder that Spark alone reaches, as ``viewfs://segments/logs``."""
+    """Make a folder that Spark alone reaches, as ``viewfs://segments/logs``.
+
+    One for a process: Hadoop keeps the file system of a URI with the mount of its first use.
+    """
     folder = tmp_path_factory.mktemp("far")
     link = "fs.viewfs.mounttable.segments.link./logs"
     session.spark.conf.set(link, folder.as_uri())
