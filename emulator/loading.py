@@ -7,7 +7,7 @@ names in ``[expect]`` are also compared with the existing metrics, which the sce
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from assignors.values import dataclass
@@ -21,6 +21,9 @@ from emulator.scenario.model import AddPartitions, Scenario
 from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError, hint
 from emulator.scenario.resolution import members_of
+
+Overrides = Mapping[str, object] | Sequence[str]
+"""Values by path, or ``path=value`` each, as for ``rebalance run --set``; one of them may be a string."""
 
 STDIN = "-"
 """The name of a scenario that is read from standard input."""
@@ -66,19 +69,43 @@ class LoadedScenario:
     """The text that was read; None: the scenario was made in Python."""
 
 
-def load(scenario: Scenario | str | Path, overrides: Sequence[str] = ()) -> Scenario:
+def load(scenario: Scenario | str | Path, overrides: Overrides = ()) -> Scenario:
     """Return the scenario of a file or of the catalogue, or a copy of one, with some keys changed.
 
     *scenario*: a path, a name of the catalogue, or a scenario, of which a changed copy is returned.
-    *overrides*: ``path=value`` each, as for ``rebalance run --set``; the last one wins.
+    *overrides*: keys to change, as ``{path: value}``, or ``path=value`` each, as for
+    ``rebalance run --set``; the last one wins.
 
     Raises ``ScenarioError``, which lists all problems.
 
     >>> quiet = load("quiet", ["run_for=20s"])
-    >>> quiet.run_for, load(quiet, ["run_for=10s"]).run_for
+    >>> quiet.run_for, load(quiet, {"run_for": "10s"}).run_for
     (20000000, 10000000)
     """
-    return load_text(text_of_scenario(scenario), overrides, allow_large=True).scenario
+    changes = written_overrides(overrides)
+    return load_text(text_of_scenario(scenario), changes, allow_large=True).scenario
+
+
+def written_overrides(overrides: Overrides) -> list[str]:
+    """Return overrides as ``path=value``.
+
+    >>> written_overrides({"run_for": "20s", "group[billing].static": True})
+    ['run_for=20s', 'group[billing].static=true']
+    >>> written_overrides({"fault": [{"crash": "billing-0", "at": "9s"}]})
+    ['fault=[{crash = "billing-0", at = "9s"}]']
+    >>> written_overrides("run_for=20s")
+    ['run_for=20s']
+    """
+    if isinstance(overrides, str):
+        return [overrides]
+    if not isinstance(overrides, Mapping):
+        return list(overrides)
+    from emulator.scenario.toml import toml_value  # noqa: PLC0415  most overrides are texts
+
+    return [
+        f"{path}={value if isinstance(value, str) else toml_value(value)}"
+        for path, value in overrides.items()
+    ]
 
 
 def loads(

@@ -74,6 +74,11 @@ COMPLETION_HELP: Final = {
 }
 """The help of the options of completion, by the name of the parameter."""
 
+UNANSWERED: Final = (
+    "the input ended before all questions were answered; give the answers as options, see --help"
+)
+"""What a command says that asks, such as ``init``, where nobody answers."""
+
 SIGNAL_STATUS = 128
 """Added to the number of the signal that ends the process, as shells do."""
 
@@ -145,6 +150,8 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except TerminatedError as ended:
             raise typer.Exit(ended.status) from None
+        except typer.Abort as ended:
+            raise typer.Exit(_status_of_unanswered(ended)) from None
         except BrokenPipeError:
             raise typer.Exit from None
         except Exception as error:
@@ -153,6 +160,17 @@ class Commands(TyperGroup):
                 raise
             typer.echo(message, err=True)
             raise typer.Exit(BAD_INPUT) from None
+
+
+def _status_of_unanswered(ended: typer.Abort) -> int:
+    """Return the exit status of a command that was ended at one of its questions."""
+    why = ended.__context__
+    if isinstance(why, TerminatedError):
+        return why.status
+    if not isinstance(why, EOFError):
+        return SIGNAL_STATUS + signal.SIGINT
+    typer.echo(f"\n{UNANSWERED}", err=True)
+    return BAD_INPUT
 
 
 EXAMPLES: Examples = (

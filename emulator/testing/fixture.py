@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from shlex import quote
@@ -13,7 +13,7 @@ import pytest
 from assignors.values import dataclass
 from emulator.errors import EmulatorError, RefusedError
 from emulator.input_files import nearest_file
-from emulator.loading import load, loads
+from emulator.loading import Overrides, load, loads, written_overrides
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint
 from emulator.sweeps import seeds_from
@@ -23,9 +23,6 @@ from emulator.testing.results import Results
 
 Subject = Scenario | str | Path | Mapping[str, Any]
 """A scenario, a file or a name of the catalogue, or the tables of a file."""
-
-Overrides = Mapping[str, object] | Sequence[str]
-"""Values by path, or ``path=value`` each, as for ``rebalance run --set``; one of them may be a string."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +62,7 @@ class ScenarioPlayer:
         """
         __tracebackhide__ = True
         given = subject() if callable(subject) else subject
-        sets = _written(overrides)
+        sets = written_overrides(overrides)
         try:
             scenario, replay = self._load(given, sets)
         except EmulatorError as error:
@@ -136,28 +133,6 @@ def _counted(given: int | str, name: str) -> int:
 def shown(path: Path, cwd: Path) -> str:
     """Return a path relative to a folder, if it is below it."""
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
-
-
-def _written(overrides: Overrides) -> list[str]:
-    """Return overrides as ``path=value``.
-
-    >>> _written({"run_for": "20s", "group[billing].static": True})
-    ['run_for=20s', 'group[billing].static=true']
-    >>> _written({"fault": [{"crash": "billing-0", "at": "9s"}]})
-    ['fault=[{crash = "billing-0", at = "9s"}]']
-    >>> _written("run_for=20s")
-    ['run_for=20s']
-    """
-    if isinstance(overrides, str):
-        return [overrides]
-    if not isinstance(overrides, Mapping):
-        return list(overrides)
-    from emulator.scenario.toml import toml_value  # noqa: PLC0415  most tests change nothing
-
-    return [
-        f"{path}={value if isinstance(value, str) else toml_value(value)}"
-        for path, value in overrides.items()
-    ]
 
 
 def _toml(tables: Mapping[str, Any]) -> str:

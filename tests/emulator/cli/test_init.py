@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from typer.testing import CliRunner
 
 import emulator
-from emulator.cli.main import app
+from emulator.cli.main import UNANSWERED, TerminatedError, app
 
 
 @pytest.fixture
@@ -42,6 +44,34 @@ def test_options_answer_and_the_rest_has_defaults(init):
 
     assert result.exit_code == 0, result.output
     assert len(emulator.load("scenario.toml").group[0].members) == 1
+
+
+def test_an_input_that_ends_at_a_question_is_bad_input(init, tmp_path):
+    """As in a script that answers too few; nothing is written."""
+    result = init("mine.toml", typed="2\n")
+
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"\n{UNANSWERED}\n")
+    assert not (tmp_path / "mine.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("ended", "status"), [(KeyboardInterrupt(), 130), (TerminatedError(signal.SIGTERM), 143)]
+)
+def test_a_signal_at_a_question_has_the_status_of_interrupted_commands(
+    tmp_path, monkeypatch, ended, status
+):
+    """The prompt itself turns both into its own exception."""
+
+    def interrupted(_: str) -> str:
+        raise ended
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("typer._click.termui.visible_prompt_func", interrupted)
+
+    with pytest.raises(SystemExit) as exited:
+        app(["init", "mine.toml"])
+    assert exited.value.code == status
 
 
 def test_a_client_without_automatic_commits_commits_itself(init, tmp_path):
