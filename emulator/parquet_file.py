@@ -17,6 +17,7 @@ from emulator.output_files import beside
 
 COMPRESSION: Final = "zstd"
 BATCH_ROWS: Final = 65_536
+_LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
 def opened_parquet(path: Path | str, **options: Any) -> pq.ParquetFile:
@@ -62,13 +63,18 @@ def refuse_repeated_texts(
     these row groups; None: of all.
     """
     leaves = map(metadata.schema.column, range(len(metadata.schema)))
-    texts = [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"]
+    texts = [leaf.path for leaf in leaves if _is_text(leaf)]
     options = {"read_dictionary": texts, "metadata": metadata, "filesystem": filesystem}
     with pq.ParquetFile(path, pre_buffer=False, **options) as file:
         for group in range(metadata.num_row_groups) if groups is None else groups:
             rows = metadata.row_group(group).num_rows
             for name in texts:
                 _refuse_text(file, group, name, rows, str(path))
+
+
+def _is_text(leaf: pq.ColumnSchema) -> bool:
+    """Return whether a leaf has bytes of any length; a decimal number has few."""
+    return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL")
 
 
 def _refuse_text(file: pq.ParquetFile, group: int, name: str, rows: int, path: str) -> None:
@@ -106,7 +112,7 @@ def _texts_of(column: pa.Array) -> pa.DictionaryArray | None:
     while not pa.types.is_dictionary(column.type):
         if pa.types.is_struct(column.type):
             column = column.flatten()[0]
-        elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        elif any(is_list(column.type) for is_list in _LISTS):
             column = column.flatten()
         else:
             return None

@@ -199,6 +199,20 @@ def test_a_text_that_a_dictionary_repeats_is_counted_in_each_element_of_lists(tm
     limit_input(rowgroup=None)
 
 
+@pytest.mark.parametrize("size", [0, 2], ids=["bytes", "lists of two texts"])
+def test_bytes_and_lists_of_one_size_are_counted_too(tmp_path, size):
+    """A file may have them in columns that are read as texts or not at all."""
+    value = "x" * 1_000_000 if size else b"x" * 1_000_000
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 4_000), pa.array([value]))
+    if size:
+        column = pa.FixedSizeListArray.from_arrays(column, size)
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"topic": column}), path, store_schema=bool(size))
+
+    with pytest.raises(BeyondLimitError, match="bytes of text or more in column 'topic"):
+        opened_parquet(path)
+
+
 def test_a_long_text_that_few_rows_have_is_read(tmp_path):
     """What rows have is counted, not the longest text of the dictionary."""
     path = repeated(tmp_path / "log.parquet", 2_000_000, "x" * 1_000_000, "orders")
