@@ -69,6 +69,19 @@ class OffsetStore:
             if tp in self._stored and self._is_news(tp)
         ]
 
+    def of_removed(
+        self, removed: frozenset[TopicPartition], positions: Positions
+    ) -> list[OffsetToCommit]:
+        """Return the stored offsets of partitions to give away, also of those committed already.
+
+        Source: librdkafka ``rd_kafka_assignment_serve_removals``.
+        """
+        return [
+            OffsetToCommit(tp, self._stored[tp], epoch_at(reading.epochs, self._stored[tp] - 1))
+            for tp, reading in positions.readings.items()
+            if tp in self._stored and tp in removed
+        ]
+
     def _is_news(self, tp: TopicPartition) -> bool:
         known = self._committed.get(tp)
         return not self._rules.only_forward or known is None or self._stored[tp] > known

@@ -328,11 +328,19 @@ def given_offsets(reader: Reader, offsets: GivenOffsets) -> tuple[OffsetToCommit
 def automatic_offsets(
     reader: Reader, only: frozenset[TopicPartition] | None = None
 ) -> tuple[OffsetToCommit, ...]:
-    """Return what an automatic commit covers now, in its order; *only*: of these partitions."""
+    """Return what an automatic commit covers now, in its order.
+
+    *only*: of these partitions, which are given away; their offsets may be committed already.
+    """
     store = reader.store
-    offsets = all_consumed(reader) if store is None else store.to_commit(reader.positions)
-    if only is not None:
-        offsets = [entry for entry in offsets if entry.partition in only]
+    if store is None:
+        offsets = [
+            entry for entry in all_consumed(reader) if only is None or entry.partition in only
+        ]
+    elif only is None:
+        offsets = store.to_commit(reader.positions)
+    else:
+        offsets = store.of_removed(only, reader.positions)
     if not reader.profile.commits_epochs:
         offsets = [
             OffsetToCommit(entry.partition, entry.offset, UNKNOWN_EPOCH) for entry in offsets

@@ -30,7 +30,6 @@ OUTSIDE = {
     "pause-long-consumer": (1, 3),
     "poll-exceeded-consumer": (1, 2),
     "slow-handler-kafka-python": (3,),
-    "slow-handler-librdkafka": (1, 2, 3),
     "slow-listener-consumer": (2,),
     "static-return-consumer": (3,),
     "unequal-cooperative": (1, 2),

@@ -15,6 +15,7 @@ from protocols.consumer.classic.state import (
     Membership,
 )
 from protocols.consumer.clients import profile_of
+from protocols.consumer.offset_store import OffsetStore, Stores
 from protocols.facts import CommitKind
 from protocols.messages import (
     FetchRequest,
@@ -137,6 +138,27 @@ def test_librdkafka_commits_after_the_revoke_listener_unless_it_has_lost_its_mem
     assert commits == 1 - len(driver.pending(JoinGroupRequest))
     assert ["lost" if error is E.UNKNOWN_MEMBER_ID else "revoked"] == [
         what for what, _ in driver.calls
+    ]
+
+
+def test_librdkafka_commits_what_it_gives_away_though_it_is_committed():
+    """``rd_kafka_assignment_serve_removals`` takes the stored offsets as they are."""
+    store = OffsetStore(Stores(at_hand_over=True, at_next_poll=False, only_forward=True))
+    driver = background("librdkafka")
+    driver.client.consumer = replace(driver.client.consumer, store=store)
+    driver.stable({0: 0})
+    store.store(offsets({0: 5}), driver.client.consumer.positions)
+    driver.advance_until(OffsetCommitRequest)
+    driver.committed()
+    store.committed(offsets({0: 5}))
+    assert not driver.pending(OffsetCommitRequest)
+    if not driver.pending(HeartbeatRequest):
+        driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.poll()
+
+    assert [5, 5] == [
+        entry.offset for sent in driver.ever(OffsetCommitRequest) for entry in sent.message.offsets
     ]
 
 
