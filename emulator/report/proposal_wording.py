@@ -8,9 +8,8 @@ from math import ceil
 from shlex import quote
 from typing import Any, Final
 
-from emulator.metrics.metrics import Metrics
 from emulator.report.given_hints import hints_of
-from emulator.report.proposals import JUDGED, LAG, RECORDS, Effect, Proposal, Trial, mean_of
+from emulator.report.proposals import JUDGED, LAG, RECORDS, Effect, Proposal, Trial
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, difference, figure, joined, paragraph
 
@@ -49,21 +48,41 @@ def _is_shown(trial: Trial, name: str) -> bool:
 
 
 def cell(trial: Trial, name: str) -> str:
-    """Return a figure before and after a change; one figure if they are equal."""
-    before, after = _mean(name, trial.before), _mean(name, trial.after)
+    """Return a figure before and after a change, of the same seeds; one figure if they are equal."""
+    before, after = map(_figure, trial.means(name))
     return before if before == after else f"{before}{ARROW}{after}"
 
 
-def _mean(name: str, runs: Sequence[Metrics]) -> str:
-    value = mean_of(name, runs)
+def _figure(value: float | None) -> str:
     return "none" if value is None else figure(value)
 
 
-def seeds_text(seeds: Sequence[int]) -> str:
-    """Return a sentence about the seeds of trials."""
+def compared_text(run: FinishedRun) -> str:
+    """Return what the figures of the trials are, and those of the reported seed that differ from them."""
+    seeds = run.trials[0].seeds
     if len(seeds) == 1:
-        return f"Seed {seeds[0]} alone: a small difference may be chance; --advise --seeds 5 plays more."
-    return f"Means of {len(seeds)} seeds, {seeds[0]} to {seeds[-1]}, the same with and without."
+        return (
+            f"Seed {seeds[0]} alone, without → with each change alone: a small difference may be "
+            "chance; --advise --seeds 5 plays more."
+        )
+    text = (
+        f"Means of the same {len(seeds)} seeds, {seeds[0]} to {seeds[-1]}, without → with each "
+        "change alone."
+    )
+    return " ".join([text, *_reported(run)])
+
+
+def _reported(run: FinishedRun) -> Iterator[str]:
+    """Yield the figures without a change of the seed whose report recommends the changes."""
+    first = run.trials[0]
+    own = {name: run.metrics[name] if run.metrics.has(name) else None for name in COLUMNS}
+    parts = [
+        f"{title} {_figure(own[name])}"
+        for name, title in columns_of(run.trials).items()
+        if _figure(own[name]) != _figure(first.means(name)[0])
+    ]
+    if parts:
+        yield f"Seed {run.seed} alone, whose report recommends them, has {', '.join(parts)}."
 
 
 def paste_lines(proposal: Proposal) -> list[str]:
@@ -82,7 +101,7 @@ def verdict_of(trial: Trial) -> str:
     end = "." if parts or trial.solved else " in these runs."
     effect = f"{trial.effect}{_but(trial)}"
     text = f"{effect}{': ' if parts else ''}{'; '.join(parts)}{end}"
-    return " ".join([text, *_unclear(trial), *_remarks(trial)])
+    return " ".join([text, *_unclear(trial), *_uncommon(trial), *_remarks(trial)])
 
 
 def _but(trial: Trial) -> str:
@@ -99,6 +118,20 @@ def _unclear(trial: Trial) -> Iterator[str]:
         yield (
             f"Seeds disagree on {JUDGED[name]}: lower in {compared.less}, higher in {compared.more} "
             f"of {compared.runs}, {difference(compared.mean.value)} on average."
+        )
+
+
+def _uncommon(trial: Trial) -> Iterator[str]:
+    """Yield which shown figures some seeds have only without the change, or only with it."""
+    runs = len(trial.seeds)
+    for name in columns_of([trial]):
+        without, with_it, both = trial.seeds_with(name)
+        if without == with_it == both:
+            continue
+        compared = f"; those {both} that have both are compared" if both else ""
+        yield (
+            f"{JUDGED[name].capitalize()}: a value in {without} of {runs} runs without it, in "
+            f"{with_it} with it{compared}."
         )
 
 
@@ -156,12 +189,14 @@ def _proposal(proposal: Proposal, trial: Trial | None) -> dict[str, Any]:
 
 
 def _trial_document(trial: Trial) -> dict[str, Any]:
+    means = {name: trial.means(name) for name in JUDGED}
     return {
         "seeds": list(trial.seeds),
         "effect": trial.effect.value,
         "sentence": verdict_of(trial),
-        "before": {name: mean_of(name, trial.before) for name in JUDGED},
-        "after": {name: mean_of(name, trial.after) for name in JUDGED},
+        "before": {name: before for name, (before, _) in means.items()},
+        "after": {name: after for name, (_, after) in means.items()},
+        "compared": {name: trial.seeds_with(name)[-1] for name in JUDGED},
         "problems": list(trial.problems),
         "solved": list(trial.solved),
         "disqualified": [asdict(each) for each in trial.disqualified],

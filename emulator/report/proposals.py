@@ -209,7 +209,29 @@ class Trial:
         return loses_more, bool(self.disqualified), effect, tenths, price, places
 
     def _before(self, name: str) -> float:
-        return mean_of(name, self.before) or 1.0
+        return self.means(name)[0] or 1.0
+
+    def means(self, name: str) -> tuple[float | None, float | None]:
+        """Return the means of a metric without and with the change, of the seeds that have both.
+
+        If no seed has both, each is the mean of the seeds that have one; None: no seed has.
+        """
+        before, after = pairs_of(name, self.before, self.after)
+        if before:
+            return sum(before) / len(before), sum(after) / len(after)
+        return mean_of(name, self.before), mean_of(name, self.after)
+
+    def seeds_with(self, name: str) -> tuple[int, int, int]:
+        """Return how many seeds have a metric without the change, with it, and in both."""
+        have = [(one.has(name), other.has(name)) for one, other in self._pairs()]
+        return (
+            sum(one for one, _ in have),
+            sum(other for _, other in have),
+            sum(one and other for one, other in have),
+        )
+
+    def _pairs(self) -> Iterator[tuple[Metrics, Metrics]]:
+        return zip(self.before, self.after, strict=True)
 
     def differences(self) -> dict[str, float]:
         """Return the mean paired difference of each main figure that the change moves."""
@@ -222,7 +244,7 @@ class Trial:
     def _large(self) -> Iterator[tuple[str, Comparison]]:
         for name in JUDGED if self.of_lag else HEADLINE:
             compared = self._compared(name)
-            if compared is None or not _is_large(compared, mean_of(name, self.before)):
+            if compared is None or not _is_large(compared, self.means(name)[0]):
                 continue
             if compared.mean.value < 0 or name not in ONLY_FEWER:
                 yield name, compared

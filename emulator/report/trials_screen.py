@@ -10,7 +10,13 @@ from rich.table import Table
 
 from emulator.report.columns import DISQUALIFIED
 from emulator.report.figures import as_lines, cells
-from emulator.report.proposal_wording import cell, columns_of, paste_lines, seeds_text, verdict_of
+from emulator.report.proposal_wording import (
+    cell,
+    columns_of,
+    compared_text,
+    paste_lines,
+    verdict_of,
+)
 from emulator.report.proposals import Trial
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import WIDTH, paragraph, width
@@ -22,7 +28,7 @@ def trials_screen(run: FinishedRun) -> Iterator[str]:
     seeds = trials[0].seeds
     table = _table(trials) if width() == WIDTH else []
     yield from ("", "Changes tried", *table)
-    yield from paragraph(f"{seeds_text(seeds)} Before → after each change alone; times in seconds.")
+    yield from paragraph(f"{compared_text(run)} Times in seconds.")
     for trial in trials:
         yield ""
         yield from paragraph(f"{trial.proposal.id}: {verdict_of(trial)}", "  ", "    ")

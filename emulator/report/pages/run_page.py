@@ -31,11 +31,10 @@ from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.proposal_wording import (
     cell,
     columns_of,
+    compared_text,
     paste_lines,
-    seeds_text,
     verdict_of,
 )
-from emulator.report.proposals import Trial
 from emulator.report.run_screen import is_replaced, run_screen, totals_sentence
 from emulator.report.subject import FinishedRun
 from emulator.report.verdict_screen import outcome
@@ -329,15 +328,15 @@ def _hints(run: FinishedRun) -> Iterator[Part]:
     if hints:
         yield Part(title="Hints", anchor="hints", items=hints)
     if run.trials:
-        yield from _trials(run.trials)
+        yield from _trials(run)
     if run.expectations:
         texts = [f"{outcome(one).strip()}: {one.message}" for one in run.expectations]
         yield Part(title="Expectations", anchor="expectations", items=texts)
 
 
-def _trials(trials: Sequence[Trial]) -> Iterator[Part]:
+def _trials(run: FinishedRun) -> Iterator[Part]:
     """Yield the changes that were tried: their effects and reasons, then the settings to paste."""
-    shown = columns_of(trials)
+    trials, shown = run.trials, columns_of(run.trials)
     rows = [
         (each.proposal.id, *(cell(each, name) for name in shown), verdict_of(each))
         for each in trials
@@ -346,7 +345,7 @@ def _trials(trials: Sequence[Trial]) -> Iterator[Part]:
     yield Part(
         title="Changes tried",
         anchor="changes",
-        paragraphs=[f"{seeds_text(trials[0].seeds)} Figures before and after each change alone."],
+        paragraphs=[compared_text(run)],
         tables=[Table(caption="Times in seconds", rows=[titles, *rows])],
         items=[f"{each.proposal.id}: {each.proposal.why}" for each in trials],
     )

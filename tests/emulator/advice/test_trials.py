@@ -12,7 +12,7 @@ from emulator.advice.cost import rarer_within, round_s, seeds_within
 from emulator.loading import load_named
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
-from emulator.report.proposal_wording import columns_of, verdict_of
+from emulator.report.proposal_wording import cell, columns_of, compared_text, verdict_of
 from emulator.report.proposals import Effect, Proposal, Trial
 from emulator.report.trials_screen import trials_screen
 from emulator.verdicts.disqualifying import Disqualified
@@ -66,6 +66,42 @@ def test_the_grace_period_that_fits_a_batch_is_found_to_help(advice):
     assert 0 == sum(run["reprocessed"] for run in first.after)
     assert "500 × 20 ms = 10 s" in first.proposal.why  # noqa: RUF001
     assert "--set 'act[rolling_restart-1].grace=15s'" in str(advice)
+
+
+def test_trials_say_which_runs_they_compare(advice):
+    """The same seeds on both sides, and how many of them have each figure."""
+    compared = advice.as_dict()["changes"][0]["trial"]["compared"]
+
+    assert "Means of the same 2 seeds, 3 to 4, without → with each change alone. " in (
+        " ".join(str(advice).split())
+    )
+    assert {"reprocessed": 2, "lost": 2}.items() <= compared.items()
+
+
+def test_the_figures_of_the_reported_seed_are_beside_the_means():
+    """The report shows one run, the table means of two: what differs is named, with its seed."""
+    before, after = runs(reprocessed=[40, 60]), runs(reprocessed=[0, 0])
+    trial = Trial(proposal=PROPOSAL, seeds=(3, 4), before=before, after=after)
+    (reported,) = runs(reprocessed=[60])
+    run = SimpleNamespace(trials=(trial,), seed=4, metrics=reported)
+
+    assert compared_text(run) == (
+        "Means of the same 2 seeds, 3 to 4, without → with each change alone. Seed 4 alone, whose "
+        "report recommends them, has reprocessed 60."
+    )
+
+
+def test_means_are_of_the_seeds_that_have_the_figure_with_and_without_the_change():
+    """A seed without a takeover under the change does not count on the other side either."""
+    before, after = runs(takeover_last_s=[40, 60]), runs(takeover_last_s=[10, 0])
+    none = replace(after[1], without_value=frozenset({"takeover_last_s"}))
+    trial = Trial(proposal=PROPOSAL, seeds=(0, 1), before=before, after=(after[0], none))
+    never = replace(trial, after=(none, none))
+
+    assert "40 → 10" == cell(trial, "takeover_last_s")
+    assert "Takeover: a value in 2 of 2 runs without it, in 1 with it; " in verdict_of(trial)
+    assert "50 → none" == cell(never, "takeover_last_s")
+    assert verdict_of(never).endswith("Takeover: a value in 2 of 2 runs without it, in 0 with it.")
 
 
 def test_advice_is_plain_values_too(advice):

@@ -319,7 +319,7 @@ def test_advise_tries_changes_and_prints_how_to_make_them(tmp_path):
     without = rebalance("run", path, "--no-advise").out
 
     assert "Changes tried\n| change" in tried
-    assert "Means of 2 seeds, 0 to 1" in tried
+    assert "Means of the same 2 seeds, 0 to 1, without → with each change alone." in tried
     assert "      --set 'group[billing].settings[auto.commit.interval.ms]=1000'" in tried
     assert "To try commit-more-often" in " ".join(named.split())
     assert "To try" not in without
