@@ -116,7 +116,8 @@ def compare(
     instance ids, kip848 is group.protocol=consumer, whose timeouts are broker settings. Without
     --with: the [[variant]] tables of the scenario, a row each; without those, the first three.
     A single variant is compared with the scenario as written. Differences are to the first variant,
-    seed by seed; with several seeds, their mean and its 95 % confidence interval are shown.
+    seed by seed; with several seeds, their mean and its 95 % confidence interval are shown, and
+    with fewer than 5 seeds, the smallest and the largest difference in its place.
 
     --markdown prints one table of every metric in which runs differ; significant differences are
     bold.

@@ -14,13 +14,20 @@ from rich.text import Text
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import pairs_of, values_of
 from emulator.report.columns import DISQUALIFIED, Column, any_disqualified, reason_rows
-from emulator.report.figures import NO_VALUE, as_lines, cells, fitted, note_if_alike, shown, why
+from emulator.report.figures import (
+    NO_VALUE,
+    as_lines,
+    beside_means,
+    cells,
+    fitted,
+    note_if_alike,
+    shown,
+    why,
+    with_band,
+)
 from emulator.report.ranking import ranking_lines
 from emulator.report.subject import heading, in_force, seeds_named, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
-
-_DECIMALS = 9
-"""Decimals kept: an interval narrower than that is a rounding error of floating point."""
 
 Rows = Sequence[tuple[str, str]]
 """Metrics, each with its label."""
@@ -44,7 +51,7 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
     if several:
         yield from paragraph(
             f"Means of {len(seeds)} seeds. Differences are from {first.name}, seed by seed, with "
-            "their 95 % confidence interval."
+            f"{beside_means(len(seeds))}."
         )
         yield from note_if_alike(*(column.metrics for column in columns))
     yield from missed(columns)
@@ -153,11 +160,8 @@ def _row(name: str, columns: Sequence[Column]) -> Iterator[str]:
 
 
 def paired(comparison: Comparison) -> str:
-    """Return the mean of paired differences with half the width of its interval."""
-    mean = comparison.mean
-    text = difference(mean.value)
-    half = 0.0 if mean.high is None else round(mean.high - mean.value, _DECIMALS)
-    return f"{text} ± {figure(half)}" if half else text
+    """Return the mean of paired differences with its interval, or with the range of few."""
+    return with_band(comparison, difference)
 
 
 def _causes(columns: Sequence[Column]) -> Iterator[str]:

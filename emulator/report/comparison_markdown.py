@@ -10,7 +10,14 @@ from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
 from emulator.report.comparison import Rows, lag_unit_of, missed, other_changes, paired, settings_of
-from emulator.report.figures import ALL_SEEDS_ALIKE, ALWAYS, IF_ANY, all_alike, labelled
+from emulator.report.figures import (
+    ALL_SEEDS_ALIKE,
+    ALWAYS,
+    IF_ANY,
+    all_alike,
+    beside_means,
+    labelled,
+)
 from emulator.report.ranking import order_text, reasons
 from emulator.report.subject import seeds_named
 from emulator.report.wording import figure, visible
@@ -18,7 +25,7 @@ from emulator.report.wording import figure, visible
 _LABELS = {**ALWAYS, **IF_ANY}
 _LEGEND = (
     "Each figure is a mean over the seeds. In brackets: the difference from {first}, seed by seed, "
-    "with its 95 % confidence interval; bold if the interval does not contain zero."
+    "with {band}; bold if the 95 % confidence interval does not contain zero."
 )
 _LEGEND_OF_ONE = "In brackets: the difference from {first}. One seed, so there are no intervals."
 
@@ -36,7 +43,9 @@ def comparison_markdown(
     yield from _head(seeds, columns)
     yield from _by_setting(columns, rows) if transposed else _by_metric(columns, rows)
     yield ""
-    yield (_LEGEND if several else _LEGEND_OF_ONE).format(first=_plain(first.name))
+    yield (_LEGEND if several else _LEGEND_OF_ONE).format(
+        first=_plain(first.name), band=beside_means(len(seeds))
+    )
     if all(all_alike(column.metrics) for column in columns):
         yield ALL_SEEDS_ALIKE
     if alike and not transposed:

@@ -12,7 +12,7 @@ from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound
 from emulator.study.answer import Answer, guaranteed_share, measured_value, ranks_of, smaller_in
 from emulator.study.findings import Findings
-from emulator.study.labels import MOST_NAMED, label_of, name_of, plain, plus_minus
+from emulator.study.labels import MOST_NAMED, label_of, mean_text, name_of, plain
 from emulator.study.margin_text import margin_sentence, neighbours_text, not_tried
 from emulator.study.margins import Neighbour
 from emulator.study.model import Goal
@@ -76,7 +76,7 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
     yield from tie_sentences(findings, best)
     yield from _alternatives(findings, goal, best, best.best)
     if best.worst is not None:
-        mean = plus_minus(findings.mean_of(best.worst, goal.least[0]))
+        mean = mean_text(findings.summary_of(best.worst, goal.least[0]))
         yield f"Worst: {name_of(findings.plan, best.worst)}: {plain(goal.least[0])} {mean}."
 
 
@@ -166,7 +166,7 @@ def _worse(findings: Findings, other: Neighbour) -> str:
         if reasons:
             return f"{other.label} is disqualified ({reasons})"
         return f"{other.label} does not meet the constraints"
-    mean = plus_minus(findings.mean_of(other.cell, other.worse_in))
+    mean = mean_text(findings.summary_of(other.cell, other.worse_in))
     return f"at {other.label}, {plain(other.worse_in)} is {mean}"
 
 
@@ -252,8 +252,8 @@ def _row(findings: Findings, answer: Answer) -> Iterator[str]:
     if goal:
         yield neighbours_text(answer.margins)
     if goal and answer.worst is not None:
-        means = {cell: findings.mean_of(cell, goal.least[0]) for cell in answer.tried}
-        known = {cell: mean.value for cell, mean in means.items() if mean}
+        summaries = {cell: findings.summary_of(cell, goal.least[0]) for cell in answer.tried}
+        known = {cell: each.mean.value for cell, each in summaries.items() if each}
         worst = known[answer.worst]
         where = ", ".join(_chosen(findings, answer.worst))
         yield "the same" if min(known.values()) == worst else f"{figure(worst)}, {where}"
@@ -283,7 +283,7 @@ def _figure(findings: Findings, metric: str, cell: int) -> str:
     summary = findings.summary_of(cell, metric)
     if summary is None:
         return NO_VALUE
-    text = plus_minus(summary.mean)
+    text = mean_text(summary)
     for name, bound in goal.expect.items() if goal else ():
         expected, statistic = split_name(name)
         if expected == metric and not statistic:

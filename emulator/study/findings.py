@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from assignors.values import dataclass
-from emulator.metrics.distribution import Estimate, Summary
+from emulator.metrics.distribution import Summary
 from emulator.parquet_file import ParquetOutput
 from emulator.study.answer import Answer, answers, best_of_all
 from emulator.study.margin_text import neighbours_text
@@ -69,11 +69,6 @@ class Findings:
         """Return the summary of one of the study's metrics in a cell; None: no run has a value."""
         found = (each for each in self.summaries if (each.cell, each.metric) == (cell, metric))
         return next((each.summary for each in found), None)
-
-    def mean_of(self, cell: int, metric: str) -> Estimate | None:
-        """Return the mean of one of the study's metrics in a cell; None: no run has a value."""
-        summary = self.summary_of(cell, metric)
-        return None if summary is None else summary.mean
 
 
 def find(folder: Path, plan: Plan) -> Findings:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from emulator.metrics.catalogue import VALUES
-from emulator.metrics.distribution import Estimate
-from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE, labelled
-from emulator.report.wording import figure
+from emulator.metrics.distribution import Summary
+from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE, labelled, with_band
 from emulator.study.plan import Plan
 
 MOST_NAMED = 3
@@ -21,9 +20,6 @@ LABELS = {
 
 UNITS = {metric.name: metric.unit for metric in VALUES}
 
-_DECIMALS = 9
-"""Rounding to these hides the floating-point error of an interval of width 0."""
-
 
 def label_of(metric: str, plan: Plan | None = None) -> str:
     """Return the label of a metric, with its unit; *plan*: the study, in which lag may count offsets."""
@@ -38,12 +34,9 @@ def plain(name: str) -> str:
     return label_of(name).rpartition(" (")[0] or label_of(name)
 
 
-def plus_minus(estimate: Estimate | None) -> str:
-    """Return a mean with half the width of its interval; of no values, that there is none."""
-    if estimate is None:
-        return NO_VALUE
-    half = 0.0 if estimate.high is None else round(estimate.high - estimate.value, _DECIMALS)
-    return f"{figure(estimate.value)} ± {figure(half)}" if half else figure(estimate.value)
+def mean_text(summary: Summary | None) -> str:
+    """Return a mean with its interval, or the range of few values; of no values, that there is none."""
+    return NO_VALUE if summary is None else with_band(summary)
 
 
 def name_of(plan: Plan, cell: int) -> str:

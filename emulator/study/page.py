@@ -9,7 +9,7 @@ import numpy as np
 
 import emulator
 from emulator.metrics.checks import split_name
-from emulator.metrics.distribution import Summary
+from emulator.metrics.distribution import FEWEST, Summary
 from emulator.report.pages.charts import (
     Axis,
     Bar,
@@ -202,8 +202,12 @@ def _caption(lines: int, *, spread: bool, bounded: bool) -> str:
     left = lines - MOST_CURVES
     more = f" {left} more curves are in summary.parquet." if left > 0 else ""
     more = f" Dotted line: a bound of the goal.{more}" if bounded else more
-    return f"Line: mean; band: its 95 % confidence interval; hollow: p95.{more}"
+    return f"Line: mean; band: {_BAND}; hollow: p95.{more}"
 
+
+_BAND: Final = (
+    f"its 95 % confidence interval; of fewer than {FEWEST} runs, their smallest and largest value"
+)
 
 CUT: Final = 1.5
 """How many times as high as the largest value an interval is shown."""
@@ -284,14 +288,12 @@ def _tip(cell: Cell, summary: Summary) -> str:
 
 
 def _interval(summary: Summary) -> tuple[float, float]:
-    mean = summary.mean
-    return _low_end(summary), mean.value if mean.high is None else mean.high
+    return _low_end(summary), summary.band[1]
 
 
 def _low_end(summary: Summary) -> float:
     """Return the lower end of the band; at least 0 if no run has a negative value."""
-    mean = summary.mean
-    low = mean.value if mean.low is None else mean.low
+    low = summary.band[0]
     return max(low, 0.0) if summary.minimum >= 0 else low
 
 
@@ -374,12 +376,12 @@ def _bars(findings: Findings, metric: str) -> Plot:
         mean = row.summary.mean
         name = findings.plan.cells[row.cell].settings.name
         tip = f"{name}: {figure(mean.value)}"
-        bars.append(Bar(place + 0.2, place + 0.8, 0, mean.value, mean.low, mean.high, tip))
+        bars.append(Bar(place + 0.2, place + 0.8, 0, mean.value, *row.summary.band, tip))
     names = [findings.plan.cells[row.cell].settings.name for row in rows]
     series = [Bars("", 0, bars)]
     return Plot(
         title=label_of(metric, findings.plan),
-        caption="Bar: mean; whisker: its 95 % confidence interval.",
+        caption=f"Bar: mean; whisker: {_BAND}.",
         x=category_axis("", names),
         y=_y_axis(label_of(metric, findings.plan), series),
         series=series,

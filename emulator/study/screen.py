@@ -9,12 +9,12 @@ from rich.table import Table
 
 from emulator.metrics.distribution import Summary
 from emulator.report.comparison import paired
-from emulator.report.figures import NO_VALUE, cells, fitted
+from emulator.report.figures import BESIDE_MEANS, NO_VALUE, cells, fitted
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
 from emulator.study.answer_text import answer_table, sentences
 from emulator.study.findings import Findings
-from emulator.study.labels import label_of, plus_minus
+from emulator.study.labels import label_of, mean_text
 from emulator.study.plan import Cell
 from emulator.study.summary import CellResults, Front
 from emulator.verdicts.disqualifying import mark
@@ -37,8 +37,8 @@ def study_screen(findings: Findings) -> Iterator[str]:
         yield label_of(metric, findings.plan)
         yield from fitted(_table(findings, metric))
     yield from paragraph(
-        "In brackets: 95 % confidence intervals; … means too few seeds for an end. Differences are "
-        "paired by seed."
+        f"In brackets: 95 % confidence intervals; … means too few seeds for an end. {BESIDE_MEANS} "
+        "Differences are paired by seed."
     )
     yield from _omitted(len(findings.results))
     yield from _sensitivities(findings)
@@ -94,7 +94,7 @@ def _figures(summary: Summary | None) -> list[str]:
         within(summary.median),
         within(summary.p95),
         figure(summary.maximum),
-        plus_minus(summary.mean),
+        mean_text(summary),
     ]
 
 

@@ -8,7 +8,7 @@ from emulator.metrics.catalogue import is_metric
 from emulator.report.wording import joined
 from emulator.study.answer import Answer
 from emulator.study.findings import Findings
-from emulator.study.labels import MOST_NAMED, name_of, plain, plus_minus
+from emulator.study.labels import MOST_NAMED, mean_text, name_of, plain
 
 
 def tie_sentences(findings: Findings, answer: Answer) -> Iterator[str]:
@@ -35,8 +35,8 @@ def _with_means(findings: Findings, cell: int) -> str:
     """Return the name of a cell with its means of the objectives."""
     goal = findings.plan.study.goal
     means = [
-        f"{plain(name)} {plus_minus(findings.mean_of(cell, name))}"
+        f"{plain(name)} {mean_text(findings.summary_of(cell, name))}"
         for name in (goal.least if goal else ())
         if is_metric(name)
     ]
-    return f"{name_of(findings.plan, cell)} ({joined(means)})"
+    return f"{name_of(findings.plan, cell)} with {joined(means)}"

@@ -12,7 +12,7 @@ from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
 from emulator.report.columns import Column, reason_rows
 from emulator.report.comparison import comparison_screen, lag_unit_of, paired
-from emulator.report.figures import NO_VALUE, shown
+from emulator.report.figures import NO_VALUE, beside_means, shown
 from emulator.report.merging import merged_entries
 from emulator.report.pages.differences import Difference, draw_differences
 from emulator.report.pages.history import History
@@ -150,20 +150,19 @@ def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
                 cells.append(NO_VALUE)
             elif place and found:
                 cells.append(paired(found))
-                mean = found.mean
-                charted.append(Difference(label, column.name, mean.value, mean.low, mean.high))
+                charted.append(Difference(label, column.name, found.mean.value, *found.band))
         rows.append(cells)
     if len(columns) > MOST_NAMED:
         rows = list(_by_variant(rows))
     what = f"Means of {len(seeds)} seeds" if len(seeds) > 1 else f"Seed {seeds[0]}"
     caption = f"{what}; differences from {first.name}"
     if len(seeds) > 1:
-        caption += ", seed by seed, with their 95 % confidence interval"
+        caption += f", seed by seed, with {beside_means(len(seeds))}"
     return Part(
         title="Differences",
         anchor="differences",
         tables=[Table(caption=caption, rows=rows)],
-        charts=[draw_differences(charted, first.name)] if charted else [],
+        charts=[draw_differences(charted, first.name, beside_means(len(seeds)))] if charted else [],
     )
 
 

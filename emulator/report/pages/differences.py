@@ -45,19 +45,22 @@ class Difference(NamedTuple):
     metric: str
     variant: str
     mean: float
-    low: float | None
-    high: float | None
+    low: float
+    high: float
 
 
-def draw_differences(differences: Sequence[Difference], base: str) -> Chart:
-    """Return the differences as a chart: to the left of the middle is less than with *base*."""
+def draw_differences(differences: Sequence[Difference], base: str, ends: str) -> Chart:
+    """Return the differences as a chart: to the left of the middle is less than with *base*.
+
+    *ends*: the words for the ends of each difference.
+    """
     labels, drawn, y = [], [], 4.0
     room = 2 * GAP + CHARACTER * max((len(_words(one)) for one in differences), default=0)
     metrics = dict.fromkeys(one.metric for one in differences)
     for metric in metrics:
         mine = [one for one in differences if one.metric == metric]
-        ends = [abs(value) for one in mine for value in (one.mean, one.low or 0, one.high or 0)]
-        if not max(ends):
+        most = max(abs(value) for one in mine for value in (one.mean, one.low, one.high))
+        if not most:
             continue
         drawn.append(text(4, y + 16, metric, class_="part"))
         y += HEAD
@@ -67,12 +70,12 @@ def draw_differences(differences: Sequence[Difference], base: str) -> Chart:
             for place, line in enumerate(lines):
                 at = {"class_": "tick", "text_anchor": "end"}
                 labels.append(text(LABELS_WIDTH - 6, y + 12 + LINE * place, line, **at))
-            drawn.append(_row(one, y + height / 2, (WIDTH / 2 - room) / max(ends)))
+            drawn.append(_row(one, y + height / 2, (WIDTH / 2 - room) / most))
             y += height
     middle = element("line", x1="50%", x2="50%", y1=4, y2=y, class_="axis")
     name = f"Differences from {base}, paired by seed"
     has_intervals = any(one.low != one.high for one in differences)
-    whiskers = " Whiskers: 95 % confidence interval over the seeds." if has_intervals else ""
+    whiskers = f" Whiskers: {ends}." if has_intervals else ""
     parts = figure_of("".join(labels), middle + "".join(drawn), y + 4, name)
     return Chart(
         title=name,
@@ -94,7 +97,7 @@ def _name_lines(name: str) -> list[str]:
 def _words(one: Difference) -> str:
     """Return a difference with its interval."""
     words = difference(one.mean)
-    if one.low is None or one.high is None or one.low == one.high:
+    if one.low == one.high:
         return words
     return f"{words} ({figure(one.low)} to {figure(one.high)})"
 
@@ -109,8 +112,7 @@ def _row(one: Difference, y: float, scale: float) -> str:
         ends = {"x1": across(x_of(begin)), "x2": across(x_of(end))}
         return element("line", y1=y, y2=y, class_=kind, **ends)
 
-    low, high = (one.mean if end is None else end for end in (one.low, one.high))
-    words = _words(one)
+    low, high, words = one.low, one.high, _words(one)
     bar, whisker = line(0, one.mean, "curve processed"), line(low, high, "axis")
     place: Attributes = {"cx": across(x_of(one.mean)), "cy": y, "r": 4}
     point = element("circle", title(f"{one.variant}: {words}"), **place)

@@ -65,7 +65,7 @@ def test_differences_are_paired_and_what_is_no_chance_is_bold(page):
     rows = {row[0]: row[1:] for row in tables(page)[0]}
 
     assert not any("(" in cells[0] for cells in rows.values())
-    assert re.search(r"\(\*\*\+[\d.,]+( ± [\d.,]+)?\*\*\)", rows["rebalances"][3])
+    assert re.search(r"\(\*\*\+[\d.,]+( \(\+\d+ to \+\d+\))?\*\*\)", rows["rebalances"][3])
     assert "0" == rows["lost (records)"][3]
 
 

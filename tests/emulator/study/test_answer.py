@@ -31,7 +31,7 @@ def test_the_best_cell_has_the_least_where_the_bounds_hold():
     found = findings_with(goal, [1, 6, 1, 1], [4, 5, 4, 4])
 
     assert (1, (1,)) == (found.best.best, found.best.feasible)
-    assert "Best of 2 cells: commit interval=5s: reprocessed 4.25 ± 0.796, maximum 5." in list(
+    assert "Best of 2 cells: commit interval=5s: reprocessed 4.25 (4 to 5), maximum 5." in list(
         sentences(found)
     )
 
@@ -49,7 +49,20 @@ def test_expectations_over_seeds_are_reported_for_the_best():
     goal = '{ least = "commit interval", expect = { "reprocessed.p75" = "<= 5" } }'
     found = findings_with(goal, [1, 6, 2, 1], [4, 5, 4, 4])
 
-    assert "commit interval=500ms: reprocessed 2.5 ± 3.79, p75 2." in " ".join(sentences(found))
+    assert "commit interval=500ms: reprocessed 2.5 (1 to 6), p75 2." in " ".join(sentences(found))
+
+
+def test_the_mean_of_two_seeds_is_shown_with_both_values():
+    """The interval of 1 and 659 would be 330 ± 4,180; five seeds have one that says something."""
+    two = findings_with('{ least = "reprocessed" }', [1, 659], [700, 800])
+    five = findings_with('{ least = "reprocessed" }', [1, 9, 4, 5, 6], [70, 80, 70, 80, 70])
+
+    assert "Worst: commit interval=5s: reprocessed 750 (700 to 800)." in list(sentences(two))
+    assert "reprocessed 330 (1 to 659)" in " ".join(sentences(two))
+    assert "reprocessed 5 ± 3.62" in " ".join(sentences(five))
+    assert "of fewer than 5 runs, their smallest and largest value" in (
+        " ".join(" ".join(study_screen(two)).split())
+    )
 
 
 def test_cells_that_may_equal_the_best_are_named():
@@ -61,7 +74,7 @@ def test_cells_that_may_equal_the_best_are_named():
     assert "Not significantly different with these seeds: commit interval=5s." in list(
         sentences(untold)
     )
-    assert "Worst: commit interval=5s: reprocessed 3.75 ± 2.72." in list(sentences(distinct))
+    assert "Worst: commit interval=5s: reprocessed 3.75 (2 to 6)." in list(sentences(distinct))
 
 
 NOISY = [0, 0, 0, 0, 0, 0, 0, 2912]
@@ -80,7 +93,7 @@ def test_a_noisy_cell_is_not_preferred_to_one_with_nothing_in_every_run():
     assert "Best of 4 cells: commit interval=2s: reprocessed 0." == text[0]
     assert (
         "Too noisy to be called as good, though not significantly different: commit interval=4s "
-        "(reprocessed 364 ± 861); commit interval=8s (reprocessed 364 ± 861)." in text
+        "with reprocessed 364 ± 861; commit interval=8s with reprocessed 364 ± 861." in text
     )
 
 
@@ -109,7 +122,7 @@ def test_the_answer_names_the_cell_with_the_least_mean_if_another_one_is_more_ro
 
     assert (2, 1) == (found.best.best, found.best.least)
     assert (
-        "The smallest mean has commit interval=2s (reprocessed 5 ± 7.35): too close to tell apart with "
+        "The smallest mean has commit interval=2s with reprocessed 5 (1 to 9): too close to tell apart with "
         "these seeds, but with more worse or untried neighbours." in list(sentences(found))
     )
 

@@ -27,7 +27,7 @@ BAD, GOOD = [5, 7, 6, 9], [0, 0, 0, 0]
     [
         (
             (BAD, BAD, GOOD, GOOD, GOOD),
-            "as good: at 2s, reprocessed is 6.75 ± 2.72. 8s has 4 s of margin.",
+            "as good: at 2s, reprocessed is 6.75 (5 to 9). 8s has 4 s of margin.",
         ),
         (
             (BAD, BAD, BAD, BAD, GOOD),
@@ -35,7 +35,7 @@ BAD, GOOD = [5, 7, 6, 9], [0, 0, 0, 0]
         ),
         (
             (BAD, GOOD, BAD, BAD, BAD),
-            "2s has no margin: at 1s, reprocessed is 6.75 ± 2.72, and at 4s, reprocessed is 6.75",
+            "2s has no margin: at 1s, reprocessed is 6.75 (5 to 9), and at 4s, reprocessed is 6.75",
         ),
         (
             (GOOD, GOOD, GOOD, BAD, BAD),

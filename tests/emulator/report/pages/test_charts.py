@@ -102,7 +102,7 @@ def test_labels_of_differences_are_inside_the_picture():
         Difference("lag", "cooperative", 1511.0, 75.2, 2947.0),
         Difference("lost", "static", 1_511_000.0, 1_075_222.0, 1_947_333.0),
     ]
-    figure = draw_differences(found, "eager").figure
+    figure = draw_differences(found, "eager", "the range").figure
     labels = re.findall(r'<text x="([\d.-]+)%"[^>]*text-anchor="(\w+)">([^<]+)<', figure)
 
     assert 3 == len(labels)
@@ -147,7 +147,7 @@ def test_long_names_of_variants_are_in_lines():
     """Each line is short enough for the column; the first and the last words of a name stay."""
     name = "a session that is much shorter than that of the others, with static members"
     found = [Difference("lag", name, 1.0, 1.0, 1.0), Difference("lag", "eager", 2.0, 2.0, 2.0)]
-    chart = draw_differences(found, "as written")
+    chart = draw_differences(found, "as written", "the range")
     lines = re.findall(r"<text[^>]*>([^<]+)<", chart.labels)
 
     assert ["a session that", "is much shorter", "…static members", "eager"] == lines
