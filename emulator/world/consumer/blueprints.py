@@ -7,7 +7,7 @@ same seed gives both kinds of client the same world.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from assignors.java import hash_map_order, topic_partition_hash
@@ -376,15 +376,6 @@ def jitter(blueprint: Blueprint) -> Callable[[str, int], float]:
     """Return the function that draws the jitter of a consumer's waits by their start time."""
     key = stream_key(blueprint.seed, "jitter", blueprint.name)
     return lambda _what, when: draw(key, when)
-
-
-def topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
-    """Return the topics that a client reads; for a pattern matched by brokers, the existing ones."""
-    if client.consumer.settings.group_protocol == "consumer":
-        matched = consumer.async_client.matched_by_brokers(client, existing)  # type: ignore[arg-type]  # its own
-        if matched is not None:
-            return matched
-    return client.state.subscribed or ()
 
 
 def is_stable(client: AnyClient) -> bool:

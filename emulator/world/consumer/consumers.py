@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from assignors.types import TopicPartition
 from emulator.scenario.deploys import Deploy, changes_settings
@@ -14,12 +15,14 @@ from emulator.world.consumer.blueprints import (
     Blueprint,
     redeployed,
     resubscribed,
-    topics_of,
     with_instance_id,
 )
 from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
 from protocols.values import replace
+
+if TYPE_CHECKING:
+    from emulator.world.consumer.blueprints import AnyClient
 
 Replica = tuple[str, ...]
 """The members that run in one process: one for each of its threads."""
@@ -57,6 +60,9 @@ class Consumers:
 
         self._created: dict[str, int] = {}
         """When an autoscaler started a member last."""
+
+        self._left: defaultdict[str, set[str]] = defaultdict(set)
+        """By group: the topics of processes that have ended. Their records wait, also uncommitted."""
 
         self.failing: dict[str, FailListener] = context.failing
         """Consumers whose rebalance listeners throw at present."""
@@ -115,10 +121,10 @@ class Consumers:
         return [self._processes[name] for name in names if name in self._processes]
 
     def topics(self, group: str) -> set[str]:
-        """Return the topics that the running members of a group subscribe to."""
-        members = (p for p in self._running.values() if p.blueprint.group.id == group)
+        """Return the topics that members of a group subscribe to, or did when they ended."""
+        members = [p for p in self._running.values() if p.blueprint.group.id == group]
         existing = self.context.topics.logs
-        return {topic for process in members for topic in topics_of(process.client, existing)}
+        return self._left[group].union(*(_topics_of(each.client, existing) for each in members))
 
     def start(
         self, consumer: str, cause: int | None, deploy: Deploy | None = None
@@ -249,6 +255,8 @@ class Consumers:
         self.context.router.disconnect(process)
         self.context.fetches.forget(process)
         self.context.run.causes.disturbed[consumer] = event
+        read = _topics_of_ended(process.client, self.context.topics.logs)
+        self._left[process.blueprint.group.id].update(read)
 
     def everyone(self) -> list[Process]:
         """Return every running process, in the order of the scenario."""
@@ -303,3 +311,20 @@ def successor_name(consumer: str) -> str:
 def _written_name(blueprint: Blueprint) -> str:
     """Return the name of a member in the scenario file; a successor runs under another one."""
     return blueprint.as_written[1].name
+
+
+def _topics_of(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
+    """Return the topics that a client reads; for a pattern matched by brokers, the existing ones."""
+    if client.consumer.settings.group_protocol == "consumer":
+        matched = consumer_room.async_client.matched_by_brokers(client, existing)  # type: ignore[arg-type]  # its own
+        if matched is not None:
+            return matched
+    return client.state.subscribed or ()
+
+
+def _topics_of_ended(client: AnyClient, existing: Iterable[str]) -> Iterable[str]:
+    """Return the topics that a client asked for; close() may have dropped its subscription."""
+    consumer = client.consumer
+    if consumer.matches is not None:
+        return filter(consumer.matches, existing)
+    return _topics_of(client, existing) if consumer.topics is None else consumer.topics

@@ -76,3 +76,12 @@ def test_a_member_without_a_position_leaves_its_group(protocol):
     assert ("failed", "NoOffsetForPartitionException") == (stopped.what.how, stopped.what.reason)
     assert "left" in removed.what.why
     assert abs(stopped.at_us - removed.at_us) < 100_000
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_lag_grows_where_all_members_ended_without_a_commit(protocol):
+    """Nobody commits or subscribes any more; the records of the topic still wait."""
+    metrics = emulator.run(emulator.loads(NO_OFFSET.format(protocol=protocol)), seed=1).metrics
+
+    assert metrics["backlog"] > 100
+    assert metrics["backlog"] - metrics["lag_processed_peak"] <= 20  # since the last sample
