@@ -2,9 +2,10 @@
 
 For each axis (the protocol is one), cells are grouped by their value on it. The share of the
 variance between the cells' means that lies between those groups is the main effect of the axis,
-corrected for chance (Kelley's epsilon squared). The values of a Latin hypercube, which hardly
-repeat, are sorted into at most eight groups. Variance that no axis explains by itself is
-interaction and noise.
+corrected for chance. In a grid, which has each combination of values once, chance is the seeds: what
+the means of groups vary by from seed to seed is subtracted. In a Latin hypercube it is also which
+values come together: that is Kelley's epsilon squared, of values sorted into at most eight groups,
+as they hardly repeat. Variance that no axis explains by itself is interaction and noise.
 
 Intervals come from a percentile bootstrap over seeds. All cells use the same resampled seeds, so
 the cells stay paired; the random numbers are addressed, so the figures are reproducible with every
@@ -13,6 +14,7 @@ version of NumPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -62,6 +64,7 @@ def influences(results: Sequence[CellResults], metrics: Sequence[str]) -> list[I
     if len(results) < 2:
         return []
     axes = _axes(results)
+    is_grid = _is_grid([labels for _, labels in axes], len(results))
     found = []
     for metric in metrics:
         tables = [each.by_seed(metric) for each in results]
@@ -70,7 +73,10 @@ def influences(results: Sequence[CellResults], metrics: Sequence[str]) -> list[I
             continue
         values = np.array([[table[seed] for seed in seeds] for table in tables])
         weights = bootstrap_weights(len(seeds), REPLICATES)
-        each_axis = [_influence(metric, name, labels, values, weights) for name, labels in axes]
+        each_axis = [
+            _influence(metric, name, labels, values, weights, is_grid=is_grid)
+            for name, labels in axes
+        ]
         found += sorted(each_axis, key=lambda one: (-one.share, one.axis))
     return found
 
@@ -120,19 +126,34 @@ def _grouped(numbers: list[float], labels: list[str]) -> list[str]:
     return [names[pair] for pair in zip(numbers, labels, strict=True)]
 
 
+def _is_grid(labels: Sequence[list[str]], cells: int) -> bool:
+    """Return whether each combination of values is one cell."""
+    combinations = set(zip(*labels, strict=True))
+    return len(combinations) == cells == math.prod(len(set(each)) for each in labels)
+
+
 def _influence(
-    metric: str, axis: str, labels: list[str], values: Numbers, weights: Numbers
+    metric: str,
+    axis: str,
+    labels: list[str],
+    values: Numbers,
+    weights: Numbers,
+    *,
+    is_grid: bool,
 ) -> Influence:
     names = list(dict.fromkeys(labels))
     groups = np.array([names.index(label) for label in labels])
     means = values.mean(axis=1)
-    replicated = np.sort([_share(row, groups) for row in weights @ values.T])
+    of_seeds = _between_by_seeds(values, groups) if is_grid else None
+    # A resampled mean varies by the seeds twice: as the sample does, and around it.
+    twice = None if of_seeds is None else 2 * of_seeds
+    replicated = np.sort([_share(row, groups, twice) for row in weights @ values.T])
     by_group = [float(means[groups == number].mean()) for number in range(len(names))]
     least, most = int(np.argmin(by_group)), int(np.argmax(by_group))
     return Influence(
         metric=metric,
         axis=axis,
-        share=_share(means, groups),
+        share=_share(means, groups, of_seeds),
         low=float(replicated[int(0.025 * REPLICATES)]),
         high=float(replicated[int(0.975 * REPLICATES)]),
         least=names[least],
@@ -142,16 +163,28 @@ def _influence(
     )
 
 
-def _share(means: Numbers, groups: Groups) -> float:
-    """Return the corrected share of variance between groups; 0 if the variance is negligible."""
-    cells, many = len(means), int(groups.max()) + 1
-    total = float(((means - means.mean()) ** 2).sum())
+def _between_by_seeds(values: Numbers, groups: Groups) -> float:
+    """Return the sum of squares between groups that the choice of seeds alone makes, on average."""
+    sizes = np.bincount(groups)
+    seeds = values.shape[1]
+    by_seed = np.array([values[groups == number].mean(axis=0) for number in range(len(sizes))])
+    return float((sizes * (by_seed - values.mean(axis=0)).var(axis=1, ddof=1)).sum() / seeds)
+
+
+def _share(means: Numbers, groups: Groups, of_seeds: float | None) -> float:
+    """Return the corrected share of variance between groups; 0 if the variance is negligible.
+
+    *of_seeds*: what to subtract in a grid; without it, what randomly drawn cells would share.
+    """
     if np.ptp(means) <= NEGLIGIBLE * np.abs(means).max():
         return 0.0
-    sums = np.bincount(groups, weights=means, minlength=many)
-    sizes = np.bincount(groups, minlength=many)
+    total = float(((means - means.mean()) ** 2).sum())
+    sizes = np.bincount(groups)
+    sums = np.bincount(groups, weights=means)
     between = float((sizes * (sums / sizes - means.mean()) ** 2).sum())
-    if cells == many:
-        return between / total
-    by_chance = (total - between) * (many - 1) / (cells - many)
-    return max(0.0, (between - by_chance) / total)
+    if of_seeds is None:
+        cells, many = len(means), len(sizes)
+        of_chance = (total - between) * (many - 1) / (cells - many) if cells > many else 0.0
+    else:
+        of_chance = of_seeds
+    return max(0.0, (between - of_chance) / total)

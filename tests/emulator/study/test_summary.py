@@ -104,6 +104,19 @@ def test_the_setting_that_moves_a_metric_is_ranked_first(grid):
     assert ("2", 21.0, "4", 41.0) == (first.least, first.least_mean, first.most, first.most_mean)
 
 
+def test_a_weaker_setting_keeps_its_share_in_a_grid(grid):
+    """The effect of the stronger one is not chance; without noise and interaction they add up to 1."""
+    rows = [[10 * members + 8 * late] * 4 for late in (0, 2) for members in (2, 3, 4)]
+    first, second = influences(results_of(grid, *rows), ["reprocessed"])
+    means = np.array([row[0] for row in rows]).reshape(2, 3)
+
+    assert first.share + second.share == pytest.approx(1.0)
+    assert {first.axis: first.share, second.axis: second.share} == {
+        "commit interval": pytest.approx(means.mean(axis=1).var() / means.var()),
+        "members": pytest.approx(means.mean(axis=0).var() / means.var()),
+    }
+
+
 def test_noise_alone_gives_no_setting_a_share(grid):
     """The share of randomness is subtracted; the interval includes zero."""
     chance = np.random.default_rng(5).normal(size=(6, 30))
