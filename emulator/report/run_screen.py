@@ -10,6 +10,7 @@ from emulator.metrics.laws import Severity
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import reason_of
 from emulator.report.capacity import capacity_lines
+from emulator.report.cutting import counted_kinds
 from emulator.report.given_hints import (
     MOST_CAUSES,
     case_of,
@@ -50,7 +51,7 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
 
         yield from first_lines(run.verdicts)
     yield from paragraph(totals_sentence(run.ledger, in_groups=is_replaced(run.metrics)))
-    yield from _happened(run)
+    yield from what_happened(run)
     yield from groups_at_the_end(run)
     for kind in TITLES:
         yield from _causes(run, kind)
@@ -102,24 +103,29 @@ def totals_sentence(ledger: Ledger, *, in_groups: bool = False) -> str:
 # -- what happened -----------------------------------------------------------------------------
 
 
-def _happened(run: FinishedRun) -> Iterator[str]:
+def what_happened(run: FinishedRun) -> Iterator[str]:
+    """Yield the lines of the timeline and the number of rebalances, if there is anything to say."""
     timeline, moment = run.timeline, run.subject.moment
     entries = timeline.entries
     rebalances = run.metrics["rebalances"]
     if not entries and not rebalances:
         return
     yield from ("", "What happened")
-    shown = shortened(entries, MOST_ENTRIES)
+    shown, others = shortened(entries, MOST_ENTRIES)
     for entry in shown:
         yield from paragraph(_entry_text(entry, run), f"  {moment(entry.first_us)}  ")
-    more = len(entries) - len(shown) + timeline.left_out
-    if more:
-        yield f"  … and {more} more"
+    yield from _left_out([*(each.kind for each in others), *timeline.left_out.elements()])
     if rebalances:
         table = run.metrics.tables["rebalances.by_reason"]
         reasons = [f"{reason} ({figure(number)})" for reason, number in table.items()]
         text = f"{counted(int(rebalances), 'rebalance')}: {', '.join(reasons)}"
         yield from paragraph(text, "  ", "    ")
+
+
+def _left_out(kinds: Sequence[str]) -> Iterator[str]:
+    """Yield how many lines are left out, and of which kinds."""
+    if kinds:
+        yield from paragraph(f"… and {len(kinds):,} more: {counted_kinds(kinds)}", "  ", "    ")
 
 
 def _entry_text(entry: TimelineEntry, run: FinishedRun) -> str:

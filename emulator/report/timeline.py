@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
+from emulator.report.cutting import shares
 from emulator.report.wording import counted
 from emulator.verdicts.facts import LEFT_BY_ITSELF
 
@@ -18,7 +20,7 @@ LATE_US = 1_000_000
 """A group is late if its first member starts this long after the first member of the run."""
 
 DISTINCT = 200
-"""The number of different lines that are kept."""
+"""The number of different lines of a kind that are kept."""
 
 VERBS = {
     "crash": "{} crashes",
@@ -100,6 +102,23 @@ REFUSED = {
 }
 """Explanations of errors that end a consumer."""
 
+KINDS: Final = {
+    ev.ConsumerStarted: "start",
+    ev.ConsumerStopped: "end of a process",
+    ev.ClientDropped: "drop-out",
+    ev.ListenerThrew: "failed listener",
+    ev.MemberRemoved: "removal",
+    ev.GroupConverted: "conversion",
+    ev.ActRefused: "refused act",
+    ev.OffsetsDropped: "removal of offsets",
+    ev.JoinPhaseEnded: "election of an assignor",
+    ev.AssignorFailed: "failed assignor",
+    ev.CoordinatorMoved: "change of the coordinator",
+    ev.LeaderChanged: "unclean election",
+    ev.RecordsTruncated: "truncation",
+}
+"""The kinds of lines that are no beginning or end of a fault or act: those are of its verb."""
+
 EXPECTED_ENDS = {ev.End.CRASHED, ev.End.CLOSED, ev.End.KILLED}
 """Ends of processes that their fault shows already, or that are expected."""
 
@@ -115,21 +134,31 @@ class TimelineEntry:
     is_consequence: bool = False
     """Whether it is no fault or act, but what followed: a member was removed, ended or failed."""
 
+    kind: str = ""
+    """One of :data:`KINDS`, or the verb of the fault or act that begins or ends."""
 
-def shortened(entries: Sequence[TimelineEntry], most: int) -> list[TimelineEntry]:
-    """Return at most *most* lines in their order; one more is shown rather than counted.
 
-    The first fault or act stays, and consequences rather than later faults and acts, which the
-    scenario lists.
+def shortened(
+    entries: Sequence[TimelineEntry], most: int
+) -> tuple[list[TimelineEntry], list[TimelineEntry]]:
+    """Return at most *most* lines, and the others; one more is shown rather than left out.
+
+    The first fault or act stays. Of all others each kind has some: of the rarer ones all, of the more
+    frequent ones the first.
     """
     if len(entries) <= most + 1:
-        return list(entries)
-    begins = next((at for at, entry in enumerate(entries) if not entry.is_consequence), None)
-    ranked = sorted(
-        range(len(entries)),
-        key=lambda at: (at != begins, not entries[at].is_consequence, at),
-    )
-    return [entries[at] for at in sorted(ranked[:most])]
+        return list(entries), []
+    begins = next((entry for entry in entries if not entry.is_consequence), entries[0])
+    others = [entry for entry in entries if entry is not begins]
+    consequences_first = sorted(others, key=lambda entry: not entry.is_consequence)
+    room = shares(Counter(entry.kind for entry in consequences_first), most - 1)
+    shown, left_out = list[TimelineEntry](), list[TimelineEntry]()
+    for entry in entries:
+        fits = entry is begins or room[entry.kind] > 0
+        if fits and entry is not begins:
+            room[entry.kind] -= 1
+        (shown if fits else left_out).append(entry)
+    return shown, left_out
 
 
 CONSEQUENCES = (
@@ -167,12 +196,17 @@ class Timeline:
 
     def __init__(self, contested: Collection[str] = ()) -> None:
         """Begin; *contested*: the groups whose first election of an assignor is shown, too."""
-        self.left_out = 0
+        self.left_out = Counter[str]()
+        """The number of further lines of each kind, of which there are too many."""
+
         self._contested = contested
         self._elected: dict[str, str] = {}
         """The assignor of each classic group, which its members have elected."""
 
         self._entries: dict[str, TimelineEntry] = {}
+        self._kinds = Counter[str]()
+        """The number of entries of each kind."""
+
         self._restarted: set[str] = set()
         self._down: set[str] = set()
         """Consumers that a restart has stopped and not started yet."""
@@ -224,13 +258,20 @@ class Timeline:
         known = self._entries.get(text)
         if known is not None:
             known.times, known.last_us = known.times + 1, event.at_us
-        elif len(self._entries) < DISTINCT:
-            is_consequence = isinstance(event.what, CONSEQUENCES) and not _is_back(event.what)
-            self._entries[text] = TimelineEntry(
-                text, event.at_us, event.at_us, is_consequence=is_consequence
-            )
         else:
-            self.left_out += 1
+            self._add(text, event)
+
+    def _add(self, text: str, event: ev.Event) -> None:
+        """Add another line, unless there are too many of its kind."""
+        kind = _kind(event.what)
+        if self._kinds[kind] >= DISTINCT:
+            self.left_out[kind] += 1
+            return
+        self._kinds[kind] += 1
+        is_consequence = isinstance(event.what, CONSEQUENCES) and not _is_back(event.what)
+        self._entries[text] = TimelineEntry(
+            text, event.at_us, event.at_us, is_consequence=is_consequence, kind=kind
+        )
 
     def _began(self, what: ev.FaultBegan) -> str:
         if what.verb in SCALING_VERBS:
@@ -294,6 +335,12 @@ class Timeline:
         text = f"{remover} removes {what.consumer}: {what.why}"
         late = what.why == ev.Departure.EXPIRED and what.consumer in self._down
         return f"{text} before its restart is over" if late else text
+
+
+def _kind(what: ev.What) -> str:
+    if isinstance(what, ev.FaultBegan):
+        return what.verb
+    return f"end of {what.verb}" if isinstance(what, ev.FaultEnded) else KINDS[type(what)]
 
 
 def group_start(what: ev.ConsumerStarted) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from emulator.report.cutting import counted_kinds
 from emulator.report.pages.canvas import Canvas
 from emulator.report.pages.drawing import (
     FIGURE_WIDTHS,
@@ -18,7 +19,7 @@ from emulator.report.pages.drawing import (
     title,
 )
 from emulator.report.pages.history import Moment
-from emulator.report.pages.thinning import largest, longest_drawn
+from emulator.report.pages.thinning import fairly
 from emulator.report.wording import duration
 
 MOST_LINES: Final = 60
@@ -32,11 +33,12 @@ def fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tup
     """Return a numbered line for each fault, and the texts of the numbers."""
     scale = canvas.scale
     inside = [one for one in faults if scale.begin_us <= one.begin_us <= scale.end_us]
-    shown, left_out = largest(
-        inside, MOST_LINES, lambda one: one.end_us - one.begin_us, spread=True
-    )
+    shown, left_out = fairly(inside, MOST_LINES, _kind, lambda one: one.end_us - one.begin_us)
     if left_out:
-        canvas.notes.append(longest_drawn(len(shown), left_out, "faults"))
+        canvas.notes.append(
+            f"{len(shown):,} of {len(inside):,} faults and acts are drawn. Left out: "
+            f"{counted_kinds(map(_kind, left_out))}."
+        )
     lines, named = [], []
     for place, fault in enumerate(shown, 1):
         x, label = scale.x(fault.begin_us), f"F{place}"
@@ -52,6 +54,11 @@ def fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tup
         named.append((label, words))
     names = fault_names([scale.x(fault.begin_us) for fault in shown])
     return "".join([*lines, *names]), named
+
+
+def _kind(fault: Moment) -> str:
+    """Return the verb of a fault or act."""
+    return fault.verb
 
 
 def fault_names(places: Sequence[float]) -> Iterator[str]:

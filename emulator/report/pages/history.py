@@ -35,6 +35,7 @@ class Moment(NamedTuple):
 
     begin_us: int
     end_us: int
+    verb: str
     text: str
 
 
@@ -130,8 +131,8 @@ class Historian:
 
         self._before_pause: dict[str, MemberState] = {}
         self._unstable: dict[str, tuple[int, str]] = {}
-        self._faults: dict[str, tuple[str, Moment]] = {}
-        """Without an end yet: verb, and what is known."""
+        self._faults: dict[str, Moment] = {}
+        """Those without an end yet."""
 
         self._steps: set[str] = set()
         """Steps of autoscalers: the starts and stops that they make are not shown."""
@@ -174,8 +175,8 @@ class Historian:
         for group in list(self._unstable):
             self._settled(end_us, group)
         faults = [
-            moment._replace(end_us=end_us) if verb in LASTING else moment
-            for verb, moment in self._faults.values()
+            moment._replace(end_us=end_us) if moment.verb in LASTING else moment
+            for moment in self._faults.values()
         ]
         self._history.faults = sorted([*self._history.faults, *faults])
         for found in self._history.groups.values():
@@ -281,13 +282,13 @@ class Historian:
         if what.fault.partition("/")[0] in self._steps and "/" in what.fault:
             return
         verb = "autoscaler:" if what.verb in SCALING_VERBS else what.verb
-        moment = Moment(at_us, at_us, f"{verb} {what.target}")
-        self._faults[what.fault] = what.verb, moment
+        moment = Moment(at_us, at_us, what.verb, f"{verb} {what.target}")
+        self._faults[what.fault] = moment
 
     def _fault_ended(self, at_us: int, what: ev.FaultEnded) -> None:
         began = self._faults.pop(what.fault, None)
         if began is not None:
-            self._history.faults.append(began[1]._replace(end_us=at_us))
+            self._history.faults.append(began._replace(end_us=at_us))
 
 
 def _single_events(what: ev.What) -> int:

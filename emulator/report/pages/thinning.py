@@ -7,12 +7,14 @@ owners, is shown for a whole step even if it is shorter.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
+from emulator.report.cutting import shares
 from emulator.report.pages.history import Sample, Span
 
 MOST_PIECES: Final = 24_000
@@ -194,11 +196,31 @@ def largest(
     return [value for _, value in sorted(kept, key=itemgetter(0))], len(numbered) - len(kept)
 
 
+def fairly(
+    values: Sequence[T], most: int, kind: Callable[[T], str], size: Callable[[T], Any]
+) -> tuple[list[T], list[T]]:
+    """Return at most *most* values in their own order, and the others: of each kind the largest.
+
+    How many of each kind, :func:`emulator.report.cutting.shares` says; equal ones are spread over the
+    sequence.
+    """
+    given = shares(Counter(map(kind, values)), most)
+    kept = set[int]()
+    for name, number in given.items():
+        mine = [(at, value) for at, value in enumerate(values) if kind(value) == name]
+        chosen, _ = largest(mine, number, lambda one: size(one[1]), spread=True)
+        kept.update(at for at, _ in chosen)
+    parts: tuple[list[T], list[T]] = [], []
+    for at, value in enumerate(values):
+        parts[at not in kept].append(value)
+    return parts
+
+
 def longest_drawn(drawn: int, left_out: int, names: str) -> str:
     """Return the sentence of a caption that says how many things are drawn, and which.
 
-    >>> longest_drawn(60, 1_620, "faults")
-    '60 of 1,680 faults are drawn, the longest ones.'
+    >>> longest_drawn(60, 1_620, "rebalances")
+    '60 of 1,680 rebalances are drawn, the longest ones.'
     """
     return f"{drawn:,} of {drawn + left_out:,} {names} are drawn, the longest ones."
 

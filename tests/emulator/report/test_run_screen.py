@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
-from emulator.report.run_screen import folded_text
-from emulator.report.timeline import TimelineEntry, shortened
+from emulator import events as ev
+from emulator.report.run_screen import folded_text, what_happened
+from emulator.report.timeline import DISTINCT, Timeline, TimelineEntry, shortened
 
 from ..cli.commands import CRASH, rebalance, written
 
@@ -25,18 +28,47 @@ def test_a_run_without_run_for_says_how_long_it_lasted(tmp_path):
     assert "The run lasted" not in rebalance("run", written(tmp_path, CRASH)).out
 
 
-def line(text: str, *, is_consequence: bool = False) -> TimelineEntry:
-    return TimelineEntry(text, 0, 0, is_consequence=is_consequence)
+def lines(kind: str, number: int, *, are_consequences: bool = False) -> list[TimelineEntry]:
+    return [
+        TimelineEntry(f"{kind} {each}", 0, 0, is_consequence=are_consequences, kind=kind)
+        for each in range(number)
+    ]
 
 
-def test_a_timeline_keeps_what_followed_rather_than_the_acts():
-    """The scenario lists those; one line more is shown instead of being counted."""
-    acts = [line(f"act {number}") for number in range(9)]
-    removed = line("billing removes billing-1: session expired", is_consequence=True)
+def test_a_timeline_that_is_cut_keeps_lines_of_each_kind():
+    """One line more is shown instead of being left out; the first fault or act always stays."""
+    acts = lines("restart", 9)
+    removed = lines("removal", 9, are_consequences=True)
+    many = [*lines("poison", 300), *acts, *removed, *lines("crash", 1)]
+    shown, left_out = shortened(many, 8)
 
-    assert acts == shortened(acts, 8)
-    assert [*acts[:7], removed] == shortened([*acts, removed], 8)
-    assert [acts[0], *[removed] * 7] == shortened([acts[0], *[removed] * 9], 8)
+    assert (acts, []) == shortened(acts, 8)
+    assert ([*acts[:7], removed[0]], acts[7:]) == shortened([*acts, removed[0]], 8)
+    assert ([acts[0], *removed[:7]], removed[7:]) == shortened([acts[0], *removed], 8)
+    assert [
+        "poison 0",
+        *(each.text for each in acts[:3]),
+        *(each.text for each in removed[:3]),
+    ] == [each.text for each in shown[:-1]]
+    assert "crash 0" == shown[-1].text
+    assert Counter(poison=299, restart=6, removal=6) == Counter(each.kind for each in left_out)
+
+
+def test_lines_that_are_left_out_are_counted_by_kind():
+    """With those that were not kept: a run of a year has thousands."""
+    timeline = Timeline()
+    for at in range(DISTINCT + 50):
+        began = ev.FaultBegan(fault=f"f{at}", verb="restart", target=f"m{at}")
+        timeline.feed(ev.Event(at, at, None, began, at))
+    crash = ev.FaultBegan(fault="late", verb="crash", target="m")
+    timeline.feed(ev.Event(9_999, 9_999, None, crash, 9_999))
+    run = SimpleNamespace(
+        timeline=timeline, metrics={"rebalances": 0}, subject=SimpleNamespace(moment=str)
+    )
+    text = " ".join(what_happened(run))
+
+    assert "m crashes" in text
+    assert "… and 243 more: restart (243)" in text
 
 
 def test_a_column_without_a_takeover_has_no_value(tmp_path):

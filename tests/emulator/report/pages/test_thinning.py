@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -92,12 +93,30 @@ def test_the_name_of_an_owner_keeps_clear_of_marks():
 def test_faults_that_are_drawn_lie_over_the_whole_run():
     """Not the first of many of equal length; the caption has both numbers."""
     canvas = Canvas(TimeScale(0, 1_000, WIDTH), str)
-    lines, faults = fault_lines(canvas, [Moment(at, at, "crash a") for at in range(1_000)])
+    lines, faults = fault_lines(canvas, [Moment(at, at, "crash", "crash a") for at in range(1_000)])
 
     places = [float(x) for x in re.findall(r'x1="([\d.]+)%"', lines)]
     assert 60 == len(places) == len(faults)
     assert max(after - before for before, after in pairwise([0, *places, 100])) < 4
-    assert ["60 of 1,000 faults are drawn, the longest ones."] == canvas.notes
+    assert ["60 of 1,000 faults and acts are drawn. Left out: crash (940)."] == canvas.notes
+
+
+def test_long_pauses_and_failing_records_do_not_push_crashes_and_restarts_out():
+    """The only crash is drawn, then as many restarts as pauses; records that fail make room."""
+    canvas = Canvas(TimeScale(0, 10_000, WIDTH), str)
+    pauses = [Moment(at, at + 50, "pause", f"pause {at}") for at in range(0, 9_000, 100)]
+    short = [
+        Moment(at, at, verb, f"{verb} {at}")
+        for verb, times in (("restart", 200), ("poison", 500), ("crash", 1))
+        for at in range(7, 7 + 10 * times, 10)
+    ]
+    _, faults = fault_lines(canvas, sorted([*pauses, *short]))
+    drawn = Counter(words.split()[1] for _, words in faults)
+
+    assert {"crash": 1, "pause": 30, "restart": 29} == drawn
+    assert [
+        "60 of 791 faults and acts are drawn. Left out: poison (500), restart (171), pause (60)."
+    ] == canvas.notes
 
 
 def test_samples_keep_their_extremes():
