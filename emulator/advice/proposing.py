@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
@@ -32,7 +33,10 @@ def propose(
     The second change of a hint comes behind the first one of the next hint, the third behind that of
     the second next; *most*: their number.
     """
-    by_hint = [list(_of_hint(loaded.scenario, run, hint)) for hint in hints]
+    by_hint = [
+        [_as_written(loaded, each) for each in _of_hint(loaded.scenario, run, hint)]
+        for hint in hints
+    ]
     places = [
         (at + LATER * number, proposal)
         for at, proposals in enumerate(filter(None, by_hint))
@@ -67,6 +71,23 @@ def _of_hint(scenario: Scenario, run: FinishedRun, hint: GivenHint) -> Iterator[
                 overrides=draft.overrides,
                 of_risk=hint.quiet,
             )
+
+
+def _as_written(loaded: LoadedScenario, proposal: Proposal) -> Proposal:
+    """Return a proposal whose overrides name faults and acts as the scenario's file does."""
+    written = loaded.written
+    if written is None or written.is_checked:
+        return proposal
+    if not any(each.startswith("act[") for each in proposal.overrides):
+        return proposal
+    from emulator.scenario.act_tables import act_places, as_written  # noqa: PLC0415  few need it
+    from emulator.scenario.load import document_of  # noqa: PLC0415  few need it
+
+    document = document_of(written.text, written.name, ())
+    places = act_places(written.text, document.get("fault", ()))
+    return replace(
+        proposal, overrides=tuple(as_written(each, places) for each in proposal.overrides)
+    )
 
 
 def _allowed(loaded: LoadedScenario, proposal: Proposal) -> bool:

@@ -50,6 +50,7 @@ def paths_of_scenario(incomplete: str) -> list[str]:
     """
     from emulator.errors import EmulatorError
     from emulator.loading import read_text
+    from emulator.scenario.act_tables import act_places, as_written
     from emulator.scenario.load import document_of
     from emulator.scenario.paths import all_paths
 
@@ -59,7 +60,10 @@ def paths_of_scenario(incomplete: str) -> list[str]:
     if not named or "=" in incomplete:
         return []
     try:
-        paths = all_paths(document_of(read_text(named[0]).text, named[0], ()))
+        text = read_text(named[0]).text
+        document = document_of(text, named[0], ())
+        places = act_places(text, document.get("fault", ()))
+        paths = [as_written(path, places) for path in all_paths(document)]
         return [f"{path}=" for path in paths if path.startswith(incomplete)]
     except (EmulatorError, OSError):
         return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from assignors.values import dataclass
@@ -220,7 +220,11 @@ class Timeline:
         self._added: set[str] = set()
         """Consumers that a step of an autoscaler starts."""
 
-        self._words: dict[type, Callable[[Any], str]] = {
+        self._words = self._texts()
+
+    def _texts(self) -> Mapping[type, Callable[[Any], str]]:
+        """Return, by type of event, the function that makes its line; an empty line is none."""
+        return {
             ev.FaultBegan: self._began,
             ev.FaultEnded: self._ended,
             ev.ConsumerStarted: self._started,

@@ -6,10 +6,9 @@ level under their full names; and tuples for lists. The short forms are still in
 
 from __future__ import annotations
 
-import itertools
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 
 from emulator.input_files import nearest_file, read_bytes
 from emulator.scenario import short_forms
+from emulator.scenario.act_tables import FAULT_TABLE, act_places, as_written
 from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
 from emulator.scenario.kafka_settings import OLD_CONSUMER, OTHER_CLIENTS, flattened
@@ -32,10 +32,6 @@ _DEEP_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){64}")  # takes to
 
 CLIENT_FILE = "settings_from"
 """The key of a group that names the file of a real client."""
-
-_FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
-_NO_VERB = re.compile(r"fault-\d+")
-"""The id that a fault or act gets if it has neither an id nor a verb."""
 
 _ESSENTIALS = "a scenario has at least a title, a [[topic]] and a [[group]]"
 
@@ -91,29 +87,25 @@ def with_lines(
     problems: Sequence[Problem], text: str, overrides: Sequence[str]
 ) -> Sequence[Problem]:
     """Return problems with their lines; those that an override may have caused without."""
-    changed = tuple(each.partition("=")[0].strip() for each in overrides)
-    in_file = [each.path != "" and not each.path.startswith(("`", *changed)) for each in problems]
-    if not any(in_file):
+    if not any(each.path for each in problems):
         return problems
     from emulator.scenario import lines  # noqa: PLC0415  most files are right
 
     if len(text) > lines.MOST_LOCATED:
         return problems
-    places = _fault_places(text)
-    located = [_with_table(each, places) for each in lines.with_lines(problems, text, places)]
-    pairs = zip(problems, located, in_file, strict=True)
-    found = [found if is_in_file else problem for problem, found, is_in_file in pairs]
+    places = act_places(text, tidy(tomllib.loads(text), text).get("fault", ()))
+    changed = tuple(_one_table(each.partition("=")[0].strip()) for each in overrides)
+    found = []
+    for problem, located in zip(problems, lines.with_lines(problems, text, places), strict=True):
+        in_file = problem.path and not _one_table(problem.path).startswith(("`", *changed))
+        one = located if in_file else problem
+        found.append(replace(one, path=as_written(one.path, places)))
     return sorted(found, key=lambda problem: problem.line or 0)
 
 
-def _with_table(problem: Problem, places: Mapping[str, tuple[str, int]]) -> Problem:
-    """Return a problem with the table of the file: an act's, and by number if it has no verb."""
-    name, _, rest = problem.path.removeprefix("fault[").partition("]")
-    if not problem.path.startswith("fault[") or name not in places:
-        return problem
-    kind, index = places[name]
-    shown = str(index) if _NO_VERB.fullmatch(name) else name
-    return replace(problem, path=f"{kind}[{shown}]{rest}")
+def _one_table(path: str) -> str:
+    """Return a path with the word for faults and acts that a loaded scenario has."""
+    return re.sub(r"^act\b", "fault", path)
 
 
 def document_of(text: str, name: str, overrides: Sequence[str]) -> Document:
@@ -123,7 +115,7 @@ def document_of(text: str, name: str, overrides: Sequence[str]) -> Document:
         return document
     from emulator.scenario.overrides import override  # noqa: PLC0415  most runs have none
 
-    return override(document, overrides, name)
+    return override(document, overrides, name, text)
 
 
 def scenario_of(document: Document, source: ScenarioSource) -> Scenario:
@@ -235,20 +227,6 @@ def _own_handler_problems(scenario: Scenario, folders: Sequence[Path] | None) ->
         yield from own_handler_problems(scenario, folders)
 
 
-def _fault_places(text: str) -> dict[str, tuple[str, int]]:
-    """Return the table of each fault and act in a text, by its id."""
-    document = tomllib.loads(text)
-    numbers = {kind: len(_tables(_tuples(document.get(kind)))) for kind in ("fault", "act")}
-    order = _FAULT_TABLE.findall(text)
-    if any(order.count(kind) != number for kind, number in numbers.items()):
-        order = [kind for kind, number in numbers.items() for _ in range(number)]
-    count = {"fault": itertools.count(), "act": itertools.count()}
-    faults = _tables(tidy(document, text).get("fault"))
-    return {
-        fault["id"]: (kind, next(count[kind])) for kind, fault in zip(order, faults, strict=False)
-    }
-
-
 # -- from text to a document -----------------------------------------------------------------
 
 
@@ -317,7 +295,7 @@ def _below(node: Any) -> list[Any]:
 def tidy(document: Document, text: str = "") -> Document:
     """Return a document in which paths can be followed; *text* gives the order of faults and acts."""
     tidied = {key: _tuples(value) for key, value in document.items()}
-    _merge_acts(tidied, _FAULT_TABLE.findall(text))
+    _merge_acts(tidied, FAULT_TABLE.findall(text))
     _name_faults(tidied)
     if isinstance(tidied.get("expect"), dict):
         tidied["expect"] = _one_level(tidied["expect"])

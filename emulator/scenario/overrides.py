@@ -18,6 +18,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from emulator.scenario import short_forms
+from emulator.scenario.act_tables import act_places, as_written
 from emulator.scenario.kafka_settings import (
     BROKER,
     CONSUMERS,
@@ -35,15 +36,15 @@ from emulator.scenario.problems import Problem, ScenarioError, nearest
 _SHORT_FORMS = {"commit": short_forms.commit, "when": short_forms.when}
 
 
-def override(document: Document, overrides: Sequence[str], name: str) -> Document:
-    """Return a tidy document with each ``path=value`` applied, the later ones last.
+def override(document: Document, overrides: Sequence[str], name: str, file_text: str) -> Document:
+    """Return the tidy document of a text with each ``path=value`` applied, the later ones last.
 
-    Raise ScenarioError, with the closest paths, for those that do not exist.
+    Raise ScenarioError, with the closest paths as the text has them, for those that do not exist.
     """
     problems = []
     for text in overrides:
         try:
-            document = _override(document, text)
+            document = _override(document, text, file_text)
         except LookupError as error:
             problems.append(Problem(f"`overrides={text}`", str(error.args[0])))
     if problems:
@@ -86,7 +87,7 @@ def _table_and_entry(segments: Sequence[str]) -> list[str]:
     return [*segments[:end], ".".join(each.removeprefix("[") for each in segments[end:])]
 
 
-def _override(document: Document, text: str) -> Document:
+def _override(document: Document, text: str, file_text: str) -> Document:
     path, value = _read(text)
     if path.endswith("+"):
         return _with_another(document, path[:-1], value)
@@ -97,7 +98,7 @@ def _override(document: Document, text: str) -> Document:
         segments = ["fault"]  # the acts of the file are there
     changed: Document | None = _changed(Scenario, document, segments, value)
     if changed is None:
-        raise LookupError(f"no such key{_closest(document, path, segments)}")
+        raise LookupError(f"no such key{_closest(document, path, segments, file_text)}")
     return changed
 
 
@@ -243,27 +244,26 @@ def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
     return "member", group
 
 
-def _closest(document: Document, path: str, segments: Sequence[str]) -> str:
+def _closest(document: Document, path: str, segments: Sequence[str], file_text: str) -> str:
     """Return ``; nearest: …`` with the path that is meant, or the closest to one that does not exist."""
     from emulator.scenario.meant_words import meant_key  # noqa: PLC0415  only for errors
 
-    known = list(all_paths(document))
-    if path.startswith("act["):
-        known = [re.sub(r"^fault\[", "act[", one) for one in known]
+    path, known = re.sub(r"^act\[", "fault[", path), list(all_paths(document))
+    places = act_places(file_text, document.get("fault", ()))
     last = segments[-1].removeprefix("[")
     table = path.removesuffix(last)
     below = {one.removeprefix(table) for one in known if one.startswith(table)}
     if meant := meant_key(last, below):
-        return f"; nearest: {table}{meant}"
+        return f"; nearest: {as_written(f'{table}{meant}', places)}"
     ends = _ending(set(all_paths(document, absent=False)), known, path, last)
     near = nearest(path, ends, 3) or ends[:3] or nearest(path, known, 3)
-    return f"; nearest: {', '.join(near)}" if near else ""
+    return f"; nearest: {', '.join(as_written(one, places) for one in near)}" if near else ""
 
 
 def _ending(written: Collection[str], known: Sequence[str], path: str, last: str) -> list[str]:
     """Return the known paths that end in all of *path*, else in its last key; in written tables, if any does."""
     for ends in ((f".{path}", f"[{path}]"), (f".{last}", f"[{last}]")):
         if found := [one for one in known if one.endswith(ends)]:
-            there = [one for one in found if re.sub(r"^act\[", "fault[", one) in written]
+            there = [one for one in found if one in written]
             return there or found
     return []

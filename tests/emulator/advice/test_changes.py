@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,8 @@ import emulator
 from emulator.advice.changes import CHANGES
 from emulator.advice.proposing import changed
 from emulator.advice.situation import Situation
-from emulator.loading import LoadedScenario, load_named
+from emulator.advising import reported
+from emulator.loading import LoadedScenario, ScenarioText, load_named, load_text, text_of_scenario
 from emulator.metrics.metrics import Metrics
 from emulator.report.proposals import Proposal
 from emulator.scenario import catalogue
@@ -239,3 +241,14 @@ def test_no_session_is_proposed_that_brokers_refuse():
     ((_, make), *_) = CHANGES["static-membership"]
 
     assert make(situation(load_named("i2-weekend-down", ()))) is None
+
+
+@pytest.mark.parametrize("table", ["act", "fault"])
+def test_a_change_names_a_deploy_with_the_table_of_the_file(table):
+    """Either word means it; the file has one."""
+    text = text_of_scenario("deploy-kills-in-mid-batch").text.replace("[[act]]", f"[[{table}]]")
+    written = ScenarioText("deploy", "deploy.toml", text, Path())
+    _, report = reported(load_text(written), 0, 9)
+    (longer,) = [each for each in report.proposals if each.id == "longer-grace"]
+
+    assert all(each.startswith(f"{table}[rolling_restart-1].grace=") for each in longer.overrides)

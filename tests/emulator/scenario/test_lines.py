@@ -71,7 +71,7 @@ def test_what_an_override_has_changed_has_no_line():
     right = TEXT.replace("at = 5\n", 'at = "5s"\n')
     said = refused(right, ["fault[start-1].at=soon"])
 
-    assert [each for each in said if each.startswith("a.toml: fault[start-1].at = ")]
+    assert [each for each in said if each.startswith("a.toml: act[start-1].at = ")]
 
 
 def test_lines_count_tables_of_tables():

@@ -29,10 +29,10 @@ def overridden(*overrides: str, more: str = "") -> Scenario:
     return loads(f"{SMALLEST}\n{more}", "orders.toml", overrides)
 
 
-def refusal(*overrides: str) -> str:
+def refusal(*overrides: str, more: str = "") -> str:
     """Return what is said of overrides of the smallest scenario."""
     with pytest.raises(ScenarioError) as refused:
-        overridden(*overrides)
+        overridden(*overrides, more=more)
     return str(refused.value)
 
 
@@ -133,7 +133,7 @@ def test_tables_of_members_keep_their_other_keys():
     ("override", "said"),
     [
         ("fault[crash-2].at=3min", "no such key; nearest: fault[crash-1].at"),
-        ("act[crash-2].at=3min", "no such key; nearest: act[crash-1].at"),
+        ("act[crash-2].at=3min", "no such key; nearest: fault[crash-1].at"),
         ("max.poll.records=9", "no such key; nearest: group[billing].settings[max.poll.records]"),
         ("group[biling].static=true", "no such key; nearest: group[billing].static"),
         ("session.timeout.ms=10s", "nearest: group[billing].settings[session.timeout.ms]"),
@@ -160,8 +160,20 @@ def test_a_path_that_leads_nowhere_is_refused_with_the_nearest(override, said):
 def test_an_end_of_a_path_is_looked_for_in_the_tables_that_are_written():
     """An autoscaler has a grace period, too, but this group has none."""
     more = '[[act]]\nrolling_restart = "billing"\nat = "20s"'
-    with pytest.raises(ScenarioError, match=r"nearest: fault\[rolling_restart-1\]\.grace$"):
+    with pytest.raises(ScenarioError, match=r"nearest: act\[rolling_restart-1\]\.grace$"):
         overridden("grace=50s", more=more)
+
+
+@pytest.mark.parametrize("table", ["act", "fault"])
+@pytest.mark.parametrize("typed", ["act", "fault"])
+def test_errors_name_the_table_of_the_file(table, typed):
+    """Either word means it in an override; the file has one. No line is that of a value of an override."""
+    more = f'[[{table}]]\nrolling_restart = "billing"\nat = "20s"\ngrace = "5s"'
+    wrong = f"{typed}[rolling_restart-1].grcae=1s", f"{typed}[rolling_restart-1].grace=-1s"
+    key, value = (refusal(each, more=more) for each in wrong)
+
+    assert f"nearest: {table}[rolling_restart-1].grace" in key
+    assert f'orders.toml: {table}[rolling_restart-1].grace = "-1s": negative' in value
 
 
 def test_all_wrong_paths_are_reported_together():
