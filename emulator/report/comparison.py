@@ -13,17 +13,16 @@ from rich.text import Text
 
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import pairs_of, values_of
+from emulator.report.bands import beside_means, with_band
 from emulator.report.columns import DISQUALIFIED, Column, any_disqualified, reason_rows
 from emulator.report.figures import (
     NO_VALUE,
     as_lines,
-    beside_means,
     cells,
     fitted,
     note_if_alike,
     shown,
     why,
-    with_band,
 )
 from emulator.report.ranking import ranking_lines
 from emulator.report.subject import heading, in_force, seeds_named, title_lines

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Comparison, compare, summarise
+from emulator.report.bands import beside_means
 from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
 from emulator.report.comparison import Rows, lag_unit_of, missed, other_changes, paired, settings_of
 from emulator.report.figures import (
@@ -15,7 +16,6 @@ from emulator.report.figures import (
     ALWAYS,
     IF_ANY,
     all_alike,
-    beside_means,
     labelled,
 )
 from emulator.report.ranking import order_text, reasons

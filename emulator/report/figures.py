@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from emulator.metrics.distribution import FEWEST, Comparison, Summary
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import WIDTH, duration, figure, joined, paragraph, width
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
-
-_DECIMALS = 9
-"""Rounding to these hides the floating-point error of an interval of width 0."""
-
-BESIDE_MEANS = (
-    f"After a mean: ± half of its interval; of fewer than {FEWEST} runs, their smallest and largest "
-    "value in brackets."
-)
 
 NO_VALUE = "none"
 """A metric that has no value in any run."""
@@ -219,32 +210,3 @@ def note_if_alike(*columns: Sequence[Metrics]) -> Iterator[str]:
     """Yield a note if in no column any figure depends on the seed."""
     if all(map(all_alike, columns)):
         yield from paragraph(ALL_SEEDS_ALIKE)
-
-
-def with_band(of: Summary | Comparison, words: Callable[[float], str] = figure) -> str:
-    """Return a mean with half the width of its interval, or with the range of few values.
-
-    >>> from emulator.metrics.distribution import summarise
-    >>> with_band(summarise([1, 659])), with_band(summarise([3, 3])), with_band(summarise([4]))
-    ('330 (1 to 659)', '3', '4')
-    """
-    mean, (low, high) = words(of.mean.value), of.band
-    half = round(high - of.mean.value, _DECIMALS)
-    if not half:
-        return mean
-    if of.runs < FEWEST:
-        return f"{mean} ({words(low)} to {words(high)})"
-    return f"{mean} ± {figure(half)}"
-
-
-def beside_means(runs: int) -> str:
-    """Return what a report of that many runs shows with each mean.
-
-    >>> beside_means(2), beside_means(20)
-    ('the smallest and the largest of them', 'their 95 % confidence interval')
-    """
-    return (
-        "the smallest and the largest of them"
-        if runs < FEWEST
-        else "their 95 % confidence interval"
-    )

@@ -10,7 +10,6 @@ from emulator.metrics.laws import Severity
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import reason_of
 from emulator.report.capacity import capacity_lines
-from emulator.report.cutting import counted_kinds
 from emulator.report.given_hints import (
     MOST_CAUSES,
     case_of,
@@ -125,6 +124,8 @@ def what_happened(run: FinishedRun) -> Iterator[str]:
 def _left_out(kinds: Sequence[str]) -> Iterator[str]:
     """Yield how many lines are left out, and of which kinds."""
     if kinds:
+        from emulator.report.cutting import counted_kinds  # noqa: PLC0415  most timelines are short
+
         yield from paragraph(f"… and {len(kinds):,} more: {counted_kinds(kinds)}", "  ", "    ")
 
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
-from emulator.report.cutting import shares
 from emulator.report.wording import counted
 from emulator.verdicts.facts import LEFT_BY_ITSELF
 
@@ -148,6 +147,8 @@ def shortened(
     """
     if len(entries) <= most + 1:
         return list(entries), []
+    from emulator.report.cutting import shares  # noqa: PLC0415  most timelines are short
+
     begins = next((entry for entry in entries if not entry.is_consequence), entries[0])
     others = [entry for entry in entries if entry is not begins]
     consequences_first = sorted(others, key=lambda entry: not entry.is_consequence)

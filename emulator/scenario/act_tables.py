@@ -12,8 +12,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-FAULT_TABLE: Final = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
-"""The beginning of a fault or act in a text."""
+from emulator.scenario.short_forms import FAULT_TABLE
 
 _NO_VERB: Final = re.compile(r"fault-\d+")
 """The id that a fault or act gets if it has neither an id nor a verb."""

@@ -17,7 +17,6 @@ from pydantic import ValidationError
 
 from emulator.input_files import nearest_file, read_bytes
 from emulator.scenario import short_forms
-from emulator.scenario.act_tables import FAULT_TABLE, act_places, as_written
 from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
 from emulator.scenario.kafka_settings import OLD_CONSUMER, OTHER_CLIENTS, flattened
@@ -90,6 +89,7 @@ def with_lines(
     if not any(each.path for each in problems):
         return problems
     from emulator.scenario import lines  # noqa: PLC0415  most files are right
+    from emulator.scenario.act_tables import act_places, as_written  # noqa: PLC0415
 
     if len(text) > lines.MOST_LOCATED:
         return problems
@@ -295,7 +295,7 @@ def _below(node: Any) -> list[Any]:
 def tidy(document: Document, text: str = "") -> Document:
     """Return a document in which paths can be followed; *text* gives the order of faults and acts."""
     tidied = {key: _tuples(value) for key, value in document.items()}
-    _merge_acts(tidied, FAULT_TABLE.findall(text))
+    _merge_acts(tidied, short_forms.FAULT_TABLE.findall(text))
     _name_faults(tidied)
     if isinstance(tidied.get("expect"), dict):
         tidied["expect"] = _one_level(tidied["expect"])

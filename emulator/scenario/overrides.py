@@ -18,7 +18,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from emulator.scenario import short_forms
-from emulator.scenario.act_tables import act_places, as_written
 from emulator.scenario.kafka_settings import (
     BROKER,
     CONSUMERS,
@@ -246,6 +245,7 @@ def _with_member(group: Document, wanted: str) -> tuple[str, Document]:
 
 def _closest(document: Document, path: str, segments: Sequence[str], file_text: str) -> str:
     """Return ``; nearest: …`` with the path that is meant, or the closest to one that does not exist."""
+    from emulator.scenario.act_tables import act_places, as_written  # noqa: PLC0415  only for errors
     from emulator.scenario.meant_words import meant_key  # noqa: PLC0415  only for errors
 
     path, known = re.sub(r"^act\[", "fault[", path), list(all_paths(document))

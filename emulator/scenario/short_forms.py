@@ -20,6 +20,9 @@ from emulator.scenario.units import US_PER_S, parse_duration
 OR_NONE = "none or "
 """The beginning of a bound that a metric without a value meets."""
 
+FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE)
+"""The beginning of a fault or act in a text: either word may be used, and a scenario has one list."""
+
 DISTRIBUTIONS = ("constant", "uniform", "exponential", "lognormal", "pareto", "trace")
 MOST_MEMBERS = 100_000
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Summary
-from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE, labelled, with_band
+from emulator.report.bands import with_band
+from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE, labelled
 from emulator.study.plan import Plan
 
 MOST_NAMED = 3

@@ -8,8 +8,9 @@ from rich import box
 from rich.table import Table
 
 from emulator.metrics.distribution import Summary
+from emulator.report.bands import BESIDE_MEANS
 from emulator.report.comparison import paired
-from emulator.report.figures import BESIDE_MEANS, NO_VALUE, cells, fitted
+from emulator.report.figures import NO_VALUE, cells, fitted
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
 from emulator.study.answer_text import answer_table, sentences

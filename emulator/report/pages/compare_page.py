@@ -10,9 +10,10 @@ from assignors.values import dataclass
 from emulator.ledger.entries import Entry
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
+from emulator.report.bands import beside_means
 from emulator.report.columns import Column, reason_rows
 from emulator.report.comparison import comparison_screen, lag_unit_of, paired
-from emulator.report.figures import NO_VALUE, beside_means, shown
+from emulator.report.figures import NO_VALUE, shown
 from emulator.report.merging import merged_entries
 from emulator.report.pages.differences import Difference, draw_differences
 from emulator.report.pages.history import History
