@@ -251,8 +251,7 @@ def _read(text: str, scenario: Scenario) -> Variant:
             near = f'; did you mean "{MEANT[part]}"?' if part in MEANT else hint(part, NAMED)
             raise RefusedError(
                 f"`variants={text!r}`: {part!r} is neither one of {', '.join(NAMED)} nor "
-                f"path=value{near}; "
-                'write eager, or "short: group[billing].settings[…]=10s, eager"'
+                f'path=value; write eager, or "short: group[billing].settings[…]=10s, eager"{near}'
             )
     return Variant(name.strip() or text.strip(), tuple(overrides))
 
