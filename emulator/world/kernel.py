@@ -11,11 +11,12 @@ import enum
 import gc
 import heapq
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import simpy
 from simpy.core import StopSimulation
+from simpy.events import URGENT
 
 _WHO_LIMIT = 1 << 32
 
@@ -59,17 +60,15 @@ def order_of(rank: Rank, who: int) -> int:
     return rank + who
 
 
-class Moment(simpy.Event):
-    """One action at one time; constructed cheaply, as ``simpy.Timeout`` is."""
+class Moment:
+    """One action at one time, in the queue of SimPy; events of SimPy cost twice the time."""
 
-    _ok = True
-    _value = None
-    recurs = False
-    """Whether it moves with the state of its owner where whole periods are skipped."""
+    __slots__ = ("action", "recurs")
 
     def __init__(self, action: Callable[[Any], None]) -> None:
-        # The base constructor is skipped for speed: a run makes millions of these.
-        self.callbacks = [action]
+        self.action = action
+        self.recurs = False
+        """Whether it moves with the state of its owner where whole periods are skipped."""
 
 
 class Kernel:
@@ -77,6 +76,9 @@ class Kernel:
 
     def __init__(self) -> None:
         self.env = simpy.Environment(initial_time=0)
+        self.now = 0
+        """Microseconds since the run began."""
+
         self.scheduled = 0
         self.most_at_an_instant = MOST_AT_AN_INSTANT
         self.names: Sequence[str] = ()
@@ -85,12 +87,6 @@ class Kernel:
         self._checked_us = -1
         self._since = 0
         """The number of events scheduled when the clock was first seen at that instant."""
-
-    @property
-    def now(self) -> int:
-        """Microseconds since the run began."""
-        now: Any = self.env._now  # noqa: SLF001 (asked for several times an event)
-        return now  # type: ignore[no-any-return]  # all delays are whole, so it is an int
 
     def at(self, when_us: int, rank: Rank, who: int, action: Callable[[Any], None]) -> Moment:
         """Call ``action`` with the returned moment at ``when_us``, which is not before now."""
@@ -146,7 +142,7 @@ class Kernel:
 
     def advance(self, now_us: int) -> None:
         """Set the clock, which no event that does not recur may precede."""
-        self.env._now = now_us  # noqa: SLF001
+        self.env._now = self.now = now_us  # noqa: SLF001
 
     def move(self, later_us: int) -> None:
         """Move all events that recur by *later_us*; call it when the clock is there."""
@@ -159,12 +155,10 @@ class Kernel:
 
     def recurring(self) -> list[tuple[int, Callable[[Any], None]]]:
         """Return the time and the action of each event that recurs, in their order."""
-        queue = [entry for entry in self.env._queue if _recurs(entry[3])]  # noqa: SLF001
+        env: Any = self.env
+        queue = [entry for entry in env._queue if _recurs(entry[3])]  # noqa: SLF001
         queue.sort(key=lambda entry: entry[:3])
-        actions: list[tuple[int, Any]] = [
-            (int(when), moment.callbacks[0]) for when, _, _, moment in queue if moment.callbacks
-        ]
-        return actions
+        return [(when, moment.action) for when, _, _, moment in queue]
 
     def process(self, steps: Generator[Any, Any, None]) -> None:
         """Run a script of acts as a SimPy process."""
@@ -176,11 +170,37 @@ class Kernel:
 
     def run(self, until_us: int) -> None:
         """Run everything before ``until_us``; events at that instant do not happen."""
-        with _rare_collections():
-            self.env.run(until=until_us)
+        end = Moment(self._end)
+        env: Any = self.env
+        heapq.heappush(env._queue, (until_us, URGENT, next(env._eid), end))  # noqa: SLF001 (as push)
+        with _rare_collections(), suppress(StopSimulation):
+            self._run()
+        end.action = _nothing
+
+    def _end(self, _: object) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        """Run all events in their order; those of SimPy itself as ``Environment.step`` does."""
+        env: Any = self.env
+        queue, pop = env._queue, heapq.heappop  # noqa: SLF001 (SimPy has no public access)
+        while True:
+            entry = pop(queue)
+            moment = entry[3]
+            self.now = entry[0]
+            if type(moment) is Moment:
+                env._now = entry[0]  # noqa: SLF001 (as Environment.step)
+                moment.action(moment)
+            else:
+                heapq.heappush(queue, entry)
+                env.step()
 
 
-def _recurs(moment: simpy.Event) -> bool:
+def _nothing(_: object) -> None:
+    """Do nothing: the run to whose end this belongs has stopped before it."""
+
+
+def _recurs(moment: object) -> bool:
     return isinstance(moment, Moment) and moment.recurs
 
 
