@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from assignors.java import DEFAULT_LENGTH, hash_map_order, spread_hash, topic_partition_hash
 from assignors.types import TopicPartition
-from protocols.consumer.positions import Phase, Positions, Reading
+from protocols.consumer.positions import READING, Positions, Reading
 from protocols.messages import (
     NO_LEADER,
     FetchedRecords,
@@ -148,7 +148,7 @@ class Fetcher:
                         reading.current.epoch,
                     )
                     for tp, reading in readings.items()
-                    if reading.phase is Phase.READING
+                    if reading.phase is READING
                     and tp not in unfetchable
                     and not (self._queue and queued.get(tp, (0, 0))[1] >= self._queue)
                 ]
@@ -196,9 +196,9 @@ class Fetcher:
         self._in_flight.discard(response.node)
         if self._broken:
             self._broken.pop(response.node, None)
-        failed = []
+        failed, readings = [], self.positions.readings
         for part in response.partitions:
-            reading = self.positions.readings.get(part.partition)
+            reading = readings.get(part.partition)
             if part.error:
                 failed.append(part)
                 if reading is not None:
@@ -281,16 +281,17 @@ class Fetcher:
         """Return up to ``limit`` records of one partition and move its position past them."""
         if self.paused:
             self._move_paused_to_end()
-        while self._buffer:
-            completed = self._buffer[0]
-            if self.paused and completed.reading.partition in self.paused:
-                return None
-            if completed.position == completed.next_offset or not self._wanted(completed):
-                self._buffer.popleft()
-                continue
+        buffer = self._buffer
+        while buffer:
+            completed = buffer[0]
             reading = completed.reading
+            if self.paused and reading.partition in self.paused:
+                return None
             first, last = completed.position, completed.next_offset
-            end = position = min(last, first + limit)
+            if first == last or not self._wanted(completed):
+                buffer.popleft()
+                continue
+            end = position = last if last < first + limit else first + limit  # noqa: FURB136 (a call costs more)
             if completed.gaps is not None:
                 first, end, position = next_run(completed.gaps, first, last, limit)
             completed.position = reading.position = position
@@ -298,7 +299,7 @@ class Fetcher:
             self.positions.move_to_end(reading)
             self._line = completed
             if end - first < limit and position == last:
-                self._buffer.popleft()
+                buffer.popleft()
             if first == end:
                 continue
             return Handed(reading.partition, first, end)
@@ -336,7 +337,7 @@ class Fetcher:
         reading = completed.reading
         return (
             self.positions.readings.get(reading.partition) is reading
-            and reading.phase is Phase.READING
+            and reading.phase is READING
             and reading.position == completed.position
             and not (self.pending and reading.partition in self.pending)
         )

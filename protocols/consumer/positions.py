@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from assignors.types import TopicPartition
 from protocols.messages import NO_LEADER, UNKNOWN_EPOCH, EpochStart, LeaderAndEpoch
@@ -37,6 +37,10 @@ class Phase(enum.Enum):
     RESETTING = "an answer to its reset"
     VALIDATING = "its leader to confirm it"
     READING = "nothing"
+
+
+READING: Final = Phase.READING
+"""Named for speed: to look a member of an enum up takes five times as long as a name of a module."""
 
 
 class FetchPosition(NamedTuple):
@@ -169,10 +173,12 @@ class Positions:
         if len(self.readings) == 1:
             return
         tp = reading.partition
-        for readings in (self.readings, self.by_leader.get(reading.leader, {})):
-            if len(readings) > 1:
-                del readings[tp]
-                readings[tp] = reading
+        del self.readings[tp]
+        self.readings[tp] = reading
+        of_leader = self.by_leader.get(reading.leader)
+        if of_leader is not None and len(of_leader) > 1:
+            del of_leader[tp]
+            of_leader[tp] = reading
 
     # -- leaders -----------------------------------------------------------------------------
 
@@ -273,7 +279,10 @@ class Positions:
 
     def all_reading(self) -> bool:
         """Return whether every assigned partition has a valid position."""
-        return all(reading.phase is Phase.READING for reading in self.readings.values())
+        for reading in self.readings.values():  # noqa: SIM110 (asked at every step of a machine)
+            if reading.phase is not READING:
+                return False
+        return True
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = UNKNOWN_EPOCH) -> None:
         """Set the next offset to read; records buffered from other offsets are dropped later.
@@ -335,7 +344,7 @@ class Positions:
         return {
             tp: reading.position
             for tp, reading in self.readings.items()
-            if reading.phase is Phase.READING
+            if reading.phase is READING
         }
 
     def consumed(self) -> list[tuple[TopicPartition, int, int]]:
@@ -343,7 +352,7 @@ class Positions:
         return [
             (tp, reading.position, reading.epoch)
             for tp, reading in self.readings.items()
-            if reading.phase is Phase.READING
+            if reading.phase is READING
         ]
 
     def check(self) -> None:

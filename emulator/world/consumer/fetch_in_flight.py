@@ -11,7 +11,6 @@ from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.network import Party, Way
 from protocols.consumer.requests import FetchSession
 from protocols.messages import UNKNOWN_EPOCH, Envelope, FetchedRecords, FetchResponse
-from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,19 +161,21 @@ class FetchInFlight:
         ready, room = self.ready_us, self._room
         found: list[FetchedRecords] = []
         for want in [want for want in self.wants.cached.values() if want.when_us <= ready]:
-            log, first = want.log, want.offset
+            log, tp, first = want.log, want.partition, want.offset
             assert log is not None, "there are records in it"
-            count = min(self._most_bytes, room) // log.record_size or (0 if found else 1)
-            if count > 1 and log.visible_us(first + 1) > ready:
-                count = 1
-            elif count > 1:
-                count = min(log.high_watermark(ready) - first, count)
-            want.offset = first + count
-            want.look_ahead(self._least_bytes)
-            epochs = log.epochs
-            found.append(FetchedRecords(want.partition, first, want.offset, ErrorCode.NONE, epochs))
-            self.wants.answered(want.partition)
-            room -= count * log.record_size
+            size = log.record_size
+            count = min(self._most_bytes, room) // size or (0 if found else 1)
+            following_us = log.visible_us(first + 1)
+            if count > 1:
+                count = 1 if following_us > ready else min(log.high_watermark(ready) - first, count)
+            end = want.offset = first + count
+            if count == 1 and self._least_bytes <= size and log.gaps is None:
+                want.when_us = following_us
+            else:
+                want.look_ahead(self._least_bytes)
+            found.append(FetchedRecords(tp, first, end, epochs=log.epochs))
+            self.wants.answered(tp)
+            room -= count * size
             if room <= 0:
                 break
         return FetchResponse(self.broker, tuple(found))
