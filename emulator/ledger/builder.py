@@ -7,8 +7,8 @@ accepted commits are enough: the history of a real cluster gives a ledger, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final
 
 from assignors.types import TopicPartition
 from emulator import events as ev
@@ -16,7 +16,7 @@ from emulator.events.run import records_between
 from emulator.ledger.accounts import Account, Holding, PartialWork
 from emulator.ledger.attribution import Roots
 from emulator.ledger.closing import Closing, ledger_of
-from emulator.ledger.cluster import Coordinators, link_to
+from emulator.ledger.cluster import Coordinators, Handler, link_to
 from emulator.ledger.commits import CommitOutcomes, CommittedOffsets
 from emulator.ledger.coverage import Repeat
 from emulator.ledger.entries import Ledger, Owner, Step
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from emulator.ledger.compaction import Compactions
     from emulator.ledger.restores import Restores
     from emulator.ledger.totals import PartitionTotals
-
-Handler = Callable[[ev.Event, Any], None]
 
 
 class LedgerBuilder:
@@ -56,14 +54,16 @@ class LedgerBuilder:
         self._read: dict[str, tuple[TopicPartition, ...]] = {}
         """Group: the partitions of its topics at the last sample of lag."""
 
-        self._handlers = self._table()
+        self.follow: Final = self._roots.follow
+        """Takes every control event before the :attr:`handlers` of its type do."""
+
+        self.handlers: Final = self._coordinators.before(self._table())
+        """What counts an event, by its type."""
 
     def feed(self, event: ev.Event) -> None:
         """Count one event."""
-        self._roots.follow(event)
-        self._coordinators.follow(event)
-        handler = self._handlers.get(type(event.what))
-        if handler is not None:
+        self.follow(event)
+        for handler in self.handlers.get(type(event.what), ()):
             handler(event, event.what)
 
     def close(self) -> Ledger:

@@ -7,7 +7,7 @@ and load times. A history without broker events (one of a real cluster) has no s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,8 @@ from emulator.ledger.entries import Link, Step
 
 if TYPE_CHECKING:
     from emulator.events.offsets import Removed
+
+Handler = Callable[[Event, Any], None]
 
 OFFSETS_TOPIC = "__consumer_offsets"
 NO_BROKER = -1
@@ -200,7 +202,7 @@ class Coordinators:
         """Group: its offsets partition."""
 
         self._down: set[int] = set()
-        self._handlers: dict[type, Callable[[Event, Any], None]] = {
+        self._handlers: dict[type, Handler] = {
             Appended: self._on_appended,
             LeaderChanged: self._on_leader_changed,
             CoordinatorLoaded: self._on_loaded,
@@ -218,6 +220,12 @@ class Coordinators:
         handler = self._handlers.get(type(event.what))
         if handler is not None:
             handler(event, event.what)
+
+    def before(self, table: Mapping[type, Handler]) -> dict[type, tuple[Handler, ...]]:
+        """Return by type what an event is passed to: first to this, then to a handler of *table*."""
+        both = (self._handlers, table)
+        kinds = {**self._handlers, **table}
+        return {kind: tuple(each[kind] for each in both if kind in each) for kind in kinds}
 
     def _at(self, number: int) -> OffsetsPartition:
         return self._partitions.setdefault(number, OffsetsPartition())

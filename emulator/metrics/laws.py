@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -114,13 +114,12 @@ class LawChecker:
         self._shared = frozenset(shared_assignors)
         self._stable = False
         self._warned: set[tuple[str, int, TopicPartition]] = set()
-        self._handlers = self._table()
+        self.handlers: Final = self._coordinators.before(self._table())
+        """What checks an event, by its type."""
 
     def feed(self, event: ev.Event) -> None:
         """Check one event."""
-        self._coordinators.follow(event)
-        handler = self._handlers.get(type(event.what))
-        if handler is not None:
+        for handler in self.handlers.get(type(event.what), ()):
             handler(event, event.what)
 
     def close(self, ledger: Ledger, *, mistaken_policy: bool = False) -> tuple[Finding, ...]:

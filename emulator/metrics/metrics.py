@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Final
 
 from assignors.values import dataclass
 from emulator.events import Event
@@ -165,7 +165,7 @@ NO_METERS: Mapping[str, LateMeter] = {}
 
 
 class MetricsMeter:
-    """Computes all metrics but the ledger's; pass events to ``feed``, then call ``close``."""
+    """Computes all metrics but the ledger's; pass events to ``handlers``, then call ``close``."""
 
     def __init__(
         self,
@@ -191,24 +191,21 @@ class MetricsMeter:
             self._meters += (HandoverMeter(replaces),)
         self._replaces = replaces
         self._some = some
-        self._now_us = 0
-        self._handlers = _merged((*self._meters, *some.values()))
+        self.now_us = 0
+        """The time of the last event."""
 
-    def feed(self, event: Event) -> None:
-        """Count one event."""
-        self._now_us = event.at_us
-        for handler in self._handlers.get(type(event.what), ()):
-            handler(event, event.what)
+        self.handlers: Final = _merged((*self._meters, *some.values()))
+        """What counts an event, by its type."""
 
     def close(self, ledger: Ledger) -> Metrics:
         """Return the metrics of a finished run, with those of its *ledger*."""
-        values: dict[str, Number] = {"run_s": seconds(self._now_us)}
+        values: dict[str, Number] = {"run_s": seconds(self.now_us)}
         tables: dict[str, dict[str, Number]] = {}
         listings: dict[str, tuple[Row, ...]] = {}
-        readings = [_of_ledger(ledger), *(meter.read(self._now_us) for meter in self._meters)]
+        readings = [_of_ledger(ledger), *(meter.read(self.now_us) for meter in self._meters)]
         readings += () if self._replaces else (NO_HANDOVER,)
         readings += (empty for name, empty in EMPTY.items() if name not in self._some)
-        readings += (meter.read(self._now_us, ledger) for meter in self._some.values())
+        readings += (meter.read(self.now_us, ledger) for meter in self._some.values())
         for reading in readings:
             values.update(reading.values)
             tables.update(reading.tables)
@@ -296,12 +293,21 @@ class Measurement:
         self._builder = LedgerBuilder(shared_assignors)
         self._meter = MetricsMeter(replaces, some)
         self._laws = LawChecker(shared_assignors)
+        parts = (self._builder.handlers, self._meter.handlers, self._laws.handlers)
+        self._handlers: Mapping[type, tuple[Handler, ...]] = {
+            kind: tuple(handler for part in parts for handler in part.get(kind, ()))
+            for kind in dict.fromkeys(kind for part in parts for kind in part)
+        }
+        """What an event is passed to, by its type: one look-up for ledger, meters and laws."""
 
     def feed(self, event: Event) -> None:
         """Add one event; events come in order of their ids."""
-        self._builder.feed(event)
-        self._meter.feed(event)
-        self._laws.feed(event)
+        if event.id is not None:
+            self._builder.follow(event)
+        self._meter.now_us = event.at_us
+        what = event.what
+        for handler in self._handlers.get(type(what), ()):
+            handler(event, what)
 
     def close(self, *, mistaken_policy: bool = False) -> Measured:
         """Return the results; *mistaken_policy*: see :meth:`LawChecker.close`."""
