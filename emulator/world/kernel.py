@@ -11,12 +11,11 @@ import enum
 import gc
 import heapq
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import simpy
 from simpy.core import StopSimulation
-from simpy.events import URGENT
 
 _WHO_LIMIT = 1 << 32
 
@@ -60,15 +59,17 @@ def order_of(rank: Rank, who: int) -> int:
     return rank + who
 
 
-class Moment:
-    """One action at one time, in the queue of SimPy; events of SimPy cost twice the time."""
+class Moment(simpy.Event):
+    """One action at one time; constructed cheaply, as ``simpy.Timeout`` is."""
 
-    __slots__ = ("action", "recurs")
+    _ok = True
+    _value = None
+    recurs = False
+    """Whether it moves with the state of its owner where whole periods are skipped."""
 
     def __init__(self, action: Callable[[Any], None]) -> None:
-        self.action = action
-        self.recurs = False
-        """Whether it moves with the state of its owner where whole periods are skipped."""
+        # The base constructor is skipped for speed: a run makes millions of these.
+        self.callbacks = [action]
 
 
 class Kernel:
@@ -76,9 +77,6 @@ class Kernel:
 
     def __init__(self) -> None:
         self.env = simpy.Environment(initial_time=0)
-        self.now = 0
-        """Microseconds since the run began."""
-
         self.scheduled = 0
         self.most_at_an_instant = MOST_AT_AN_INSTANT
         self.names: Sequence[str] = ()
@@ -87,6 +85,12 @@ class Kernel:
         self._checked_us = -1
         self._since = 0
         """The number of events scheduled when the clock was first seen at that instant."""
+
+    @property
+    def now(self) -> int:
+        """Microseconds since the run began."""
+        now: Any = self.env._now  # noqa: SLF001 (asked for several times an event)
+        return now  # type: ignore[no-any-return]  # all delays are whole, so it is an int
 
     def at(self, when_us: int, rank: Rank, who: int, action: Callable[[Any], None]) -> Moment:
         """Call ``action`` with the returned moment at ``when_us``, which is not before now."""
@@ -142,7 +146,7 @@ class Kernel:
 
     def advance(self, now_us: int) -> None:
         """Set the clock, which no event that does not recur may precede."""
-        self.env._now = self.now = now_us  # noqa: SLF001
+        self.env._now = now_us  # noqa: SLF001
 
     def move(self, later_us: int) -> None:
         """Move all events that recur by *later_us*; call it when the clock is there."""
@@ -155,10 +159,12 @@ class Kernel:
 
     def recurring(self) -> list[tuple[int, Callable[[Any], None]]]:
         """Return the time and the action of each event that recurs, in their order."""
-        env: Any = self.env
-        queue = [entry for entry in env._queue if _recurs(entry[3])]  # noqa: SLF001
+        queue = [entry for entry in self.env._queue if _recurs(entry[3])]  # noqa: SLF001
         queue.sort(key=lambda entry: entry[:3])
-        return [(when, moment.action) for when, _, _, moment in queue]
+        actions: list[tuple[int, Any]] = [
+            (int(when), moment.callbacks[0]) for when, _, _, moment in queue if moment.callbacks
+        ]
+        return actions
 
     def process(self, steps: Generator[Any, Any, None]) -> None:
         """Run a script of acts as a SimPy process."""
@@ -170,37 +176,11 @@ class Kernel:
 
     def run(self, until_us: int) -> None:
         """Run everything before ``until_us``; events at that instant do not happen."""
-        end = Moment(self._end)
-        env: Any = self.env
-        heapq.heappush(env._queue, (until_us, URGENT, next(env._eid), end))  # noqa: SLF001 (as push)
-        with _rare_collections(), suppress(StopSimulation):
-            self._run()
-        end.action = _nothing
-
-    def _end(self, _: object) -> None:
-        self.stop()
-
-    def _run(self) -> None:
-        """Run all events in their order; those of SimPy itself as ``Environment.step`` does."""
-        env: Any = self.env
-        queue, pop = env._queue, heapq.heappop  # noqa: SLF001 (SimPy has no public access)
-        while True:
-            entry = pop(queue)
-            moment = entry[3]
-            self.now = entry[0]
-            if type(moment) is Moment:
-                env._now = entry[0]  # noqa: SLF001 (as Environment.step)
-                moment.action(moment)
-            else:
-                heapq.heappush(queue, entry)
-                env.step()
+        with _rare_collections():
+            self.env.run(until=until_us)
 
 
-def _nothing(_: object) -> None:
-    """Do nothing: the run to whose end this belongs has stopped before it."""
-
-
-def _recurs(moment: object) -> bool:
+def _recurs(moment: simpy.Event) -> bool:
     return isinstance(moment, Moment) and moment.recurs
 
 

@@ -136,9 +136,8 @@ class Bench:
     def wait(self, length_us: int) -> None:
         """Let time go by, that instant included."""
         kernel = self.world.run.kernel
-        end_us = self.now + length_us
-        kernel.at(end_us, Rank.SAMPLE, 0, lambda _: kernel.stop())
-        kernel.run(end_us + 1)
+        end = kernel.at(self.now + length_us, Rank.SAMPLE, 0, lambda _: None)
+        kernel.env.run(until=end)
         for shard in self.world.offsets_topic:
             shard.check()
 
