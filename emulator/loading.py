@@ -155,7 +155,7 @@ def read_text(name: str) -> ScenarioText:
         content = read_stream(sys.stdin.buffer, STDIN_IN_ERRORS)
         text = scenario_files.decoded(content, STDIN_IN_ERRORS)
         return ScenarioText(name, STDIN_IN_ERRORS, text, Path.cwd(), is_file=False)
-    path = _path_of(name)
+    path = path_of(name)
     text = scenario_files.text_of(str(path))
     return ScenarioText(name, str(path), text, path.parent.resolve())
 
@@ -247,8 +247,11 @@ def _refuse_large(scenario: Scenario, source: str, runs: int) -> None:
     )
 
 
-def _path_of(name: str) -> Path:
-    """Return the file for *name*; a name with a suffix or a folder is always a path."""
+def path_of(name: str) -> Path:
+    """Return the file for *name*, also of the catalogue; with a suffix or a folder it is a path.
+
+    Raises ``ScenarioError`` for a name that is neither.
+    """
     path = Path(name)
     if _exists(path) or path.suffix or len(path.parts) != 1:
         return path

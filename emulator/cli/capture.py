@@ -20,9 +20,10 @@ MOST_RUNS = 1_000
 MOST_JOBS = 64
 
 EXAMPLES: Examples = (
-    ("two runs of an experiment", "rebalance capture crash.toml --runs 2 -o captures"),
+    ("two runs of an experiment", "rebalance capture member-crashes --runs 2 -o captures"),
     ("compare them with the emulator", "rebalance verify captures"),
-    ("play the same file", "rebalance run crash.toml"),
+    ("play the same scenario", "rebalance run member-crashes"),
+    ("a file of your own, to change and capture", "rebalance scenarios copy member-crashes"),
 )
 
 
@@ -37,8 +38,11 @@ def register(app: typer.Typer) -> None:
 
 def capture(
     experiments: Annotated[
-        list[Path],
-        typer.Argument(metavar="EXPERIMENT...", help="Scenario files; - cannot be given."),
+        list[str],
+        typer.Argument(
+            metavar="EXPERIMENT...",
+            help="Scenario files, or names of the catalogue; - cannot be given.",
+        ),
     ],
     folder: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for the runs.")
@@ -61,7 +65,7 @@ def capture(
 ) -> None:
     """Run experiments on a real Kafka, and write what happened.
 
-    An experiment is a scenario file: rebalance run plays the same file. A KRaft cluster (one
+    An experiment is a scenario: rebalance run plays the same one. A KRaft cluster (one
     controller, and the brokers of the file) is started on the loopback interface from Kafka's
     published jars, which Maven resolves; members are processes of their own. Each run becomes the
     folder DIR/EXPERIMENT/run-NUMBER, which rebalance verify compares with the emulator. The number
@@ -77,10 +81,11 @@ def capture(
     """
     from emulator.capturing.capturing import capture as make
     from emulator.capturing.experiment import plan_of
+    from emulator.loading import path_of
 
     if folder.exists() and not folder.is_dir():
         raise RefusedError(f"--output {folder}: a file; name a folder for the runs")
-    plans = [plan_of(path) for path in experiments]
+    plans = [plan_of(path_of(name)) for name in experiments]
     failed = False
     captured = make(
         plans,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -18,6 +17,7 @@ from emulator.errors import RefusedError
 from emulator.logs.errors import NoScenarioError
 from emulator.logs.importing import OnProgress, run_import
 from emulator.logs.imports.folder import AGAIN, explore_group, groups_in
+from emulator.logs.imports.marker import is_import
 from emulator.logs.imports.request import Request
 from emulator.logs.imports.scenario_file import scenario_text
 from emulator.logs.imports.scenario_sketch import sketch
@@ -60,7 +60,7 @@ def run_scenario(
     progress: OnProgress | None = None,
 ) -> GroupScenario:
     """Return a group as a scenario; tables that are read for it are deleted afterwards."""
-    if is_import(request.sources):
+    if len(request.sources) == 1 and is_import(Path(request.sources[0])):
         imported = Path(request.sources[0])
         with _damage_refused(imported):
             text = _scenario_text(imported, group, generation, lambda: groups_in(imported))
@@ -85,17 +85,6 @@ def _damage_refused(folder: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
         raise RefusedError(f"{folder}: cannot be read: {reason}; {AGAIN}") from None
-
-
-def is_import(sources: Sequence[str]) -> bool:
-    """Return whether the only source is the folder of an earlier import."""
-    if len(sources) != 1:
-        return False
-    try:
-        manifest = json.loads((Path(sources[0]) / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") == "import"
 
 
 def _scenario_text(

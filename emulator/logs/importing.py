@@ -35,7 +35,14 @@ from emulator.logs.imports.findings_tables import FindingsFiles
 from emulator.logs.imports.folder import explore_folder
 from emulator.logs.imports.pieces import log_name
 from emulator.logs.imports.reading import Task, keep
-from emulator.logs.imports.request import Planned, Request, checked, planned, retention_ms_of
+from emulator.logs.imports.request import (
+    Planned,
+    Request,
+    folder_of,
+    planned,
+    retention_ms_of,
+    selected,
+)
 from emulator.logs.imports.screen import Shortlist, findings_screen
 from emulator.logs.imports.store import Receipt, import_manifest, plan_of
 from emulator.logs.imports.values import GroupFindings
@@ -201,7 +208,10 @@ def run_import(
     request: Request, *, with_findings: bool = True, progress: OnProgress | None = None
 ) -> Import:
     """Carry out an import; raise ``RefusedError`` if that is not possible."""
-    folder, _ = checked(request)
+    selected(request)
+    if any(map(is_remote, request.sources)):
+        folder_of(request, "remote segments")  # before Spark starts
+    folder = request.output
     try:
         with ExitStack() as writing:
             plan, engine, receipts = _read_all(request, progress, writing)

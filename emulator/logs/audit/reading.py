@@ -24,6 +24,7 @@ from emulator.logs.audit.text import (
     pieces_of,
 )
 from emulator.logs.errors import AuditError
+from emulator.logs.imports.marker import import_with
 from emulator.logs.offsets_log.finding import LogFileError
 from emulator.logs.remote_files import file_system, files_at
 from emulator.parquet_file import refuse_large_groups, refuse_repeated_texts
@@ -277,13 +278,16 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
     """
     found = list[LogFile]()
     for path in paths:
+        _refuse_import(path)
         if path.is_dir():
             inside = sorted(each for each in path.rglob("*") if _is_data(each, path))
             files = [
                 LogFile(each, format_ or kind) for each in inside if (kind := format_of(each.name))
             ]
             if not files:
-                raise AuditError(f"{path}: no file in this folder ends in {_endings()}")
+                raise AuditError(
+                    f"{path}: no file in this folder ends in {_endings()}{_segments(path)}"
+                )
             found += files
         elif not path.exists():
             raise AuditError(f"{path}: no such file or folder{nearest_file(path)}")
@@ -296,6 +300,28 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
                 )
             found.append(LogFile(path, kind))
     return tuple(found)
+
+
+def _refuse_import(path: Path) -> None:
+    folder = import_with(path)
+    if folder is not None:
+        raise AuditError(
+            f"{path}: what rebalance import wrote: committed offsets and groups, no processing log, "
+            "which has a row for each record that a consumer processed. Give such logs of your "
+            f"consumers, and `commits` {folder}"
+        )
+
+
+def _segments(folder: Path) -> str:
+    """Return what to do with a folder of segments of an offsets log; empty: it is none."""
+    from emulator.logs.imports.pieces import is_named_as_segment  # noqa: PLC0415  for an error
+
+    if not any(is_named_as_segment(each.name) for each in folder.rglob("*")):
+        return ""
+    return (
+        f"; its segments are committed offsets, no processing log: rebalance import {folder} -o DIR "
+        "makes tables of them, and `commits` DIR compares them with processing logs of your consumers"
+    )
 
 
 def find_remote_files(uris: Sequence[str], format_: str | None) -> tuple[LogFile, ...]:

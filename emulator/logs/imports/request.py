@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from assignors.values import dataclass
 from emulator.errors import RefusedError, reason_of
 from emulator.logs.errors import BrokerError, SettingError
 from emulator.logs.imports.client_settings import merged, parse_setting, read_settings
+from emulator.logs.imports.marker import is_import
 from emulator.logs.imports.pieces import (
     Finder,
     Piece,
@@ -23,8 +24,8 @@ from emulator.logs.imports.pieces import (
 from emulator.logs.imports.reading import Task
 from emulator.logs.imports.values import WEEK_MS
 from emulator.logs.offsets_log.finding import LogFileError
-from emulator.logs.remote_files import is_remote
-from emulator.report.wording import printable
+from emulator.logs.remote_files import is_remote, is_uri
+from emulator.report.wording import counted, printable
 from emulator.scenario.units import parse_duration
 
 MINUTE_US = 60_000_000
@@ -76,21 +77,26 @@ def planned(request: Request, far: Finder | None = None) -> Planned:
 
     *far*: lists segments on remote file systems, with their sizes; None: pyarrow does.
     """
-    folder, selection = checked(request)
+    selection = selected(request)
     if request.bootstrap is None:
-        return _from_files(request, folder, selection, far)
+        return _from_files(request, selection, far)
     try:
-        return _from_cluster(request, folder, request.bootstrap, selection)
+        return _from_cluster(request, request.bootstrap, selection)
     except BrokerError as error:
         raise RefusedError(f"`bootstrap` {error}") from None
     except SettingError as error:
         raise RefusedError(str(error)) from None
 
 
-def checked(request: Request) -> tuple[Path, Selection]:
-    """Return the folder and the selection; raise RefusedError for options that conflict."""
+def folder_of(request: Request, of: str) -> Path:
+    """Return the folder for the tables; raise RefusedError, naming what they are of, if there is none."""
     if request.output is None:
-        raise RefusedError("`output` is missing: a folder for the tables")
+        raise RefusedError(f"`output` is missing: a new folder for the tables of {of}")
+    return request.output
+
+
+def selected(request: Request) -> Selection:
+    """Return the selection of records; raise RefusedError for options that conflict."""
     if bool(request.sources) == (request.bootstrap is not None):
         raise RefusedError(
             "give either `sources`, segment files or folders of them, or `bootstrap`, HOST:PORT"
@@ -103,19 +109,18 @@ def checked(request: Request) -> tuple[Path, Selection]:
     begin_ms, end_ms = selection.begin_ms, selection.end_ms
     if begin_ms is not None and end_ms is not None and begin_ms >= end_ms:
         raise RefusedError(f"`begin={request.begin}` is not before `end={request.end}`")
-    return request.output, selection
+    return selection
 
 
-def _from_files(
-    request: Request, folder: Path, selection: Selection, far: Finder | None
-) -> Planned:
+def _from_files(request: Request, selection: Selection, far: Finder | None) -> Planned:
+    _refuse_imports(request.sources)
     try:
         segments = segments_of(request.sources, far)
         empty = {each for each in segments if _holds_nothing(each, far)}
     except LogFileError as error:
         raise RefusedError(printable(str(error))) from None
     return Planned(
-        folder,
+        folder_of(request, counted(len(segments), "segment")),
         request.sources,
         tuple(each for each in segments if each not in empty),
         selection,
@@ -124,12 +129,23 @@ def _from_files(
     )
 
 
+def _refuse_imports(sources: Iterable[str]) -> None:
+    for source in sources:
+        if not is_uri(source) and is_import(Path(source)):
+            raise RefusedError(
+                f"{printable(source)}: an import already: its tables are in this folder. To simulate one "
+                f"of its groups: rebalance import {printable(source)} --scenario GROUP; to compare its commits with the logs of your "
+                f"consumers: rebalance audit LOGS --commits {printable(source)}"
+            )
+
+
 def _holds_nothing(segment: Segment, far: Finder | None) -> bool:
     """Return whether a segment is empty; a remote one is opened only once, when it is read."""
     return not segment.size if far and is_remote(segment.path) else is_empty(segment)
 
 
-def _from_cluster(request: Request, folder: Path, bootstrap: str, selection: Selection) -> Planned:
+def _from_cluster(request: Request, bootstrap: str, selection: Selection) -> Planned:
+    folder = folder_of(request, f"the cluster at {bootstrap}")
     if find_spec("confluent_kafka") is None:
         raise RefusedError(
             "confluent-kafka is not installed: pip install 'rebalance-emulator[live]'; segment "

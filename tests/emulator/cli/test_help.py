@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.capturing.experiment import plan_of
+from emulator.loading import path_of
 from emulator.report.wording import WIDTH
 
 from .commands import Answer, rebalance, written
@@ -92,6 +94,17 @@ def test_examples_with_many_runs_work_without_a_checkout(command, tmp_path, monk
     monkeypatch.chdir(tmp_path)
 
     assert_works(command, tmp_path, many=True)
+
+
+def test_the_examples_of_captures_need_no_file_that_only_a_checkout_has(tmp_path, monkeypatch):
+    """The experiment can be captured; the last example copies it, to be changed."""
+    monkeypatch.chdir(tmp_path)
+    first, *_, copy = (shlex.split(example) for example in examples("capture"))
+    experiment = first[2]
+
+    assert experiment == plan_of(path_of(experiment)).name
+    assert 0 == rebalance(*copy[1:]).status
+    assert plan_of(Path(f"{experiment}.toml")).tracks == plan_of(path_of(experiment)).tracks
 
 
 @pytest.mark.parametrize(

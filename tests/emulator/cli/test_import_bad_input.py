@@ -28,7 +28,10 @@ def refused(tmp_path, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([segment_of(4)], "-o is missing"),
+        ([segment_of(4)], "-o is missing: a new folder for the tables of 1 segment"),
+        (["nowhere"], "nowhere: cannot be read: No such file"),
+        (["text.log"], "text.log: not a log: it contains no record batch"),
+        (["s3://bucket/nowhere"], "-o is missing: a new folder for the tables of remote segments"),
         (["-o", "imported"], "give either SOURCE"),
         ([segment_of(4), "--bootstrap", "h:1", "-o", "imported"], "give either SOURCE"),
         ([segment_of(4), "--set", "a=b", "-o", "imported"], "are for a live cluster"),
@@ -92,6 +95,40 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(tmp_path):
     assert "it already contains other files; give another folder" in other.err
     assert "it already contains an import; give another folder" in again.err
     assert ["notes.txt"] == [path.name for path in (tmp_path / "mine").iterdir()]
+
+
+def test_the_tables_of_an_import_are_no_source_of_another(tmp_path):
+    """With or without -o, the message says what they are, and which commands take them."""
+    old = tmp_path / "old"
+    rebalance("import", segment_of(4), "-o", old)
+
+    for arguments in ((old,), (old, "-o", tmp_path / "imported")):
+        reason = refused(tmp_path, *arguments)
+        assert f"{old}: an import already: its tables are in this folder." in reason
+        assert f"rebalance import {old} --scenario GROUP" in reason
+        assert f"rebalance audit LOGS --commits {old}" in reason
+
+
+@pytest.mark.parametrize("given", ["", "commits", "findings/groups.parquet"])
+def test_the_tables_of_an_import_are_no_processing_log(tmp_path, given):
+    """An audit says what they are, and what to give."""
+    rebalance("import", segment_of(4), "-o", tmp_path / "old")
+    status, out, err = rebalance("audit", tmp_path / "old" / given)
+
+    assert (2, "") == (status, out)
+    assert "what rebalance import wrote: committed offsets and groups, no processing log" in err
+    assert f"--commits {tmp_path / 'old'}" in err
+
+
+def test_segments_are_no_processing_log(tmp_path):
+    """They are imported first."""
+    folder = tmp_path / "__consumer_offsets-4"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(segment_of(4).read_bytes())
+    err = rebalance("audit", folder).err
+
+    assert "its segments are committed offsets, no processing log" in err
+    assert f"rebalance import {folder} -o DIR" in err
 
 
 def test_a_full_disk_is_reported_and_the_import_can_resume(tmp_path, monkeypatch):
