@@ -172,6 +172,11 @@ def _topics(findings: GroupFindings, members: Sequence[Member]) -> Iterable[Topi
             by_topic.setdefault(each.topic, {})[each.partition] = each.rate or 0.0
     for topic in sorted(known | by_topic.keys()):
         rates = by_topic.get(topic, {0: 0.0})
+        if min(rates) < 0:
+            raise NoScenarioError(
+                f"{findings.group}: the log has partition {min(rates)} of {topic}, but the partitions of "
+                "a topic are numbered from 0"
+            )
         if max(rates) >= MOST_PARTITIONS:
             raise NoScenarioError(
                 f"{findings.group}: the log has partition {max(rates)} of {topic}, but a topic of a "
