@@ -81,7 +81,7 @@ def _rewinds(found: GroupFindings) -> Iterator[Notice]:
     details = [
         f"{each.topic}-{each.partition} at {clock(each.at_ms)}: {each.from_offset:,} to "
         f"{each.to_offset:,} ({counted(each.records, 'record')}), "
-        f"{_member_and_generation(each.member, each.epoch)}{each.words}"
+        f"{_by_whom(each.member, found.term, each.epoch)}{each.words}"
         for each in found.rewinds[:MOST_NAMED]
     ]
     times = counted(found.rewound, "time")
@@ -89,8 +89,8 @@ def _rewinds(found: GroupFindings) -> Iterator[Notice]:
     yield Notice(100, counted(found.rewound, "rewind"), words, _cut(details, found.rewound))
 
 
-def _member_and_generation(member: str | None, epoch: int | None) -> str:
-    parts = [*([member] if member else []), *([] if epoch is None else [f"generation {epoch}"])]
+def _by_whom(member: str | None, term: str, epoch: int | None) -> str:
+    parts = [*([member] if member else []), *([] if epoch is None else [f"{term} {epoch}"])]
     return f"{', '.join(parts)}; " if parts else ""
 
 

@@ -78,15 +78,18 @@ def _generations(found: GroupFindings) -> Plot:
     changes = found.changes[-MOST_GENERATIONS:]
     members = [Point(each.change.place.at_ms, each.change.members) for each in changes]
     members.append(Point(found.pace.last_ms, changes[-1].change.members))
-    series: list[Series] = [Curve("", 0, members, steps=True, markers=False), *_marks(changes)]
+    series: list[Series] = [
+        Curve("", 0, members, steps=True, markers=False),
+        *_marks(changes, found.term),
+    ]
     words = (
-        "The line is the number of members; each dot is a generation or epoch, by its probable "
+        f"The line is the number of members; each dot is one {found.term}, by its probable "
         "reason. Shaded: probably a deploy."
     )
     left_out = len(found.changes) - len(changes)
     more = f" {left_out} older ones are not drawn; rebalances.parquet has them." if left_out else ""
     return Plot(
-        title="Members over time, with each generation or epoch",
+        title=f"Members over time, with each {found.term}",
         caption=words + more,
         x=_times([point.x for point in members]),
         y=value_axis_of("members", [point.y for point in members]),
@@ -99,13 +102,13 @@ def _times(at_ms: Sequence[float]) -> Axis:
     return time_axis(int(min(at_ms)), int(max(at_ms)))
 
 
-def _marks(changes: tuple[Explained, ...]) -> Iterator[Dots]:
+def _marks(changes: tuple[Explained, ...], term: str) -> Iterator[Dots]:
     for reason in dict.fromkeys(each.reason for each in changes):
         points = [
             Point(
                 each.change.place.at_ms,
                 each.change.members,
-                text=f"generation {each.change.epoch}: {each.words}, {iso(each.change.place.at_ms)}",
+                text=f"{term} {each.change.epoch}: {each.words}, {iso(each.change.place.at_ms)}",
             )
             for each in changes
             if each.reason is reason
@@ -163,7 +166,7 @@ def _offsets(found: GroupFindings) -> Plot:
                 each.at_ms,
                 each.to_offset,
                 text=f"{each.topic}-{each.partition}: {each.from_offset:,} to {each.to_offset:,}, "
-                f"{each.member or 'no owner'}, generation {each.epoch}, {iso(each.at_ms)}",
+                f"{each.member or 'no owner'}, {found.term} {each.epoch}, {iso(each.at_ms)}",
             )
             for each in back
         ]

@@ -144,7 +144,7 @@ def headline(found: GroupFindings) -> str:
     if found.assignors:
         parts.append(joined([name for name, _ in found.assignors]))
     if found.epoch is not None:
-        parts.append(f"generation {found.epoch}")
+        parts.append(f"{found.term} {found.epoch}")
     parts.append(counted(len(found.partitions), "partition"))
     parts.append(
         f"seen from {clock(pace.first_ms)} for {duration((pace.last_ms - pace.first_ms) / 1000)}"

@@ -226,3 +226,8 @@ class GroupFindings:
     partitions: tuple[PartitionFinding, ...] = ()
     member_findings: tuple[MemberFinding, ...] = ()
     curves: tuple[Curve, ...] = field(default=())
+
+    @property
+    def term(self) -> str:
+        """What the group counts: generations, or epochs with a newer protocol."""
+        return "generation" if self.group_type in (None, "classic") else "epoch"

@@ -139,7 +139,7 @@ def test_every_picture_can_be_drawn():
     shown = list(pictures_of(troubled().found()))
 
     assert [
-        "Members over time, with each generation or epoch",
+        "Members over time, with each generation",
         "Committed offsets of each partition over time",
         "Commit cadence",
     ] == [each.title for each in shown]
