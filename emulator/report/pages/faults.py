@@ -25,6 +25,9 @@ from emulator.report.wording import duration
 MOST_LINES: Final = 60
 """Faults drawn as lines."""
 
+FEW_LINES: Final = 20
+"""With more faults than this their lines are pale, so that what they cross can be seen."""
+
 BOLD: Final = 7
 """Pixels of a character of a number."""
 
@@ -53,7 +56,10 @@ def fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tup
             lines.append(element("rect", class_="fault-length", **shape))
         named.append((label, words))
     names = fault_names([scale.x(fault.begin_us) for fault in shown])
-    return "".join([*lines, *names]), named
+    drawn = "".join(lines)
+    if len(shown) > FEW_LINES:
+        drawn = element("g", drawn, class_="pale")
+    return "".join([drawn, *names]), named
 
 
 def _kind(fault: Moment) -> str:

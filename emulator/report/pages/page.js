@@ -17,7 +17,16 @@ addEventListener("click", (event) => {
   const target = link && (link.getAttribute("href") || "");
   if (target && target.startsWith("#") && target === location.hash) show();
 });
+// On paper a tall figure is as tall as a page, and of many entries, which a table lists, the first are open.
+const PAGE = 700, SMALLEST = 0.4, MOST_OPEN = 20;
 addEventListener("beforeprint", () => {
-  for (const one of document.querySelectorAll("details")) one.open = true;
+  for (const one of document.querySelectorAll("details:not(.entry)")) one.open = true;
+  for (const part of document.querySelectorAll("section"))
+    for (const one of [...part.querySelectorAll(".entry")].slice(0, MOST_OPEN)) one.open = true;
+  for (const one of document.querySelectorAll(".plot"))
+    one.style.zoom = Math.max(SMALLEST, Math.min(1, PAGE / one.offsetHeight));
+});
+addEventListener("afterprint", () => {
+  for (const one of document.querySelectorAll(".plot")) one.style.zoom = "";
 });
 show();

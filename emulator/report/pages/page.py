@@ -86,6 +86,8 @@ class Table:
 
     caption: str
     rows: Sequence[Sequence[str | Cell]]
+    is_index: bool = False
+    """Whether the entries below have all that it shows: phones show only these."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,7 +258,9 @@ def table_of_entries(entries: Sequence[Merged], moment: Moment, prefix: str = ""
         )
         for merged in entries
     ]
-    return Table(caption="Ranges of records, each with one cause", rows=[head, *rows])
+    return Table(
+        caption="Ranges of records, each with one cause", rows=[head, *rows], is_index=True
+    )
 
 
 def _offsets(merged: Merged) -> str:

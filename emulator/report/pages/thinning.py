@@ -1,8 +1,9 @@
 """Reduce a history to what a page can show: many short changes of many partitions become fewer.
 
 Time is cut into equal steps, as many as the number of different rows permits. In a step with several
-changes the owner that held the partition longest is shown. A time without an owner, or with two
-owners, is shown for a whole step even if it is shorter.
+changes the owner that held the partition longest is shown, and the longest time without an owner or with
+two. Such a time is shown for at least a part of a step, so that it can be seen; times shorter than that
+are so far apart that the owners between them can be seen, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,15 @@ MOST_PIECES: Final = 24_000
 """Pieces of all rows of a page; each takes about 15 bytes."""
 
 MOST_STEPS: Final = 1_200
+MOST_PARTS: Final = 8
+"""Parts of a step, for times without an owner or with two."""
+
+VISIBLE: Final = 200
+"""Parts of a figure: each is about as wide as what can be seen on a phone."""
+
+APART: Final = 5
+"""Parts between a time that is shown and the next one that is shown longer than it was."""
+
 MOST_ROWS: Final = 1_000
 MOST_SAMPLES: Final = 400
 
@@ -62,6 +72,9 @@ class Rows:
     step_us: int
     """The length of a step; 0: nothing was reduced."""
 
+    part_us: int
+    """The shortest time without an owner, or with two, that is shown at its length."""
+
     merged: int
     """The number of pieces that are not shown."""
 
@@ -78,11 +91,12 @@ def rows_of(
     pieces = sum(row.size for row in exact)
     left_out = len(names) - len(shown)
     if pieces <= budget:
-        return Rows(tuple(exact), 0, 0, left_out)
+        return Rows(tuple(exact), 0, 0, 0, left_out)
     steps = max(min(MOST_STEPS, budget // max(_different(exact), 1)), 10)
     step_us = max(-(-(end_us - begin_us) // steps), 1)
-    rows = tuple(_stepped(row, step_us) for row in exact)
-    return Rows(rows, step_us, pieces - sum(row.size for row in rows), left_out)
+    parts = max(min(VISIBLE // steps, MOST_PARTS), 1)
+    rows = tuple(_stepped(row, step_us, parts) for row in exact)
+    return Rows(rows, step_us, step_us // parts, pieces - sum(row.size for row in rows), left_out)
 
 
 def _different(rows: Sequence[Row]) -> int:
@@ -124,27 +138,52 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
         yield last
 
 
-def _stepped(row: Row, step_us: int) -> Row:
+def _stepped(row: Row, step_us: int, parts: int) -> Row:
     """Return a row with one owner in each step."""
     longest: dict[int, tuple[int, str]] = {}
     for piece in row.pieces:
-        for step in range(piece.begin_us // step_us, -(-piece.end_us // step_us)):
-            begin_us = max(piece.begin_us, step * step_us)
-            held_us = min(piece.end_us, (step + 1) * step_us) - begin_us
+        for step, inside in _cut(piece, step_us):
+            held_us = inside.end_us - inside.begin_us
             longest[step] = max(longest.get(step, (0, "")), (held_us, piece.owner))
     owned = [(step, owner) for step, (_, owner) in sorted(longest.items())]
-    pieces = tuple(_runs(owned, step_us))
-    return Row(row.name, pieces, _blocks(row.gaps, step_us), _blocks(row.doubles, step_us))
+    gaps, doubles = (_blocks(pieces, step_us, parts) for pieces in (row.gaps, row.doubles))
+    return Row(row.name, tuple(_runs(owned, step_us)), gaps, doubles)
 
 
-def _blocks(pieces: Iterable[Piece], step_us: int) -> tuple[Piece, ...]:
-    """Return gaps or doubles, each as all steps that it touches."""
-    touched = {
-        step: piece.owner
-        for piece in pieces
-        for step in range(piece.begin_us // step_us, -(-piece.end_us // step_us))
-    }
-    return tuple(_runs(sorted(touched.items()), step_us))
+def _cut(piece: Piece, step_us: int) -> Iterator[tuple[int, Piece]]:
+    """Yield the part of a piece in each step that it touches, with the number of the step."""
+    for step in range(piece.begin_us // step_us, -(-piece.end_us // step_us)):
+        begin_us, end_us = (
+            min(max(at, step * step_us), (step + 1) * step_us)
+            for at in (piece.begin_us, piece.end_us)
+        )
+        yield step, Piece(begin_us, end_us, piece.owner)
+
+
+def _blocks(pieces: Iterable[Piece], step_us: int, parts: int) -> tuple[Piece, ...]:
+    """Return the longest gap or double of each step in whole parts, short ones as one part."""
+    longest: dict[int, Piece] = {}
+    for piece in pieces:
+        for step, inside in _cut(piece, step_us):
+            longest[step] = max(longest.get(step, inside), inside, key=_length)
+    part_us = step_us / parts
+    shown: list[Piece] = []
+    free_us = 0.0
+    for _, piece in sorted(longest.items()):
+        if 2 * _length(piece) < part_us and piece.begin_us < free_us:
+            continue
+        free_us = piece.end_us + APART * part_us
+        first = piece.begin_us * parts // step_us
+        last = max((2 * piece.end_us * parts + step_us) // (2 * step_us), first + 1)
+        block = Piece(first * step_us // parts, last * step_us // parts, piece.owner)
+        if shown and shown[-1][1:] == (block.begin_us, block.owner):
+            block = Piece(shown.pop().begin_us, *block[1:])
+        shown.append(block)
+    return tuple(shown)
+
+
+def _length(piece: Piece) -> int:
+    return piece.end_us - piece.begin_us
 
 
 def _runs(owned: Sequence[tuple[int, str]], step_us: int) -> Iterator[Piece]:

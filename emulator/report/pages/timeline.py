@@ -200,7 +200,10 @@ def _draw_blocks(
             shapes.setdefault(kind, []).append(_outline(canvas, (begin_us, end_us), y, tall))
     for kind, outlines in sorted(shapes.items()):
         look = {"fill": fill_of(int(kind))} if kind.isdecimal() else {"class_": kind}
-        canvas.drawn.append(stretched(element("path", d="".join(outlines), **look), canvas.bottom))
+        path = element("path", d="".join(outlines), **look)
+        if _inner(height) == height:
+            path = element("g", path, class_="fine")
+        canvas.drawn.append(stretched(path, canvas.bottom))
 
 
 def _draw_gaps(canvas: Canvas, row: Row, y: float, height: float, name: str) -> None:
@@ -228,8 +231,8 @@ def _reductions(rows: Rows) -> Iterator[str]:
     if rows.step_us:
         yield (
             f"Drawn in steps of {duration(rows.step_us / 1e6)}: each shows the owner that held the "
-            f"partition longest, and every time without an owner or with two; "
-            f"{counted(rows.merged, 'shorter change is', 'shorter changes are')} not visible."
+            f"partition longest, and the longest time without an owner or with two (a short one as "
+            f"{duration(rows.part_us / 1e6)}, so that it can be seen); {counted(rows.merged, 'shorter change is', 'shorter changes are')} not visible."
         )
     if rows.rows_left_out:
         yield f"{counted(rows.rows_left_out, 'further partition is', 'further partitions are')} not drawn."

@@ -196,6 +196,21 @@ def test_nothing_scrolls_sideways(page, width):
     assert 11 <= opened.answers[1]
 
 
+@pytest.mark.long
+def test_a_tall_figure_is_scaled_to_a_page_of_paper(page):
+    """While it is printed; the first entries are open on paper."""
+    tall = "document.querySelector('.plot').style.height = '1400px'"
+    zoom = "parseFloat(getComputedStyle(document.querySelector('.plot')).zoom)"
+    of = "document.querySelectorAll('.entry"
+    counts = f"[{of}').length, {of}[open]').length]"
+    before, after = (f"dispatchEvent(new Event('{each}print')); 0" for each in ("before", "after"))
+    opened = open_page(page, tall, before, zoom, counts, after, zoom)
+    _, _, printed, entries, _, shown = opened.answers
+
+    assert ([], 0.5, 1) == (opened.errors, printed, shown)
+    assert entries[0] == entries[1] > 0
+
+
 def test_trials_of_changes_are_on_the_page(tmp_path):
     """Their effects in a table, and the settings to paste."""
     (tmp_path / "crash.toml").write_text(CRASH)

@@ -57,8 +57,29 @@ def test_a_short_gap_survives_a_coarse_step():
     assert 100 == thin.step_us
     assert ["a", "c"] == [piece.owner for piece in thin.rows[0].pieces]
     assert thin.merged > 0
+    assert 100 // 8 == thin.part_us
     gap = rows_of({TP: [Span(0, 101, "a"), Span(102, 1000, "c")] * 6}, 0, 1000, 5).rows[0].gaps
-    assert (100, 200) == (gap[0].begin_us, gap[0].end_us)
+    assert (100, 112) == (gap[0].begin_us, gap[0].end_us)
+
+
+def test_many_short_gaps_leave_room_for_the_owners_between_them():
+    """A member that is restarted once in each step does not make the row look as if nobody owned it."""
+    spans = [Span(at * 100 + 1, (at + 1) * 100, "ab"[at % 2]) for at in range(1_000)]
+    thin = rows_of({TP: spans}, 0, 100_000, 400)
+    shown_us = sum(gap.end_us - gap.begin_us for gap in thin.rows[0].gaps)
+
+    assert len(thin.rows[0].gaps) > 50
+    assert shown_us < 0.2 * 100_000
+
+
+def test_a_long_gap_keeps_its_place():
+    """Also across several steps, to an eighth of one."""
+    spans = [Span(at, at + 1, "ab"[at % 2]) for at in range(2_000)]
+    spans += [Span(at, at + 1, "ab"[at % 2]) for at in range(6_005, 10_000)]
+    thin = rows_of({TP: spans}, 0, 10_000, 20)
+
+    assert (500, 62) == (thin.step_us, thin.part_us)
+    assert [(2_000, 6_000)] == [(gap.begin_us, gap.end_us) for gap in thin.rows[0].gaps]
 
 
 def test_rows_equal_to_the_one_above_cost_no_detail():
