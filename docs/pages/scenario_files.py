@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from textwrap import fill
 from typing import Any
 
 from emulator.scenario.model import Crash, Timed
@@ -18,7 +19,15 @@ Printed from `emulator/scenario/` by `python -m docs.pages`; change the model, n
 `rebalance schema` prints the same as JSON Schema, for editors; `rebalance scenarios` lists the
 scenarios of the catalogue, and `rebalance scenarios copy NAME` copies one for you to change.
 
-The smallest useful one:
+The tables: [the file](#the-file), [Topic](#topic), [Group](#group), [Member](#member),
+[CommitPolicy](#commitpolicy), [Poison](#poison), [Cluster](#cluster), [Network](#network), [Link](#link),
+[Variant](#variant), [patterns of arrivals](#patterns-of-arrivals), [distributions of
+times](#distributions-of-times), and [tables that others name](#further-tables).
+
+[Faults and acts](#faults-and-acts):
+{verbs}.
+
+A small one:
 
 ```toml
 title = "one of three crashes"
@@ -44,7 +53,8 @@ between = ["70s", "80s"]
   with a unit, `"10s"`. A setting that is left out has Kafka's default.
 - With a number, `members` are named `<id>-0`, `<id>-1`, …; `[[group.member]]` tables have a name
   and the keys that differ from the group.
-- Service times and latencies are a time, or a table of one distribution (below).
+- Service times and latencies are a time, or a table of one [distribution](#distributions-of-times);
+  rates of topics are a number of records in a time, or a table of one [pattern](#patterns-of-arrivals).
 - Faults and acts: `[[fault]]` or `[[act]]`, which mean the same, with a verb as key and exactly
   one of `at`, `between` (at random in the window, by the seed) and `when` (at a step or an event),
   plus `delay`.
@@ -70,7 +80,7 @@ _AIMS = """\
 
 `when = "billing-1 sent SyncGroup"` waits until a member reaches a step, `when = "crash-1 ends"` until
 another fault, given by its id, begins or ends. The default id is the verb and a number. As a table,
-`when` also has the keys of Step and After.
+`when` has the keys of [Step](#step) or of [After](#after).
 
 Steps: {steps}.
 
@@ -83,26 +93,43 @@ Short forms: {commits}. All other policies are a table, such as
 `commit = {{ call = "sync", when = "every", records = 100 }}`.
 """
 
-CHANGING = ("Steps", "RateAt", "Ramp", "RampShape", "Curve", "CurveShape")
-"""Rates that change."""
+ARRIVALS = {
+    "Poisson": '{ poisson = "20/s" }',
+    "Bursts": '{ bursts = { rate = "200/s", for = "5s", every = "1min" } }',
+    "Steps": '{ steps = [{ at = "0s", rate = "20/s" }, { at = "5min", rate = "50/s" }] }',
+    "Ramp": '{ ramp = { from = "20/s", to = "50/s", at = "5min", for = "1min" } }',
+    "Curve": '{ curve = { points = [{ at = "6h", rate = "5/s" }, { at = "18h", rate = "50/s" }], every = "24h" } }',
+}
+"""The patterns of a topic's rate, each with an example."""
 
-TABLES = (
-    "Topic",
-    "Poisson",
-    "Bursts",
-    "BurstShape",
-    *CHANGING,
-    "Group",
-    "Member",
-    "CommitPolicy",
-    "Poison",
-)
+TIMES = {
+    "Constant": '{ constant = "4ms" }',
+    "Uniform": '{ uniform = ["2ms", "8ms"] }',
+    "Exponential": '{ exponential = "4ms" }',
+    "Lognormal": '{ lognormal = { median = "4ms", p99 = "40ms" } }',
+    "Pareto": '{ pareto = { minimum = "2ms", alpha = 1.5, maximum = "10s" } }',
+    "Trace": '{ trace = ["4ms", "5ms", "90ms"] }',
+}
+"""The distributions of times, each with an example."""
+
+SHAPES = {
+    "Bursts": ("BurstShape",),
+    "Steps": ("RateAt",),
+    "Ramp": ("RampShape",),
+    "Curve": ("CurveShape",),
+    "Lognormal": ("LognormalShape",),
+    "Pareto": ("ParetoShape",),
+}
+"""The tables inside those of patterns and distributions, each behind the first one that has it."""
+
+TABLES = ("Topic", "Group", "Member", "CommitPolicy", "Poison")
 CLUSTER = ("Cluster", "Network", "Link", "Variant")
 AIMS = ("Step", "After", "MessageMatch")
 SETTINGS = ("Bounds", "BrokerSettings", "ConsumerSettings", "TopicSettings")
 """Tables whose keys are Kafka's, or the metrics'."""
 
-NAMED = {*TABLES, *CLUSTER, *AIMS, *SETTINGS}
+SHOWN_BY_EXAMPLE = {*ARRIVALS, *TIMES, *(shape for shapes in SHAPES.values() for shape in shapes)}
+NAMED = {*TABLES, *CLUSTER, *AIMS, *SETTINGS, *SHOWN_BY_EXAMPLE}
 TIMING = Timed.model_fields.keys()
 """What every fault and act may carry."""
 
@@ -112,22 +139,35 @@ def scenario_files_page() -> str:
     schema = file_schema()
     tables: Document = schema["$defs"]
     faults = _faults(tables)
-    distributions = [
+    further = [
         name for name, table in tables.items() if name not in NAMED and table not in faults.values()
     ]
-    parts = [_OPENING, "## The file\n", _keys(schema)]
+    verbs = fill(", ".join(map(_link, sorted(faults))), 110, break_on_hyphens=False)
+    parts = [_OPENING.replace("{verbs}", verbs), "## The file\n", _keys(schema)]
     parts += [_section(name, tables[name]) for name in (*TABLES, *CLUSTER)]
     parts += ["## Faults and acts\n", _shared(tables), _aims()]
     parts += [_section(name, tables[name], "###") for name in AIMS]
     parts += [_verb(verb, table) for verb, table in sorted(faults.items())]
-    parts += ["## Distributions of times\n"]
-    parts += [_section(name, tables[name], "###") for name in distributions]
+    parts += ["## Patterns of arrivals\n", "Values of the `rate` of a topic.\n"]
+    parts += _by_example(ARRIVALS, "rate", tables)
+    parts += ["## Distributions of times\n", "Values of service times, latencies and delays.\n"]
+    parts += _by_example(TIMES, "work", tables)
+    parts += ["## Further tables\n"]
+    parts += [_section(name, tables[name], "###") for name in further]
     return "\n".join(parts)
 
 
 def _section(name: str, table: Document, level: str = "##") -> str:
     more = f"{_commits()}\n" if name == "CommitPolicy" else ""
     return f"{level} {name}\n\n{table['description']}\n\n{more}{_keys(table)}"
+
+
+def _by_example(examples: Mapping[str, str], key: str, tables: Document) -> Iterator[str]:
+    """Yield the sections of patterns or distributions, each with an example of a *key*."""
+    for name, example in examples.items():
+        yield f"### {name}\n\n{tables[name]['description']}\n\n```toml\n{key} = {example}\n```\n"
+        yield _keys(tables[name])
+        yield from (_section(shape, tables[shape], "####") for shape in SHAPES.get(name, ()))
 
 
 def _commits() -> str:
@@ -147,7 +187,7 @@ def _faults(tables: Document) -> dict[str, Document]:
     verbs = {}
     for name, table in tables.items():
         keys = table.get("properties", {}).keys()
-        if name not in TABLES and {"at", "between"} <= keys:
+        if name not in SHOWN_BY_EXAMPLE and {"at", "between"} <= keys:
             (verb,) = keys & TARGETS.keys()
             verbs[verb] = table
     return verbs
@@ -193,20 +233,46 @@ def _value(value: Document) -> str:
     """Return a short description of a key's values."""
     for kind in ("anyOf", "oneOf"):
         if kind in value:
-            shown = dict.fromkeys(_value(one) for one in value[kind])
-            return "a fault or act" if len(shown) > 8 else ", or ".join(shown)
+            shown = list(dict.fromkeys(_value(one) for one in value[kind]))
+            if len(shown) > _MOST_KINDS:
+                return "[faults and acts](#faults-and-acts)"
+            return ", or ".join(dict.fromkeys(", or ".join(_as_one(shown)).split(", or ")))
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})" if name not in SETTINGS else _SPOKEN[name]
+        return _link(name) if name not in SETTINGS else _SPOKEN[name]
     if "enum" in value or "const" in value:
         words = value.get("enum", [value.get("const")])
         return ", ".join(dict.fromkeys(f"`{word}`" for word in words))
     if value.get("type") == "array":
         inner = value.get("items") or (value.get("prefixItems") or [{}])[0]
-        return f"list of {_value(inner)}"
+        return f"list of {_value(inner).replace('like ', 'values like ').replace(', or ', ' or ')}"
     if value.get("examples"):
-        return f"like `{value['examples'][0]}`"
+        return f"like {', '.join(f'`{example}`' for example in _telling(value['examples']))}"
     return _TYPES.get(value.get("type", ""), "anything")
+
+
+def _telling(examples: list[str]) -> list[str]:
+    """Return the examples; of quantities only the first one."""
+    return examples[:1] if all(example[0].isdigit() for example in examples) else examples
+
+
+_MOST_KINDS = 8
+"""Only a fault or act is one of more tables than this."""
+
+
+def _as_one(shown: list[str]) -> Iterator[str]:
+    """Yield kinds of values; all distributions, or all patterns of arrivals, as one."""
+    for names, link in (
+        (TIMES, "a [distribution](#distributions-of-times)"),
+        (ARRIVALS, "a [pattern](#patterns-of-arrivals)"),
+    ):
+        if {_link(name) for name in names} <= set(shown):
+            shown = [*(one for one in shown if one not in map(_link, names)), link]
+    yield from shown
+
+
+def _link(name: str) -> str:
+    return f"[{name}](#{name.lower()})"
 
 
 _TYPES = {

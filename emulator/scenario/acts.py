@@ -129,10 +129,12 @@ class RollingRestart(Timed):
     """Give the deploy up if a member is not ready so long after its start."""
 
     canary: int = Field(0, ge=0)
-    """Restart so many members first, and the others only if all of these are ready after ``canary_for``, and
+    """Members that are restarted first; the others are restarted only if all of these are ready after ``canary_for``, and
     none has ended before that."""
 
     canary_for: Duration = 60_000_000
+    """How long the canaries run before the others are restarted."""
+
     canary_lag: int | None = Field(None, ge=0)
     """Records: a canary fails if a probe finds more of them unprocessed in one of its partitions."""
 
@@ -289,6 +291,7 @@ class StopBroker(Timed):
     """``broker-N`` or ``coordinator of GROUP``."""
 
     restart_after: Duration | None = None
+    """From the end of the process to its start; left out: it does not come back."""
 
 
 class RollingBrokerRestart(Timed):

@@ -95,9 +95,16 @@ class Link(Part):
     """
 
     sender: str = Field(alias="from")
+    """The party that sends."""
+
     receiver: str = Field(alias="to")
+    """The party that receives."""
+
     latency: Distribution | None = None
+    """One-way latency; left out: that of the network."""
+
     loss: float | None = Field(None, ge=0, le=1)
+    """Share of messages that are lost; left out: that of the network."""
 
 
 class Network(Part):
@@ -110,6 +117,7 @@ class Network(Part):
     """Share of group requests and responses that are lost."""
 
     link: tuple[Link, ...] = ()
+    """The directions that differ from the rest."""
 
 
 OF_KEDA = (
@@ -135,11 +143,16 @@ LONGEST_WINDOW_US = 3_600_000_000
 
 
 class ScalingPolicy(Part):
-    """How far one step may go: so many replicas, or so many percent of them, in a period."""
+    """How many replicas one step may add or remove in a period."""
 
     replicas: int | None = Field(None, ge=1)
+    """Replicas in a period; set this or ``percent``."""
+
     percent: int | None = Field(None, ge=1)
+    """Percent of the replicas in a period."""
+
     period: PositiveDuration = 15_000_000
+    """The length of the period (``periodSeconds``)."""
 
     @model_validator(mode="after")
     def _one_amount(self) -> Self:
@@ -178,8 +191,10 @@ class Autoscaler(Part):
     a monitoring system."""
 
     min_replicas: int = Field(1, ge=0)
+    """The least number of processes; 0 is possible only with ``keda``."""
+
     max_replicas: int = Field(ge=1, le=short_forms.MOST_MEMBERS)
-    """The group gets members for so many processes (``threads`` in each); those that it does not begin with
+    """The group gets members for this number of processes (``threads`` in each); those that it does not begin with
     wait for the autoscaler."""
 
     lag_threshold: int = Field(10, ge=1, le=ANY_NUMBER)
@@ -233,7 +248,10 @@ class Autoscaler(Part):
     """No step while the metric is this close to its target (1 is all of it)."""
 
     scale_up: ScalingRules = ScalingRules.model_construct()
+    """How fast processes are added."""
+
     scale_down: ScalingRules = ScalingRules.model_construct()
+    """How fast processes are removed."""
 
     start_up: Distribution = always(0)
     """From the decision to the first call of the consumer: schedule, pull, boot; drawn for each start."""
@@ -305,6 +323,8 @@ class Monitor(Part):
     """A commit that follows the one before it sooner replaces its offset, and keeps its time."""
 
     allowed_lag: int = Field(0, ge=0)
+    """Lag up to which Burrow reports no problem."""
+
     rewind_first: bool = True
     """False: the older order of Burrow's rules, in which zero lag in the window hides a rewind."""
 

@@ -81,6 +81,8 @@ class LognormalShape(Part):
     """Mostly near the median, with a tail."""
 
     median: PositiveDuration
+    """Half of the times are shorter."""
+
     p99: Duration
     """The 99th percentile."""
 
@@ -101,6 +103,8 @@ class ParetoShape(Part):
     """A heavy tail: rare, but very long times."""
 
     minimum: PositiveDuration
+    """The shortest time."""
+
     alpha: float = Field(gt=0)
     """The smaller, the heavier the tail; at 1 and below it has no mean."""
 
@@ -127,6 +131,7 @@ class Trace(Part):
         NotEmpty[Duration],
         BeforeValidator(short_forms.trace, json_schema_input_type=str | tuple[Duration, ...]),
     ]
+    """The times, or a text file beside the scenario with one time a line."""
 
 
 def _kind(value: object) -> str | None:
@@ -386,7 +391,7 @@ class Keys(Part):
     """Keys with a name, each with its share of all records."""
 
     split: int = Field(1, ge=1, le=1_000)
-    """The producer adds one of so many suffixes to each key with a name (``NAME-0``, …)."""
+    """Suffixes (``NAME-0``, …), of which the producer adds one to each key with a name."""
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:

@@ -17,7 +17,11 @@ class Step(Part):
     """A member reaches a step of the protocol."""
 
     member: str
+    """The member that reaches it."""
+
     step: short_forms.StepName
+    """One of the steps above."""
+
     nth: int = Field(1, ge=1)
     """Only the n-th time."""
 
@@ -32,6 +36,7 @@ class After(Part):
     """Its id."""
 
     phase: Literal["begins", "ends"] = "ends"
+    """Whether the other one begins or ends."""
 
 
 def _kind_of_moment(value: object) -> str:
@@ -53,10 +58,14 @@ class Timed(Part):
     """Empty in a file: the verb and a number."""
 
     at: Duration | None = None
+    """The time of the run."""
+
     between: tuple[Duration, Duration] | None = None
     """At random in this window."""
 
     when: Moment | None = None
+    """A step of a member, or another fault; see below."""
+
     delay: Duration = 0
     """Added to ``at``, ``between`` or ``when``."""
 
@@ -77,6 +86,7 @@ class Crash(Timed):
     verb: Literal["crash"] = "crash"
     member: str
     restart_after: Duration | None = None
+    """From the crash to the start of a new process; left out: it does not come back."""
 
 
 class Pause(Timed):
@@ -109,6 +119,7 @@ class FailListener(Timed):
     the process exits."""
 
     backoff: PositiveDuration = 1_000_000
+    """With ``caught``: the wait before the next poll."""
 
 
 class Cut(Timed):
@@ -122,6 +133,8 @@ class Cut(Timed):
     """
 
     one_way: bool = False
+    """Drop only the messages from the first party to the second."""
+
     lasting: PositiveDuration = Field(alias="for")
 
 
@@ -139,9 +152,17 @@ class MessageMatch(Part):
         "Metadata",
         "FindCoordinator",
     ]
+    """The request of this kind, or its response."""
+
     part: Literal["request", "response"] = "response"
+    """Which of the two."""
+
     member: str
+    """The member that sends the request."""
+
     nth: int = Field(1, ge=1)
+    """The n-th message that matches."""
+
     before: Duration | None = None
     """Only messages sent before this time count."""
 

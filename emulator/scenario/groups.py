@@ -171,6 +171,8 @@ class Member(Part):
     """One consumer of a group, with the keys that differ from the group."""
 
     name: str = Field(pattern=short_forms.PARTY_NAME)
+    """Its name; also its ``group.instance.id`` with ``static``."""
+
     settings: ConsumerTable = Field(default_factory=dict)
     """Kafka's consumer settings by name; they override those of the group."""
 
@@ -234,7 +236,11 @@ class Group(Part):
     """A consumer group."""
 
     id: str = Field(pattern=short_forms.GROUP_ID)
+    """Its ``group.id``."""
+
     topics: tuple[str, ...] = ()
+    """The topics that its members subscribe to; or set ``pattern``."""
+
     replaces: str | None = None
     """The group whose work this one takes over (a new id, blue and green): counts the records that both
     processed, or neither (``processed_by_both``, ``processed_by_neither``)."""

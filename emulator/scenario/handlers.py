@@ -27,14 +27,14 @@ class Pool(Part):
     """With ``order = "key"``: the number of keys in a partition, all equally frequent."""
 
     queue: int = Field(1_000, ge=1)
-    """Once so many polled records are unfinished, no more are polled."""
+    """Once this number of polled records are unfinished, no more are polled."""
 
     when_full: Literal["pause", "block"] = "pause"
     """Pause the partitions and poll on, or poll again only when there is room, however long it takes."""
 
     resume_at: int | None = Field(None, ge=0)
-    """Resume, or poll again, when at most so many polled records are unfinished; left out: as soon as there
-    is room."""
+    """Resume, or poll again, when at most this number of polled records are unfinished; left out: as soon
+    as there is room."""
 
     pause_call: Literal["each poll", "once"] = "each poll"
     """Pause what is assigned before each poll while the queue is full, or once, when it fills up: a bug,
@@ -58,6 +58,8 @@ class BatchListener(Part):
     """A listener that gets all records of a poll in one call; it processes them one after the other."""
 
     listener: Literal["batch"] = "batch"
+    """Names this kind of handler."""
+
     names_failed: bool = False
     """When a record fails, the exception names it (``BatchListenerFailedException``): what is in front of
     it is committed, the rest is polled again. Else the whole batch is."""
@@ -151,17 +153,17 @@ class Poison(Part):
     """With ``retry``, ``seek`` and ``pause``: the number of failures before ``then``."""
 
     then: Literal["succeed", "forward", "skip", "stop"] = "succeed"
-    """After so many failures: the next attempt succeeds, or the record is sent to another topic, skipped,
+    """After these attempts: the next attempt succeeds, or the record is sent to another topic, skipped,
     or the process exits."""
 
     backoff: Duration = 1_000_000
     """The wait after the first failure."""
 
     multiplier: float = Field(1.0, ge=1)
-    """Each further wait is so many times the one before."""
+    """The factor from each wait to the next one."""
 
     max_backoff: PositiveDuration | None = None
-    """The longest wait; left out: no limit."""
+    """The longest wait; left out: not limited."""
 
     to: str | None = None
     """With ``forward``: the topic; left out: ``<topic>-dlt``. If the scenario has it, the record is
@@ -270,6 +272,7 @@ class LagFactor(Part):
     """The records of their partition behind them from which on it applies, exclusive."""
 
     factor: float = Field(gt=0, le=1000)
+    """The time is multiplied by it."""
 
 
 class Concurrency(Part):

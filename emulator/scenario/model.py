@@ -359,6 +359,8 @@ class Scenario(Part):
     processed and committed what was produced until then, and lags no more than before."""
 
     seed: int = Field(0, ge=0, lt=2**64)
+    """The seed of the first run; ``--seed`` replaces it."""
+
     start: (
         Annotated[datetime, BeforeValidator(_parse_moment), AfterValidator(_with_zone)] | None
     ) = None

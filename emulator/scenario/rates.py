@@ -22,6 +22,7 @@ class Poisson(Part):
     """Records that arrive independently of each other (a Poisson process)."""
 
     poisson: Rate
+    """The mean rate, in each partition."""
 
 
 class BurstShape(Part):
@@ -31,6 +32,8 @@ class BurstShape(Part):
     """The rate inside the bursts."""
 
     lasting: PositiveDuration = Field(alias="for")
+    """The length of each burst."""
+
     every: PositiveDuration | None = None
     """The period; the first burst begins with the production. Left out: ``at`` is set."""
 
@@ -55,13 +58,17 @@ class Bursts(Part):
     """Bursts, periodic or at given times."""
 
     bursts: BurstShape
+    """Their rate, length and times."""
 
 
 class RateAt(Part):
     """The rate at one time."""
 
     at: Duration
+    """From the start of the run."""
+
     rate: Rate
+    """Records per second in each partition."""
 
 
 def _check_order(points: Sequence[RateAt]) -> None:
@@ -73,6 +80,7 @@ class Steps(Part):
     """A rate that changes at once; each holds until the next, and nothing arrives before the first."""
 
     steps: NotEmpty[RateAt]
+    """In order of time."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -84,23 +92,31 @@ class RampShape(Part):
     """A rate that rises or falls evenly, once; it is constant before and behind that."""
 
     first: Rate = Field(alias="from")
+    """The rate before."""
+
     to: Rate
+    """The rate after."""
+
     at: Duration = 0
     """When it begins to change."""
 
     lasting: PositiveDuration = Field(alias="for")
+    """How long it changes."""
 
 
 class Ramp(Part):
     """A rate that rises or falls evenly, once."""
 
     ramp: RampShape
+    """Both rates, and when it changes."""
 
 
 class CurveShape(Part):
     """Rates with straight lines between them, such as those of a day."""
 
     points: NotEmpty[RateAt]
+    """In order of time."""
+
     every: PositiveDuration | None = None
     """The time after which the curve begins again, such as ``24h``: the last point leads to the first one.
     Left out: the rate is constant before the first point and behind the last one."""
@@ -117,6 +133,7 @@ class Curve(Part):
     """A rate that follows a curve, such as that of a day."""
 
     curve: CurveShape
+    """Its points, and its period."""
 
 
 _PATTERNS = ("poisson", "bursts", "steps", "ramp", "curve")
@@ -155,10 +172,11 @@ class Repeats(Part):
     """Requests that the producer sends again, although the first was appended (no idempotence)."""
 
     records: int = Field(ge=1)
-    """In such a request: they follow the records that they repeat."""
+    """Records in such a request; the copies follow the records that they repeat."""
 
     of: int = Field(ge=2)
-    """Of so many records of a partition, the copies included, the last ``records`` are copies."""
+    """A request is repeated once in this number of records, the copies included; the last ``records`` of
+    them are the copies."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

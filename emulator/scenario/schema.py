@@ -62,6 +62,16 @@ _SHORT_FORMS: dict[Callable[..., object], Document] = {
 }
 """The short forms of tables in a file, by the function that expands them."""
 
+_TARGETS = {
+    "member": "The name of a member.",
+    "group": "The id of a group.",
+    "topic": "The name of a topic.",
+    "rack": "One of the `racks` of the cluster.",
+    "store": "Which store.",
+    "message": "Which message.",
+}
+"""What the key of a fault or act names, by its field."""
+
 _BOUND: Document = {
     "anyOf": [
         {"type": "number"},
@@ -228,6 +238,11 @@ def _spell_faults(definitions: Document) -> None:
         target = short_forms.TARGETS[verb]
         properties = entry["properties"]
         del properties["verb"]
+        known = _notes(kind)
+        if target in _TARGETS and target not in known:
+            properties[target]["description"] = _TARGETS[target]
+        if "for" in properties and "lasting" not in known:
+            properties["for"]["description"] = "How long it lasts."
         entry["properties"] = {verb: properties.pop(target), **properties}
         entry["required"] = [verb, *(key for key in entry["required"] if key != target)]
         if target != "message":

@@ -33,7 +33,11 @@ class Topic(Part):
     """A topic and its producer."""
 
     name: str = Field(pattern=short_forms.LEGAL_NAME)
+    """Its name in Kafka."""
+
     partitions: int = Field(1, ge=1, le=MOST_PARTITIONS)
+    """Their number when it is created."""
+
     rate: Arrivals = 0.0
     """Records per second in each partition; with a plain rate at equal intervals. Rates that change:
     docs/how-to/topics.md."""
@@ -49,15 +53,15 @@ class Topic(Part):
     """Records in each partition before the run begins."""
 
     compacted: int | None = Field(None, ge=2, le=1_000_000)
-    """The backlog is compacted: of so many offsets one still holds a record (docs/how-to/topics.md)."""
+    """The backlog is compacted: every n-th offset still holds a record (docs/how-to/topics.md)."""
 
     transaction_records: int | None = Field(None, ge=1, le=1_000_000)
-    """The producer is transactional: behind so many records comes a marker, which has an offset and is no
-    record. Left out: it is not."""
+    """The producer is transactional: this is the number of records in a transaction. A marker follows each
+    transaction; it has an offset but is no record. Left out: the producer is not transactional."""
 
     aborted_every: int | None = Field(None, ge=2, le=1_000_000)
-    """Of so many transactions the last is aborted: consumers with ``isolation.level=read_committed`` skip
-    its records. Left out: none is."""
+    """Every n-th transaction is aborted: consumers with ``isolation.level=read_committed`` skip its
+    records. Left out: none is."""
 
     repeats: Repeats | None = None
     """The producer has no idempotence and repeats requests: some records are copies of others
@@ -67,6 +71,8 @@ class Topic(Part):
     """The time at which the backlog is written."""
 
     record_size: RecordSize = 1024
+    """The size of each record."""
+
     retention: PositiveDuration | None = None
     """Records older than this are deleted; checked once a second."""
 
@@ -78,7 +84,11 @@ class Topic(Part):
     remains (docs/how-to/topics.md)."""
 
     produce_from: Duration = 0
+    """When the producer starts."""
+
     produce_until: Duration | None = None
+    """When the producer stops; left out: never."""
+
     replicas: int | None = Field(None, ge=1)
     """The replication factor; left out: the brokers' ``default.replication.factor``."""
 

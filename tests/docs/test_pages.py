@@ -13,7 +13,7 @@ from docs.pages import consumer_verdicts
 from docs.pages.__main__ import DOCS, PAGES, PLAYED
 from docs.pages.advice import advice_page, hint_ids
 from docs.pages.causes import causes_page
-from docs.pages.scenario_files import scenario_files_page
+from docs.pages.scenario_files import ARRIVALS, TIMES, scenario_files_page
 from emulator.advice.changes import CHANGES
 from emulator.ledger.entries import Cause
 from emulator.scenario.short_forms import TARGETS
@@ -59,16 +59,23 @@ def test_every_verb_has_its_table():
 def test_links_of_the_scenario_page_lead_somewhere():
     """Each names a heading of the page."""
     page = scenario_files_page()
-    headings = {heading.lower() for heading in re.findall(r"^#+ (.+)$", page, re.MULTILINE)}
+    found = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+    headings = {heading.lower().replace(" ", "-") for heading in found}
 
     assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= headings
 
 
-def test_the_smallest_scenario_of_the_page_can_be_played():
-    """It repeats records, as the page says."""
-    (written,) = re.findall(r"```toml\n(.*?)```", scenario_files_page(), re.DOTALL)
+def test_the_scenario_and_the_examples_of_the_page_can_be_played():
+    """A member crashes, so records are reprocessed; each example takes the place of its key."""
+    written, *examples = re.findall(r"```toml\n(.*?)```", scenario_files_page(), re.DOTALL)
+    plain = {"rate": 'rate = "20/s"', "work": 'work = "4ms"'}
 
     assert emulator.run(emulator.loads(written)).ledger.reprocessed > 0
+    assert len(examples) == len(ARRIVALS) + len(TIMES)
+    for example in examples:
+        key = example.partition(" ")[0]
+        assert plain[key] in written
+        emulator.loads(written.replace(plain[key], example.strip()))
 
 
 def test_every_hint_of_the_code_has_its_section_and_every_section_its_hint():
