@@ -10,7 +10,6 @@ from math import inf
 from typing import Final
 
 from emulator.advice.batch_limits import (
-    HEARTBEAT,
     INTERVAL,
     POLLS_A_STEP,
     batch_within_commits,
@@ -63,17 +62,22 @@ from emulator.advice.load_changes import (
     even_members,
 )
 from emulator.advice.scaling_changes import SCALING_CHANGES
-from emulator.advice.situation import Situation, milliseconds, round_down
-from emulator.report.wording import counted, duration
+from emulator.advice.session_changes import (
+    SESSION,
+    longer_session,
+    more_heartbeats,
+    session_above_assignor,
+    session_above_close,
+    session_above_commits,
+    session_above_restarts,
+    shorter_session,
+    static_membership,
+)
+from emulator.advice.situation import Situation, milliseconds
+from emulator.report.wording import duration
 from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.resolution import client_of, topics_of
 from emulator.scenario.units import US_PER_S
-
-LEAST_HEARTBEATS: Final = 4
-"""Heartbeats of a session that a change asks for: Kafka recommends at least three."""
-
-SESSION: Final = "session.timeout.ms"
-
 
 # -- batches, grace periods and polls ------------------------------------------------------------
 
@@ -155,120 +159,7 @@ def _least_interval_s(situation: Situation) -> float:
     return session_s if session_s < situation.seconds(INTERVAL) else LEAST_INTERVAL_S
 
 
-# -- sessions and membership ---------------------------------------------------------------------
-
-
-def shorter_session(situation: Situation) -> Draft | None:
-    """A session of four heartbeats, but longer than pauses and, with instance ids, restarts."""
-    heartbeat_s = situation.seconds(HEARTBEAT)
-    outages = [situation.pause_s, (situation.down_s or 0) if situation.facts.static else 0]
-    wanted = milliseconds(max(LEAST_HEARTBEATS * heartbeat_s, *(each * MARGIN for each in outages)))
-    value = max(wanted, int(situation.brokers["group.min.session.timeout.ms"]))
-    if value >= situation.value(SESSION):
-        return None
-    why = (
-        f"A dead member is removed after {duration(situation.seconds(SESSION))}; heartbeats come "
-        f"every {duration(heartbeat_s)}, and {_longest_outage(situation)}."
-    )
-    return consumer(situation, SESSION, value, why)
-
-
-def _longest_outage(situation: Situation) -> str:
-    if not situation.pause_s:
-        return "no running member pauses in this scenario"
-    return f"the longest pause or cut here is {duration(situation.pause_s)}"
-
-
-def _session_above(situation: Situation, least_s: float, because: str) -> Draft | None:
-    """A session that outlasts something, with a margin; none if brokers refuse one that long."""
-    value = milliseconds(least_s * MARGIN)
-    if not situation.value(SESSION) < value <= _longest_session_ms(situation):
-        return None
-    session = duration(situation.seconds(SESSION))
-    return consumer(
-        situation, SESSION, value, f"{because}, and the session times out after {session}."
-    )
-
-
-def _longest_session_ms(situation: Situation) -> int:
-    """Return the longest session timeout (ms) that brokers accept (``group[.consumer].max.session.timeout.ms``)."""
-    kind = "group.consumer" if situation.facts.by_coordinator else "group"
-    return int(situation.brokers[f"{kind}.max.session.timeout.ms"])
-
-
-def longer_session(situation: Situation) -> Draft | None:
-    """A session above the longest pause or cut."""
-    pause_s = situation.pause_s
-    return _session_above(situation, pause_s, f"The longest pause or cut is {duration(pause_s)}")
-
-
-def session_above_restarts(situation: Situation) -> Draft | None:
-    """A session that outlasts the restart of a static member."""
-    down_s = situation.down_s or 0
-    return _session_above(situation, down_s, f"99 of 100 restarts take {duration(down_s)} at most")
-
-
-def session_above_close(situation: Situation) -> Draft | None:
-    """A session that outlasts the rebalance listener: in close() no heartbeats are sent meanwhile."""
-    call_s = situation.listener_s
-    return _session_above(situation, call_s, f"A call of the listener takes {duration(call_s)}")
-
-
-def session_above_assignor(situation: Situation) -> Draft | None:
-    """A session and a request timeout above the time of the assignor."""
-    time = situation.group.assignor_time
-    if time is None:
-        return None
-    partitions = sum(each.partitions for each in topics_of(situation.group, situation.scenario))
-    taken_s = time.us(situation.facts.members, partitions) / US_PER_S
-    because = (
-        f"The assignor of {counted(situation.facts.members, 'member')} takes {duration(taken_s)}"
-    )
-    longer = _session_above(situation, taken_s, because)
-    request = milliseconds(taken_s * MARGIN)
-    if longer is None or request <= situation.value("request.timeout.ms"):
-        return longer
-    answer = consumer(situation, "request.timeout.ms", request, longer.why)
-    if answer is None:
-        return longer
-    return Draft(longer.why, longer.settings + answer.settings, longer.overrides + answer.overrides)
-
-
-def session_above_commits(situation: Situation) -> Draft | None:
-    """A session that outlasts a commit that times out at a coordinator without followers."""
-    commit_s = int(situation.brokers["offsets.commit.timeout.ms"]) / 1_000
-    interval_s = situation.seconds("auto.commit.interval.ms")
-    because = f"A commit times out after {duration(commit_s)}, the next is made {duration(interval_s)} later"
-    return _session_above(situation, commit_s + interval_s, because)
-
-
-def more_heartbeats(situation: Situation) -> Draft | None:
-    """Heartbeats at least three times a session."""
-    value = round_down(situation.value(SESSION) / LEAST_HEARTBEATS)
-    if not 0 < value < situation.value(HEARTBEAT):
-        return None
-    beat, session = situation.seconds(HEARTBEAT), situation.seconds(SESSION)
-    why = f"A heartbeat every {duration(beat)}, and a session of {duration(session)}."
-    return consumer(situation, HEARTBEAT, value, why)
-
-
-def static_membership(situation: Situation) -> Draft | None:
-    """An instance id for each member; where restarts take longer, a session that outlasts them."""
-    down_s, group = situation.down_s, situation.group
-    if situation.facts.static or situation.facts.names_change or down_s is None:
-        return None
-    session_s = situation.seconds(SESSION)
-    why = f"Members are back {duration(down_s)} after they end, and a session lasts {duration(session_s)}."
-    ids = Draft(
-        why, ("group.instance.id: one for each process",), (f"group[{group.id}].static=true",)
-    )
-    if down_s * MARGIN <= session_s:
-        return ids
-    value = milliseconds(down_s * MARGIN)
-    longer = consumer(situation, SESSION, value, why)
-    if longer is None or value > _longest_session_ms(situation):
-        return None
-    return Draft(why, ids.settings + longer.settings, ids.overrides + longer.overrides)
+# -- protocols and assignors ---------------------------------------------------------------------
 
 
 def cooperative(situation: Situation) -> Draft | None:

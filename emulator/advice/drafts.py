@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from emulator.advice.situation import Situation
@@ -39,18 +39,36 @@ def consumer(situation: Situation, name: str, value: object, why: str) -> Draft 
     if situation.facts.value(name) == value or _deployed(situation, name):
         return None
     if situation.facts.name_of(name) != name:
-        return _of_brokers(name, value, why)
+        return _of_brokers(situation, name, value, why)
     return Draft(why, (f"{name}={value}",), of_group(situation.group, name, value))
 
 
-def _of_brokers(name: str, value: object, why: str) -> Draft:
-    """Return the change of a time that brokers set; their lower limit comes with it."""
-    limit = f"group.consumer.min.{name}"
-    names = (f"group.consumer.{name}", *((limit,) if name in SET_BY_BROKERS else ()))
+def _of_brokers(situation: Situation, name: str, value: object, why: str) -> Draft:
+    """Return the change of a time that brokers set, with that of their limit which forbids it."""
+    draft = Draft(why, (), ())
+    for each in (
+        f"group.consumer.{name}",
+        *_limits_beyond(situation, "group.consumer", name, value),
+    ):
+        draft = also_of_brokers(draft, each, value)
+    return draft
+
+
+def _limits_beyond(situation: Situation, kind: str, name: str, value: object) -> Iterator[str]:
+    """Yield the limit of the brokers for a time that a value is beyond: Kafka refuses it."""
+    low, high = f"{kind}.min.{name}", f"{kind}.max.{name}"
+    if name in SET_BY_BROKERS and int(str(value)) < int(situation.brokers[low]):
+        yield low
+    if name in SET_BY_BROKERS and int(str(value)) > int(situation.brokers[high]):
+        yield high
+
+
+def also_of_brokers(draft: Draft, name: str, value: object) -> Draft:
+    """Return a change with that of a setting of the brokers."""
     return Draft(
-        why,
-        tuple(f"{each}={value}" for each in names),
-        tuple(f"cluster.settings[{each}]={value}" for each in names),
+        draft.why,
+        (*draft.settings, f"{name}={value}"),
+        (*draft.overrides, f"cluster.settings[{name}]={value}"),
     )
 
 

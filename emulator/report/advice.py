@@ -24,6 +24,9 @@ from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 
 LONG_DOWNTIME_S = 10
+LONGEST_SESSION_MS = 1_800_000
+"""No longer session is recommended: it is Kafka's default of ``group.max.session.timeout.ms``."""
+
 LEAST_HEARTBEATS = 4
 """No hint asks for a session timeout of fewer heartbeat intervals."""
 
@@ -185,10 +188,13 @@ def _for_restarts(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iter
 
 
 def _session_may_last(subject: Subject, group: GroupFacts, metrics: Metrics) -> bool:
-    """Return whether the brokers accept a session as long as the longest time without an owner."""
+    """Return whether a session as long as the longest time without an owner is reasonable.
+
+    Its limit may be one that the brokers have, or are recommended to have.
+    """
     kind = "group.consumer" if group.by_coordinator else "group"
     longest_ms = int(subject.broker_settings[f"{kind}.max.session.timeout.ms"])
-    return bool(metrics["downtime_max_s"] * 1_000 <= longest_ms)
+    return bool(metrics["downtime_max_s"] * 1_000 <= max(longest_ms, LONGEST_SESSION_MS))
 
 
 def quiet_hints(subject: Subject) -> Iterator[GivenHint]:

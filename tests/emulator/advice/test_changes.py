@@ -236,11 +236,55 @@ def test_a_backlog_makes_batches_that_outlast_the_commit_interval():
     assert "with a backlog" in short
 
 
-def test_no_session_is_proposed_that_brokers_refuse():
+def test_no_session_of_hours_is_proposed():
     """A group that is down for a weekend cannot keep its members for so long."""
     ((_, make), *_) = CHANGES["static-membership"]
 
     assert make(situation(load_named("i2-weekend-down", ()))) is None
+
+
+LONG_RESTART = ("act[crash-1].restart_after=80s", "run_for=200s")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "overrides", "settings"),
+    [
+        # The consumer protocol: Kafka's default limit is 60 s
+        (
+            "kip848-static-crash",
+            (),
+            (
+                "group.consumer.session.timeout.ms=100000",
+                "group.consumer.max.session.timeout.ms=100000",
+            ),
+        ),
+        (
+            "kip848-static-crash",
+            ("cluster.settings[group.consumer.max.session.timeout.ms]=120s",),
+            ("group.consumer.session.timeout.ms=100000",),
+        ),
+        # The classic protocol: brokers whose limit is lower than Kafka's default
+        (
+            "k5-restart-around-session",
+            ("cluster.settings[group.max.session.timeout.ms]=60s",),
+            ("session.timeout.ms=100000", "group.max.session.timeout.ms=100000"),
+        ),
+    ],
+)
+def test_a_session_beyond_the_limit_of_the_brokers_comes_with_that_limit(
+    scenario, overrides, settings
+):
+    """It is named, with its value now; the scenario with both is valid."""
+    more = LONG_RESTART if scenario.startswith("kip848") else ()
+    loaded = load_named(scenario, [*more, *overrides])
+    ((name, make),) = CHANGES["session-above-restarts"]
+    draft = make(situation(loaded))
+    limits = [each for each in settings if ".max." in each]
+
+    assert settings == draft.settings
+    assert bool(limits) == ("refuse one above" in draft.why)
+    assert all(each.partition("=")[0] in draft.why for each in limits)
+    changed(loaded, Proposal(id=name, hint=name, group="billing", **draft._asdict()))
 
 
 @pytest.mark.parametrize("table", ["act", "fault"])
