@@ -34,7 +34,10 @@ class Advice:
     """The hints of a run, the changes that they recommend, and trials of these."""
 
     run: Run
+    """The run of the first seed."""
+
     report: FinishedRun
+    """The report of that run, with the trials."""
 
     @property
     def hints(self) -> tuple[GivenHint, ...]:

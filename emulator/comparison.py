@@ -47,6 +47,8 @@ class VariantRuns:
 
     name: str
     loaded: LoadedScenario
+    """Its scenario, with the changes of the variant."""
+
     runs: tuple[SeedRun, ...]
 
     @property
@@ -71,6 +73,7 @@ class Comparison:
 
     seeds: tuple[int, ...]
     variants: tuple[VariantRuns, ...]
+    """In the order of the call."""
 
     def __repr__(self) -> str:
         """Return one line with the names of the variants."""

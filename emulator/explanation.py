@@ -38,6 +38,8 @@ class Explanation:
     run: Run
     entry: Entry
     lines: tuple[Line, ...]
+    """The events that explain it, in order of time."""
+
     others: tuple[str, ...]
     """The names of other entries that have the record that was asked for."""
 

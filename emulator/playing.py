@@ -50,17 +50,25 @@ class Run:
     """The result of one scenario and one seed."""
 
     scenario: Scenario
+    """What was played."""
+
     seed: int
+    """The number that every random draw depends on."""
+
     digest: str
     """32 hex digits over the events: equal for the same scenario and seed, on any machine."""
 
     ledger: Ledger
+    """What was reprocessed and lost, with causes."""
+
     metrics: Metrics
+    """All figures, such as ``run.metrics["takeover_first_s"]``."""
+
     findings: tuple[Finding, ...]
     """Violated invariants, and warnings."""
 
     verdicts: tuple[Verdict, ...] = ()
-    """What the run was too short to show."""
+    """Problems, such as a group that is stuck, and what the run was too short to show."""
 
     events: tuple[Event, ...]
     """Every event; empty with ``keep_events=False``."""

@@ -47,13 +47,15 @@ class SeedRun:
 
     seed: int
     digest: str
+    """As of the same run with its events."""
+
     metrics: Metrics
     by_cause: dict[str, int]
     """Reprocessed and lost records by cause."""
 
     findings: tuple[Finding, ...]
     verdicts: tuple[Verdict, ...] = ()
-    """What the run was too short to show."""
+    """Problems, and what the run was too short to show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -62,6 +64,8 @@ class Sweep:
 
     scenario: Scenario
     runs: tuple[SeedRun, ...]
+    """One for each seed, in order."""
+
     expectations: tuple[Expected, ...] = field(default=())
     """The scenario's ``[expect]``, checked over all seeds."""
 

@@ -145,7 +145,7 @@ def verify(
     *captures*: folders, each a captured run, a folder of runs, or a folder of such folders
     (format: tests/captures/README.md). *seeds*: played if a figure is outside; 0: only the
     deterministic prediction counts. *jobs*: processes; by default one for each CPU core.
-    *progress*: see :data:`OnProgress`.
+    *progress*: called with the number of finished runs and of all.
 
     Raises ``CaptureError`` if a capture is invalid; with several runs, before any is played.
     """

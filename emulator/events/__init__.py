@@ -359,6 +359,8 @@ class Event(NamedTuple):
     """Counts the control events from 0; None: a data event."""
 
     at_us: int
+    """Microseconds from the start of the run."""
+
     cause: int | None
     """Id of the control event that made this one happen, if one did."""
 

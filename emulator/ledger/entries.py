@@ -154,7 +154,11 @@ class Owner:
 
     consumer: str
     incarnation: int
+    """Counts the processes of that consumer."""
+
     generation: int
+    """Its generation, or its member epoch with the consumer protocol."""
+
     at_us: int
     """Reprocessed: when the first record of the range was finished, at the resolution of the
     events. Lost: when this owner finished its last record, or opened its epoch."""
@@ -181,6 +185,8 @@ class Entry:
 
     partition: int
     first: int
+    """The first offset of the range."""
+
     last: int
     """The last offset of the range, inclusive."""
 
@@ -202,7 +208,7 @@ class Entry:
     """None if no earlier fault or action is known."""
 
     chain: tuple[Link, ...]
-    """In order of time."""
+    """The events that show the cause, in order of time."""
 
     without_record: int = 0
     """Offsets of the range that hold no record: markers of transactions, or compacted records."""

@@ -29,6 +29,8 @@ class GroupScenario:
     """A group of a real cluster as a scenario."""
 
     group: str
+    """Its id."""
+
     text: str
     """TOML, with a comment on what was measured and what is assumed."""
 

@@ -51,8 +51,12 @@ class Expected:
     """One expectation and its outcome."""
 
     name: str
+    """The metric, perhaps with a statistic."""
+
     relation: str
     expected: float
+    """The bound."""
+
     measured: float | None
     """Without a statistic, over several runs: the value with the largest violation. None: the
     metric has no value in some run."""

@@ -53,6 +53,8 @@ class Summary:
     """One metric over seeds."""
 
     runs: int
+    """The number of runs in which the metric has a value."""
+
     mean: Estimate
     minimum: float
     median: Estimate

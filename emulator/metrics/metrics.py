@@ -46,8 +46,14 @@ class Metrics:
     """The numbers of one run; ``catalogue`` defines each name."""
 
     values: Mapping[str, Number] = field(default_factory=dict)
+    """The metrics with one number each, by name."""
+
     tables: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
+    """The metrics with one number for each entry, such as each cause."""
+
     listings: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    """Lists of rows, such as one row for each takeover."""
+
     without_value: frozenset[str] = frozenset()
     """Metrics that have no value in this run; in ``values`` they are 0."""
 

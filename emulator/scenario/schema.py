@@ -148,11 +148,12 @@ def _notes(table: type[Part]) -> dict[str, str]:
     found: dict[str, str] = {}
     for kind in reversed(table.__mro__):
         if isinstance(kind, type) and issubclass(kind, Part):
-            found |= _notes_of_class(kind)
+            found |= field_notes(kind)
     return found
 
 
-def _notes_of_class(table: type[Part]) -> dict[str, str]:
+def field_notes(table: type) -> dict[str, str]:
+    """Return the docstring below each field of one class in the source, in one line."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(table))).body[0]
     assert isinstance(tree, ast.ClassDef)
     return {
