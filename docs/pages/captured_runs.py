@@ -30,8 +30,9 @@ comparison with any run, such as `rebalance verify tests/captures-more/crash-cla
 figure by figure.
 
 In each cell: real / emulated, as median and range over {SEEDS} seeds. Work is the median and the 99th
-percentile of the processing of one record, in ms: its excess over the nominal 10 ms is the noise of the
-machine. A figure is inside if the prediction without noise is within its tolerance, or if the real value
+percentile of the processing time of one record, in ms: its excess over the time that the experiment sets
+(10 ms in most) is the noise of the machine. [Metrics](metrics.md) has the meaning of the takeover times.
+A figure is inside if the prediction without noise is within its tolerance, or if the real value
 lies in the range of the seeds. A real value that is rare needs more seeds: `rebalance verify` plays 200.
 """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from typer.testing import CliRunner
 
 from emulator.cli.main import app
@@ -34,9 +36,18 @@ COMMANDS = (
 
 def commands_page() -> str:
     """Return the page as text."""
-    return "\n".join(
-        [_OPENING, *(f"## {name}\n\n```text\n{_help(name)}\n```\n" for name in COMMANDS)]
-    )
+    helps = {name: _help(name) for name in COMMANDS}
+    parts = [f"## {name}\n\n```text\n{text}\n```\n" for name, text in helps.items()]
+    return "\n".join([_OPENING, _contents(helps), *parts])
+
+
+def _contents(helps: Mapping[str, str]) -> str:
+    """Return a table of the commands, with the first sentence of each help."""
+    rows = []
+    for name, text in helps.items():
+        _usage, about, *_ = text.split("\n\n")
+        rows.append(f"| [{name}](#{name}) | {' '.join(about.split())} |")
+    return "\n".join(["| command | what it does |", "|---|---|", *rows]) + "\n"
 
 
 def _help(name: str) -> str:

@@ -18,8 +18,9 @@ _OPENING = """\
 
 Printed by `python -m docs.pages` from `tests/kafka_cases`; change the tests or those files, not this
 page. It compares the test classes of the group coordinator and of the consumer of Apache Kafka 4.4
-with the tests of this project; metrics, transactions, share groups and the like are left out. Each case of a class has a test here of the same behaviour, or a reason
-why it has none. A test checks that every named test exists and that no case is missing.
+with the tests of this project. Each case of a class has a test here of the same behaviour, or a reason why
+it has none. A test checks that every named test exists and that no case is missing. Cases of metrics,
+transactional commits, share groups and streams groups are left out.
 """
 
 

@@ -122,7 +122,7 @@ def log(
     fail. --state-only prints one line per group: group, and the same fields.
 
     --columns prints no records: it writes a row for each committed offset or tombstone, in log
-    order, with the types that the documentation lists, and reports the number of omitted records.
+    order (docs/how-to/offsets-log.md lists the columns), and reports the number of omitted records.
 
     --where needs no file: the leader of that partition is the coordinator of the group.
 

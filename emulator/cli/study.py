@@ -77,10 +77,10 @@ def study(
 ) -> None:
     """Run a study: vary settings of one scenario, with the same seeds for every combination.
 
-    Without STUDY, the built-in studies are listed. An interrupted study continues when the same
-    command is given again. DIR gets runs, ledger entries and (if the study stores them) events as
-    Parquet, the tables of the report as Parquet, the report as a page with charts (report.html),
-    and manifest.json.
+    Without STUDY, the built-in studies are listed; docs/how-to/studies.md describes study files. An
+    interrupted study continues when the same command is given again. DIR gets runs, ledger entries
+    and (if the study stores them) events as Parquet, the tables of the report as Parquet, the
+    report as a page with charts (report.html), and manifest.json.
 
     --json prints one line, one JSON object: study, folder, engine, runs, failed, and the tables
     cells, answer, summary, differences, sensitivity, pareto.
