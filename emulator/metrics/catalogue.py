@@ -70,10 +70,10 @@ VALUES = (
     Metric("join_phase_max_s", "s", "the longest join phase"),
     Metric("sync_phase_total_s", "s", "from the end of the join phase to stable"),
     Metric("sync_phase_max_s", "s", "the longest sync phase"),
+    Metric("sync_phases_cut", "count", "sync phases that ended without a stable group"),
+    Metric("sync_phase_cut_total_s", "s", "those sync phases, from the end of the join phase"),
     Metric(
-        "time_to_stable_total_s",
-        "s",
-        "from the start of a rebalance to stable, follow-ups included",
+        "time_to_stable_total_s", "s", "from the start of a rebalance to stable, with follow-ups"
     ),
     Metric("time_to_stable_max_s", "s", "the longest such time"),
     Metric("moved", "partitions", "with another owner after a rebalance and its follow-ups"),

@@ -13,6 +13,11 @@ itself: the joins of consumers that had been started by then still form the grou
 A coordinator that was replaced without noticing it may rebalance the members that still send to it.
 Those rebalances count, and do not affect the newer coordinator's: each has its own view of the group.
 
+A sync phase is *cut* if it ends without a stable group: another rebalance of the classic protocol begins,
+the group becomes empty, or its coordinator moves. With the consumer protocol a newer target continues
+the rebalance, also at another coordinator: only an empty group cuts it. A round that a coordinator had
+when it was replaced is cut in the view of the group, not in its own: it counts once.
+
 A partition that moved to another owner had to move (*needed*) if the previous owner is gone, or for
 balance: with ``P`` partitions and ``M`` members each may own ``P // M``, and ``P % M`` of them one
 more, those that own most now. Partitions that remaining members owned beyond that had to move; any
@@ -93,7 +98,20 @@ class Round:
     generation: int = 0
     joined_us: int | None = None
     stable_us: int | None = None
+    cut_us: int | None = None
+    """When its sync phase ended without a stable group; None: it did not."""
+
     members: int = 0
+
+    @property
+    def counts_epochs(self) -> bool:
+        """Whether it is one of the consumer protocol."""
+        return self.previous == -1
+
+    def cut(self, at_us: int) -> None:
+        """End its sync phase, if it is in one."""
+        if self.joined_us is not None and self.stable_us is None:
+            self.cut_us = at_us
 
 
 @dataclass(slots=True)
@@ -169,6 +187,11 @@ class RebalanceMeter:
             for r in self._rounds
             if r.stable_us is not None and r.joined_us is not None
         ]
+        cut = [
+            r.cut_us - r.joined_us
+            for r in self._rounds
+            if r.cut_us is not None and r.joined_us is not None
+        ]
         reasons = Counter(reason_kind(r.reason) for r in self._rounds)
         return Reading(
             values={
@@ -179,6 +202,8 @@ class RebalanceMeter:
                 "join_phase_max_s": longest(joins),
                 "sync_phase_total_s": seconds(sum(syncs)),
                 "sync_phase_max_s": longest(syncs),
+                "sync_phases_cut": len(cut),
+                "sync_phase_cut_total_s": seconds(sum(cut)),
                 "time_to_stable_total_s": seconds(sum(self._durations_us)),
                 "time_to_stable_max_s": longest(self._durations_us),
                 "moved": self._moves.needed + self._moves.unneeded,
@@ -219,6 +244,8 @@ class RebalanceMeter:
     ) -> None:
         group = self._seen_by(what)
         previous = what.generation if isinstance(what, ev.RebalanceStarted) else -1
+        if group.round is not None:
+            group.round.cut(event.at_us)
         round_ = Round(what.group, what.reason, what.consumer, event.at_us, previous)
         group.round = round_
         if not group.stable or group.forming:
@@ -283,13 +310,19 @@ class RebalanceMeter:
             self._moves += count_moves(series.before, series.after, series.members)
             self._durations_us.append(series.stable_us - series.started_us)
 
-    def _on_emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
+    def _on_emptied(self, event: ev.Event, what: ev.GroupEmptied) -> None:
         group = self._seen_by(what)
-        if group.round is None or what.generation > group.round.previous:
+        if group.round is None:
+            self._discard_round(group)
+        elif what.generation > group.round.previous:
+            group.round.cut(event.at_us)
             self._discard_round(group)
 
-    def _on_coordinator_moved(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
-        self._discard_round(self._group(what.group))
+    def _on_coordinator_moved(self, event: ev.Event, what: ev.CoordinatorMoved) -> None:
+        group = self._group(what.group)
+        if group.round is not None and not group.round.counts_epochs:
+            group.round.cut(event.at_us)
+        self._discard_round(group)
 
     def _discard_round(self, group: GroupState) -> None:
         """Discard a round that the coordinator no longer has."""
@@ -307,6 +340,7 @@ def _row(each: Round) -> Row:
         "started_s": seconds(each.started_us),
         "joined_s": None if each.joined_us is None else seconds(each.joined_us),
         "stable_s": None if each.stable_us is None else seconds(each.stable_us),
+        "cut_s": None if each.cut_us is None else seconds(each.cut_us),
     }
 
 

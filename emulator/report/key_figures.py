@@ -45,7 +45,7 @@ def key_figures(run: FinishedRun, more: Iterable[tuple[str, str]]) -> Iterator[s
             "rebalances",
             f"{figure(metrics['rebalances'])}, {duration(metrics['time_to_stable_total_s'])} until "
             f"stable in total; {counted(int(metrics['moved']), 'partition')} moved, "
-            f"{figure(metrics['moved_unneeded'])} unnecessarily",
+            f"{figure(metrics['moved_unneeded'])} unnecessarily{_cut(metrics)}",
         )
     if stable := stable_groups(run.groups):
         yield from figure_line("group", stable)
@@ -66,6 +66,15 @@ def key_figures(run: FinishedRun, more: Iterable[tuple[str, str]]) -> Iterator[s
             "avoided",
             f"{records} not reprocessed: a commit took effect although its sender got no answer",
         )
+
+
+def _cut(metrics: Metrics) -> str:
+    """Return how many sync phases were cut; empty: none."""
+    number = int(metrics["sync_phases_cut"])
+    if not number:
+        return ""
+    lasted = duration(metrics["sync_phase_cut_total_s"])
+    return f"; {counted(number, 'sync phase')} of {lasted} cut before the group was stable"
 
 
 def _unavailability(metrics: Metrics) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.metrics.rebalances import Moves, RebalanceMeter, count_moves, reason_kind
@@ -150,6 +152,83 @@ def test_a_rebalance_that_a_failover_forgot_is_counted_and_has_no_end():
 
     assert 1 == reading.values["rebalances"]
     assert [None] == [row["stable_s"] for row in reading.listings["rebalances"]]
+
+
+CUTS = {
+    "another rebalance": lambda history: history.rebalance("removing member b", "b", 2),
+    "an empty group": lambda history: history.say(ev.GroupEmptied(group=GROUP, generation=3)),
+    "another coordinator": lambda history: history.coordinator_moves(),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_sync_phase_that_is_cut_is_counted_with_its_time(cut):
+    """It was in no metric: a member that never syncs makes the group wait all the same."""
+    history = formed(a=T)
+    history.rebalance("Adding new member b", "b")
+    history.joined("a", "b")
+    history.wait(5)
+    CUTS[cut](history)
+    reading = read(RebalanceMeter(), history)
+    (first, *_) = reading.listings["rebalances"]
+
+    assert (1, 5.001) == (
+        reading.values["sync_phases_cut"],
+        reading.values["sync_phase_cut_total_s"],
+    )
+    assert (None, 5.001) == (first["stable_s"], round(first["cut_s"] - first["joined_s"], 6))
+    assert 0 == reading.values["sync_phase_total_s"]
+
+
+def test_no_sync_phase_is_cut_before_it_began_or_while_the_group_forms():
+    """Nor by the end of the run, at which it may still go on."""
+    joining = formed(a=T)
+    joining.rebalance()
+    joining.coordinator_moves()
+    forming = History()
+    forming.topic(starts=(0,) * 6)
+    forming.rebalance(generation=0)
+    forming.joined("a", generation=1)
+    forming.rebalance("Adding new member b", "b", 1)
+    going_on = formed(a=T)
+    going_on.rebalance()
+    going_on.joined("a", "c")
+
+    for history in (joining, forming, going_on):
+        assert 0 == read(RebalanceMeter(), history).values["sync_phases_cut"]
+
+
+def test_a_newer_target_or_coordinator_cuts_no_rebalance_of_the_consumer_protocol():
+    """Members go on to the newer target; only a group that becomes empty has none."""
+    newer, moved, emptied = (joined_alone("a") for _ in range(3))
+    for history in (newer, moved, emptied):
+        history.start("b")
+        raised(history, 3, "b")
+    raised(newer, 4, "a", "a member is gone: left")
+    stable(newer, 4, b=T)
+    moved.coordinator_moves()
+    emptied.say(ev.GroupEmptied(group=GROUP, generation=4))
+
+    assert [0, 0, 1] == [
+        read(RebalanceMeter(), history).values["sync_phases_cut"]
+        for history in (newer, moved, emptied)
+    ]
+
+
+def test_a_round_of_a_replaced_coordinator_is_cut_once():
+    """Where it was replaced; it goes on by itself, and its next round cuts no phase of the group."""
+    history = formed(a=T)
+    history.rebalance("Adding new member b", "b")
+    history.joined("a", "b")
+    history.coordinator_moves()
+    replaced = {"group": GROUP, "replaced_broker": 1}
+    history.say(ev.RebalanceStarted(generation=2, reason="removing member a", **replaced))
+    history.say(ev.GroupEmptied(generation=3, **replaced))
+    history.rebalance("Adding new member a", "a", generation=2)
+    history.joined("a", generation=3)
+    stable(history, 3, a=T)
+
+    assert 1 == read(RebalanceMeter(), history).values["sync_phases_cut"]
 
 
 def test_a_coordinator_that_was_replaced_ends_nothing():
