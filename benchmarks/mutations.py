@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -86,6 +87,21 @@ def tests_of(path: Path) -> str:
     return folder.relative_to(ROOT).as_posix()
 
 
+def in_order(path: Path) -> list[str]:
+    """Return the files of a room's tests: those that name a file's module most often come first.
+
+    Tests stop at the first failure, so that a change is noticed sooner.
+    """
+
+    def named(test: Path) -> int:
+        return len(re.findall(rf"\b{path.stem}\b", f"{test.stem} {test.read_text('utf-8')}"))
+
+    tests = sorted((ROOT / tests_of(path)).rglob("test_*.py"))
+    own = [test for test in tests if test.stem == f"test_{path.stem}"]
+    others = sorted((test for test in tests if test not in own), key=named, reverse=True)
+    return [test.relative_to(ROOT).as_posix() for test in (*own, *others)]
+
+
 def is_noticed(mutation: Mutation, copy: Path) -> bool:
     """Return whether the tests of the room fail in a copy of the tree with this change."""
     changed = copy / mutation.path.relative_to(ROOT)
@@ -95,7 +111,7 @@ def is_noticed(mutation: Mutation, copy: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(  # noqa: S603  our own command
-            [*command, tests_of(mutation.path)],
+            [*command, *in_order(mutation.path)],
             cwd=copy,
             env=environment,
             capture_output=True,

@@ -8,6 +8,7 @@ otherwise show what is in any file. ``--files-in``, or :func:`allow_files`, adds
 
 from __future__ import annotations
 
+import codecs
 import os
 import zlib
 from collections.abc import Iterator, Sequence
@@ -68,6 +69,17 @@ def file_in(folder: Path, name: str) -> Path:
     return folder / name
 
 
+def is_there(path: Path) -> bool:
+    """Return whether a file or folder exists; one that cannot be looked up does not.
+
+    ``Path.exists`` raises if the name is too long, or a folder may not be searched.
+    """
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def nearest_file(path: Path) -> str:
     """Return ``; did you mean …?`` with the file beside a missing one whose name is closest, if any.
 
@@ -88,6 +100,17 @@ def read_bytes(path: str | Path, most_bytes: int = MOST_TOML_BYTES) -> bytes:
     """Return the content of a file; raise FileTooLargeError if it is too large, and OSError."""
     with Path(path).open("rb") as opened:
         return read_stream(opened, str(path), most_bytes)
+
+
+def utf8_text(content: bytes) -> str:
+    """Return the text of a file; raise ValueError if it is not UTF-8, with or without a mark."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = f"not UTF-8 at byte {error.start}"
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            where = "not UTF-8 but UTF-16, as PowerShell's > writes it"
+        raise ValueError(f"{where}; save it as UTF-8") from None
 
 
 def read_stream(opened: BinaryIO, name: str, most_bytes: int = MOST_TOML_BYTES) -> bytes:

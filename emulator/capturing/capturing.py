@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -18,7 +18,7 @@ from emulator.capturing.live import Made, OnProgress
 from emulator.capturing.plan import Plan
 from emulator.capturing.run import capture_run
 from emulator.capturing.toolchain import MachineError, Toolchain, check_memory, prepare
-from emulator.errors import RefusedError
+from emulator.errors import RefusedError, reason_of
 from emulator.versions import KAFKA
 
 PACKAGES = {"confluent": "confluent_kafka", "aiokafka": "aiokafka", "kafkapython": "kafka"}
@@ -63,6 +63,7 @@ def capture(
         len(shares) * (1 + max(plan.brokers for plan in wanted)),
         len(shares) * max(len(plan.members) for plan in wanted),
     )
+    _check_folders({folder / plan.name for plan in wanted})
     say(f"preparing Kafka {kafka}")
     work = partial(_capture_share, prepare(kafka), folder)
     if len(shares) == 1:
@@ -119,6 +120,19 @@ def _is_useless(run: Path, *, redo_noisy: bool) -> bool:
     except (OSError, ValueError, LookupError, TypeError):
         return False  # another program's run, or an older one: it is left alone
     return failed or noisy
+
+
+def _check_folders(folders: Collection[Path]) -> None:
+    """Make the folders of experiments; raise RefusedError if no run can be written to one."""
+    for folder in sorted(folders):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise RefusedError(
+                f"`folder={folder}`: cannot be written: {reason_of(error)}"
+            ) from None
 
 
 def _check_packages(plans: Sequence[Plan]) -> None:

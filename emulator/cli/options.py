@@ -146,6 +146,9 @@ def _allow_files(folders: list[Path] | None) -> None:
     if folders:
         from emulator.input_files import allow_files
 
+        for folder in folders:
+            if not folder.is_dir():
+                raise typer.BadParameter(f"there is no folder {str(folder)!r}")
         allow_files(*folders)
 
 

@@ -21,6 +21,16 @@ BAD_INPUT = 2
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+NOT_USABLE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.ENOTDIR,
+    errno.EROFS,
+)
+"""Errors that are of the path that the user gave, wherever it is looked at first."""
+
 OPTIONS = {
     "allow_large": "--yes",
     "begin": "--from",
@@ -204,6 +214,8 @@ def message_of(error: Exception) -> str | None:
     """Return the message for the user; None for an internal error, which keeps its traceback."""
     if isinstance(error, EmulatorError):
         return _no_commands(visible(shortened(with_options(str(error)))))
+    if isinstance(error, OSError) and error.errno in NOT_USABLE and error.filename is not None:
+        return visible(shortened(f"{error.filename}: cannot be used: {error.strerror}"))
     if isinstance(error, MemoryError):
         return "Memory ran out. Shorten run_for, or take fewer partitions, members or --jobs"
     return None

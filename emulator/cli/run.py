@@ -35,6 +35,7 @@ from emulator.cli.run_files import (
     SequenceOption,
     WindowOption,
     WriteLogOption,
+    check_junit,
     open_events,
     open_log,
     report_to_ci,
@@ -188,6 +189,8 @@ def run(
     if mode is ModeName.CHECK:
         files.refuse("--mode check plays two")
     files.check()
+    if junit is not None:
+        check_junit(junit)
     loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
     say_notes(loaded.notes)
     chosen = Chosen(seed, seeds, jobs, mode.value, junit, advise)

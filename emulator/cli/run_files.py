@@ -148,6 +148,13 @@ def open_log(stack: ExitStack, files: Files) -> LogFolder | None:
     raise RefusedError(f"--write-log: {path}: cannot be written: {reason}")
 
 
+def check_junit(file: Path) -> None:
+    """Raise RefusedError if the file for CI servers must not or cannot be written there."""
+    from emulator.run_files import refuse_text
+
+    refuse_text("--junit", file, ".xml", b"<testsuites")
+
+
 # -- CI -------------------------------------------------------------------------------------------
 
 

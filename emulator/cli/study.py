@@ -99,7 +99,8 @@ def study(
     from emulator.study.planning import plan_study
     from emulator.study.running import run_study
 
-    planned = plan_study(name, seeds=seeds, allow_large=yes)
+    with Progress("checking the scenario of every cell"):
+        planned = plan_study(name, seeds=seeds, allow_large=yes)
     request = EngineRequest(engine.value, master, jobs)
     expected_s = _announce(planned.plan.work_s, jobs)
     with Progress("runs", expected_s=expected_s, total=planned.plan.runs) as progress:

@@ -170,7 +170,8 @@ def joined(words: list[str]) -> str:
 
 
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_STYLE = re.compile(r"\x1b(?=\[[0-9;]{0,20}m)")
+_STYLE = re.compile(r"\x1b(?=\[(0|1|32|1;3[13])m)")
+"""The styles of ``emulator.cli.output``; any other one, such as hidden text, is from an input."""
 
 
 def visible(text: str, *, styled: bool = False) -> str:

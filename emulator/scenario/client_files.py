@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from emulator.input_files import file_in, nearest_file, read_bytes
+from emulator.input_files import file_in, nearest_file, read_bytes, utf8_text
 from emulator.scenario.client_keys import ClientFile
 from emulator.scenario.kafka_settings import (
     CONSUMER,
@@ -149,7 +152,7 @@ def _read(group: Document, source: ScenarioSource) -> ClientFile:
         near = nearest_file(path) if isinstance(error, FileNotFoundError) else ""
         raise ScenarioError(source.name, [Problem(where, f"{reason}{near}", name)]) from None
     try:
-        pairs = _few(dict(_pairs(path, content.decode("utf-8-sig"))))
+        pairs = _few(dict(_pairs(path, _text(path, content))))
     except ValueError as error:
         raise ScenarioError(str(path), [Problem("", f"cannot be read: {error}")]) from None
     found = ClientFile()
@@ -236,7 +239,7 @@ def _pairs(path: Path, text: str) -> Iterator[tuple[str, object]]:
         from emulator.limits import refuse_deep  # noqa: PLC0415  as above
 
         refuse_deep(text)
-        document = json.loads(text)
+        document = _json(text)
         if not isinstance(document, dict):
             raise ValueError("a JSON object is needed")
         yield from document.items()
@@ -246,6 +249,25 @@ def _pairs(path: Path, text: str) -> Iterator[tuple[str, object]]:
         )
     else:
         yield from properties(text)
+
+
+def _text(path: Path, content: bytes) -> str:
+    """Return the text of a file; raise ValueError if it is in no encoding that its reader has.
+
+    Properties may be ISO 8859-1: ``java.util.Properties.load`` reads nothing else.
+    """
+    if path.suffix == ".properties" and not content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        with suppress(UnicodeDecodeError):
+            return content.decode("utf-8-sig")
+        return content.decode("iso-8859-1")
+    return utf8_text(content)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from None
 
 
 def properties(text: str) -> Iterator[tuple[str, str]]:

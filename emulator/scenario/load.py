@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from emulator.input_files import nearest_file, read_bytes
+from emulator.input_files import nearest_file, read_bytes, utf8_text
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
@@ -32,7 +32,7 @@ _DEEP_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){64}")  # takes to
 CLIENT_FILE = "settings_from"
 """The key of a group that names the file of a real client."""
 
-_ESSENTIALS = "a scenario has at least a title, a [[topic]] and a [[group]]"
+ESSENTIALS = "a scenario has at least a title, a [[topic]] and a [[group]]"
 
 
 def load(path: str | Path) -> Scenario:
@@ -244,14 +244,16 @@ def text_of(name: str) -> str:
 def decoded(content: bytes, name: str) -> str:
     """Return the bytes of a scenario file as text; raise ScenarioError if they are not UTF-8."""
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 at byte {error.start}"
-        raise ScenarioError(name, [Problem("", reason)]) from None
+        return utf8_text(content)
+    except ValueError as error:
+        raise ScenarioError(name, [Problem("", str(error))]) from None
 
 
-def read_toml(text: str, name: str) -> Document:
-    """Return the tables of a TOML text; raise ScenarioError if it is invalid or empty."""
+def read_toml(text: str, name: str, essentials: str = ESSENTIALS) -> Document:
+    """Return the tables of a TOML text; raise ScenarioError if it is invalid or empty.
+
+    *essentials*: what an empty file needs at least.
+    """
     try:
         document = _parsed(text)
     except ValueError as error:
@@ -264,7 +266,7 @@ def read_toml(text: str, name: str) -> Document:
     except RecursionError:
         raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
     if not document:
-        raise ScenarioError(name, [Problem("", f"empty; {_ESSENTIALS}")])
+        raise ScenarioError(name, [Problem("", f"empty; {essentials}")])
     return document
 
 

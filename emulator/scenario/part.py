@@ -25,6 +25,11 @@ _WRONG_TYPE = {
     "model_type": "a table",
     "model_attributes_type": "a table",
 }
+_PLAIN = {
+    "missing": "is missing",
+    "string_too_short": "empty; a text is needed",
+    "finite_number": "out of range; allowed is a finite number",
+}
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "more than"),
@@ -34,14 +39,18 @@ _BOUNDS = {
 
 
 def wrong_value(kind: str, context: Mapping[str, Any]) -> str | None:
-    """Return the text for a value out of range or of a wrong type; None for any other error.
+    """Return the text for a value that is missing, out of range or of a wrong type; else None.
 
     *kind*, *context*: ``type`` and ``ctx`` of one of pydantic's errors.
     """
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         return f"out of range; allowed is {words} {context[name]}"
-    return f"wrong type; allowed is {_WRONG_TYPE[kind]}" if kind in _WRONG_TYPE else None
+    if kind == "string_too_long":
+        return f"too long; allowed are {context['max_length']} characters"
+    return (
+        f"wrong type; allowed is {_WRONG_TYPE[kind]}" if kind in _WRONG_TYPE else _PLAIN.get(kind)
+    )
 
 
 Item = TypeVar("Item")
@@ -119,7 +128,7 @@ def _problem(table: type[Part], details: Mapping[str, Any]) -> Problem:
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     kind, context = details["type"], details.get("ctx", {})
     given = NOT_GIVEN if kind == "missing" or not steps else details["input"]
-    reason = wrong_value(kind, context) or _PLAIN.get(kind)
+    reason = wrong_value(kind, context)
     if kind == "extra_forbidden" and len(steps) == 1:
         known = list(table.model_fields)
         from emulator.scenario.meant_words import unknown_key  # noqa: PLC0415  only for errors
@@ -133,7 +142,6 @@ _IMMUTABLE = (
     "cannot be changed: scenarios are immutable; make a changed copy with "
     'emulator.load(scenario, ["path=value"])'
 )
-_PLAIN = {"missing": "is missing", "string_too_short": "empty; a text is needed"}
 
 
 def _not_empty(items: tuple[Item, ...]) -> tuple[Item, ...]:

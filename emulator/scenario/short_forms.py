@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import ValidationInfo
 
-from emulator.input_files import file_in, read_bytes
+from emulator.input_files import file_in, read_bytes, utf8_text
 from emulator.scenario.part import Part, ScenarioSource
 from emulator.scenario.problems import hint, listed, refuse
 from emulator.scenario.units import US_PER_S, parse_duration
@@ -168,7 +168,7 @@ def trace(value: object, info: ValidationInfo) -> object:
     if not isinstance(source, ScenarioSource) or source.folder is None:
         raise ValueError("a path needs a scenario file to be relative to; give a list of times")
     try:
-        text = read_bytes(file_in(source.folder, value)).decode()
+        text = utf8_text(read_bytes(file_in(source.folder, value)))
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot be read: {error}") from None
     lines = (line.partition("#")[0].strip() for line in text.splitlines())

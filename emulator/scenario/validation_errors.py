@@ -15,9 +15,6 @@ from emulator.scenario.paths import file_keys, render, table_at
 from emulator.scenario.problems import MOST_PROBLEMS, NOT_GIVEN, Problem, shown
 
 _PLAIN = {
-    "missing": "is missing",
-    "string_too_short": "empty; a text is needed",
-    "finite_number": "out of range; allowed is a finite number",
     "union_tag_invalid": "wrong type; allowed is a table",
     "union_tag_not_found": "wrong type; allowed is a table",
 }
@@ -51,10 +48,10 @@ def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: objec
     kind, context = details["type"], details.get("ctx", {})
     if kind == "tuple_type":
         return _list_wanted(place, given)
-    if value_wrong := wrong_value(kind, context):
-        return value_wrong
     if kind == "too_long" or (kind == "missing" and isinstance(place[-1], int)):
         return "wrong length; allowed are exactly two"
+    if value_wrong := wrong_value(kind, context):
+        return value_wrong
     if kind == "extra_forbidden" and tuple(place) == ("act",):
         return _list_wanted(place, given)
     if kind == "extra_forbidden":

@@ -7,12 +7,14 @@ names the metrics of its report. ``loads`` and ``load`` report all errors of a f
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from emulator.input_files import is_there
 from emulator.metrics.catalogue import VALUES, is_metric, unknown_metric
 from emulator.metrics.checks import is_expectable, objection_to_bound
 from emulator.scenario import short_forms
@@ -26,6 +28,10 @@ MOST_SEED = 2**63
 """The exclusive upper bound of seeds: the range of integers in Parquet and Spark."""
 
 MOST_RUNS_A_CELL = 1_000_000
+
+LONGEST_NAME = 200
+
+ESSENTIALS = "a study has at least a title, a scenario, seeds and metrics"
 
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)\s*%")
 
@@ -64,6 +70,11 @@ def _within(value: object) -> object:
 Texts = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
 """One text, or a list of them."""
 
+Name = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(short_forms.title)
+]
+"""The heading of a column or a row, shown as it is written."""
+
 MetricName = Annotated[str, AfterValidator(_metric)]
 
 
@@ -100,7 +111,7 @@ class Seeds(Part):
 class Level(Part):
     """A named value of an axis that sets several keys."""
 
-    name: str = Field(min_length=1)
+    name: Name
     set: Annotated[NotEmpty[str], BeforeValidator(_one_or_many)]
     """``path=value``, as in ``--set``."""
 
@@ -114,7 +125,7 @@ def _level(value: Any) -> Any:
 class Vary(Part):
     """One axis: a key of the scenario, and its values."""
 
-    name: str = Field(min_length=1)
+    name: Name
     set: Texts = ()
     """Paths, as in ``--set``; several keys get the same value."""
 
@@ -135,10 +146,19 @@ class Vary(Part):
             raise ValueError('give either "values", or "from" and "to"')
         if self.values is not None and not self.values:
             raise ValueError("values is empty; at least one is needed")
+        _refuse_twice(self.values or ())
         named = [isinstance(value, Level) for value in self.values or ()]
         if not self.set and not (named and all(named)):
             raise ValueError('"set" is missing: the path of the key that varies')
         return self
+
+
+def _refuse_twice(values: tuple[Any, ...]) -> None:
+    """Raise ValueError if two values of an axis have the same name, or are the same."""
+    shown = [value.name if isinstance(value, Level) else repr(value) for value in values]
+    twice = next((each for each, count in Counter(shown).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"two of its values are {twice}; give each once")
 
 
 class LatinHypercube(Part):
@@ -251,7 +271,7 @@ def path_of(name: str) -> Path:
     Raise ScenarioError if there is neither.
     """
     path = Path(name)
-    if path.suffix or len(path.parts) != 1 or path.exists():
+    if path.suffix or len(path.parts) != 1 or is_there(path):
         return path
     if name in names():
         return FOLDER / f"{name}.toml"
@@ -268,7 +288,7 @@ def load(path: Path) -> Study:
 
 def loads(text: str, name: str = "study") -> Study:
     """Read the text of a study file; *name* is used in errors."""
-    document = _tuples(read_toml(text, name))
+    document = _tuples(read_toml(text, name, ESSENTIALS))
     try:
         return Study.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -300,7 +320,7 @@ def _path(place: list[str | int], document: Any) -> str:
         node = _step(node, step)
         if isinstance(step, int):
             named = node.get("name") if isinstance(node, dict) else None
-            path += f"[{named if isinstance(named, str) else step}]"
+            path += f"[{named if named and isinstance(named, str) else step}]"
         else:
             path += f".{step}" if path else step
     return path
@@ -315,13 +335,13 @@ def _step(node: Any, step: str | int) -> Any:
 
 def _reason(details: dict[str, Any], place: list[str | int]) -> str:
     kind, context = details["type"], details.get("ctx", {})
+    if place == ["seeds"] and kind.startswith("model"):
+        return "wrong type; allowed is a whole number, or a table { count, first, most }"
     if value_wrong := wrong_value(kind, context):
         return value_wrong
     if kind == "extra_forbidden":
         known = _known(place)
         return f"unknown key{hint(place[-1], known) or f'; allowed here are {listed(known)}'}"
-    if kind == "missing":
-        return "is missing"
     if kind == "literal_error":
         return f"unknown value; allowed is {context['expected']}"
     return str(context.get("error") or details["msg"])

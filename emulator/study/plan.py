@@ -87,6 +87,9 @@ class Unit(enum.StrEnum):
     NUMBER = "number"
 
 
+_IN_WORDS = {unit: unit.value for unit in Unit} | {Unit.WHOLE: "whole number"}
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """A range of values with one unit."""
@@ -135,7 +138,9 @@ def range_of(axis: Vary) -> Range:
     if {unit, other} == {Unit.WHOLE, Unit.NUMBER}:
         unit = other = Unit.NUMBER
     if unit != other:
-        raise ValueError(f"from is a {unit}, to is a {other}; both need the same unit")
+        raise ValueError(
+            f"from is a {_IN_WORDS[unit]}, to is a {_IN_WORDS[other]}; both need the same unit"
+        )
     if low >= high:
         raise ValueError("from is not below to")
     if axis.scale == "log" and low <= 0:
@@ -149,7 +154,7 @@ def _measured(end: Any) -> tuple[float, Unit]:
             pass
         case int():
             return end, Unit.WHOLE
-        case float():
+        case float() if math.isfinite(end):
             return end, Unit.NUMBER
         case str() if "/" in end:
             return parse_rate(end), Unit.RATE

@@ -15,7 +15,7 @@ from emulator import engines
 from emulator.comparison import NAMED
 from emulator.engines import EngineRequest, open_spark
 from emulator.errors import ProcessKilledError, RefusedError
-from emulator.input_files import file_in, nearest_file
+from emulator.input_files import file_in, is_there, nearest_file
 from emulator.loading import ScenarioText, load_text, read_text
 from emulator.output_files import is_uri
 from emulator.processes import parallel_map
@@ -141,7 +141,10 @@ def _scenario_of(study: Study, folder: Path, name: str) -> ScenarioText:
     *name*: the study, in errors.
     """
     named = Path(study.scenario)
-    is_path = named.suffix != "" or len(named.parts) != 1 or (folder / named).is_file()
+    is_path = named.suffix != "" or len(named.parts) != 1 or _is_file(folder / named)
+    if study.scenario == "-":
+        reason = "the input; a study needs the name of a file or of the catalogue"
+        raise ScenarioError(name, [Problem("scenario", reason, study.scenario)])
     try:
         if not is_path:
             return read_text(study.scenario)
@@ -156,9 +159,13 @@ def _scenario_of(study: Study, folder: Path, name: str) -> ScenarioText:
 
 
 def _existing(path: Path) -> Path:
-    if not path.exists():
+    if not is_there(path):
         raise ValueError(f"there is no file {path}{nearest_file(path)}")
     return path
+
+
+def _is_file(path: Path) -> bool:
+    return is_there(path) and path.is_file()
 
 
 def _overrides_of_protocols(

@@ -7,7 +7,9 @@ systems reach.
 from __future__ import annotations
 
 import glob
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
@@ -18,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from assignors.values import dataclass
+from emulator.errors import reason_of
+from emulator.input_files import is_there
 from emulator.logs.imports.tables import NO_PARTITION
 from emulator.logs.offsets_log.finding import STANDARD_INPUT, WANTED, LogFileError, logs_of, opened
 from emulator.logs.offsets_log.recognising import read_opened
@@ -127,18 +131,29 @@ def _local(sources: Iterable[str]) -> Iterator[Segment]:
     for log in logs_of(paths):
         partition = _partition_of(log.name)
         for each in log.segments:
-            if not each.path.is_file():
-                raise LogFileError(str(each.path), f"not a file; {WANTED}")
-            state = each.path.stat()
+            state = _state_of(each.path)
             changed = str(state.st_mtime_ns)
             yield Segment(str(each.path.absolute()), log.name, partition, state.st_size, changed)
+
+
+def _state_of(path: Path) -> os.stat_result:
+    """Return the state of a file; raise LogFileError if it is none, or cannot be looked up."""
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        raise LogFileError(str(path), f"not a file; {WANTED}") from None
+    except OSError as error:
+        raise LogFileError(str(path), f"cannot be read: {reason_of(error)}") from None
+    if not stat.S_ISREG(state.st_mode):
+        raise LogFileError(str(path), f"not a file; {WANTED}")
+    return state
 
 
 def _matches(source: str) -> list[Path]:
     """Return the paths that match a pattern that the shell has not expanded."""
     if Path(source) == STANDARD_INPUT:
         raise LogFileError("-", "segments to import are files or folders")
-    if Path(source).exists() or not glob.has_magic(source):
+    if is_there(Path(source)) or not glob.has_magic(source):
         return [Path(source)]
     found = sorted(glob.glob(source))  # noqa: PTH207  the pattern may be absolute
     if not found:

@@ -10,18 +10,18 @@ from emulator.report.wording import visible
 
 from .commands import CRASH, rebalance, written
 
-HIDDEN = ["\x07", "\x1b[2J", "\x7f", "\x9b2J", "\u202e", "\u2066", "\u200f", "\u2028"]
+HIDDEN = ["\x07", "\x1b[2J", "\x1b[8m", "\x7f", "\x9b2J", "\u202e", "\u2066", "\u200f", "\u2028"]
 
 
 @pytest.mark.parametrize("text", HIDDEN)
 def test_text_that_is_not_seen_is_written_as_an_escape(text, capsys):
     """Also in what is read from logs; colours of our own stay."""
-    say(f"group a{text}b \x1b[31mred\x1b[0m")
+    say(f"group a{text}b \x1b[1;31mred\x1b[0m")
     shown = capsys.readouterr().out
 
     assert text not in shown
     assert f"a\\u{ord(text[0]):04x}" in shown
-    assert "\x1b[31mred\x1b[0m" in shown
+    assert "\x1b[1;31mred\x1b[0m" in shown
     assert f"{ord(text[0]):04x}" in visible(text)
 
 

@@ -42,7 +42,10 @@ def test_a_file_that_cannot_be_written_is_refused(run):
     result = run("--junit", "missing/result.xml")
 
     assert result.exit_code == 2
-    assert "--junit missing/result.xml: cannot be written" in result.stderr
+    assert (
+        "--junit: missing/result.xml: cannot be written: there is no folder missing"
+        in result.stderr
+    )
 
 
 def test_annotations_are_printed_on_github(run):

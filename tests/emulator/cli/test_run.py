@@ -183,7 +183,7 @@ def test_a_scenario_may_come_from_the_input(tmp_path):
     assert out == rebalance("run", "-", "--json", given=changed()).out
     assert out == rebalance("run", "-", "--json", given=b"\xef\xbb\xbf" + changed().encode()).out
     status, _, err = rebalance("run", "-", given=b"\xff")
-    assert (2, "the input: not UTF-8 at byte 0\n") == (status, err)
+    assert (2, "the input: not UTF-8 at byte 0; save it as UTF-8\n") == (status, err)
 
 
 def test_a_failed_expectation_is_shown_and_exits_with_1(tmp_path):

@@ -216,3 +216,39 @@ def test_a_file_with_both_protocols_is_refused(load):
     """Kafka refuses it, too."""
     with pytest.raises(EmulatorError, match=r"session\.timeout\.ms"):
         load("consumer.properties", PROPERTIES + "group.protocol=consumer\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("c.properties", "# Länge\nsession.timeout.ms=10000".encode("iso-8859-1")),
+        ("c.properties", "# Länge\r\nsession.timeout.ms=10000\r\n".encode("utf-8-sig")),
+        ("c.yml", b"spring:\r\n  kafka:\r\n    properties:\r\n      session.timeout.ms: 10000"),
+        ("c.json", '{"session.timeout.ms": "10000"}'.encode("utf-8-sig")),
+    ],
+)
+def test_a_file_is_read_in_the_encodings_of_its_own_reader(tmp_path, name, content):
+    """``java.util.Properties.load`` reads ISO 8859-1, editors on Windows write marks and CRLF."""
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "s.toml").write_text(SCENARIO.format(name))
+
+    group = load_named(str(tmp_path / "s.toml")).scenario.group[0]
+
+    assert 10_000 == group.settings["session.timeout.ms"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("c.properties", "a=1".encode("utf-16"), "not UTF-8 but UTF-16, as PowerShell's > writes"),
+        ("c.yml", "a: \xe9".encode("iso-8859-1"), "not UTF-8 at byte 3; save it as UTF-8"),
+        ("c.json", b"", "not JSON: Expecting value: line 1"),
+    ],
+)
+def test_a_file_in_another_encoding_is_refused_by_its_name(tmp_path, name, content, said):
+    """Not by an error of Python's codecs."""
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "s.toml").write_text(SCENARIO.format(name))
+
+    with pytest.raises(EmulatorError, match=said):
+        load_named(str(tmp_path / "s.toml"))
