@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import ceil
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from emulator.report.hints_of_verdicts import VERDICT_HINTS
 from emulator.report.subject import Commits, GroupFacts
 from emulator.report.wording import counted, duration
-from emulator.verdicts.verdict import Verdict
+from emulator.verdicts.verdict import Verdict, VerdictId
 
 
 class Given(NamedTuple):
@@ -64,14 +64,26 @@ BUSY = 0.9
 """The share of its time from which on a member has none left for more records."""
 
 
-def lag_grows(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+IDLE_FOR: Final = {
+    VerdictId.NOTHING_PROCESSED,
+    VerdictId.MEMBER_LOOP,
+    VerdictId.REMOVED_ASSIGNING,
+    VerdictId.REBALANCING,
+}
+"""Verdicts that say why members do not work all of the time: no setting of their polls changes that."""
+
+
+def lag_grows(
+    verdict: Verdict, group: GroupFacts, verdicts: tuple[Verdict, ...]
+) -> Iterator[Given]:
     """Yield the hints for a group whose lag grows although its members could process what arrives."""
     numbers = verdict.numbers
     yield from _failing(numbers)
     if "late_per_s" in numbers:
         yield from _late(numbers, group)
     elif numbers["busiest"] < BUSY:
-        yield from _with_time_left(numbers, group)
+        if not any(each.id in IDLE_FOR and each.group == group.id for each in verdicts):
+            yield from _with_time_left(numbers, group)
     elif numbers["idlest"] > BUSY * numbers["busiest"]:
         yield Given(
             "more-members",

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 import emulator
+from emulator.advising import reported
 from emulator.loading import load_named
+from emulator.report.given_hints import hints_of
 from emulator.report.lag_hints import lag_grows
 from emulator.subjects import subject_of
 from emulator.verdicts.verdict import Verdict, VerdictId
@@ -92,3 +94,11 @@ def test_a_number_of_members_that_divides_the_partitions_ends_the_lag():
     assert VerdictId.LAG_GROWS in problems(advice.run)
     assert not problems(after)
     assert after.metrics["backlog"] < 300 < advice.run.metrics["backlog"]
+
+
+def test_members_that_the_group_keeps_from_working_get_no_hint_on_polls():
+    """A leader that is removed while its assignor computes: larger batches do not help."""
+    hints = {hint.id for hint in hints_of(reported(load_named("q4-slow-assignor"), 0)[1])}
+
+    assert "session-above-assignor" in hints
+    assert "less-waiting" not in hints
