@@ -90,7 +90,9 @@ class Ownership:
     def topic_is_newer(self, epoch: Epoch) -> bool:
         """Return whether the topic was created again after an epoch began."""
         created = self.topics.of(epoch.partition.topic).sizes
-        return bool(created) and created[0][1] > epoch.opened.instant
+        if not created or created[0][1].at_us < epoch.opened.at_us:
+            return False
+        return created[0][1] > epoch.opened.instant
 
     def _key(self, group: str, consumer: str, partition: TopicPartition) -> AccountKey:
         return AccountKey(group, partition, consumer if group in self._sharing else "")

@@ -79,6 +79,7 @@ class Kernel:
         self.env = simpy.Environment(initial_time=0)
         self.scheduled = 0
         self.most_at_an_instant = MOST_AT_AN_INSTANT
+        self.most_in_an_event = MOST_IN_AN_EVENT
         self.names: Sequence[str] = ()
         """The consumers by index, for the error of a clock that stands still."""
 
@@ -129,13 +130,12 @@ class Kernel:
             raise StalledClockError(self.now, events, self._made, self.names)
         return type(self).push(self, when_us, order, action)
 
-    def steps(self, rank: Rank, who: int) -> Iterator[int]:
-        """Count the steps of a party within one event; raise StalledClockError if they do not end."""
-        yield from range(MOST_IN_AN_EVENT)
+    def stand_still(self, rank: Rank, who: int) -> NoReturn:
+        """Raise StalledClockError: the effects of a party within one event do not end."""
         from emulator.world.stalled_clock import Made, StalledClockError  # noqa: PLC0415  as above
 
-        made = Made({(rank.name, who): MOST_IN_AN_EVENT})
-        raise StalledClockError(self.now, MOST_IN_AN_EVENT, made, self.names)
+        made = Made({(rank.name, who): self.most_in_an_event})
+        raise StalledClockError(self.now, self.most_in_an_event, made, self.names)
 
     # -- skipping periods --------------------------------------------------------------------------
 

@@ -387,14 +387,14 @@ class Fetcher:
 
 
 @lru_cache(maxsize=1 << 16)  # a poll asks for the same few repeatedly
-def _spread(partition: TopicPartition) -> int:
-    return spread_hash(topic_partition_hash(partition))
+def _slot(partition: TopicPartition) -> int:
+    return spread_hash(topic_partition_hash(partition)) & DEFAULT_LENGTH - 1
 
 
 def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
     """Return records in the order of ``ConsumerRecords``, a HashMap (seen in every capture)."""
     if len(handed) <= _FEW:
-        return tuple(sorted(handed, key=lambda part: _spread(part.partition) & DEFAULT_LENGTH - 1))
+        return tuple(sorted(handed, key=lambda part: _slot(part[0])))
     order = hash_map_order(dict.fromkeys(p.partition for p in handed), topic_partition_hash)
     place = {tp: number for number, tp in enumerate(order)}
     return tuple(sorted(handed, key=lambda part: place[part.partition]))

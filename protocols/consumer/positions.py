@@ -130,7 +130,7 @@ _ASKED_FOR = (Phase.RESETTING, Phase.VALIDATING)
 class Positions:
     """The assigned partitions of one consumer with their positions and leaders."""
 
-    __slots__ = ("_leaders", "behind", "by_leader", "readings")
+    __slots__ = ("_all_reading", "_leaders", "behind", "by_leader", "readings")
 
     def __init__(self) -> None:
         self.readings: dict[TopicPartition, Reading] = {}
@@ -140,6 +140,9 @@ class Positions:
         """The same partitions by the broker to fetch from."""
 
         self._leaders: Mapping[TopicPartition, LeaderAndEpoch] = {}
+        self._all_reading: bool | None = None
+        """Whether every position is valid; None: phases have changed since that was asked."""
+
         self.behind = False
         """The positions have not been compared with the newest leaders yet."""
 
@@ -152,6 +155,7 @@ class Positions:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Apply this assignment in this order; partitions held before keep their state."""
+        self._all_reading = None
         held = self.readings
         self.readings = {
             tp: held[tp] if tp in held else Reading(tp, self.leader(tp).leader) for tp in partitions
@@ -230,7 +234,7 @@ class Positions:
 
         The application thread calls it inside poll (``validatePositionsOnMetadataChange``).
         """
-        self.behind = False
+        self.behind, self._all_reading = False, None
         for tp, reading in self.readings.items():
             reading.follow(self.leader(tp))
 
@@ -253,6 +257,7 @@ class Positions:
         reading = self.readings[partition]
         reading.leader = leader.leader
         reading.follow(leader)
+        self._all_reading = None
         self._group_by_leader()
 
     def lost(self, broker: int) -> None:
@@ -270,6 +275,8 @@ class Positions:
 
     def in_phase(self, phase: Phase) -> tuple[TopicPartition, ...]:
         """Return the partitions whose position is in ``phase``."""
+        if phase is not READING and self._all_reading:
+            return ()
         return tuple(tp for tp, reading in self.readings.items() if reading.phase is phase)
 
     def holds(self, partition: TopicPartition, phase: Phase) -> bool:
@@ -279,33 +286,38 @@ class Positions:
 
     def all_reading(self) -> bool:
         """Return whether every assigned partition has a valid position."""
-        for reading in self.readings.values():  # noqa: SIM110 (asked at every step of a machine)
-            if reading.phase is not READING:
-                return False
-        return True
+        known = self._all_reading
+        if known is None:
+            known = all(reading.phase is READING for reading in self.readings.values())
+            self._all_reading = known
+        return known
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = UNKNOWN_EPOCH) -> None:
         """Set the next offset to read; records buffered from other offsets are dropped later.
 
         *epoch*: of the last record before it. If it is known, the position awaits validation first.
         """
+        self._all_reading = None
         reading = self.readings[partition]
         reading.seek(offset, epoch, self.leader(partition))
         reading.await_validation()
 
     def move_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
         """Set a position to the offset where the leader's log diverged; it is then valid."""
+        self._all_reading = None
         reading = self.readings[partition]
         reading.seek(offset, epoch, reading.current)
 
     def validated(self, partition: TopicPartition) -> None:
         """Resume reading at a position that the leader has confirmed."""
+        self._all_reading = None
         reading = self.readings[partition]
         reading.phase = Phase.READING
         reading.retry_us = 0
 
     def reset(self, partition: TopicPartition, why: str = "no offset") -> None:
         """Drop a position; the reset policy decides where to continue."""
+        self._all_reading = None
         self.readings[partition].reset(why)
 
     def reset_reason(self, partition: TopicPartition) -> str:
@@ -314,6 +326,8 @@ class Positions:
 
     def due(self, phase: Phase, now: int) -> tuple[TopicPartition, ...]:
         """Return the partitions whose reset or validation may be requested now."""
+        if phase is not READING and self._all_reading:
+            return ()
         readings = self.readings.items()
         return tuple(tp for tp, r in readings if r.phase is phase and r.retry_us <= now)
 
@@ -357,6 +371,8 @@ class Positions:
 
     def check(self) -> None:
         """Assert the invariants."""
+        readings = self.readings.values()
+        assert self._all_reading in (None, all(each.phase is READING for each in readings))
         grouped = [tp for readings in self.by_leader.values() for tp in readings]
         assert sorted(grouped) == sorted(self.readings)
         for tp, reading in self.readings.items():

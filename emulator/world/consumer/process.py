@@ -335,15 +335,17 @@ class Process:
 
     def _carry_out_all(self) -> None:
         self._busy = True
+        effects, left = self._effects, self.run.kernel.most_in_an_event
         try:
-            for _ in self.run.kernel.steps(Rank.APPLICATION, self.blueprint.index):
-                if not self._effects:
-                    return
+            while effects:
                 if self._held is not None:
                     self._held.append(self._carry_out_all)
                     return
-                effect = self._effects.popleft()
+                effect = effects.popleft()
                 _CARRIED_OUT[type(effect)](self, effect)
+                left -= 1
+                if not left:
+                    self.run.kernel.stand_still(Rank.APPLICATION, self.index)
         finally:
             self._busy = False
 
