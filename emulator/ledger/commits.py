@@ -135,9 +135,14 @@ class Committed:
 class InFlight:
     """A commit that was sent and not yet answered."""
 
-    link: Link
+    event: ev.Event
     sent: ev.CommitSent
     accepted: bool = False
+
+    @property
+    def link(self) -> Link:
+        """The link of a chain that the event of the commit shows."""
+        return link_to(self.event, Step.COMMIT_SENT, self.sent.consumer, self.sent.commit)
 
 
 OwnProgress = Callable[[TopicPartition, Committed], bool]
@@ -164,8 +169,7 @@ class CommittedOffsets:
     def on_sent(self, event: ev.Event, fact: ev.CommitSent) -> None:
         """Store a commit until its outcome is known."""
         flights = self._flights.setdefault(fact.consumer, {})
-        link = link_to(event, Step.COMMIT_SENT, fact.consumer, fact.commit)
-        flights[fact.commit] = InFlight(link, fact)
+        flights[fact.commit] = InFlight(event, fact)
         if len(flights) > MAX_IN_FLIGHT:
             del flights[next(iter(flights))]
 
@@ -179,8 +183,7 @@ class CommittedOffsets:
 
     def undecided(self, consumer: str) -> Iterator[InFlight]:
         """Yield the commits of *consumer* that no coordinator has accepted, oldest first."""
-        flights = self._flights.get(consumer, {}).values()
-        return (flight for flight in flights if not flight.accepted)
+        return (each for each in self._flights.get(consumer, {}).values() if not each.accepted)
 
     def unanswered(self, consumer: str) -> list[InFlight]:
         """Return the commits of *consumer* that were accepted and not answered."""
@@ -199,12 +202,11 @@ class CommittedOffsets:
             processed = flight.sent.processed
         for index, (partition, offset) in enumerate(fact.offsets):
             committed = self.of(fact.group, partition)
-            lower = offset < committed.offset
             if flight is not None and flight.sent.kind == ev.CommitKind.ADMIN:
                 committed.reset(offset, BY_AN_ADMINISTRATOR)
             else:
                 answered = self.flight(committed.consumer, committed.commit) is None
-                own = lower and own_progress(partition, committed)
+                own = offset < committed.offset and own_progress(partition, committed)
                 committed.accept(offset, own_progress=own, answered=answered)
             committed.accepted = event
             committed.consumer, committed.commit = fact.consumer, fact.commit
@@ -290,8 +292,7 @@ class CommitOutcomes:
             self._offsets.of(fact.group, partition).outside = True
         if flight is not None:
             flight.accepted = True
-        accepted_by_kafka = flight is not None and flight.sent.kind is ev.CommitKind.DUAL
-        if not accepted_by_kafka:
+        if flight is None or flight.sent.kind is not ev.CommitKind.DUAL:
             self._accept(event, fact)
 
     def _accept(self, event: ev.Event, fact: ev.CommitAccepted | ev.OffsetsStored) -> None:

@@ -63,7 +63,9 @@ class Wire:
 
     def delay(self, sender: Party, receiver: Party, now: int) -> int:
         """Return the delay of a message sent now, in microseconds."""
-        way = self.link(sender, receiver)
+        way = self._samplers.get((sender.name, receiver.name))
+        if way is None:
+            way = self._make_link(sender, receiver)
         return way if isinstance(way, int) else way(now)
 
     def link(self, sender: Party, receiver: Party) -> Way:
@@ -85,8 +87,7 @@ class Wire:
     def in_order(self, sender: str, receiver: str, connection: int, arrival_us: int) -> int:
         """Return the arrival, not before that of an earlier message of the same connection."""
         key = (sender, receiver, connection)
-        arrival = max(arrival_us, self._last.get(key, 0))
-        self._last[key] = arrival
+        arrival = self._last[key] = max(arrival_us, self._last.get(key, 0))
         return arrival
 
     # -- losses --------------------------------------------------------------------------------

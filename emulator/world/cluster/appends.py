@@ -93,6 +93,11 @@ class Appends:
         return self._run.kernel.now < self._busy_us
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no batch is open, and none failed."""
+        return not self._open and self._rejected is None
+
+    @property
     def is_full(self) -> bool:
         """Whether the open batch has no room left."""
         return bool(self._open) and self._size >= self._limit

@@ -17,8 +17,10 @@ from emulator.world.run import Run
 from protocols import facts
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.groups import kip848
+from protocols.groups.answers import client_error
 from protocols.machine import Send, Step
 from protocols.messages import Envelope, JoinGroupRequest, SyncGroupRequest
+from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.group_rules import GroupState
 from protocols.values import recorded
 
@@ -57,6 +59,19 @@ def commit_name(process: str, correlation_id: int) -> str:
 def consumer_of(client: str) -> str:
     """Return the consumer of a client id: the id without the incarnation number."""
     return client.rpartition(".")[0]
+
+
+def not_appended(fact: facts.CommitAccepted, error: ErrorCode) -> facts.CommitRefused:
+    """Return the refusal of a commit whose records could not be appended."""
+    return facts.CommitRefused(
+        group=fact.group,
+        client=fact.client,
+        correlation_id=fact.correlation_id,
+        member_id=fact.member_id,
+        generation=fact.generation,
+        error=client_error(error).name,
+        offsets=fact.offsets,
+    )
 
 
 class CoordinatorEvents:

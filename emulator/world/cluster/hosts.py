@@ -28,7 +28,7 @@ from emulator.world.cluster.broker_threads import (
 )
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
-from emulator.world.cluster.coordinator_events import CoordinatorEvents
+from emulator.world.cluster.coordinator_events import CoordinatorEvents, not_appended
 from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.replicas import NO_BROKER, ReplicaSet
 from emulator.world.cluster.stored_log import StoredBatch
@@ -37,8 +37,7 @@ from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run
 from protocols.coordinator.durability import OPERATION_TIMEOUT
 from protocols.coordinator.machine import GroupCoordinator, Phase
-from protocols.facts import CommitAccepted, CommitRefused, Fact, TargetComputed
-from protocols.groups.answers import client_error
+from protocols.facts import CommitAccepted, Fact, TargetComputed
 from protocols.groups.shard import Fix
 from protocols.machine import Append, CancelTimer, Report, Send, SetTimer, Step
 from protocols.messages import Envelope, Header, Message
@@ -312,18 +311,11 @@ class Host:
 
     def _emit(self, fact: Fact, step: Step[Any]) -> None:
         """Write a fact of the machine; a commit that cannot be appended was not accepted."""
-        error = self._appends.error_of(step) if isinstance(fact, CommitAccepted) else None
-        if isinstance(fact, CommitAccepted) and error is not None:
-            fact = CommitRefused(
-                group=fact.group,
-                client=fact.client,
-                correlation_id=fact.correlation_id,
-                member_id=fact.member_id,
-                generation=fact.generation,
-                error=client_error(error).name,
-                offsets=fact.offsets,
-            )
-        if isinstance(fact, TargetComputed) and self._thread is not None:
+        if type(fact) is CommitAccepted:
+            error = self._appends.error_of(step)
+            if error is not None:
+                fact = not_appended(fact, error)
+        elif type(fact) is TargetComputed and self._thread is not None:
             self._run_assignor(fact, self._thread)
         self._shard.emit(self, fact)
 
@@ -340,6 +332,8 @@ class Host:
 
         Where requests take time, the queue may never be empty: each action has its own batch.
         """
+        if self._appends.is_empty:
+            return
         is_last = not self._queue or self._thread is not None
         if not self._appends.is_busy and (self._appends.is_full or is_last):
             self._appends.write()

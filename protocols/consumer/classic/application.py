@@ -21,6 +21,7 @@ from protocols.consumer.classic.async_commits import (
     send_async,
 )
 from protocols.consumer.classic.commits import (
+    NONE,
     exception_for,
     is_illegal,
     local_error,
@@ -91,11 +92,12 @@ def _begin_commit(
     state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
 ) -> Step[ClientState]:
     """Begin a commit of the application: run earlier callbacks, record its leader epochs."""
-    epochs = ((entry.partition, entry.leader_epoch) for entry in offsets)
-    step = run_callbacks(state, consumer, now)
-    return step.then(
-        lambda s: on_reads(s, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
-    )
+    epochs = [(entry.partition, entry.leader_epoch) for entry in offsets]
+
+    def noted(state: ClientState) -> Step[ClientState]:
+        return on_reads(state, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
+
+    return run_callbacks(state, consumer, now).then(noted) if state.callbacks else noted(state)
 
 
 def begin_commit_sync(
@@ -112,7 +114,7 @@ def begin_commit_sync(
     so that their callbacks have run when it returns.
     """
     outer = state.app
-    if not isinstance(outer, Outside | Calling | Closing):
+    if not isinstance(outer, (Outside, Calling, Closing)):
         raise IllegalCallError(f"commitSync from {outer}")
     app = CommittingSync(offsets, kind, deadline_us, outer)
     state = replace(state, app=app)
@@ -189,6 +191,8 @@ def on_commit_sync_response(
     app = state.app
     if not isinstance(app, CommittingSync) or app.correlation_id != number:
         return Step(state)
+    if not state.callbacks:
+        return _react(state, consumer, app, flight, error, now)
     step = run_callbacks(state, consumer, now)
     return step.then(lambda s: _react(s, consumer, app, flight, error, now))
 
@@ -201,7 +205,7 @@ def _react(
     error: ErrorCode,
     now: int,
 ) -> Step[ClientState]:
-    if error is ErrorCode.NONE:
+    if error is NONE:
         return _return_from(state, app, CommitResult(app.offsets))
     if error not in RETRIED:
         exception = exception_for(state, flight, error)

@@ -5,6 +5,8 @@ Source: ``ConsumerCoordinator.sendOffsetCommitRequest``, ``OffsetCommitResponseH
 
 from __future__ import annotations
 
+from typing import Final
+
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
 from protocols.consumer.classic.state import (
@@ -29,6 +31,8 @@ from protocols.machine import Report, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit, pairs_of
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
+
+NONE: Final = ErrorCode.NONE
 
 
 def local_refusal(state: ClientState, consumer: Consumer) -> ExceptionName | None:
@@ -130,8 +134,10 @@ def on_commit_response(
     now: int,
 ) -> Step[ClientState]:
     """Handle the response to a commit, and record its end for the call that waits."""
-    if consumer.store is not None and error is ErrorCode.NONE:
-        consumer.store.committed(flight.commit)
+    if error is NONE:
+        if consumer.store is not None:
+            consumer.store.committed(flight.commit)
+        return on_commit_ended(state, number, flight, error)
     return _side_effects(state, consumer, flight, error, now).then(
         lambda s: on_commit_ended(s, number, flight, error)
     )

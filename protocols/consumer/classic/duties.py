@@ -15,6 +15,7 @@ from protocols.consumer.classic.state import (
     PrepareNeeded,
 )
 from protocols.consumer.clients import Busy
+from protocols.consumer.positions import Positions
 from protocols.consumer.reader import MS, NEVER
 from protocols.consumer.requests import Known, Unknown
 
@@ -27,10 +28,12 @@ def settled(state: ClientState, consumer: Consumer) -> bool:
         and state.future is None
         and _has_no_news(state)
         and not state.reads.out_of_range
-        and consumer.positions.all_reading()
-        and not consumer.positions.behind
-        and not consumer.positions.leaderless
+        and _reads_all(consumer.positions)
     )
+
+
+def _reads_all(positions: Positions) -> bool:
+    return not (positions.behind or positions.leaderless) and positions.all_reading()
 
 
 def has_responses(state: ClientState) -> bool:

@@ -75,7 +75,8 @@ class Client:
         return self._call(step, now)
 
     def _call(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        return self._took(step.then(lambda s: self._pump_once(s, now)), now)
+        pumps = self._arrived or step.state.inbox
+        return self._took(step.then(lambda s: self._pump_once(s, now)) if pumps else step, now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
         """Replace the subscription with these topics; the next poll joins with them."""
@@ -131,8 +132,7 @@ class Client:
     @property
     def _due_us(self) -> int:
         """When a settled client has a duty in poll; 0: in its next one, after a response."""
-        responses = duties.has_responses(self.state)
-        return 0 if responses else duties.due_us(self.state, self.consumer)
+        return 0 if duties.has_responses(self.state) else duties.due_us(self.state, self.consumer)
 
     def _is_due(self, now: int) -> bool:
         """Return whether a poll has a duty before it returns; it reads no response before records."""
@@ -244,11 +244,10 @@ class Client:
 
     def _pumping(self) -> bool:
         """Whether the application thread is inside a call that waits for the network."""
-        return self._poll_until is not None or isinstance(self.state.app, CommittingSync | Closing)
+        return self._poll_until is not None or isinstance(self.state.app, (CommittingSync, Closing))
 
     def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
-        step = self._absorb(state, now)
-        return step.then(lambda s: turn.pump(s, self.consumer, now))
+        return self._absorb(state, now).then(lambda s: turn.pump(s, self.consumer, now))
 
     def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
         """Buffer the fetch responses that arrived by ``until_us``."""
@@ -362,15 +361,16 @@ class Client:
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
         """Apply a step and continue the call that waits."""
         effects = self._become(step)
-        if any(isinstance(effect, Return) for effect in effects):
+        if Return in map(type, effects):
             self._poll_until = None
         elif self._poll_until is not None:
             effects += self._turn(now)
-        elif isinstance(self.state.app, CommittingSync):
-            effects += self._become(application.advance_commit_sync(self.state, self.consumer, now))
-            effects += self._become(application.advance_close(self.state, self.consumer, now))
-        elif isinstance(self.state.app, Closing):
-            effects += self._become(application.advance_close(self.state, self.consumer, now))
+        else:
+            if isinstance(self.state.app, CommittingSync):
+                after = application.advance_commit_sync(self.state, self.consumer, now)
+                effects += self._become(after)
+            if isinstance(self.state.app, Closing):
+                effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
