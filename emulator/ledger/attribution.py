@@ -46,19 +46,23 @@ RESULTS_REMOVED = "results removed by a restored backup"
 START = "start process"
 """The verb of a root that is not a fault but the start of a process."""
 
+CHANGES_OF_TOPICS = frozenset({"create_topic", "delete_topic", "add_partitions", "subscribe"})
+"""The verbs of acts that members learn of by their metadata: each may begin a rebalance."""
+
 _NAMES = re.compile(r"[^\s,|<>()\[\]]+")
 
 
 class Roots:
     """The roots of recent events, and the newest fault or start that names each party."""
 
-    __slots__ = ("_faults", "_newest", "_newest_of", "_root_of")
+    __slots__ = ("_faults", "_newest", "_newest_of", "_root_of", "_topics_changed")
 
     def __init__(self) -> None:
         self._faults: dict[int, Root] = {}
         self._root_of: dict[int, Root] = {}
         self._newest_of: dict[str, Root] = {}
         self._newest: Root | None = None
+        self._topics_changed: Root | None = None
 
     def follow(self, event: Event) -> None:
         """Set the root of *event* to the root of its cause; a fault is its own root."""
@@ -92,10 +96,19 @@ class Roots:
         likely = linked + [root for root in named if root.verb != START]
         return _newest(likely) or _newest(named) or self._newest
 
+    def topics_changed_during(self, epoch: Epoch | None) -> Root | None:
+        """Return the newest change of topics, if it came after an epoch had opened."""
+        changed = self._topics_changed
+        if epoch is None or changed is None or changed.instant <= epoch.opened.instant:
+            return None
+        return changed
+
     def _on_fault(self, event: Event, fact: FaultBegan) -> None:
         assert event.id is not None, "a fault is a control event"
         root = Root(event.id, event.at_us, fact.fault, fact.verb, fact.target, event.row)
         self._newest = root
+        if fact.verb in CHANGES_OF_TOPICS:
+            self._topics_changed = root
         for party in _NAMES.findall(fact.target):
             self._newest_of[party] = root
         self._faults[event.id] = root
@@ -194,7 +207,7 @@ class Attributions:
         shown += self._ends(before, after)
         root = self._roots.find(shown, _parties(before, after))
         if root is not None and root.verb == START and not _joined_during(root, before):
-            root = None
+            root = self._roots.topics_changed_during(before)
         if before is not None:
             shown.append(before.opened)
         if root is not None:

@@ -36,6 +36,8 @@ SUBJECTS: Mapping[Family, str] = {
 
 _NAMES: Mapping[Family, str] = {
     Family.MEMBERS: """
+        b5-restarted-before-its-session-ends j6-idle-member-never-notices p4-old-generation-rejoins
+        s2-workers-or-processes s3-pool-slower-than-threads s5-more-members-than-partitions u7-lost-or-revoked
         g3-shared-database g4-replicas-and-partitions heartbeats-stop k1-instance-id-reused j1-refused-fetch-resets
         k4-threads-share-an-id k3-rejoin-not-in-the-log k5-restart-around-session kip848-join-answer-lost
         kip848-member-crashes q2-members-start-one-by-one n2-lost-sync-kept n3-new-members-kept n4-large-group-in-joins q1-restart-all-at-once q3-joins-take-time q4-slow-assignor
@@ -43,6 +45,8 @@ _NAMES: Mapping[Family, str] = {
         m1-session-timeout m5-heartbeats-stop-in-drain m6-fetch-blocks-heartbeats m4-session-ends-in-join k2-fenced-by-itself l2-ownership-checked-rarely l3-busy-members-own-all m2-heartbeats-as-rare-as-the-session member-crashes member-joins
     """,
     Family.DEPLOYS: """
+        a2-scale-up-under-load a8-restart-at-the-peak b3-stopped-during-a-rebalance
+        i6-new-group-id-at-each-start
         canary-rolled-back pod-names-as-instance-ids readiness-waits-for-a-partition
         stand-in-for-slow-restarts spot-node-reclaimed g1-lag-instant-or-averaged g2-scale-down-kills g5-spare-threads g6-one-partition-has-the-lag g7-autoscaler-flaps
         a1-deploy-goes-back a7-close-before-the-answer a6-new-group-id a5-two-applications-one-group b4-close-beyond-session b2-stop-without-leaving close-in-mid-batch deploy-kills-in-mid-batch
@@ -56,6 +60,8 @@ _NAMES: Mapping[Family, str] = {
         n1-one-member-stalls-all published-slowest-poll record-skipped retry-topic a9-seen-set spring-kept-commits catching-up-is-slower crash-at-the-peak hot-key
     """,
     Family.COMMITS: """
+        d6-revoke-commits-the-unfinished e9-commit-before-the-drain f4-commit-after-each-record
+        f5-clients-side-by-side p1-commits-between-two-rounds
         commit-answer-lost commit-before-work d1-commit-refused-in-rebalance d2-older-commits-at-revoke
         d3-older-commit-wins d7-assign-beside-the-group d8-retries-after-the-rebalance
         client-aiokafka-getmany client-aiokafka-getone client-franz-go client-librdkafka-crash
@@ -65,6 +71,9 @@ _NAMES: Mapping[Family, str] = {
         kip848-commit-in-rebalance off-by-one offsets-in-zookeeper results-and-offsets-together
     """,
     Family.REBALANCES: """
+        d5-revoke-listener-throws e2-three-states-at-revocation e3-queue-goes-on-after-the-revocation
+        e4-burst-of-starts-with-buffers p5-sync-answer-lost r2-two-topics-one-of-them-busy
+        r4-each-topic-by-itself u3-join-and-leave-at-once u5-join-before-the-commit
         l4-assign-listener-throws m3-set-up-beyond-interval n2-member-that-never-syncs
         n3-new-members-time-out p6-one-bounce p6-second-bounce-first
         p6-two-bounces p6-listener-of-eager-calls
@@ -77,6 +86,7 @@ _NAMES: Mapping[Family, str] = {
         compaction-overtakes i7-reset-at-each-assignment retention-overtakes seek-back-after-a-bug database-restored producer-repeats reset-none
     """,
     Family.TOPICS: """
+        o2-expansion-with-other-clients o6-topics-come-and-go
         o3-partitions-never-found o5-topic-created-in-rebalance
         topic-deleted topic-recreated expansion-by-duration kip848-pattern-by-broker kip848-topics-change o1-expansion-with-latest
         o4-new-topic-many-rebalances partitions-added published-expansion-latest

@@ -46,7 +46,8 @@ class CommitPolicy(Part):
     finished last. Only the first is safe."""
 
     arguments: bool = True
-    """False: call commitSync() without offsets, which commits everything that poll() returned."""
+    """False: call commitSync() without offsets, which commits everything that poll() returned; with
+    ``on_revoke`` also in the revoke listener."""
 
     on_revoke: bool = False
     """Also commit in the revoke listener."""

@@ -5,6 +5,33 @@ from __future__ import annotations
 from emulator.ledger.entries import Cause
 
 SHOWS = {
+    "a2-scale-up-under-load": {Cause.REVOKED, Cause.KEPT_REWOUND},
+    "a8-restart-at-the-peak": {Cause.REFUSED},
+    "b3-stopped-during-a-rebalance": set(),
+    "b5-restarted-before-its-session-ends": {Cause.CRASHED},
+    "d5-revoke-listener-throws": {Cause.REVOKED, Cause.KEPT_REWOUND},
+    "d6-revoke-commits-the-unfinished": {Cause.COMMITTED_AHEAD},
+    "e2-three-states-at-revocation": {Cause.TWO_OWNERS, Cause.KEPT_REWOUND},
+    "e3-queue-goes-on-after-the-revocation": {Cause.TWO_OWNERS, Cause.KEPT_REWOUND},
+    "e4-burst-of-starts-with-buffers": {Cause.TWO_OWNERS},
+    "e9-commit-before-the-drain": {Cause.REVOKED, Cause.KEPT_REWOUND},
+    "f4-commit-after-each-record": set(),
+    "f5-clients-side-by-side": {Cause.CRASHED},
+    "i6-new-group-id-at-each-start": set(),
+    "j6-idle-member-never-notices": set(),
+    "o2-expansion-with-other-clients": {Cause.RESET_TO_LATEST},
+    "o6-topics-come-and-go": {Cause.KEPT_REWOUND},
+    "p1-commits-between-two-rounds": set(),
+    "p4-old-generation-rejoins": {Cause.TWO_OWNERS},
+    "p5-sync-answer-lost": {Cause.REVOKED},
+    "r2-two-topics-one-of-them-busy": set(),
+    "r4-each-topic-by-itself": set(),
+    "s2-workers-or-processes": {Cause.CRASHED},
+    "s3-pool-slower-than-threads": set(),
+    "s5-more-members-than-partitions": set(),
+    "u3-join-and-leave-at-once": set(),
+    "u5-join-before-the-commit": {Cause.REVOKED, Cause.KEPT_REWOUND},
+    "u7-lost-or-revoked": {Cause.TWO_OWNERS},
     "n4-large-group-in-joins": set(),
     "q1-restart-all-at-once": {Cause.CRASHED},
     "offsets-from-zookeeper-to-kafka": set(),
@@ -184,6 +211,7 @@ UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 """Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
 
 ENDLESS = {
+    "full batches after a restart exceed the poll interval",
     "heartbeats only between records",
     "an autoscaler that scales up and down again because each rebalance adds lag",
     "the assignor takes longer than the session",

@@ -17,6 +17,7 @@ from emulator.playing import Run
 from emulator.scenario.load import load_with
 
 FOLDER = Path(__file__).parents[2] / "examples" / "assignors"
+COOPERATIVE_STICKY = "group[billing].settings[partition.assignment.strategy]=cooperative-sticky"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
@@ -43,7 +44,7 @@ def owners(assignment: dict) -> dict:
 
 def test_every_example_assignor_has_a_scenario():
     """One each."""
-    assert ["broadcast", "numbered", "random", "weighted"] == NAMES
+    assert ["broadcast", "numbered", "one_move", "random", "weighted"] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,6 +55,17 @@ def test_it_runs_and_keeps_its_bounds(name):
     assert [] == [expected.message for expected in run.expectations() if not expected.ok]
     assert [] == [finding for finding in run.findings if finding.severity is Severity.ERROR]
     run.ledger.check()
+
+
+# -- one move ----------------------------------------------------------------------------------------
+
+
+def test_one_move_needs_a_round_for_each_partition_that_moves():
+    """Six partitions for the third member: six rounds that take one away, and the last assignment."""
+    counts = [len(assignment["billing-2"]) for assignment in assignments(played("one_move"))[1:]]
+
+    assert [0, 1, 2, 3, 4, 5, 6] == counts
+    assert 2 == played("one_move", COOPERATIVE_STICKY).metrics["rounds_max"]
 
 
 # -- random ------------------------------------------------------------------------------------------

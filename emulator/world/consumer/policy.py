@@ -134,7 +134,13 @@ class PolicyCommits:
             self.send_sync(offsets, then)
 
     def commit_done(self, partitions: tuple[TopicPartition, ...], then: Callable[[], None]) -> None:
-        """Commit or store the processed offsets of some partitions, as before a revocation."""
+        """Commit or store the processed offsets of some partitions, as before a revocation.
+
+        An application that names no offsets commits all that poll() has returned (``commitSync()``).
+        """
+        if self._policy.on_revoke and not self._policy.arguments:
+            self.send_sync(None, lambda _: then())
+            return
         safe = self._policy.offsets == "frontier"
         done = self._process.progress.done if safe else self.uncommitted.get
         ends = {tp: end for tp in partitions if (end := done(tp)) is not None}
@@ -272,7 +278,8 @@ class Listener:
         finish, end = self._application.finish, partial(self._ended, call)
         if self._blueprint.group.listener_commits == "after":
             flush = partial(self._flush, call, end)
-            self._spend(call, lambda: finish(call.partitions, flush, commits=commits))
+            commit = partial(finish, call.partitions, flush, commits=commits)
+            self._spend(call, lambda: end() if self._fails(call) else commit())
         else:
             flush = partial(self._flush, call, partial(self._spend, call, end))
             finish(call.partitions, flush, commits=commits)
@@ -300,9 +307,8 @@ class Listener:
     def _ended(self, call: Call) -> None:
         process = self._process
         event = process.write_listener_call(self._listener_event(call))
-        fault = process.listener_fault
-        if fault is not None and fault.call in (None, call.listener):
-            self._failing = fault
+        if self._fails(call):
+            self._failing = process.listener_fault
             self._threw(call, event)
             return
         if self._blueprint.profile.takes_calls_for_whole and self._is_part(call):
@@ -313,6 +319,11 @@ class Listener:
             self._close_epochs(call, call.partitions, event)
         process.run.triggers.reached(self._blueprint.name, call.listener)
         self._return(call)
+
+    def _fails(self, call: Call) -> bool:
+        """Return whether a fault makes this call throw, before the commits that come after its time."""
+        fault = self._process.listener_fault
+        return fault is not None and fault.call in (None, call.listener)
 
     def _is_part(self, call: Call) -> bool:
         """Return whether the consumer has other partitions than those of a call."""

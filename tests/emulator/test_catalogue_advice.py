@@ -1,0 +1,36 @@
+"""What helps in a scenario of the catalogue, as its variant says: the run confirms it."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_catalogue import played
+from .test_catalogue_deltas import row
+
+HELPS = [
+    ("a2-scale-up-under-load", "in the revocation", "reprocessed", 0),
+    ("a8-restart-at-the-peak", "200 records", "drop_outs", 0),
+    ("b3-stopped-during-a-rebalance", "30 s", "downtime_max_s", 1),
+    ("b5-restarted-before-its-session-ends", "static", "downtime_max_s", 6),
+    ("d6-revoke-commits-the-unfinished", "what is finished", "lost", 0),
+    ("e2-three-states-at-revocation", "running", "reprocessed", 0),
+    ("e3-queue-goes-on-after-the-revocation", "discard", "overlap_records", 0),
+    ("e4-burst-of-starts-with-buffers", "20 records", "overlap_records", 300),
+    ("e9-commit-before-the-drain", "drain, then commit", "reprocessed", 0),
+    ("f4-commit-after-each-record", "each second", "backlog", 30),
+    ("p1-commits-between-two-rounds", "librdkafka", "commits_refused", 0),
+    ("r2-two-topics-one-of-them-busy", "range", "backlog", 10),
+    ("r4-each-topic-by-itself", "all together", "member_idle_total_s", 1),
+    ("s2-workers-or-processes", "8 processes", "downtime_total_s", 30),
+    ("s3-pool-slower-than-threads", "six consumers", "backlog", 100),
+    ("s5-more-members-than-partitions", "30 partitions", "member_idle_total_s", 1),
+    ("u7-lost-or-revoked", "revoked", "reprocessed", 0),
+]
+"""Name, the variant that helps, the metric of the situation, and the most that the variant leaves."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "variant", "metric", "most"), HELPS)
+def test_a_variant_helps(name, variant, metric, most):
+    """The scenario as it is written has more."""
+    assert row(name, variant).metrics[metric] <= most < played(name).metrics[metric]
