@@ -328,11 +328,12 @@ def _heat_maps(findings: Findings, metric: str, across: int, up: int) -> Iterato
     ]
     known = [value for means in panels for line in means for value in line if value is not None]
     scale = (min(known, default=0.0), max(known, default=0.0))
+    alike = "; the colours have the same scale for each protocol" if len(panels) > 1 else ""
     for protocol, means in zip(findings.plan.study.protocols, panels, strict=True):
         yield HeatMap(
             title=f"{label_of(metric, findings.plan)} over {names[0]} and {names[1]}"
             + (f": {protocol}" if len(panels) > 1 else ""),
-            caption="Mean of all runs; the colours have the same scale for each protocol."
+            caption=f"Mean of all runs{alike}."
             + (" Framed: the best cell." if findings.answers else ""),
             across=category_axis(names[0], x),
             up=category_axis(names[1], y),
