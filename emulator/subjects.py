@@ -73,6 +73,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         kafka=KAFKA,
         run_for=_length(scenario),
         until_settled=scenario.until_settled,
+        run_for_s=scenario.run_for / US_PER_S,
         groups=tuple(
             _after_deploys(_facts(group, scenario, brokers, loads.get(group.id)), scenario)
             for group in scenario.group
@@ -126,8 +127,7 @@ def _proposals(loaded: LoadedScenario, report: FinishedRun) -> tuple[Proposal, .
 
 def _length(scenario: Scenario) -> str:
     """Return the length of a run in words."""
-    length = duration(scenario.run_for / US_PER_S)
-    return f"at most {length}" if scenario.until_settled else length
+    return "at most " * scenario.until_settled + duration(scenario.run_for / US_PER_S)
 
 
 def columns_of(compared: Comparison) -> list[Column]:

@@ -144,9 +144,8 @@ def _without_value(name: str, bound: Bound, reasons: Sequence[str], runs: int) -
         return _undecided(found, cut, runs)
     if found.ok:
         return found
-    allowed = (
-        f'; expected {relation} {expected:g} (to allow it: "{OR_NONE}{relation} {expected:g}")'
-    )
+    bound_text = f"{relation} {_plain(expected)}"
+    allowed = f'; expected {bound_text} (to allow it: "{OR_NONE}{bound_text}")'
     return replace(found, message=text + allowed)
 
 
@@ -180,11 +179,20 @@ def _any_decided(
     )
 
 
+def _plain(value: float) -> str:
+    """Return a number as a file has it: all digits of a whole one, six of others.
+
+    >>> _plain(58904200), _plain(46.13612345), _plain(0.0)
+    ('58904200', '46.1361', '0')
+    """
+    return f"{value:.0f}" if value == round(value) else f"{value:g}"
+
+
 def _check_values(name: str, bound: Bound, values: Sequence[float]) -> Expected:
     relation, expected = bound
     worst = _worst(relation, expected, values)
     failed = sum(not RELATIONS[relation](value, expected) for value in values)
-    text = f"{name} is {worst:g}, expected {relation} {expected:g}"
+    text = f"{name} is {_plain(worst)}, expected {relation} {_plain(expected)}"
     if len(values) > 1:
         text += f" ({failed} of {len(values)} runs are outside)"
     return Expected(name, relation, expected, worst, failed == 0, text)
@@ -194,7 +202,7 @@ def _check_statistic(name: str, bound: Bound, measured: float, runs: int) -> Exp
     relation, expected = bound
     ok = RELATIONS[relation](measured, expected)
     over = "one run" if runs == 1 else f"{runs} runs"
-    text = f"{name} over {over} is {measured:g}, expected {relation} {expected:g}"
+    text = f"{name} over {over} is {_plain(measured)}, expected {relation} {_plain(expected)}"
     return Expected(name, relation, expected, measured, ok, text)
 
 

@@ -28,6 +28,9 @@ from emulator.report.wording import counted, duration, figure, paragraph
 MOST_ENTRIES = 8
 """Number of lines shown of each; the others are counted."""
 
+OPEN_END = "its limit, without settling: some group is not stable, or lags more than before the first fault"
+"""What is said of a run that was to end when it has settled, and has not."""
+
 SMALLEST_SHARE = 0.0005
 MOST_REASONS = 2
 """Number of reasons shown why members were not folded."""
@@ -65,10 +68,10 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
 def _length(run: FinishedRun) -> Iterator[str]:
     """Yield how long a run lasted whose end the scenario leaves open."""
     if run.subject.until_settled:
-        ran = duration(run.metrics["run_s"])
-        open_end = any(verdict.inconclusive for verdict in run.verdicts)
-        why = "without settling" if open_end else "until the effects of all faults were complete"
-        yield f"The run lasted {ran}, {why}."
+        ran_s = run.metrics["run_s"]
+        settled = ran_s < run.subject.run_for_s
+        why = "until the effects of all faults were complete" if settled else OPEN_END
+        yield from paragraph(f"The run lasted {duration(ran_s)}, {why}.", "", "  ")
 
 
 def is_replaced(metrics: Metrics) -> bool:

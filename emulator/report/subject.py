@@ -233,6 +233,9 @@ class Subject:
     until_settled: bool = False
     """Whether a run ends when it has settled; then ``run_for`` is its limit."""
 
+    run_for_s: float = 0.0
+    """The same in seconds."""
+
     groups: tuple[GroupFacts, ...]
     broker_settings: Mapping[str, Any]
     outdated: tuple[str, ...] = ()

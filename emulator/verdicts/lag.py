@@ -130,15 +130,17 @@ def overload_text(load: Load) -> str:
     """Return what arrives for an overloaded group or partition, and what it can process."""
     arrival, capacity = load.arrival, load.capacity
     processor, what = f"its {counted(load.members, 'member')}", f"records arrive for {load.group}"
+    of_each = f" (rate is that of each of {load.partitions} partitions)" * (load.partitions > 1)
     if arrival <= capacity:
         arrival, capacity = load.hottest_arrival, load.fastest
         processor = "the owner of a partition"
         key = f" ({figure(load.key_arrival)} with the key {load.hottest_key})"
         what = f"records arrive in {load.hottest}{key if load.hottest_key else ''}"
+        of_each = ""
     elif load.store == capacity:
         processor = "its database, with one transaction a batch,"
     return (
-        f"{figure(arrival)} {what} per second, and {processor} can process at most "
+        f"{figure(arrival)} {what} per second{of_each}, and {processor} can process at most "
         f"{figure(capacity)}{_failing(load)}: {_end_of_overload(load)}"
     )
 

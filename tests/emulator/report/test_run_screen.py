@@ -28,6 +28,16 @@ def test_a_run_without_run_for_says_how_long_it_lasted(tmp_path):
     assert "The run lasted" not in rebalance("run", written(tmp_path, CRASH)).out
 
 
+def test_a_run_that_ends_at_its_limit_says_that_it_has_not_settled(tmp_path):
+    """An overloaded group never does, although nothing about the run is inconclusive."""
+    text = CRASH.replace('run_for = "40s"', 'run_for = "90s"\nuntil_settled = true')
+    overloaded = text.replace('rate = "', 'rate = "9')
+    screen = " ".join(rebalance("run", written(tmp_path, overloaded)).out.split())
+
+    assert "The run lasted 1 min 30 s, its limit, without settling: some group is" in screen
+    assert "per second (rate is that of each of" in screen
+
+
 def lines(kind: str, number: int, *, are_consequences: bool = False) -> list[TimelineEntry]:
     return [
         TimelineEntry(f"{kind} {each}", 0, 0, is_consequence=are_consequences, kind=kind)
