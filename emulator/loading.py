@@ -111,7 +111,7 @@ def written_overrides(overrides: Overrides) -> list[str]:
 def loads(
     text: str,
     name: str = "scenario",
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     *,
     folder: Path | None = None,
     is_file: bool = True,
@@ -119,9 +119,10 @@ def loads(
 ) -> Scenario:
     """Return the scenario that a TOML text describes, with some keys changed.
 
-    *name*: used in error messages. *folder*: the base of relative paths in the text. The text may
-    name functions of modules in it, unless *is_file* is false; any other module must have been
-    allowed with :func:`allow_plugins`. *is_checked*: the text was written from a loaded scenario.
+    *name*: used in error messages. *overrides*: as for :func:`load`. *folder*: the base of relative
+    paths in the text. The text may name functions of modules in it, unless *is_file* is false; any
+    other module must have been allowed with :func:`allow_plugins`. *is_checked*: the text was
+    written from a loaded scenario.
 
     Raises ``ScenarioError``, which lists all problems, including metrics in ``[expect]`` that do
     not exist.
@@ -129,7 +130,7 @@ def loads(
     return scenario_files.loads(
         text,
         name,
-        overrides,
+        written_overrides(overrides),
         folder=folder,
         is_file=is_file,
         is_checked=is_checked,

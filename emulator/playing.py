@@ -194,7 +194,7 @@ def run(  # noqa: PLR0913  one keyword an option
         replay=taken,
         folding=mode == FOLDED,
         each_commit=each_commit or has_monitors(scenario),
-        settled=None if settling is None else settling.settled,
+        ending=settling,
     )
     measured = measurement.close(mistaken_policy=bool(shared) or is_mistaken(scenario))
     return Run(

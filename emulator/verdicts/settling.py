@@ -64,6 +64,10 @@ class Settling:
         elif isinstance(what, ev.FaultEnded):
             self._pending.discard(what.fault)
 
+    def is_far(self) -> bool:
+        """Return whether a fault has not ended: the run goes on until it has."""
+        return bool(self._pending)
+
     def settled(self) -> bool:
         """Return whether the run may end; call it after the samples of all groups."""
         if self._pending or self._now_us < self._not_before_us or not self._calm():

@@ -30,7 +30,7 @@ from emulator.world.draws import sampler, stream_key
 from emulator.world.kernel import MOST_BY_A_PARTY, Rank
 from emulator.world.router import Router
 from emulator.world.run import NOTHING_REPLAYED, Replay, Run, Sink, new_run
-from emulator.world.samples import Samples
+from emulator.world.samples import Ending, Samples
 from emulator.world.world import World
 from protocols.offsets_topic import partition_for
 
@@ -54,15 +54,15 @@ def play(  # noqa: PLR0913  one keyword an option
     check: bool = False,
     folding: bool = True,
     each_commit: bool = True,
-    settled: Callable[[], bool] | None = None,
+    ending: Ending | None = None,
 ) -> Outcome:
     """Play a scenario with a seed; pass every event to every sink, in order.
 
     *polls*: also write the records that each poll returned. *check*: machines assert their
     invariants at every sampling instant (slow). *folding*: with False, every consumer polls through
     its client, always (slow; the same events). *each_commit*: with False, events of processing and
-    commits may be late, or in sums (:mod:`emulator.events`). *settled*: called after every sample
-    of lag; the run ends when it returns True.
+    commits may be late, or in sums (:mod:`emulator.events`). *ending*: asked after every sample of
+    lag whether the run ends.
     """
     run = new_run(
         scenario,
@@ -84,10 +84,10 @@ def play(  # noqa: PLR0913  one keyword an option
         from emulator.world.cleaning import Cleaning  # noqa: PLC0415  few scenarios need it
 
         Cleaning(world).begin()
-    samples = Samples(world, check=check, settled=settled)
+    samples = Samples(world, check=check, ending=ending)
     samples.begin()
-    if run.skipping and settled is None:
-        _skip_periods(world, samples)
+    if run.skipping:
+        _skip_periods(world, samples, ending)
     _know_parties(run)
     run.kernel.run(scenario.run_for)
     write_missed_faults()
@@ -270,7 +270,7 @@ def _start_later(world: World, consumer: str, when: int) -> None:
     world.run.kernel.at(when, Rank.FAULT, 1, start)
 
 
-def _skip_periods(world: World, samples: Samples) -> None:
+def _skip_periods(world: World, samples: Samples, ending: Ending | None) -> None:
     """Skip whole periods of the run where it has any."""
     period_us = period_of(world.run.scenario)
     if period_us is None:
@@ -279,7 +279,7 @@ def _skip_periods(world: World, samples: Samples) -> None:
 
     if period_us % world.run.scenario.lag_every == 0:
         samples.recur()
-    Periods(world, period_us).begin()
+    Periods(world, period_us, (lambda: True) if ending is None else ending.is_far).begin()
 
 
 def _end(world: World) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from emulator.events import LagSampled
 from emulator.scenario.isolation import groups_of_committed_readers
@@ -14,16 +13,24 @@ from emulator.world.world import World
 RETENTION_CHECK_US = 1_000_000
 
 
+class Ending(Protocol):
+    """What decides during a run without ``run_for`` when it ends."""
+
+    def is_far(self) -> bool:
+        """Return whether the run certainly goes on until the next fault begins or ends."""
+
+    def settled(self) -> bool:
+        """Return whether the run ends now; called after every sample of lag."""
+
+
 class Samples:
     """Samples the state of a run periodically."""
 
-    def __init__(
-        self, world: World, *, check: bool, settled: Callable[[], bool] | None = None
-    ) -> None:
+    def __init__(self, world: World, *, check: bool, ending: Ending | None = None) -> None:
         self._world = world
         self._run = world.run
         self._check = check
-        self._settled = settled
+        self._ending = ending
         self._every = world.run.scenario.lag_every
         self._next: Moment | None = None
         self._recur = False
@@ -57,7 +64,7 @@ class Samples:
             for shard in world.offsets_topic:
                 shard.check()
         world.router.write_counts()
-        if self._settled is not None and self._settled():
+        if self._ending is not None and self._ending.settled():
             run.kernel.stop()
         self._next = self._at(run.kernel.now + self._every, self._sample_lag)
         self._next.recurs = self._recur

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
@@ -71,9 +71,14 @@ class Mark:
 class Periods:
     """Finds and skips the periods of one run."""
 
-    def __init__(self, world: World, expected_us: int) -> None:
-        """Begin without a known period; *expected_us*: a multiple of all intervals."""
+    def __init__(self, world: World, expected_us: int, goes_on: Callable[[], bool]) -> None:
+        """Begin without a known period; *expected_us*: a multiple of all intervals.
+
+        *goes_on*: whether the run cannot end before the next event that does not recur. The first
+        time that it may, the search ends.
+        """
         self._world = world
+        self._goes_on = goes_on
         self._kernel = world.run.kernel
         self._expected_us = expected_us
         self._between_us = max(
@@ -126,6 +131,9 @@ class Periods:
         self._kernel.at(self._kernel.now + wait_us, Rank.SAMPLE, 1, self._look)
 
     def _look(self, _: Any) -> None:
+        if not self._goes_on():
+            self._forget()
+            return
         period = self._known_period()
         state = state_of(self._world, self._kernel.now) if self._is_worth_it() else None
         if state is None:

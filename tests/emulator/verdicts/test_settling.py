@@ -51,6 +51,22 @@ def test_both_modes_end_at_the_same_instant():
     assert check_modes(emulator.loads(OPEN_ENDED)).equal
 
 
+SYNC = {
+    "group[billing].commit": "sync",
+    "group[billing].settings[enable.auto.commit]": "false",
+}
+
+
+@pytest.mark.parametrize("commits", [{}, SYNC])
+def test_undisturbed_periods_are_skipped_until_the_last_fault(commits):
+    """The run cannot settle before it; afterwards each sample may be the last."""
+    quiet = {"fault[crash-1].at": "80s", "topic[orders].rate": "5/s", **commits}
+    check = check_modes(emulator.loads(OPEN_ENDED, overrides=quiet))
+
+    assert check.equal
+    assert check.run.folded.share > 0.6
+
+
 @pytest.mark.parametrize("text", [CRASH, OPEN_ENDED, OPEN_ENDED + "\n[network]\n"])
 def test_the_end_survives_being_written(text):
     """A scenario and its file are equal, also with a run_for that is the default of the other."""
