@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.events import Event, ResetReason, RunEnded
-from emulator.ledger.accounts import Account
+from emulator.events import Event, Processed, ResetReason, RunEnded
+from emulator.ledger.accounts import Account, Consumer
 from emulator.ledger.coverage import Coverage
 from emulator.ledger.ownership import _correct_committed
 from protocols.values import replace
@@ -68,3 +68,39 @@ def test_a_coordinator_that_has_no_offset_any_more_has_lost_it_in_a_failover(
     _correct_committed(opening)
 
     assert done == seen
+
+
+@pytest.mark.parametrize(
+    ("before", "opened_at", "began", "held"),
+    [
+        (True, None, 5, "before"),
+        (True, 7, 5, "before"),
+        (True, 7, 7, "present"),
+        (True, 7, 9, "present"),
+        (False, 7, 5, "present"),
+        (False, None, 5, None),
+    ],
+)
+def test_work_of_a_process_that_has_ended_belongs_to_what_it_held(before, opened_at, began, held):
+    """A database commits it afterwards; what the next process began is its own."""
+    partition = TopicPartition("t", 0)
+    mine = account()
+    last, present = epoch(1, start=3), epoch(1)
+    follower = Consumer("c1", 1)
+    if before:
+        follower.ended[partition] = (last, mine)
+    if opened_at is not None:
+        opened = replace(present.opened, at_us=opened_at)
+        follower.holdings[partition] = (replace(present, opened=opened), mine)
+    done = Processed(
+        consumer="c1",
+        group="g",
+        generation=1,
+        partition=partition,
+        first=3,
+        next_offset=4,
+        began_us=began,
+    )
+    names = {"before": follower.ended, "present": follower.holdings}
+
+    assert follower.holding_of(done) is (names[held][partition] if held else None)

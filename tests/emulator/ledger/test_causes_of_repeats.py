@@ -356,3 +356,15 @@ def test_a_refused_commit_of_what_is_committed_already_is_not_the_cause():
     history.next_owner("b", 80, 100)
 
     only(history, Cause.CRASHED, 20)
+
+
+@pytest.mark.parametrize(("start", "source"), [(60, "committed"), (99, "earliest")])
+def test_a_commit_one_short_is_no_cause_of_a_start_elsewhere(start, source):
+    """Only an owner that begins at the committed offset repeats because of what was committed."""
+    history = owner_at_work()
+    history.commit("a", 99, processed=100)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=start, source=source, why="out of range" if start == 99 else "")
+    history.work("b", start, 120)
+
+    assert str(Cause.OFF_BY_ONE) not in history.ledger().by_cause()

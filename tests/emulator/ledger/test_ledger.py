@@ -315,3 +315,29 @@ def test_memory_does_not_grow_with_time():
     ours = sum(stat.size_diff for stat in grown if "emulator/measure" in str(stat.traceback))
 
     assert ours < 20_000
+
+
+def test_an_owner_that_works_on_loses_nothing_that_is_committed_ahead():
+    """It still holds those records at the end of the run; only the owner after it would skip them."""
+    history = History()
+    history.open("a")
+    history.commit("a", 50, processed=0)
+    history.work("a", 0, 20)
+    history.end([(P0, 80)])
+
+    assert [] == list(history.ledger().entries)
+
+
+@pytest.mark.parametrize(("ends", "to_come"), [(False, 30), (True, 0)])
+def test_only_an_owner_that_works_on_has_records_yet_to_repeat(ends, to_come):
+    """Of what another one has processed, from where it is on; one that is gone repeats nothing."""
+    history = History()
+    history.open("a")
+    history.work("a", 0, 50)
+    history.crash("a", 50)
+    history.next_owner("b", 0, 20, generation=2)
+    if ends:
+        history.close("b", 20, "revoked", generation=2)
+    history.end([(P0, 50)])
+
+    assert to_come == history.ledger().to_reprocess

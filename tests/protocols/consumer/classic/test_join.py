@@ -12,6 +12,7 @@ from protocols.messages import (
     SyncGroupRequest,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import MEMBER, ClientDriver, parts
 
@@ -170,3 +171,18 @@ def test_the_subscription_has_the_rack_of_the_client(rack, sent):
 
     subscriptions = [each.metadata for each in driver.one(JoinGroupRequest).protocols]
     assert {sent} == {each.rack_id for each in subscriptions}
+
+
+@pytest.mark.parametrize(
+    ("of_client", "of_process", "said_ms"),
+    [(None, None, 9_000), (5_000, None, 5_000), (None, 7_000, 7_000), (5_000, 7_000, 5_000)],
+)
+def test_the_rebalance_timeout_is_that_of_the_client_or_process_before_the_setting(
+    of_client, of_process, said_ms
+):
+    """Some clients always say the same; kafka-python and aiokafka have ``rebalance_timeout_ms``."""
+    consumer = ClientDriver(max_poll_interval_ms=9_000).client.consumer
+    profile = replace(consumer.profile, says_rebalance_timeout_ms=of_client)
+    own = replace(consumer.own, rebalance_timeout_ms=of_process)
+
+    assert said_ms == replace(consumer, profile=profile, own=own).rebalance_timeout_ms

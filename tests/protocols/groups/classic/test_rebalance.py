@@ -358,3 +358,11 @@ def test_a_session_of_a_parked_member_does_not_run():
     assert 10_000 == driver.session_ms(a)
     assert b not in driver.group.members
     assert some(0) == driver.sync(a, {a: some(0)}).answer.assignment
+
+
+def test_the_end_of_a_join_phase_says_which_assignor_was_chosen():
+    """The one that all members have (``ClassicGroup.selectProtocol``)."""
+    driver = GroupDriver()
+    driver.stable("a", "b")
+
+    assert {"range"} == {fact.protocol for fact in driver.emitted(JoinPhaseEnded)}

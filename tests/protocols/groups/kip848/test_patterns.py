@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.groups.kip848.patterns import matching
+from protocols.groups.kip848.shard import on_topics_changed
 from protocols.groups.kip848.soft import LookUp
 from protocols.groups.topics import TopicsImage
 from protocols.messages import LeaveGroupRequest, LeavingMember
@@ -330,3 +331,38 @@ def test_a_look_up_is_due_by_the_number_of_patterns():
     it.beat("B")
 
     assert f"resolve-patterns-{GROUP}" in it.timers
+
+
+def test_a_topic_that_grows_during_a_look_up_raises_the_epoch_with_it():
+    """The topics match as before; the hash of their metadata does not (``GroupMetadataManager``)."""
+    it = looked_up("A", group_consumer_session_timeout_ms=2**30)
+    it.beat("A")
+    it.advance(600_001)
+    it.beat("A")
+    epoch = it.group.epoch
+    it.topics_are(topic(partitions=7), topic("u", 2), topic("v", 1))
+    it.advance(0)
+
+    assert (epoch + 1, ("t", "u")) == (it.group.epoch, it.group.patterns["t|u"].topics)
+
+
+def test_a_new_pattern_of_topics_that_are_read_already_raises_the_epoch():
+    """Its members may get partitions; the hash of the metadata stays."""
+    it = looked_up("A")
+    it.beat("A")
+    it.advance(20_000)
+    by_pattern(it, "B", "u")
+    epoch, before = it.group.epoch, it.group.metadata_hash
+    it.advance(0)
+
+    assert (epoch + 1, before) == (it.group.epoch, it.group.metadata_hash)
+
+
+def test_topics_that_no_member_reads_invalidate_nothing():
+    """Only groups that subscribe to a changed topic compute their metadata again (``onMetadataUpdate``)."""
+    it = looked_up("A")
+    it.beat("A")
+    shard = it.coordinator.state
+
+    assert shard is on_topics_changed(shard, frozenset({"v"}))
+    assert shard is not on_topics_changed(shard, frozenset({"v", "u"}))

@@ -121,3 +121,11 @@ def test_a_sync_in_the_middle_of_a_rebalance_is_answered_with_rejoin():
     assert AGAIN is it.sync("x", 1).error
     it.join_classic("x", 0, 1, 2, 3)
     assert some(0, 1) == it.sync("x", 1).answer.assignment
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_dynamic_member_asks_for_its_id_first_from_version_4_of_join_on(version):
+    """KIP-394: older clients get an id and join with one request."""
+    error = consumers().join_classic("x", version=version).error
+
+    assert error is (ErrorCode.MEMBER_ID_REQUIRED if version == 4 else ErrorCode.NONE)
