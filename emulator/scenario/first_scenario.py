@@ -20,6 +20,9 @@ COMMITS_ITSELF = (
     'commit = "sync"              # assumed, as enable.auto.commit is false; also "async", …'
 )
 
+MOST_ROUNDED = 0.01
+"""The largest error of a rate that is rounded to whole records, as a share of it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
@@ -71,8 +74,7 @@ def first_scenario(answers: Answers) -> str:
     if answers.settings_from is not None:
         settings = f"settings_from = {toml_value(answers.settings_from)}"
     commit = COMMITS_ITSELF if answers.commits_itself else COMMITS_AS_SET
-    exact = parse_rate(answers.rate) / answers.partitions
-    each = format_rate(round(exact, 3) or exact)
+    each = _rate_of_one(parse_rate(answers.rate), answers.partitions)
     return f"""# A rolling restart of {answers.members} members.
 # How many records are reprocessed, and how long do partitions have no owner?
 title = "my group, rolling restart"
@@ -107,3 +109,20 @@ grace = "30s"                # kill a member that takes longer: terminationGrace
 [expect]
 lost = 0
 """
+
+
+def _rate_of_one(rate: float, partitions: int) -> str:
+    """Return the rate of one partition, per second, minute or hour, in whole records if they fit.
+
+    Arrivals of whole records repeat soon, so that undisturbed periods can be skipped; those of
+    4.167/s repeat after 1,000 s.
+
+    >>> _rate_of_one(50, 12), _rate_of_one(100, 7), _rate_of_one(0.01, 10_000)
+    ('250/min', '857/min', '0.000001/s')
+    """
+    each = rate / partitions
+    for unit, in_unit_s in (("s", 1), ("min", 60), ("h", 3_600)):
+        whole = round(each * in_unit_s)
+        if whole and abs(whole / in_unit_s / each - 1) < MOST_ROUNDED:
+            return f"{whole}/{unit}"
+    return format_rate(each)
