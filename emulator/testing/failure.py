@@ -16,6 +16,7 @@ from emulator.playing import run
 from emulator.report.group_state import Describer
 from emulator.report.run_screen import run_screen
 from emulator.report.timeline import Timeline
+from emulator.report.verdict_screen import first_lines
 from emulator.report.wording import counted, file_width
 from emulator.run_pages import RunPage
 from emulator.scenario.model import Scenario
@@ -72,6 +73,8 @@ def _one(results: Results, folder: Path, reporting: Reporting) -> Iterator[str]:
     _write_run(results, played, folder)
     yield f"{results.scenario.title}, {results.named_seeds}"
     yield from dict.fromkeys(f"  {claim.message}" for claim in results.claims)
+    yield ""
+    yield from first_lines(played.verdicts)
     yield from _causes(played)
     entry = worst_entry(played.ledger)
     if entry is not None:
@@ -121,7 +124,6 @@ def worst_entry(ledger: Ledger) -> Entry | None:
 def _causes(played: PlayedSeed) -> Iterator[str]:
     """Yield the table of causes of one run."""
     ledger = played.ledger
-    yield ""
     yield f"seed {played.seed}: {counted(ledger.reprocessed, 'record')} reprocessed, {ledger.lost:,} lost"
     for kind in IN_ORDER[:3]:
         for cause, count in ledger.by_cause(kind).items():

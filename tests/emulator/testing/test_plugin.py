@@ -114,6 +114,29 @@ def test_a_failure_prints_causes_sequence_seed_and_commands_and_keeps_a_folder(r
     assert 'run_for = "29s"' in (kept / "scenario.toml").read_text()
 
 
+def test_a_failure_names_the_problems_of_the_run_and_what_its_end_cut_short(ran):
+    """As the screen of the run does, with what to do about it."""
+    python = """
+    def test_problem(scenario):
+        assert scenario("small.toml", {"group[billing].work": "500ms"}).lag_processed_peak <= 20
+
+    def test_cut(scenario):
+        assert scenario("small.toml", {"run_for": "18s"}).takeover_first_s <= 60
+    """
+    result = ran(python=python)
+
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "PROBLEMS",
+            "  - * records arrive for billing per second (rate is that of each of *",
+            "INCONCLUSIVE: when the run ended,",
+            "  - * partition* of billing had no owner*",
+            "Increase run_for, or remove it: *",
+        ]
+    )
+
+
 def test_an_error_in_building_the_report_is_a_line_of_it(ran):
     """The next test still runs."""
     result = ran(
