@@ -193,7 +193,7 @@ class Member(Part):
     read_with: str | None = None
     read_records: int | None = Field(None, ge=1)
     pattern: str | None = None
-    work: Distribution | None = None
+    work: Annotated[Distribution, BeforeValidator(short_forms.work)] | None = None
     commit: Commit | None = None
     poll_timeout: PollTime | None = None
     start: StartTime = 0
@@ -296,7 +296,7 @@ class Group(Part):
     Spring's ``application.yml``. The keys of the scenario override it; its ``group.protocol`` leaves out
     what that protocol does not have."""
 
-    work: Distribution = always(1_000)
+    work: Annotated[Distribution, BeforeValidator(short_forms.work)] = always(1_000)
     """Processing time of one record; without a ``handler``, a member processes its records one by one."""
 
     work_by: WorkBy | None = None

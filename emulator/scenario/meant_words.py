@@ -43,6 +43,7 @@ KEYS: dict[str, dict[str, str]] = {
     },
     "Autoscaler": {
         "averageValue": "lag_threshold",
+        "type": "kind",
         "threshold": "lag_threshold",
         "target": "lag_threshold",
         "lag": "lag_threshold",

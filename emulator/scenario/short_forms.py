@@ -149,6 +149,18 @@ def distribution(value: object) -> object:
     return value
 
 
+def work(value: object) -> object:
+    """Refuse a table of times by topic, which belongs in another key; return anything else."""
+    if isinstance(value, dict) and not any(key in value for key in DISTRIBUTIONS):
+        found = next(iter(value), "")
+        if found and not hint(found, DISTRIBUTIONS):
+            raise ValueError(
+                f"no distribution; allowed are {listed(DISTRIBUTIONS)}. Times that depend on the topic "
+                f"are written work_by = {{ topic = {{ {found} = … }} }}, in the group"
+            )
+    return value
+
+
 def title(text: str) -> str:
     """Return a title; refuse one that would not be shown as it is written."""
     found = re.search(f"[{HIDDEN}]", text)

@@ -124,6 +124,7 @@ def test_a_wrong_key_or_value_has_its_path(change, said):
     ("work", "said"),
     [
         ('{ lognorml = { median = "5ms" } }', 'no distribution; did you mean "lognormal"?'),
+        ('{ orders = "5ms" }', "on the topic are written work_by = { topic = { orders = … } }"),
         ('{ lognormal = { median = "5ms" } }', "group[billing].work.lognormal.p99: is missing"),
         ('{ lognormal = { median = "5ms", p99 = "1ms" } }', "p99 lies below the median"),
         ('{ uniform = ["5ms", "1ms"] }', "reversed: the shorter time comes first"),
