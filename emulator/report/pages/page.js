@@ -17,8 +17,8 @@ addEventListener("click", (event) => {
   const target = link && (link.getAttribute("href") || "");
   if (target && target.startsWith("#") && target === location.hash) show();
 });
-// On paper a tall figure is as tall as a page, and of many entries, which a table lists, the first are open.
-const PAGE = 700, SMALLEST = 0.4, MOST_OPEN = 20;
+// On paper a tall figure fits below the head of the page, and of many entries, which a table lists, the first are open.
+const PAGE = 560, SMALLEST = 0.4, MOST_OPEN = 20;
 addEventListener("beforeprint", () => {
   for (const one of document.querySelectorAll("details:not(.entry)")) one.open = true;
   for (const part of document.querySelectorAll("section"))

@@ -2,8 +2,8 @@
 
 Time is cut into equal steps, as many as the number of different rows permits. In a step with several
 changes the owner that held the partition longest is shown, and the longest time without an owner or with
-two. Such a time is shown for at least a part of a step, so that it can be seen; times shorter than that
-are so far apart that the owners between them can be seen, too.
+two. Such a time is shown at least as long as can be seen; times shorter than that are so far apart that the
+owners between them can be seen, too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MOST_PIECES: Final = 24_000
 """Pieces of all rows of a page; each takes about 15 bytes."""
 
 MOST_STEPS: Final = 1_200
-MOST_PARTS: Final = 8
-"""Parts of a step, for times without an owner or with two."""
+MOST_GAPS: Final = 40
+"""Times without an owner, or with two, of one row, whose outlines leave its owners visible on a phone."""
 
 VISIBLE: Final = 200
 """Parts of a figure: each is about as wide as what can be seen on a phone."""
@@ -90,13 +90,14 @@ def rows_of(
     exact = [_exact(str(name), owners[name], end_us) for name in shown]
     pieces = sum(row.size for row in exact)
     left_out = len(names) - len(shown)
-    if pieces <= budget:
+    gaps = max((len(row.gaps) + len(row.doubles) for row in exact), default=0)
+    if pieces <= budget and gaps <= MOST_GAPS:
         return Rows(tuple(exact), 0, 0, 0, left_out)
     steps = max(min(MOST_STEPS, budget // max(_different(exact), 1)), 10)
     step_us = max(-(-(end_us - begin_us) // steps), 1)
-    parts = max(min(VISIBLE // steps, MOST_PARTS), 1)
-    rows = tuple(_stepped(row, step_us, parts) for row in exact)
-    return Rows(rows, step_us, step_us // parts, pieces - sum(row.size for row in rows), left_out)
+    part_us = max((end_us - begin_us) // VISIBLE, 1)
+    rows = tuple(_stepped(row, step_us, part_us) for row in exact)
+    return Rows(rows, step_us, part_us, pieces - sum(row.size for row in rows), left_out)
 
 
 def _different(rows: Sequence[Row]) -> int:
@@ -138,7 +139,7 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
         yield last
 
 
-def _stepped(row: Row, step_us: int, parts: int) -> Row:
+def _stepped(row: Row, step_us: int, part_us: int) -> Row:
     """Return a row with one owner in each step."""
     longest: dict[int, tuple[int, str]] = {}
     for piece in row.pieces:
@@ -146,7 +147,7 @@ def _stepped(row: Row, step_us: int, parts: int) -> Row:
             held_us = inside.end_us - inside.begin_us
             longest[step] = max(longest.get(step, (0, "")), (held_us, piece.owner))
     owned = [(step, owner) for step, (_, owner) in sorted(longest.items())]
-    gaps, doubles = (_blocks(pieces, step_us, parts) for pieces in (row.gaps, row.doubles))
+    gaps, doubles = (_blocks(pieces, step_us, part_us) for pieces in (row.gaps, row.doubles))
     return Row(row.name, tuple(_runs(owned, step_us)), gaps, doubles)
 
 
@@ -160,23 +161,22 @@ def _cut(piece: Piece, step_us: int) -> Iterator[tuple[int, Piece]]:
         yield step, Piece(begin_us, end_us, piece.owner)
 
 
-def _blocks(pieces: Iterable[Piece], step_us: int, parts: int) -> tuple[Piece, ...]:
+def _blocks(pieces: Iterable[Piece], step_us: int, part_us: int) -> tuple[Piece, ...]:
     """Return the longest gap or double of each step in whole parts, short ones as one part."""
     longest: dict[int, Piece] = {}
     for piece in pieces:
-        for step, inside in _cut(piece, step_us):
+        for step, inside in _cut(piece, max(step_us, part_us)):
             longest[step] = max(longest.get(step, inside), inside, key=_length)
-    part_us = step_us / parts
     shown: list[Piece] = []
-    free_us = 0.0
+    free_us = 0
     for _, piece in sorted(longest.items()):
         if 2 * _length(piece) < part_us and piece.begin_us < free_us:
             continue
         free_us = piece.end_us + APART * part_us
-        first = piece.begin_us * parts // step_us
-        last = max((2 * piece.end_us * parts + step_us) // (2 * step_us), first + 1)
-        block = Piece(first * step_us // parts, last * step_us // parts, piece.owner)
-        if shown and shown[-1][1:] == (block.begin_us, block.owner):
+        first = piece.begin_us // part_us
+        last = max((2 * piece.end_us + part_us) // (2 * part_us), first + 1)
+        block = Piece(first * part_us, last * part_us, piece.owner)
+        if shown and shown[-1].end_us >= block.begin_us and shown[-1].owner == block.owner:
             block = Piece(shown.pop().begin_us, *block[1:])
         shown.append(block)
     return tuple(shown)

@@ -152,7 +152,7 @@ def _draw_rows(
     height = _row_height(len(rows.rows))
     each_label = max(round(14 / height), 1)
     places: dict[str, float] = {}
-    titled = sum(row.size for row in rows.rows) <= round(MOST_TITLED * view.share)
+    titled = not rows.step_us and sum(row.size for row in rows.rows) <= MOST_TITLED * view.share
     blocks: dict[tuple[str, int, int], list[list[int]]] = {}
     top = canvas.bottom
     for place, row in enumerate(rows.rows):
@@ -170,7 +170,7 @@ def _draw_rows(
             for piece in pieces:
                 _stack(blocks, kind, piece, place)
     canvas.bottom = top + len(rows.rows) * height
-    _draw_blocks(canvas, blocks, top, height)
+    _draw_blocks(canvas, blocks, top, height, is_exact=not rows.step_us)
     canvas.notes += _reductions(rows)
     return places
 
@@ -191,6 +191,8 @@ def _draw_blocks(
     blocks: Mapping[tuple[str, int, int], Sequence[Sequence[int]]],
     top: float,
     height: float,
+    *,
+    is_exact: bool,
 ) -> None:
     """Draw blocks of rows, from a first row up to another one, as one shape for each kind."""
     shapes: dict[str, list[str]] = {}
@@ -201,7 +203,7 @@ def _draw_blocks(
     for kind, outlines in sorted(shapes.items()):
         look = {"fill": fill_of(int(kind))} if kind.isdecimal() else {"class_": kind}
         path = element("path", d="".join(outlines), **look)
-        if _inner(height) == height:
+        if _inner(height) == height or not is_exact:
             path = element("g", path, class_="fine")
         canvas.drawn.append(stretched(path, canvas.bottom))
 

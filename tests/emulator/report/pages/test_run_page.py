@@ -199,7 +199,7 @@ def test_nothing_scrolls_sideways(page, width):
 @pytest.mark.long
 def test_a_tall_figure_is_scaled_to_a_page_of_paper(page):
     """While it is printed; the first entries are open on paper."""
-    tall = "document.querySelector('.plot').style.height = '1400px'"
+    tall = "document.querySelector('.plot').style.height = '1120px'"
     zoom = "parseFloat(getComputedStyle(document.querySelector('.plot')).zoom)"
     of = "document.querySelectorAll('.entry"
     counts = f"[{of}').length, {of}[open]').length]"
