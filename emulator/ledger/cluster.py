@@ -147,6 +147,9 @@ class OffsetsPartition:
     """The leader by the controller's metadata; ``NO_BROKER``: none, or unknown."""
 
     epoch: int = 0
+    failed: Link | None = None
+    """The newest failure of a broker that led it, or that may have."""
+
     unclean: Link | None = None
     """The newest election of a replica that was not in sync."""
 
@@ -265,7 +268,10 @@ class Coordinators:
     def _on_broker_down(self, event: Event, fact: BrokerDown) -> None:
         """Apply a broker failure: a broker that is down does not act as coordinator."""
         self._down.add(fact.broker)
+        link = link_to(event, Step.BROKER_DOWN, fact.broker)
         for known in self._partitions.values():
+            if known.leader in (NO_BROKER, fact.broker):
+                known.failed = link
             known.stop(fact.broker, event.instant)
 
     def _on_broker_up(self, _: Event, fact: BrokerUp) -> None:

@@ -159,7 +159,7 @@ class Ownership:
         self._stable.setdefault(fact.group, event.instant)
 
     def on_broker_down(self, event: ev.Event, fact: ev.BrokerDown) -> None:
-        """Note a failure that may lose appended commits."""
+        """Note a failure of any broker: messages to it may be lost."""
         self._broker_down = link_to(event, Step.BROKER_DOWN, fact.broker)
 
     def on_coordinator_moved(self, event: ev.Event, fact: ev.CoordinatorMoved) -> None:
@@ -295,9 +295,11 @@ class Ownership:
         before.marks.forget_below(epoch.start)
 
     def _failover(self, group: str) -> Link | None:
-        """Return the newest event after which appended commits could be gone."""
-        links = [link for link in (self._broker_down, self._moved.get(group)) if link is not None]
-        return max(links, key=INSTANT, default=None)
+        """Return the newest failure or move of the group's own coordinator."""
+        failed, moved = self._coordinators.of(group).failed, self._moved.get(group)
+        return max(
+            (link for link in (failed, moved) if link is not None), key=INSTANT, default=None
+        )
 
     def _undecided(self, before: Epoch | None, start: int) -> FailedCommit | None:
         """Return a commit in flight of the previous owner that would cover more than *start*."""

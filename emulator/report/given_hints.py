@@ -10,6 +10,7 @@ from emulator.metrics.laws import Law
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import downtime_hints, hints_for, migration_hints, quiet_hints
 from emulator.report.cases import Case, GivenHint
+from emulator.report.proposals import Proposal
 from emulator.report.subject import Commits, FinishedRun, GroupFacts
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
 from emulator.verdicts.verdict import Verdict, VerdictId
@@ -18,6 +19,9 @@ MOST_CAUSES = 3
 MOST_HINTS_A_CAUSE = 3
 MOST_HINTS = 6
 """Number of each that reports show."""
+
+OF_BROKERS = frozenset({"fence-sooner"})
+"""Hints about settings of brokers, whichever group they were found with."""
 
 WITH_CAUSES = (EntryKind.LOST, EntryKind.REPROCESSED, EntryKind.TRUNCATED)
 """The kinds of entries that have a cause, in the order of reports."""
@@ -45,22 +49,39 @@ def _merged(first: GivenHint, second: GivenHint) -> GivenHint:
 
 
 def hint_texts(run: FinishedRun) -> list[str]:
-    """Return the hints of a run as reports show them: with the scenario's numbers, and the id."""
-    numbers = {proposal.hint: proposal.why for proposal in reversed(run.proposals)}
-    return [
-        " ".join(
-            filter(
-                None,
-                [
-                    hint.text,
-                    "" if hint.has_numbers else numbers.get(hint.id),
-                    f"(For: {'; '.join(hint.causes)}.)" if len(hint.causes) > 1 else "",
-                    f"[{hint.id}]",
-                ],
-            )
-        )
-        for hint in hints_of(run)
+    """Return the hints of a run as reports show them: with the scenario's numbers, and the id.
+
+    With several groups a hint names those that it is about; one that says the same of all is one.
+    """
+    alike = dict[tuple[str, str, tuple[str, ...]], list[GivenHint]]()
+    for hint in hints_of(run):
+        alike.setdefault((hint.id, hint.text, hint.causes), []).append(hint)
+    return [_in_words(hints, run) for hints in alike.values()]
+
+
+def _in_words(hints: Sequence[GivenHint], run: FinishedRun) -> str:
+    """Return a hint for one group or several as one text."""
+    first = hints[0]
+    groups = [hint.group for hint in hints if hint.group and hint.id not in OF_BROKERS]
+    several = len(run.subject.groups) > 1
+    parts = [
+        first.text,
+        "" if first.has_numbers else _numbers(hints, run.proposals),
+        f"(For: {'; '.join(first.causes)}.)" if len(first.causes) > 1 else "",
+        f"(Group{'s' * (len(groups) > 1)} {' and '.join(groups)}.)" if several and groups else "",
+        f"[{first.id}]",
     ]
+    return " ".join(filter(None, parts))
+
+
+def _numbers(hints: Sequence[GivenHint], proposals: Sequence[Proposal]) -> str:
+    """Return why the change that a hint recommends helps, with the numbers of its group."""
+    groups = [hint.group for hint in hints]
+    found = [each for each in proposals if each.hint == hints[0].id and each.group in groups]
+    whys = {each.group: each.why for each in reversed(found)}
+    if len(groups) == 1:
+        return "".join(whys.values())
+    return " ".join(f"In {group}: {why}" for group in groups if (why := whys.get(group)))
 
 
 def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:

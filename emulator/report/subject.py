@@ -192,7 +192,13 @@ class GroupFacts:
     @property
     def stays_eager(self) -> bool:
         """Whether each rebalance stops all its partitions, though its clients know another way."""
-        return self.can_cooperate and not (self.cooperative or self.becomes_cooperative)
+        can = self.can_cooperate and not self.is_by_hand
+        return can and not (self.cooperative or self.becomes_cooperative)
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether all its members assign partitions to themselves: no assignor runs."""
+        return len(self.by_hand) == self.members
 
     @property
     def switch(self) -> str:
@@ -313,7 +319,7 @@ def _parts(group: GroupFacts) -> list[str]:
 def _assigned(group: GroupFacts, by_group: str) -> list[str]:
     """Return who assigns partitions: the group, its members by themselves, or some of them."""
     without = [] if group.has_id else ["no group.id"]
-    if len(group.by_hand) == group.members:
+    if group.is_by_hand:
         return [*without, "assign()"]
     beside = [f"{len(group.by_hand)} of them with assign()"] if group.by_hand else []
     return [*beside, by_group]

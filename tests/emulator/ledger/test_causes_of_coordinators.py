@@ -206,6 +206,20 @@ def test_a_reset_after_a_failover_shows_that_no_offset_is_committed():
     assert 120 == history.ledger().distinct
 
 
+@pytest.mark.parametrize(
+    ("failed", "cause"), [(1, Cause.NOT_REPLICATED), (2, Cause.RESET), (3, Cause.RESET)]
+)
+def test_only_the_failure_of_the_groups_own_coordinator_can_lose_its_commits(failed, cause):
+    """Broker 1 coordinates it; the others lead what other groups commit to."""
+    history = led_by_1(100, 100)
+    history.say(ev.BrokerDown(broker=failed))
+    history.crash("a", 100)
+    history.open("b", offset=0, source="earliest", why="no offset")
+    history.work("b", 0, 50)
+
+    only(history, cause, 50)
+
+
 def test_an_accepted_commit_that_failover_lost_was_not_replicated():
     """The successor reads an older offset than the newest accepted one after a failover."""
     history = owner_at_work()

@@ -41,3 +41,10 @@ def test_a_client_without_a_cooperative_assignor_is_not_told_to_take_one():
     """Aiokafka has none, and only the classic protocol."""
     assert not cooperative_hints('group[billing].client="aiokafka"')
     assert cooperative_hints('group[billing].client="kafka-python"')
+
+
+def test_members_that_assign_partitions_by_hand_are_not_told_to_take_an_assignor():
+    """No rebalance moves their partitions."""
+    report = reported(load_named("h3-coordinator-not-looked-up"), 0)[1]
+
+    assert ["look-up-coordinator"] == [hint.id for hint in hints_of(report)]

@@ -10,6 +10,7 @@ from emulator.loading import load_named
 from emulator.report.given_hints import hint_texts, hints_of
 from emulator.report.run_screen import totals_sentence
 from emulator.report.subject import in_force
+from emulator.scenario.toml import toml_value
 from emulator.subjects import subject_of
 
 
@@ -63,3 +64,28 @@ def test_records_of_a_close_that_leaves_workers_behind_were_not_killed():
     )
 
     assert "2 records were in flight when their process ended" in totals_sentence(ledger)
+
+
+def test_with_two_groups_a_hint_names_those_that_it_is_about():
+    """What is said of both is said once, and a setting of brokers is of no group."""
+    settings = {"auto.offset.reset": "earliest", "session.timeout.ms": "10s"}
+    search = {"id": "search", "topics": ["orders"], "members": 3, "coordinator": 2}
+    search |= {"work": "4ms", "settings": settings}
+    loaded = load_named(
+        "member-crashes",
+        [
+            f"group+={toml_value(search)}",
+            "group[billing].coordinator=1",
+            'fault+={ crash = "search-1", at = "80s" }',
+            'fault+={ crash_broker = "coordinator of search", at = "79s", restart_after = "20s" }',
+        ],
+    )
+    texts = hint_texts(reported(loaded, 0)[1])
+    by_id = Counter(text.rpartition("[")[2] for text in texts)
+
+    assert {1} == set(by_id.values())
+    assert any("(Groups search and billing.) [idempotent-processing]" in text for text in texts)
+    assert not any("(Group" in text for text in texts if "[fence-sooner]" in text)
+    assert not any(
+        "(Group" in text for text in hint_texts(reported(load_named("member-crashes"), 0)[1])
+    )
