@@ -98,7 +98,10 @@ def python_api_page() -> str:
 
 
 def _contents(functions: list[tuple[str, Any]]) -> str:
-    rows = [f"| [{name}](#{name}) | {_first_line(inspect.getdoc(it))} |" for name, it in functions]
+    rows = [
+        f"| [{name}](#emulator{name}) | {_first_line(inspect.getdoc(it))} |"
+        for name, it in functions
+    ]
     return "\n".join(["| function | what it does |", "|---|---|", *rows]) + "\n"
 
 
@@ -107,7 +110,7 @@ def _function(name: str, function: Any) -> str:
     returned = inspect.signature(function).return_annotation
     call = f"emulator.{name}(\n    {lines},\n) -> {returned}"
     described = re.sub(rf"(?m)^(>>> .*?)\b{name}\(", rf"\1emulator.{name}(", _described(function))
-    return f"### {name}\n\n```python\n{call}\n```\n\n{described}\n"
+    return f"### emulator.{name}\n\n```python\n{call}\n```\n\n{described}\n"
 
 
 def _parameters(signature: inspect.Signature) -> Iterator[str]:

@@ -64,9 +64,10 @@ def test_rows_of_a_table_have_the_cells_of_its_head(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_to_sections_lead_to_a_heading(page):
-    """Under the anchor that a code host makes of it; files are checked with the README."""
+    """Under the anchor that a code host makes of it, one heading only; files are checked with the README."""
     for link in inline(page, "link_open"):
         path, _, anchor = link.attrs["href"].partition("#")
         target = (page.parent / path).resolve() if path else page
         if anchor and target in TOKENS:
             assert anchor in anchors(target), link.attrs["href"]
+            assert f"{anchor}-1" not in anchors(target), link.attrs["href"]
