@@ -62,6 +62,9 @@ def beginning(capture: Capture, trace: Trace) -> Iterator[model.Fault]:
     found = times_of(log, "Discovered group coordinator")
     if found and joined and found[0] < joined[0]:
         yield _held(trace, "FindCoordinator", trace.started_us, found[0], "coordinator")
+    known = times_of(log, "Cluster ID")
+    if known and _joined_without_topics(capture, trace):
+        yield _held(trace, "Metadata", trace.started_us, known[0], "topics")
     before_us = 0
     for number, when_us in enumerate(_steps(capture, trace), start=1):
         from_us = max((before_us + when_us) // 2, when_us - STEP_US)
@@ -71,6 +74,19 @@ def beginning(capture: Capture, trace: Trace) -> Iterator[model.Fault]:
         yield _held(trace, "OffsetCommit", begun_us - RETRY_US, done_us, f"commit-{number}")
     for number, (begun_us, done_us) in enumerate(_positions(log), start=1):
         yield _held(trace, "OffsetFetch", begun_us - RETRY_US, done_us, f"position-{number}")
+
+
+def _joined_without_topics(capture: Capture, trace: Trace) -> bool:
+    """Return whether a member's first heartbeat named no topics: it knew none that match its pattern.
+
+    The first poll after the metadata response finds them; the coordinator logs topics before it
+    moves the member.
+    """
+    lines = (line.text for line in capture.coordinator_log)
+    own = (text for text in lines if any(member_id in text for member_id in trace.member_ids))
+    said = ("updated its subscribed topics", " new assignment state")
+    first = next((text for text in own if any(word in text for word in said)), said[0])
+    return said[1] in first
 
 
 def _steps(capture: Capture, trace: Trace) -> Iterator[int]:

@@ -43,9 +43,9 @@ def quiet_until(state: ClientState, consumer: Consumer, now: int) -> int | None:
     beat = state.beat
     if beat.number is not None or beat.armed_us is None or beat.retry_us > beat.due_us:
         return None
-    if beat.armed_us > min(beat.due_us, state.poll_due_us):
+    if beat.armed_us > beat.due_us:
         return None
-    due = min(beat.armed_us, metadata.due_us(state.metadata, consumer))
+    due = min(beat.armed_us, state.poll_due_us, metadata.due_us(state.metadata, consumer))
     if consumer.settings.enable_auto_commit:
         due = min(due, state.autocommit_us)
     return due if now < due else None

@@ -32,7 +32,10 @@ from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 HEARTBEAT = "heartbeat"
-"""Timer: a heartbeat is due, or ``max.poll.interval.ms`` has passed without a poll."""
+"""Timer: a heartbeat is due; a client in the background also notices the end of the poll interval."""
+
+_LONGEST_ROUND_US = 5_000 * MS
+"""Maximum wait of the background thread (``ConsumerNetworkThread.MAX_POLL_TIMEOUT_MS``)."""
 
 _AT_ONCE = frozenset({MemberState.JOINING, MemberState.ACKNOWLEDGING})
 _FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
@@ -59,21 +62,37 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
         member.state in _AT_ONCE or now >= max(state.beat.due_us, state.beat.retry_us)
     ):
         step = _send(state, consumer, Asked.HEARTBEAT, now)
-        return step.then(membership.on_heartbeat_generated).then(lambda s: _arm(s, now))
-    return _arm(state, now)
+        return step.then(membership.on_heartbeat_generated).then(lambda s: _arm(s, consumer, now))
+    return _arm(state, consumer, now)
 
 
-def _arm(state: ClientState, now: int) -> Step[ClientState]:
-    """Set the timer for the next heartbeat or the end of the poll interval."""
+def _arm(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Set the timer for the next round that sends a heartbeat or notices the end of the poll interval."""
     beat = state.beat
-    moments = [] if state.member.state.leaving else [state.poll_due_us]
-    if beat.number is None:
-        moments.append(max(beat.due_us, beat.retry_us))
-    when = min(moments, default=None)
+    when = _next_round_us(state, consumer, now)
     if when is None or (beat.armed_us is not None and now < beat.armed_us <= when):
         return Step(state)
     armed = replace(state, beat=beat._replace(armed_us=when))
     return Step(armed, (SetTimer(HEARTBEAT, when),))
+
+
+def _next_round_us(state: ClientState, consumer: Consumer, now: int) -> int | None:
+    """Return when (us) the background thread looks at its heartbeat again; None: at a response.
+
+    No timer ends the wait of the Java client at the end of the poll interval
+    (``AbstractHeartbeatRequestManager.poll``): it is noticed when the next heartbeat is due, at an
+    event or response, or after the longest wait. While a heartbeat that is due again is in flight,
+    the thread does not wait at all.
+    """
+    beat, leaving = state.beat, state.member.state.leaving
+    due_us = max(beat.due_us, beat.retry_us)
+    if consumer.profile.in_background:
+        moments = [] if leaving else [state.poll_due_us]
+        return min([*moments, due_us] if beat.number is None else moments, default=None)
+    round_us = min(due_us, now + _LONGEST_ROUND_US)
+    if beat.number is None:
+        return round_us
+    return None if leaving else max(round_us, state.poll_due_us)
 
 
 def _leave(

@@ -254,7 +254,9 @@ class Client:
         effects: Effects = ()
         if failed:
             step = background.on_fetch_failed(self.state, self.consumer, failed, now)
-            effects = self._become(step) + self._round(now)
+            effects = self._become(step)
+        if failed or now >= self.state.poll_due_us:
+            effects += self._round(now)
         brought = any(
             not part.error and part.next_offset > part.first for part in response.partitions
         )

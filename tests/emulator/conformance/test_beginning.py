@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from emulator.conformance.captured.capture import read_capture
 from emulator.conformance.captured.client_logs import times_of
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.beginning import beginning, listener_begins, listener_ends
@@ -35,6 +36,23 @@ def test_a_coordinator_is_found_when_it_really_was(capture):
         held = next(act for act in beginning(run, trace) if act.id == f"coordinator-{trace.name}")
 
         assert ("FindCoordinator", said) == (held.message.kind, held.until)
+
+
+@pytest.mark.parametrize(("run", "held"), [(2, {"m1.1", "m2.1"}), (3, {"m2.1", "m3.1"})])
+def test_a_member_that_joined_without_topics_gets_its_metadata_when_it_really_did(kept, run, held):
+    """With a pattern the first heartbeat names those that the polls before it have found."""
+    captured = read_capture(kept.parent / f"captures-more/pattern-client-consumer/run-{run}")
+    acts = [act for trace in captured.traces for act in beginning(captured, trace)]
+    topics = {act.id.removeprefix("topics-"): act for act in acts if act.id.startswith("topics-")}
+    known = {
+        trace.name: times_of(captured.client_logs[trace.name], "Cluster ID")[0]
+        for trace in captured.traces
+    }
+
+    assert held == topics.keys()
+    assert {(act.message.kind, act.until) for act in topics.values()} == {
+        ("Metadata", known[name]) for name in held
+    }
 
 
 def test_each_message_is_held_up_once(capture):

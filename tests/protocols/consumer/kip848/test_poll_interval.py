@@ -22,7 +22,39 @@ def expired(**settings) -> ClientDriver:
         driver.beat_due()
         driver.beaten()
     driver.advance(2_000)
+    assert MemberState.STABLE is driver.member
+    driver.advance(3_000)
     return driver
+
+
+def test_the_end_of_the_interval_is_noticed_when_the_next_heartbeat_is_due():
+    """``AbstractHeartbeatRequestManager.poll`` waits for the heartbeat, not for its poll timer."""
+    driver = ClientDriver(max_poll_interval_ms=12_000, auto_commit_interval_ms=600_000)
+    driver.stable()
+    for _ in range(2):
+        driver.beat_due()
+        driver.beaten()
+    driver.advance(4_999)
+    assert MemberState.STABLE is driver.member
+    assert [] == driver.pending(Beat)
+    driver.advance(1)
+
+    assert -1 == driver.one(Beat).member_epoch
+
+
+def test_an_event_of_the_application_lets_it_notice_the_end_of_the_interval():
+    """A commit of the handler wakes the background thread, which then checks its poll timer."""
+    driver = ClientDriver(max_poll_interval_ms=12_000, enable_auto_commit=False)
+    driver.stable()
+    for _ in range(2):
+        driver.beat_due()
+        driver.beaten()
+    driver.advance(2_500)
+    assert MemberState.STABLE is driver.member
+    driver.commit_async({0: 1})
+    driver.advance(1)
+
+    assert MemberState.STALE is driver.member
 
 
 def test_the_member_leaves_without_a_call():
@@ -129,9 +161,9 @@ def test_it_joins_only_after_the_call():
 
 def test_a_stale_member_that_owned_nothing_joins_with_the_poll():
     """Without anything to give up the next poll event joins by itself."""
-    driver = ClientDriver(max_poll_interval_ms=6_000)
+    driver = ClientDriver(max_poll_interval_ms=5_000)
     driver.stable({})
-    driver.advance(6_000)
+    driver.advance(5_000)
     assert MemberState.STALE is driver.member
     driver.poll()
 

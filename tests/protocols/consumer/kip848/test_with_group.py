@@ -102,7 +102,7 @@ def test_a_member_that_does_not_poll_leaves_and_comes_back():
     slow = it.start("B", max_poll_interval_ms=20_000)
     it.run(12_000)
     slow.polls = False
-    it.run(26_000)
+    it.run(30_000)
     assert MemberState.STALE is slow.member
     assert ALL == it.members["A"].owned()
     slow.polls = True
