@@ -284,18 +284,18 @@ def _work(group: Group, load: Load | None, scenario: Scenario) -> dict[str, Any]
     }
 
 
-PLACES = {"topic", "partition", "offset", "every", "share", "key"}
-"""The keys of a rule of failing records that say which ones it concerns."""
+PLACES = {"topic", "partition", "offset", "every", "share", "key"}  # of a rule of failing records
 
 
 def _describe_framework(group: Group) -> str:
     """Return the framework of a group with what it sets, or its batch listener; empty without them."""
     if group.framework is None:
         return "" if group.handler is None or not group.is_serial else "batch listener"
-    from emulator.scenario.frameworks import summary  # noqa: PLC0415  few groups have one
+    from emulator.scenario.frameworks import FRAMEWORKS, summary  # noqa: PLC0415  few groups have one
 
-    rules = [rule.model_dump(include=PLACES, exclude_none=True) for rule in group.poison]
-    own = {"id": group.id, "topics": group.topics, "members": group.members, "poison": rules}
+    rules = tuple(rule.model_dump(include=PLACES, exclude_none=True) for rule in group.poison)
+    own = {"id": group.id, "topics": group.topics, "members": group.members}
+    own |= {"poison": rules} if "poison" in FRAMEWORKS[group.framework] else {}
     bare = Group.model_validate({**own, "framework": group.framework})
     replaced = {key for key in Group.model_fields if getattr(group, key) != getattr(bare, key)}
     return summary(group.framework, replaced if rules else replaced | {"poison"})

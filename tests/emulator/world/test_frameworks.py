@@ -53,6 +53,13 @@ def test_a_framework_can_be_played_and_prints_what_it_sets(name):
     assert "when" not in FRAMEWORKS[name] or "when" in summary(name)
 
 
+@pytest.mark.parametrize("rule", ["", 'poison = [{ every = 50, error = "skip" }]'])
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_the_head_of_a_report_names_the_framework(name, rule):
+    """Also of one that does nothing about failing records, with and without such records."""
+    assert _describe_framework(group_of(name, rule)).startswith(f"framework {name} (")
+
+
 def test_keys_of_the_scenario_replace_those_of_the_framework():
     plain = group_of("spring-batch")
     own = group_of("spring-batch", 'commit = "sync per record"\npoll_timeout = "1s"')
