@@ -8,7 +8,6 @@ from emulator.scenario.resolution import client_settings, records_at_once
 from emulator.world import consumer
 from emulator.world.consumer.blueprints import Blueprint, MemberIds, classic_consumer
 from protocols.consumer.classic.background import BackgroundClient
-from protocols.consumer.classic.state import punctual
 from protocols.consumer.clients import ClientProfile, Covers
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.threads import at_once
@@ -36,7 +35,7 @@ def new_client(
     store, fetcher = _store(blueprint, own), Fetcher(_queue(blueprint.profile, own))
     if blueprint.settings.group_protocol == "consumer":
         return _of_consumer_protocol(blueprint, process, member_ids, limit, store, fetcher)
-    classic = classic_consumer(blueprint, process, blueprint.lateness_us or punctual)
+    classic = classic_consumer(blueprint, process)
     return BackgroundClient(replace(classic, own=own, store=store, fetcher=fetcher), limit)
 
 

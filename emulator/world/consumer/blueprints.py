@@ -36,6 +36,7 @@ from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.classic.state import Consumer as ClassicConsumer
+from protocols.consumer.classic.state import punctual
 from protocols.consumer.clients import Busy, ClientProfile
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
@@ -317,21 +318,19 @@ MemberIds = Callable[[str], str | None]
 """Returns the next member id of a real history for a client id; None: generate one."""
 
 
-def new_client(
-    blueprint: Blueprint, process: str, member_ids: MemberIds, late: Sampler
-) -> AnyClient:
+def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> AnyClient:
     """Return the client of a new incarnation, by the protocol its settings name.
 
-    *member_ids*: used by a client that generates its own member id. *late*: of its heartbeats.
+    *member_ids*: used by a client that generates its own member id.
     """
     if blueprint.profile.in_background:
         return consumer.background_client.new_client(blueprint, process, member_ids)
     if blueprint.settings.group_protocol == "consumer":
         return consumer.async_client.new_client(blueprint, process, member_ids)
-    return ClassicClient(classic_consumer(blueprint, process, late))
+    return ClassicClient(classic_consumer(blueprint, process))
 
 
-def classic_consumer(blueprint: Blueprint, process: str, late: Sampler) -> ClassicConsumer:
+def classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
     """Return the configuration of a client of the classic protocol."""
     assignors = make_assignors(blueprint.settings, blueprint.member)
     topics, pattern = subscription_of(blueprint.group, blueprint.member)
@@ -347,7 +346,7 @@ def classic_consumer(blueprint: Blueprint, process: str, late: Sampler) -> Class
         jitter=jitter(blueprint),
         epoch_ms=blueprint.epoch_ms,
         brokers=blueprint.brokers,
-        late=late,
+        late=blueprint.lateness_us or punctual,
         profile=blueprint.profile,
     )
 

@@ -31,7 +31,6 @@ from emulator.world.router import Router, kind_of
 from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client as ClassicClient
-from protocols.consumer.classic.state import punctual
 from protocols.consumer.fetching import Handed
 from protocols.consumer.open_requests import Renumbered
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
@@ -84,8 +83,7 @@ class Process:
         self.progress = Progress(
             blueprint, run.recorder, owners, self.settle, self.unfold, context.topics.find
         )
-        late = blueprint.lateness_us or punctual
-        self.client = new_client(blueprint, self.name, run.member_id, late)
+        self.client = new_client(blueprint, self.name, run.member_id)
         self.application = Application(self)
         self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)
         self._loop = PollLoop(self, self.client) if run.folding and blueprint.folds else None
