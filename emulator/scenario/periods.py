@@ -49,10 +49,18 @@ def period_of(scenario: Scenario) -> int | None:
 
 
 def longest_interval_of(scenario: Scenario) -> int:
-    """Return the longest interval at which a member does something (us)."""
+    """Return the longest interval at which a member does something (us); 0: it commits by batches."""
+    if any(_commits_often(group) for group in scenario.group):
+        return 0
     beats_us = _beats_us(scenario)
     every = [each for group in scenario.group for each in _intervals(group, beats_us)]
     return max(every, default=0)
+
+
+def _commits_often(group: Group) -> bool:
+    """Return whether the application of a member commits after each batch or record."""
+    policies = [commit_policy(group, member) for member in group.members]
+    return any(p.call in ("sync", "async") and p.when != "every" for p in policies)
 
 
 def _beats_us(scenario: Scenario) -> int:

@@ -44,7 +44,7 @@ PLANTED = (
         f"{STATE}:moved_state",
         "events=_moved_events(state.events, later_us, records, numbers.open)",
         "events=state.events",
-        "commits in flight of threads that wake up late",
+        "events that wait for a slow thread",
     ),
     Planted(
         f"{STATE}:moved_state",

@@ -235,11 +235,21 @@ PLANTED = (
         "",
         "a delayed heartbeat",
     ),
-    Planted(f"{WORLD}.kernel:Deadlines.move", "(self._due, self._queued)", "(self._queued,)", 123),
+    Planted(
+        f"{WORLD}.kernel:Deadlines.move",
+        "(self._due, self._queued)",
+        "(self._queued,)",
+        "a static member that does not return",
+    ),
     Planted(
         f"{WORLD}.kernel:Deadlines.move", "self._next += later_us", "pass", "metadata with news"
     ),
-    Planted(f"{PERIODS}.skip:Skip._move", "timers.move(adds.later_us, names)", "pass", 123),
+    Planted(
+        f"{PERIODS}.skip:Skip._move",
+        "timers.move(adds.later_us, names)",
+        "pass",
+        "metadata requests in skipped periods",
+    ),
     Planted(
         f"{PERIODS}.skip:Skip._renumbered",
         "adds.requests[process.name]",

@@ -77,8 +77,7 @@ class Periods:
         *goes_on*: whether the run cannot end before the next event that does not recur. The first
         time that it may, the search ends.
         """
-        self._world = world
-        self._goes_on = goes_on
+        self._world, self._goes_on = world, goes_on
         self._kernel = world.run.kernel
         self._expected_us = expected_us
         self._between_us = max(
@@ -106,6 +105,9 @@ class Periods:
         """The mark since which members are watched."""
 
         self._period: Period | None = None
+        self._due_us = 0
+        """When the known period is over again."""
+
         self._disturbances = 0
         """The number of disturbances before the last look."""
 
@@ -135,6 +137,9 @@ class Periods:
             self._forget()
             return
         period = self._known_period()
+        if period is not None and self._kernel.now < self._due_us:
+            self._look_after(self._until_period_us())
+            return
         state = state_of(self._world, self._kernel.now) if self._is_worth_it() else None
         if state is None:
             self._look_soon()
@@ -178,11 +183,19 @@ class Periods:
 
     def _next_us(self) -> int:
         """Return the time until the next look: an early mark's period ends, or a mark is due."""
+        if self._period is not None:
+            self._due_us = self._kernel.now + self._expected_us
+            return self._until_period_us()
         if not self._marks or not self._is_early:
             return self._expected_us
         now = self._kernel.now
         ends = [mark.state.at_us + self._expected_us - now for mark in self._marks]
         return min([self._between_us, *(left_us for left_us in ends if left_us > 0)])
+
+    def _until_period_us(self) -> int:
+        """Return the time until the known period is over, or until something may have disturbed it."""
+        limit_us = self._kernel.limit_us() + SHORTEST_WAIT_US
+        return min(self._due_us, limit_us) - self._kernel.now
 
     def _known_period(self) -> Period | None:
         """Return the period that is known; a disturbance may have changed what it consists of."""
