@@ -235,7 +235,8 @@ def run_study(
     *study*: a plan, a path, or the name of a built-in study. *seeds*: replaces the file's number of
     seeds. *jobs*: processes; by default one for each CPU core. *engine*: ``auto``, ``pool``,
     ``spark``, or a request with Spark's master. *progress*: called with the number of finished
-    runs of the round, and of all its runs. *notify*: receives messages about rounds and killed processes. Only runs that the folder lacks are played.
+    runs of the round, and of all its runs. *notify*: receives messages about rounds and killed
+    processes. Only runs that the folder lacks are played.
 
     Raises ``EmulatorError``. Call it below ``if __name__ == "__main__"`` in a script: worker
     processes import the script.

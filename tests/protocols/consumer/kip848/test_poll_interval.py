@@ -14,13 +14,22 @@ from .driver import Beat, ClientDriver
 E = ErrorCode
 
 
-def expired(**settings) -> ClientDriver:
-    """A member whose application has just been away from poll for too long."""
-    driver = ClientDriver(max_poll_interval_ms=12_000, auto_commit_interval_ms=600_000, **settings)
+RARE_COMMITS = {"auto_commit_interval_ms": 600_000}
+
+
+def before_the_end(**settings) -> ClientDriver:
+    """A member 2 s before the end of its poll interval, and 5 s before its third heartbeat."""
+    driver = ClientDriver(max_poll_interval_ms=12_000, **settings)
     driver.stable()
     for _ in range(2):
         driver.beat_due()
         driver.beaten()
+    return driver
+
+
+def expired(**settings) -> ClientDriver:
+    """A member whose application has just been away from poll for too long."""
+    driver = before_the_end(**RARE_COMMITS, **settings)
     driver.advance(2_000)
     assert MemberState.STABLE is driver.member
     driver.advance(3_000)
@@ -29,11 +38,7 @@ def expired(**settings) -> ClientDriver:
 
 def test_the_end_of_the_interval_is_noticed_when_the_next_heartbeat_is_due():
     """``AbstractHeartbeatRequestManager.poll`` waits for the heartbeat, not for its poll timer."""
-    driver = ClientDriver(max_poll_interval_ms=12_000, auto_commit_interval_ms=600_000)
-    driver.stable()
-    for _ in range(2):
-        driver.beat_due()
-        driver.beaten()
+    driver = before_the_end(**RARE_COMMITS)
     driver.advance(4_999)
     assert MemberState.STABLE is driver.member
     assert [] == driver.pending(Beat)
@@ -44,11 +49,7 @@ def test_the_end_of_the_interval_is_noticed_when_the_next_heartbeat_is_due():
 
 def test_an_event_of_the_application_lets_it_notice_the_end_of_the_interval():
     """A commit of the handler wakes the background thread, which then checks its poll timer."""
-    driver = ClientDriver(max_poll_interval_ms=12_000, enable_auto_commit=False)
-    driver.stable()
-    for _ in range(2):
-        driver.beat_due()
-        driver.beaten()
+    driver = before_the_end(enable_auto_commit=False)
     driver.advance(2_500)
     assert MemberState.STABLE is driver.member
     driver.commit_async({0: 1})
