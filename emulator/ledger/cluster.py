@@ -7,7 +7,7 @@ and load times. A history without broker events (one of a real cluster) has no s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -226,9 +226,7 @@ class Coordinators:
 
     def before(self, table: Mapping[type, Handler]) -> dict[type, tuple[Handler, ...]]:
         """Return by type what an event is passed to: first to this, then to a handler of *table*."""
-        both = (self._handlers, table)
-        kinds = {**self._handlers, **table}
-        return {kind: tuple(each[kind] for each in both if kind in each) for kind in kinds}
+        return in_turn((self._handlers, table))
 
     def _at(self, number: int) -> OffsetsPartition:
         return self._partitions.setdefault(number, OffsetsPartition())
@@ -276,3 +274,12 @@ class Coordinators:
 
     def _on_broker_up(self, _: Event, fact: BrokerUp) -> None:
         self._down.discard(fact.broker)
+
+
+def in_turn(tables: Iterable[Mapping[type, Handler]]) -> dict[type, tuple[Handler, ...]]:
+    """Return by type what an event is passed to: the handlers of all tables, in their order."""
+    found: dict[type, tuple[Handler, ...]] = {}
+    for table in tables:
+        for kind, handler in table.items():
+            found[kind] = (*found.get(kind, ()), handler)
+    return found

@@ -14,13 +14,13 @@ from typing import Any, Final
 from assignors.values import dataclass
 from emulator.events import Event
 from emulator.ledger.builder import LedgerBuilder
+from emulator.ledger.cluster import in_turn
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.brokers import AvailabilityMeter, LogMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
 from emulator.metrics.downtime import DowntimeMeter
 from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.readings import (
-    Handler,
     Key,
     LateMeter,
     Meter,
@@ -200,7 +200,9 @@ class MetricsMeter:
         self.now_us = 0
         """The time of the last event."""
 
-        self.handlers: Final = _merged((*self._meters, *some.values()))
+        self.handlers: Final = in_turn(
+            meter.handlers() for meter in (*self._meters, *some.values())
+        )
         """What counts an event, by its type."""
 
     def close(self, ledger: Ledger) -> Metrics:
@@ -219,14 +221,6 @@ class MetricsMeter:
         ordered = {metric.name: values[metric.name] for metric in VALUES}
         without = frozenset[str]().union(*(reading.without_value for reading in readings))
         return Metrics(ordered, tables, listings, without)
-
-
-def _merged(meters: tuple[Meter | LateMeter, ...]) -> dict[type, tuple[Handler, ...]]:
-    merged: dict[type, tuple[Handler, ...]] = {}
-    for meter in meters:
-        for kind, handler in meter.handlers().items():
-            merged[kind] = (*merged.get(kind, ()), handler)
-    return merged
 
 
 def _of_ledger(ledger: Ledger) -> Reading:
@@ -300,10 +294,12 @@ class Measurement:
         self._meter = MetricsMeter(replaces, some)
         self._laws = LawChecker(shared_assignors)
         parts = (self._builder.handlers, self._meter.handlers, self._laws.handlers)
-        self._handlers: Mapping[type, tuple[Handler, ...]] = {
-            kind: tuple(handler for part in parts for handler in part.get(kind, ()))
-            for kind in dict.fromkeys(kind for part in parts for kind in part)
-        }
+        self._handlers = in_turn(
+            {kind: handler}
+            for part in parts
+            for kind, handlers in part.items()
+            for handler in handlers
+        )
         """What an event is passed to, by its type: one look-up for ledger, meters and laws."""
 
     def feed(self, event: Event) -> None:
