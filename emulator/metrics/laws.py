@@ -112,7 +112,9 @@ class LawChecker:
 
         self._readers: dict[Key, dict[str, Reader]] = {}
         self._shared = frozenset(shared_assignors)
-        self._stable = False
+        self._working = False
+        """Whether the group was stable, or a member has begun to read."""
+
         self._warned: set[tuple[str, int, TopicPartition]] = set()
         self.handlers: Final = self._coordinators.before(self._table())
         """What checks an event, by its type."""
@@ -155,6 +157,8 @@ class LawChecker:
             ev.MemberAdded: self._on_change,
             ev.MemberMoved: self._on_moved,
             ev.MemberRemoved: self._on_removed,
+            ev.RebalanceStarted: self._on_change,
+            ev.TargetComputed: self._on_change,
             ev.JoinPhaseEnded: self._on_joined,
             ev.AssignmentWarning: self._on_assignment_warning,
             ev.GroupStabilised: self._on_stabilised,
@@ -198,16 +202,19 @@ class LawChecker:
         self._find(event, Law.ACT_REFUSED, Severity.WARNING, what.fault, text)
 
     def _on_change(self, _: ev.Event, _what: object) -> None:
-        """Count an action as a disturbance unless it came before the group was stable."""
-        self._disturbed |= self._stable
+        """Count a change as a disturbance unless it came before the group began to work.
+
+        Not each comes from a fault: a member whose request times out joins again.
+        """
+        self._disturbed |= self._working
 
     def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
         self._started_us[what.consumer] = event.at_us
-        self._disturbed |= self._stable
+        self._disturbed |= self._working
         self._instances[what.consumer] = what.instance_id
 
     def _on_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
-        self._disturbed |= self._stable
+        self._disturbed |= self._working
         for readers in self._readers.values():
             readers.pop(what.consumer, None)
 
@@ -248,7 +255,7 @@ class LawChecker:
         self._find(event, Law.GIVEN_TWICE, Severity.WARNING, what.assignor, text)
 
     def _on_stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
-        self._stable = True
+        self._working = True
         if not ev.by_replaced_coordinator(what):
             self._check_generation(event, what)
         if not self._may_share(what.group):
@@ -287,13 +294,14 @@ class LawChecker:
         self._grants.move(what)
 
     def _on_removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
-        self._disturbed |= self._stable  # such as a member whose batch takes too long
+        self._disturbed |= self._working  # such as a member whose batch takes too long
         if self._grants is not None:
             self._grants.remove(what)
 
     # -- processing and commits --------------------------------------------------------------
 
     def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
+        self._working = True
         self._disturbed |= what.why == RETENTION_RESET
         readers = self._readers.setdefault((what.group, what.partition), {})
         for name, other in readers.items():

@@ -145,6 +145,7 @@ class Count:
     def __init__(self, run: Run) -> None:
         self.logs: dict[TopicPartition, Log] = {}
         self.readers: dict[tuple[str, TopicPartition], Reader] = {}
+        self.ended: dict[tuple[str, TopicPartition], Reader] = {}
         self.stable = False
         self.log_ends: dict[TopicPartition, int] = {}
         self.sampled: set[str] = set()
@@ -211,8 +212,14 @@ class Count:
             reader.handed = end
 
     def on_Processed(self, what: Processed) -> None:  # noqa: N802
-        """Handlers finish what they were handed, in order."""
-        reader = self.readers[what.consumer, what.partition]
+        """Handlers finish what they were handed, in order.
+
+        A transaction whose COMMIT was on its way counts after its process has ended.
+        """
+        key = (what.consumer, what.partition)
+        reader = self.readers.get(key)
+        if reader is None or reader.cursor != what.first:
+            reader = self.ended[key]
         assert reader.cursor == what.first < what.next_offset <= reader.handed
         for record in range(what.first, what.next_offset):
             reader.log_of(record).times[record] += 1
@@ -236,7 +243,8 @@ class Count:
         reader.go_on(what.next_offset)
 
     def on_EpochClosed(self, what: EpochClosed) -> None:  # noqa: N802
-        reader = self.readers.pop((what.consumer, what.partition))
+        key = (what.consumer, what.partition)
+        reader = self.ended[key] = self.readers.pop(key)
         assert (reader.cursor, reader.handed) == (what.processed, what.position)
         reader.working = False
 

@@ -139,6 +139,40 @@ def test_a_member_that_leaves_a_stable_group_disturbs_the_run(why, found):
     assert found == laws(history)
 
 
+def taken_again(history):
+    """Process ten records again, and end."""
+    history.close("a", 50, "revoked")
+    history.next_owner("b", 40, 60, generation=2)
+    return history
+
+
+@pytest.mark.parametrize("stable", [False, True], ids=["while it starts", "when it is stable"])
+def test_a_rebalance_of_a_group_that_works_disturbs_the_run(stable):
+    """Its reason may be a request that timed out: no fault, and the same members."""
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    history.joined("a", "b", generation=1)
+    if stable:
+        history.stable(1, (("a", (P0,)), ("b", ())))
+    history.open("a")
+    history.work("a", 0, 50)
+    history.rebalance("rebalance failed due to DisconnectException", "b")
+
+    assert [] == laws(taken_again(history))
+
+
+def test_a_rebalance_before_anybody_reads_disturbs_nothing():
+    history = History()
+    history.topic()
+    history.start("a", "b")
+    history.rebalance()
+    history.open("a")
+    history.work("a", 0, 50)
+
+    assert [(Law.QUIET_IS_EMPTY, Severity.ERROR)] == laws(taken_again(history))
+
+
 def test_a_zombie_of_an_older_generation_breaks_no_law():
     """Two owners of different generations are what the ledger is for."""
     history = quiet()
