@@ -110,7 +110,7 @@ def loaded(entries: Iterable[Entry], count: int) -> int:
     """Load a coordinator whose log is durable to its end; return its next log offset."""
     coordinator = GroupCoordinator(BrokerSettings(), new_id=lambda prefix: prefix)
     coordinator.durable(count, 0)
-    coordinator.replay_all(entries)
+    coordinator.replay(entries)
     coordinator.loaded(0)
     assert len(coordinator.state.groups) == GROUPS
     return coordinator.next_log_offset

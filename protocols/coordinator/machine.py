@@ -44,7 +44,6 @@ from protocols.coordinator.durability import (
 )
 from protocols.groups import deletion, kip848
 from protocols.groups.classic.kind import discard, restore
-from protocols.groups.classic.states import Request
 from protocols.groups.deletion import EXPIRE_OFFSETS
 from protocols.groups.shard import (
     AnyShard,
@@ -66,7 +65,6 @@ from protocols.messages import (
     TopicDescription,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.errors import BrokenLogError
 from protocols.settings import BrokerSettings
 from protocols.values import replace
@@ -126,14 +124,6 @@ class GroupCoordinator:
     def high_watermark(self) -> int:
         """The log offset below which all records are durable."""
         return self._log.high_watermark
-
-    def quiet(self, group_id: str, member_id: str, generation: int, kind: Request) -> bool:
-        """Return whether this member's next heartbeat or commit would be accepted without more.
-
-        True if the answer would have no error and only a session or an offset would change.
-        """
-        serves = self._phase is Phase.ACTIVE
-        return serves and queries.is_quiet(self.state, group_id, member_id, generation, kind)
 
     def generation(self, group_id: str) -> int:
         """Return a group's generation, or its group epoch; -1 if there is no such group."""
@@ -229,12 +219,10 @@ class GroupCoordinator:
 
     # -- loading and unloading ---------------------------------------------------------------
 
-    def replay(self, record: Record, log_offset: int) -> None:
-        """Apply one record of the log while loading; offsets increase but may have gaps."""
-        self.replay_all(((log_offset, record),))
+    def replay(self, entries: Iterable[Entry]) -> None:
+        """Apply records of the log while loading; log offsets increase but may have gaps.
 
-    def replay_all(self, entries: Iterable[Entry]) -> None:
-        """Apply records of the log while loading; faster if the high watermark is set before.
+        It is faster if the high watermark is set before.
 
         Raises BrokenLogError for a record that makes the load fail. From then on the shard has
         no groups and rejects every request.
@@ -280,8 +268,8 @@ class GroupCoordinator:
                 effects += turn.effects
             effects += (CancelTimer(EXPIRE_OFFSETS), CancelTimer(OPERATION_TIMEOUT))
         self._phase = Phase.UNLOADED
-        spoken = (effect for effect in effects if isinstance(effect, Send | CancelTimer))
-        return Step(self.state, tuple(spoken))
+        carried_out = (effect for effect in effects if isinstance(effect, Send | CancelTimer))
+        return Step(self.state, tuple(carried_out))
 
     def topics_changed(
         self, topics: Iterable[TopicDescription], version: int | None = None

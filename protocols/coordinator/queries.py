@@ -2,37 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from protocols.groups import classic, kip848
-from protocols.groups.classic.states import QUIET, TABLES, Request, Sender
 from protocols.groups.shard import AnyShard, is_classic
-
-_PERIODIC: Final = frozenset({Request.HEARTBEAT, Request.OFFSET_COMMIT})
-"""The requests that a member sends periodically."""
-
-
-def is_quiet(
-    shard: AnyShard, group_id: str, member_id: str, generation: int, kind: Request
-) -> bool:
-    """Return whether a member's next heartbeat or commit would be accepted without other effects.
-
-    *generation*: the generation, or the member epoch in a consumer group.
-    """
-    if kind not in _PERIODIC:
-        return False
-    group = shard.groups.get(group_id)
-    if group is not None:
-        known = member_id in group.members and generation == group.generation
-        return known and TABLES[kind][Sender.MEMBER][group.state] in QUIET
-    if shard.durable.is_classic(group_id):
-        return False
-    beats = kind is Request.HEARTBEAT
-    consumers = kip848.shard.group_in(shard, group_id)
-    soft = kip848.shard.soft_of(shard, group_id)
-    return consumers is not None and kip848.heartbeat.is_quiet(
-        consumers, soft, member_id, generation, heartbeat=beats
-    )
 
 
 def recurs(shard: AnyShard) -> bool:

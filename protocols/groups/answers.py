@@ -185,7 +185,7 @@ def append_failed_response(reply: Message, error: ErrorCode) -> Message:
 def _commit_failed(reply: OffsetCommitResponse, error: ErrorCode) -> OffsetCommitResponse:
     return OffsetCommitResponse(
         errors=tuple(
-            (partition, said if said in _NEVER_FORWARDED else error)
-            for partition, said in reply.errors
+            (partition, own if own in _NEVER_FORWARDED else error)
+            for partition, own in reply.errors
         )
     )

@@ -62,7 +62,7 @@ def offset_delete(
     )
     gone = tuple(
         partition
-        for partition in dict.fromkeys(name for name, said in errors if said is ErrorCode.NONE)
+        for partition in dict.fromkeys(name for name, code in errors if code is ErrorCode.NONE)
         if shard.durable.offset(group_id, *partition) is not None
     )
     facts = dropped(group_id, gone, "deleted")

@@ -315,7 +315,7 @@ def _id_of(topic: str, broker: Broker) -> str | None:
 
 
 def _of_another(value: OffsetCommitValue, topic: str, broker: Broker) -> bool:
-    """Say whether an offset was committed to an earlier topic of the same name."""
+    """Return whether an offset was committed to an earlier topic of the same name."""
     ids = {value.topic_id, _id_of(topic, broker)} - {ZERO_TOPIC_ID}
     return len(ids) > 1
 

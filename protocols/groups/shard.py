@@ -50,7 +50,7 @@ class Durable:
     """Group to topic to partition."""
 
     def is_classic(self, group_id: str) -> bool:
-        """Say whether a group is classic; a group that does not exist counts as classic."""
+        """Return whether a group is classic; a group that does not exist counts as classic."""
         return is_classic(self.groups.get(group_id))
 
     def topics_of(self, group_id: str) -> TopicOffsets:
@@ -64,7 +64,7 @@ class Durable:
 
 
 def is_classic(logged: Any) -> bool:
-    """Say whether a group's durable state is that of a classic group, or absent.
+    """Return whether a group's durable state is that of a classic group, or absent.
 
     Imports no module of another type: these are imported when a group of that type appears.
     """
@@ -273,7 +273,7 @@ class GroupKind:
     """Return the error if offsets of a group cannot be deleted, else None."""
 
     is_subscribed: Callable[[AnyShard, str, str], bool]
-    """Say whether a subscription to a topic protects its offsets."""
+    """Return whether a subscription to a topic protects its offsets."""
 
     expires_from_ms: Callable[[AnyShard, str, TopicPartition, OffsetCommitValue], int | None]
     """Return the time from which the retention of an offset counts, or None while it is in use."""

@@ -86,8 +86,8 @@ class CoordinatorDriver:
         self.coordinator = self._made()
         high_watermark = len(self.log) if durable is None else durable
         self._carry_out(self.coordinator.durable(high_watermark, self.now_us))
-        for log_offset, record in enumerate(self.log):
-            self.coordinator.replay(record, log_offset)
+        for entry in enumerate(self.log):
+            self.coordinator.replay([entry])
 
     # -- how effects are carried out ---------------------------------------------------------
 

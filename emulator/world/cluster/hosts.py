@@ -168,7 +168,7 @@ class Host:
         coordinator, log, now = self.coordinator, self.log, self._run.kernel.now
         self.topics_changed()
         self._carry_out(coordinator.durable(log.high_watermark, now))
-        coordinator.replay_all(log.log.read(log.end))
+        coordinator.replay(log.log.read(log.end))
         self._carry_out(coordinator.loaded(now, log.end))
 
     def unload(self, cause: int | None) -> None:

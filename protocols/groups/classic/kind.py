@@ -79,9 +79,9 @@ def validate_commit(
     group = shard.groups.get(request.group_id)
     verdict = OFFSET_COMMIT[_sender_of(group, request)][state_of(group)]
     if isinstance(verdict, Act):
-        return _kept(group, request, at) if verdict is Act.STORE_AND_KEEP else ()
+        return _renewed_session(group, request, at) if verdict is Act.STORE_AND_KEEP else ()
     assert verdict is not None
-    return _spoken(verdict, request)
+    return _in_version(verdict, request)
 
 
 def _sender_of(group: Group | None, request: OffsetCommitRequest) -> Sender:
@@ -96,13 +96,15 @@ def _sender_of(group: Group | None, request: OffsetCommitRequest) -> Sender:
     )
 
 
-def _spoken(error: ErrorCode, request: OffsetCommitRequest) -> ErrorCode:
+def _in_version(error: ErrorCode, request: OffsetCommitRequest) -> ErrorCode:
     """Return the error as the request version knows it: GROUP_ID_NOT_FOUND exists since v9."""
     old = error is ErrorCode.GROUP_ID_NOT_FOUND and request.version <= 8
     return ErrorCode.ILLEGAL_GENERATION if old else error
 
 
-def _kept(group: Group | None, request: OffsetCommitRequest, at: Moment) -> tuple[Effect, ...]:
+def _renewed_session(
+    group: Group | None, request: OffsetCommitRequest, at: Moment
+) -> tuple[Effect, ...]:
     """Renew the session of a committing member, even if each of its partitions is rejected."""
     assert group is not None
     member = group.members[request.member_id]
@@ -137,7 +139,7 @@ def delete(shard: Shard, group_id: str) -> Turn[Shard]:
 def validate_offset_delete(shard: Shard, group_id: str) -> ErrorCode | None:
     """Return the error if offsets of a group cannot be deleted, else None."""
     group = shard.groups.get(group_id)
-    verdict = OFFSET_DELETE[_kind_of(group)][state_of(group)]
+    verdict = OFFSET_DELETE[_sender_of_offset_delete(group)][state_of(group)]
     return verdict if isinstance(verdict, ErrorCode) else None
 
 
@@ -146,7 +148,7 @@ def is_subscribed_in(shard: Shard, group_id: str, topic: str) -> bool:
     return is_subscribed(shard.groups[group_id], topic)
 
 
-def _kind_of(group: Group | None) -> Sender:
+def _sender_of_offset_delete(group: Group | None) -> Sender:
     foreign = group is not None and group.protocol_type != CONSUMER_PROTOCOL_TYPE
     return Sender.OTHER_GROUP if foreign else Sender.ANYONE
 
@@ -216,11 +218,7 @@ def on_loaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
     Every member starts a full session. A group over ``group.max.size`` rebalances.
     """
     group = restored(group_id, shard.durable.groups.get(group_id), at.now_ms)
-    return _started(shard.with_group(group_id, group), group_id, at)
-
-
-def _started(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
-    group = shard.groups[group_id]
+    shard = shard.with_group(group_id, group)
     members = in_order(group)
     loaded = GroupLoaded(
         group=group_id,

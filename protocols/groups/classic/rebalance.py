@@ -74,7 +74,8 @@ def prepare_rebalance(group: Group, at: Moment, reason: str, member_id: str) -> 
         turn = turn.also(CancelTimer(sync_timer(group.group_id)))
     group = transition(turn.state, State.PREPARING_REBALANCE, at.now_ms)
     turn = Turn(replace(group, pending_syncs=NOTHING), turn.effects)
-    return turn.then(lambda group: (_open_first if was_empty else _complete_or_wait)(group, at))
+    proceed = _begin_initial_delay if was_empty else _complete_or_wait
+    return turn.then(lambda group: proceed(group, at))
 
 
 def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]:
@@ -93,29 +94,26 @@ def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]
 # -- waiting ---------------------------------------------------------------------------------
 
 
-def _open_first(group: Group, at: Moment) -> Turn[Group]:
+def _begin_initial_delay(group: Group, at: Moment) -> Turn[Group]:
     """Start the initial rebalance delay, which lets more members join."""
     delay_ms = at.settings.group_initial_rebalance_delay_ms
     remaining_ms = max(rebalance_timeout_ms(group) - delay_ms, 0)
-    return _open(group, at, Window(delay_ms, remaining_ms))
+    return _begin_window(group, at, Window(delay_ms, remaining_ms))
 
 
-def _open(group: Group, at: Moment, window: Window) -> Turn[Group]:
-    deadline_us = at.after(window.length_ms)
-    return Turn(replace(group, window=window), (SetTimer(join_timer(group.group_id), deadline_us),))
+def _begin_window(group: Group, at: Moment, window: Window) -> Turn[Group]:
+    return _wait(replace(group, window=window), at, window.length_ms)
 
 
 def _complete_or_wait(group: Group, at: Moment) -> Turn[Group]:
-    return complete_join(group, at) if all_joined(group) else _wait(group, at)
+    if all_joined(group):
+        return complete_join(group, at)
+    return _wait(group, at, rebalance_timeout_ms(group))
 
 
-def _wait(group: Group, at: Moment) -> Turn[Group]:
-    return _wait_for_ms(group, at, rebalance_timeout_ms(group))
-
-
-def _wait_for_ms(group: Group, at: Moment, length_ms: int) -> Turn[Group]:
-    deadline_us = at.after(length_ms)
-    return Turn(group, (SetTimer(join_timer(group.group_id), deadline_us),))
+def _wait(group: Group, at: Moment, length_ms: int) -> Turn[Group]:
+    """Wait for JoinGroups, at most *length_ms* milliseconds."""
+    return Turn(group, (SetTimer(join_timer(group.group_id), at.after(length_ms)),))
 
 
 def complete_join_if_last(group: Group, at: Moment) -> Turn[Group]:
@@ -139,7 +137,7 @@ def on_join_timeout(group: Group, at: Moment) -> Turn[Group]:
     length_ms = min(at.settings.group_initial_rebalance_delay_ms, window.remaining_ms)
     remaining_ms = max(window.remaining_ms - window.length_ms, 0)
     later = replace(group, new_member_added=False)
-    return _open(later, at, Window(length_ms, remaining_ms))
+    return _begin_window(later, at, Window(length_ms, remaining_ms))
 
 
 # -- the end ---------------------------------------------------------------------------------
@@ -159,32 +157,28 @@ def complete_join(group: Group, at: Moment) -> Turn[Group]:
         # A request may contain a rebalance timeout of 0. The coordinator's own timers have a
         # resolution of 1 ms; with a delay of 0 the phase would end and begin in an endless loop.
         length_ms = max(rebalance_timeout_ms(group), 1)
-        return turn.then(lambda group: _wait_for_ms(group, at, length_ms))
-    return turn.then(
-        lambda group: (_next_generation if group.members else _become_empty)(group, at)
-    )
+        return turn.then(lambda group: _wait(group, at, length_ms))
+    end = _next_generation if group.members else _become_empty
+    return turn.then(lambda group: end(group, at))
 
 
 def _drop_absent(group: Group) -> Turn[Group]:
-    over = CancelTimer(join_timer(group.group_id))
+    """End the phase's timer, and remove the dynamic members that have not joined."""
+    phase_ended = CancelTimer(join_timer(group.group_id))
     if len(group.joining) == len(group.members):
-        return Turn(group, (over,))
+        return Turn(group, (phase_ended,))
     absent = [
         member
         for member in in_order(group)
         if member.instance_id is None and member.member_id not in group.joining
     ]
-    effects: list[Effect] = [over]
+    effects: list[Effect] = [phase_ended]
     for member in absent:
-        effects.append(Report(_left_behind(group, member)))
-        effects.append(CancelTimer(member.timer))
+        removed = MemberRemoved(
+            group=group.group_id, member_id=member.member_id, why=Departure.DID_NOT_REJOIN
+        )
+        effects += (Report(removed), CancelTimer(member.timer))
     return Turn(without_members(group, absent), tuple(effects))
-
-
-def _left_behind(group: Group, member: Member) -> MemberRemoved:
-    return MemberRemoved(
-        group=group.group_id, member_id=member.member_id, why=Departure.DID_NOT_REJOIN
-    )
 
 
 def _elected(group: Group) -> str | None:

@@ -88,7 +88,7 @@ def _forgotten(group: Group, member_id: str, at: Moment) -> Turn[Group]:
 
 
 def _expired(group: Group, member_id: str, at: Moment) -> Turn[Group]:
-    if _waits_for_us(group, member_id):
+    if _has_parked_request(group, member_id):
         return Turn(group)
     removed = MemberRemoved(group=group.group_id, member_id=member_id, why=Departure.EXPIRED)
     turn = (
@@ -102,7 +102,7 @@ def _expired(group: Group, member_id: str, at: Moment) -> Turn[Group]:
     return turn.then(lambda group: prepare_rebalance(group, at, reason, member_id))
 
 
-def _waits_for_us(group: Group, member_id: str) -> bool:
+def _has_parked_request(group: Group, member_id: str) -> bool:
     """Return whether a member that has joined before has a parked request."""
     parked = member_id in group.joining or member_id in group.syncing
     return parked and member_id not in group.newcomers

@@ -319,6 +319,3 @@ TABLES: Final = MappingProxyType(
         Request.DELETE_GROUPS: DELETE_GROUPS,
     }
 )
-
-QUIET: Final = frozenset({Act.KEEP, Act.STORE_AND_KEEP})
-"""Acts that answer NONE and change nothing but a session or an offset."""

@@ -158,17 +158,6 @@ def _is_settled(group: Group, soft: Soft, member: Member, epoch: int) -> bool:
     )
 
 
-def is_quiet(group: Group, soft: Soft, member_id: str, epoch: int, *, heartbeat: bool) -> bool:
-    """Return whether a member's next heartbeat (or commit) would be accepted without other effects.
-
-    A group with pattern subscriptions is never quiet: a heartbeat begins the next look-up.
-    """
-    member = group.member(member_id)
-    if member is None or not heartbeat:
-        return member is not None and epoch == member.current.epoch
-    return not group.pattern_users and _is_settled(group, soft, member, epoch)
-
-
 def recurs(group: Group) -> bool:
     """Return whether the answers to heartbeats do not depend on the time.
 

@@ -42,7 +42,7 @@ def validate_heartbeat(
     return None
 
 
-_WORDS: Final = MappingProxyType(
+_MESSAGES: Final = MappingProxyType(
     {
         ErrorCode.UNKNOWN_MEMBER_ID: "Member {member_id!r} is not in group {group_id!r}.",
         ErrorCode.FENCED_MEMBER_EPOCH: (
@@ -72,11 +72,11 @@ def heartbeat_error_response(
     error: ErrorCode, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
     """Return the error response to a heartbeat, with its message."""
-    said = {name: getattr(request, name) for name in _NAMED}
-    return _error_response(error, _WORDS[error].format(**said))
+    values = {name: getattr(request, name) for name in _FIELDS_OF_MESSAGES}
+    return _error_response(error, _MESSAGES[error].format(**values))
 
 
-_NAMED: Final = (
+_FIELDS_OF_MESSAGES: Final = (
     "group_id",
     "member_id",
     "member_epoch",

@@ -275,8 +275,7 @@ at = "20s"
     replay = Replay(appended=appended.extend)
     play(loads(text(faults)), 0, (events.append,), replay=replay, check=True)
     rebuilt = GroupCoordinator(BrokerSettings(), new_id=str, epoch_ms=0)
-    for log_offset, record in enumerate(appended):
-        rebuilt.replay(record, log_offset)
+    rebuilt.replay(enumerate(appended))
     accepted = {}
     for event in events:
         if isinstance(event.what, CommitAccepted):

@@ -73,8 +73,7 @@ commit = "sync"
     appended, events = [], []
     play(loads(text), 0, (events.append,), replay=Replay(appended=appended.extend))
     rebuilt = GroupCoordinator(BrokerSettings(), new_id=str, epoch_ms=0)
-    for log_offset, record in enumerate(appended):
-        rebuilt.replay(record, log_offset)
+    rebuilt.replay(enumerate(appended))
 
     for group in ("g", "h"):
         found = {

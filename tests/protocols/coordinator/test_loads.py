@@ -77,7 +77,7 @@ def loading() -> GroupCoordinator:
 
 def loaded(*records: Record) -> Durable:
     coordinator = loading()
-    coordinator.replay_all(enumerate(records))
+    coordinator.replay(enumerate(records))
     coordinator.loaded(0)
     coordinator.check()
     return coordinator.state.durable
@@ -120,7 +120,7 @@ def failed() -> GroupCoordinator:
     coordinator = loading()
     stored = Record(KEY, OffsetCommitValue(offset=1, commit_timestamp=0))
     with pytest.raises(BrokenLogError, match="version 9 of a value of type 1"):
-        coordinator.replay_all([(0, stored), (1, FROM_THE_FUTURE)])
+        coordinator.replay([(0, stored), (1, FROM_THE_FUTURE)])
     return coordinator
 
 
@@ -235,7 +235,7 @@ def test_both_folds_of_a_real_log_come_to_the_same(segment):
     coordinator, story = loading(), Loaded()
     seen = set()
     for log_offset, record in entries_of(segment):
-        coordinator.replay(record, log_offset)
+        coordinator.replay([(log_offset, record)])
         story = followed(story, record, log_offset)
         durable, group_id = coordinator.state.durable, record.key[0]
         assert _coordinated(durable.groups.get(group_id)) == (

@@ -12,7 +12,6 @@ from assignors.types import Subscription, TopicPartition
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.coordinator.replay import replayed
 from protocols.groups.classic.group import Group as ClassicGroup
-from protocols.groups.classic.states import Request
 from protocols.groups.kip848.group import Group as ConsumerGroup
 from protocols.groups.shard import Durable
 from protocols.machine import Append, Send
@@ -126,21 +125,16 @@ def test_each_group_lives_by_its_own_rules(host):
     assert (ClassicGroup, ConsumerGroup) == (host.type_of("old"), host.type_of("new"))
     assert (0, 2) == (host.coordinator.generation("old"), host.coordinator.generation("new"))
     assert -1 == host.coordinator.generation("none")
-    assert host.coordinator.quiet("new", "A", 2, Request.HEARTBEAT)
-    assert not host.coordinator.quiet("none", "A", 2, Request.HEARTBEAT)
 
 
-def test_a_timer_ends_a_classic_join_and_makes_a_known_member_quiet(host):
-    """No other member, and not in an earlier generation; a timer of no group does nothing."""
+def test_a_timer_ends_a_classic_join(host):
+    """A timer of no group does nothing."""
     member = host.join_classic("old").member_id
     host.join_classic("old", member)
     host.coordinator.wake("join-old", 3_000_000)
     host.coordinator.wake("join-none", 3_000_000)
 
     assert 1 == host.coordinator.generation("old")
-    assert host.coordinator.quiet("old", member, 1, Request.HEARTBEAT)
-    assert not host.coordinator.quiet("old", member, 0, Request.HEARTBEAT)
-    assert not host.coordinator.quiet("old", "unknown", 1, Request.HEARTBEAT)
 
 
 def test_a_state_recurs_while_only_answers_to_commits_wait():

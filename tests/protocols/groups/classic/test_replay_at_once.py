@@ -70,10 +70,10 @@ def test_a_load_at_once_is_a_load_record_by_record(log, high_watermark, at_once)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(durability, "_MOST_AT_ONCE", at_once)
         together = loading(high_watermark)
-        together.replay_all(log)
+        together.replay(log)
     apart = loading(high_watermark)
-    for log_offset, record in log:
-        apart.replay(record, log_offset)
+    for entry in log:
+        apart.replay([entry])
 
     for coordinator in (together, apart):
         coordinator.loaded(0)
@@ -94,7 +94,7 @@ def test_records_that_may_be_lost_are_shown_record_by_record():
         for at in range(6)
     ]
     coordinator = loading(3)
-    coordinator.replay_all(enumerate(log))
+    coordinator.replay(enumerate(log))
     coordinator.loaded(0)
     seen = []
     for below in range(3, 7):
@@ -109,7 +109,7 @@ def test_a_log_is_read_in_order():
     record = Record(OffsetCommitKey("g", "t", 0), None)
 
     with pytest.raises(HostContractError, match="order of the log"):
-        loading(9).replay_all([(4, record), (4, record)])
+        loading(9).replay([(4, record), (4, record)])
 
 
 def test_a_host_that_breaks_the_contract_is_refused():
@@ -120,6 +120,6 @@ def test_a_host_that_breaks_the_contract_is_refused():
     with pytest.raises(HostContractError, match="loaded is called while"):
         coordinator.loaded(0)
     with pytest.raises(HostContractError, match="replay is called while"):
-        coordinator.replay_all([])
+        coordinator.replay([])
     with pytest.raises(HostContractError, match="never set a timer 'x'"):
         coordinator.wake("x", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.groups.classic.group import Group, transition
-from protocols.groups.classic.states import QUIET, TABLES, Request, Sender, State
+from protocols.groups.classic.states import TABLES, Request, Sender, State
 from protocols.messages.errors import ErrorCode
 
 from .situations import Situation, ask, seen
@@ -31,46 +31,14 @@ def test_a_cell_is_what_the_coordinator_does(request_: Request, who: Sender, sta
     assert TABLES[request_][who][state] == seen(it, request_, call)
 
 
-@pytest.mark.parametrize("state", State)
-@pytest.mark.parametrize("kind", [Request.HEARTBEAT, Request.OFFSET_COMMIT])
-def test_quiet_is_an_answer_that_changes_only_a_lease_or_an_offset(kind: Request, state: State):
-    """The query equals the result of handling the message."""
+@pytest.mark.parametrize("state", [State.COMPLETING_REBALANCE, State.STABLE])
+def test_a_heartbeat_leaves_the_group_as_it_is(state: State):
+    """Only the session timer changes."""
     it = Situation(state, Sender.MEMBER)
-    generation = 1 if it.before is None else it.before.generation
-    foretold = it.driver.coordinator.quiet(GROUP, it.follower, generation, kind)
 
-    answer = ask(it, kind, Sender.MEMBER).answer
+    ask(it, Request.HEARTBEAT, Sender.MEMBER)
 
-    errors = [answer.error] if kind is Request.HEARTBEAT else [error for _, error in answer.errors]
-    accepted = not any(errors)
-    unchanged = it.driver.shard.groups.get(GROUP) == it.before
-    assert (accepted and unchanged) == foretold
-
-
-def test_quiet_knows_strangers_and_stale_generations():
-    """Only a member of the current generation can be quiet, and only in what it repeats."""
-    it = Situation(State.STABLE, Sender.MEMBER)
-    quiet = it.driver.coordinator.quiet
-    generation = it.driver.group.generation
-
-    assert quiet(GROUP, it.follower, generation, Request.HEARTBEAT)
-    assert not quiet(GROUP, it.follower, generation - 1, Request.HEARTBEAT)
-    assert not quiet(GROUP, "x-1", generation, Request.HEARTBEAT)
-    assert not quiet(GROUP, it.follower, generation, Request.SYNC_GROUP)
-    assert not quiet("other", it.follower, generation, Request.HEARTBEAT)
-
-    it.driver.coordinator.unload(it.driver.now_us)
-
-    assert not quiet(GROUP, it.follower, generation, Request.HEARTBEAT)
-
-
-def test_quiet_acts_are_in_the_tables_of_what_members_repeat():
-    """Heartbeats and commits are the only requests a member sends unasked."""
-    found = {
-        request for request, table in TABLES.items() for row in table.values() if set(row) & QUIET
-    }
-
-    assert {Request.HEARTBEAT, Request.OFFSET_COMMIT} == found
+    assert it.before == it.driver.shard.groups[GROUP]
 
 
 def test_every_error_of_a_dead_group_sends_the_client_away():

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.groups.classic.states import Request
 from protocols.messages import (
     DeleteGroupsRequest,
     OffsetCommitRequest,
@@ -18,7 +17,7 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import GROUP, IDS, ConsumerGroupDriver, owned, topic
+from .driver import GROUP, IDS, ConsumerGroupDriver, topic
 
 STALE = ErrorCode.STALE_MEMBER_EPOCH
 
@@ -226,14 +225,3 @@ def test_offsets_of_a_deleted_topic_go_at_once(it):
     it.topic_deleted("t")
 
     assert ["1x", "1x"] == it.types
-
-
-def test_a_quiet_member_is_known_as_such(it):
-    """Its next heartbeat, or commit, would be nothing but accepted."""
-    quiet = it.coordinator.quiet
-    assert quiet(GROUP, "A", 3, Request.HEARTBEAT)
-    assert quiet(GROUP, "A", 3, Request.OFFSET_COMMIT)
-    assert not quiet(GROUP, "A", 2, Request.HEARTBEAT)
-    it.join("C")
-    assert not quiet(GROUP, "A", 3, Request.HEARTBEAT)
-    it.beat("A", topic_partitions=owned(0, 1, 2))
