@@ -31,6 +31,19 @@ def spread(text: str) -> int:
     return spread_hash(java_hash(text))
 
 
+def recounted(counts: Map[str, int], before: Iterable[str], after: Iterable[str]) -> Map[str, int]:
+    """Return how many lists have each name, after one list changed from *before* to *after*."""
+    if before == after:
+        return counts
+    old, new = set(before), set(after)
+    for name in sorted(old - new):
+        left = counts[name] - 1
+        counts = counts.set(name, left) if left else counts.delete(name)
+    for name in sorted(new - old):
+        counts = counts.set(name, counts.get(name, 0) + 1)
+    return counts
+
+
 @dataclass(frozen=True, slots=True)
 class TimelineMap(Generic[K, V]):
     """A persistent map with the order of Kafka's ``TimelineHashMap``: by slot, the newest key first.

@@ -12,7 +12,7 @@ state, effects to carry out at once, records to propose, and steps that wait for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -186,6 +186,18 @@ class Moment(NamedTuple):
         A negative duration, which a request may contain, counts as 0.
         """
         return self.now_us + (milliseconds * 1000 if milliseconds > 0 else 0)
+
+
+def ids_in_timer(name: str, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield every (group id, member id) that the name of a member's timer can denote.
+
+    The parts of a name are joined by dashes without escaping; the first pair that names an existing
+    group and member is meant.
+    """
+    place = name.find("-", len(prefix))
+    while place >= 0:
+        yield name[len(prefix) : place], name[place + 1 :]
+        place = name.find("-", place + 1)
 
 
 class Retry(NamedTuple):

@@ -10,7 +10,7 @@ Source: ``ClassicGroup``, ``ClassicGroupMember``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
 from immutables import Map
@@ -304,11 +304,3 @@ def join_timer(group_id: str) -> str:
 def sync_timer(group_id: str) -> str:
     """Return the name of the timer that ends the wait for SyncGroups."""
     return SYNC + group_id
-
-
-def splits(name: str) -> Iterator[tuple[str, str]]:
-    """Yield every (group id, member id) that the name of a session timer can denote."""
-    place = name.find("-", len(SESSION))
-    while place >= 0:
-        yield name[len(SESSION) : place], name[place + 1 :]
-        place = name.find("-", place + 1)

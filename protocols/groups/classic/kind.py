@@ -18,7 +18,7 @@ from immutables import Map
 from assignors.types import TopicPartition
 from protocols.facts import GroupLoaded
 from protocols.groups.answers import client_error
-from protocols.groups.classic import join, sync
+from protocols.groups.classic import static_members, sync
 from protocols.groups.classic.group import (
     ANSWERED,
     AssignmentStored,
@@ -303,7 +303,7 @@ def on_durable(shard: Shard, waiting: Waiting, at: Moment) -> Turn[Shard]:
         case AssignmentStored():
             return on_group(shard, sync.on_assignment_stored(group, waiting, at))
         case InstanceStored():
-            return on_group(shard, join.on_instance_stored(group, waiting))
+            return on_group(shard, static_members.on_instance_stored(group, waiting))
         case _:
             return Turn(shard)
 
@@ -317,7 +317,8 @@ def on_append_failed(shard: Shard, waiting: Waiting, error: ErrorCode, at: Momen
         case AssignmentStored():
             return on_group(shard, sync.on_assignment_failed(group, waiting, error, at))
         case InstanceStored():
-            return on_group(shard, join.on_instance_store_failed(group, waiting, error, at))
+            turn = static_members.on_instance_store_failed(group, waiting, error, at)
+            return on_group(shard, turn)
         case JoinWaits():
             return on_group(shard, _join_failed(group, waiting, error))
         case SyncWaits():

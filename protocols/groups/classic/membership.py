@@ -19,7 +19,7 @@ from assignors.java import hash_map_length
 from protocols.groups.classic.group import Group, Member, V, first_in_order, supports, without
 from protocols.groups.classic.states import Sender, State
 from protocols.groups.shard import Moment
-from protocols.java_maps import spread
+from protocols.java_maps import recounted, spread
 from protocols.messages import (
     UNKNOWN_MEMBER_ID,
     Header,
@@ -49,7 +49,7 @@ def with_member(group: Group, member: Member, protocol_type: str, header: Header
         pending_joins=without(group.pending_joins, member.member_id),
         joining=group.joining.set(member.member_id, header),
         newcomers=group.newcomers.set(member.member_id, None),
-        support=_recounted(group.support, (), member.protocols),
+        support=recounted(group.support, (), _names(member.protocols)),
         table_length=hash_map_length(count, group.table_length),
         insertions=group.insertions + 1,
     )
@@ -81,7 +81,7 @@ def without_member(group: Group, member_id: str) -> Group:
         newcomers=without(group.newcomers, member_id),
         assignments=without(group.assignments, member_id),
         user_data=without(group.user_data, member_id),
-        support=_recounted(group.support, member.protocols, ()),
+        support=recounted(group.support, _names(member.protocols), ()),
     )
     if rest.leader_id != member_id:
         return rest
@@ -142,8 +142,17 @@ def with_protocols(
     return replace(
         group,
         members=group.members.set(member.member_id, changed),
-        support=_recounted(group.support, member.protocols, protocols),
+        support=recounted(group.support, _names(member.protocols), _names(protocols)),
     )
+
+
+def with_request_parked(
+    group: Group, member_id: str, header: Header, request: JoinGroupRequest
+) -> Group:
+    """Return the group with the JoinGroup of a known member parked, and the member as it says."""
+    timeouts_ms = request.rebalance_timeout_ms, request.session_timeout_ms
+    group = with_protocols(group, group.members[member_id], request.protocols, timeouts_ms)
+    return replace(group, joining=group.joining.set(member_id, header))
 
 
 def renamed(group: Group, old: Member, new_id: str, timer: str) -> Group:
@@ -178,21 +187,12 @@ def _renamed(values: Map[str, T], old_id: str, new_id: str) -> Map[str, T]:
 
 def support_of(members: Iterable[Member]) -> Map[str, int]:
     """Return the number of *members* that offer each protocol."""
-    counts = Counter(name for member in members for name in {p.name for p in member.protocols})
+    counts = Counter(name for member in members for name in set(_names(member.protocols)))
     return Map(counts)
 
 
-def _recounted(
-    support: Map[str, int], old: tuple[Protocol, ...], new: tuple[Protocol, ...]
-) -> Map[str, int]:
-    """Return the number of members that offer each protocol after one changed its list."""
-    before, after = {offer.name for offer in old}, {offer.name for offer in new}
-    for name in before - after:
-        count = support[name] - 1
-        support = support.set(name, count) if count else support.delete(name)
-    for name in after - before:
-        support = support.set(name, support.get(name, 0) + 1)
-    return support
+def _names(protocols: tuple[Protocol, ...]) -> tuple[str, ...]:
+    return tuple(offer.name for offer in protocols)
 
 
 def sender_by_ids(group: Group, member_id: str, instance_id: str | None) -> Sender:

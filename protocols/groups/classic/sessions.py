@@ -12,7 +12,7 @@ import functools
 
 from protocols.facts import Departure, MemberRemoved
 from protocols.groups.answers import leave_answer
-from protocols.groups.classic.group import Group, Shard, on_group, session_timer, splits
+from protocols.groups.classic.group import SESSION, Group, Shard, on_group, session_timer
 from protocols.groups.classic.membership import (
     sender_in_generation,
     sender_of_leave,
@@ -25,7 +25,7 @@ from protocols.groups.classic.rebalance import (
     reject_join,
 )
 from protocols.groups.classic.states import HEARTBEAT, LEAVE_GROUP, Act, Sender, State
-from protocols.groups.shard import Moment, Turn
+from protocols.groups.shard import Moment, Turn, ids_in_timer
 from protocols.machine import CancelTimer, Report, Send, SetTimer
 from protocols.messages import (
     Header,
@@ -68,7 +68,7 @@ def _refused(shard: Shard, header: Header, verdict: ErrorCode | Act | None) -> T
 
 def on_session_timeout(shard: Shard, timer: str, at: Moment) -> Turn[Shard]:
     """Remove the member or pending id whose session timed out, unless its request is pending."""
-    for group_id, member_id in splits(timer):
+    for group_id, member_id in ids_in_timer(timer, SESSION):
         group = shard.groups.get(group_id)
         if group is None:
             continue

@@ -91,8 +91,7 @@ def _entered(
 def _answered(
     context: HeartbeatContext, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[Soft]:
-    member, settings = context.member, at.settings
-    current = member.current
+    member, current = context.member, context.member.current
     had = None if context.before is None else context.before.current.assigned
     shows = (
         request.member_epoch == JOIN_EPOCH or is_full(request) or current.assigned != (had or {})
@@ -100,13 +99,15 @@ def _answered(
     answer = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=current.epoch,
-        heartbeat_interval_ms=settings.group_consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=at.settings.group_consumer_heartbeat_interval_ms,
         assignment=as_message(current.assigned) if shows else None,
     )
-    session = SetTimer(member.session_timer, at.after(settings.group_consumer_session_timeout_ms))
-    return Turn(
-        context.soft, (*context.effects, session), context.draft.records, (Send(header, answer),)
-    )
+    effects = (*context.effects, _renewed_session(member, at))
+    return Turn(context.soft, effects, context.draft.records, (Send(header, answer),))
+
+
+def _renewed_session(member: Member, at: Moment) -> SetTimer:
+    return SetTimer(member.session_timer, at.after(at.settings.group_consumer_session_timeout_ms))
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
@@ -169,11 +170,9 @@ def recurs(group: Group) -> bool:
 
 def quiet_answer(member: Member, header: Header, at: Moment) -> tuple[SetTimer, Send]:
     """Answer a heartbeat of a :func:`quiet_member`: renew the session, change nothing else."""
-    settings = at.settings
     answer = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.current.epoch,
-        heartbeat_interval_ms=settings.group_consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=at.settings.group_consumer_heartbeat_interval_ms,
     )
-    session = SetTimer(member.session_timer, at.after(settings.group_consumer_session_timeout_ms))
-    return session, Send(header, answer)
+    return _renewed_session(member, at), Send(header, answer)

@@ -22,6 +22,7 @@ from protocols.groups.kip848.group import (
     MemberState,
 )
 from protocols.groups.kip848.soft import session_timer
+from protocols.java_maps import recounted
 from protocols.offsets_topic.group_rules import (
     LEFT_EPOCH,
     NO_TARGET_EPOCH,
@@ -81,7 +82,7 @@ def _with_other(group: Group, key: Any, value: Any) -> Group:
 def _with_pattern(group: Group, key: Any, value: Any) -> Group:
     pattern = key.regular_expression
     old = group.patterns.get(pattern)
-    topics = _recounted(
+    topics = recounted(
         group.pattern_topics, old.topics if old else (), value.topics if value else ()
     )
     if value is not None:
@@ -117,13 +118,13 @@ def _reindexed(
         group,
         members=members.without(member_id) if member is None else members.put(member_id, member),
         static_members=_static(group.static_members, member_id, before, metadata),
-        name_readers=_recounted(
+        name_readers=recounted(
             group.name_readers,
             before.subscribed_topic_names,
             metadata.subscribed_topic_names if metadata else (),
         ),
-        pattern_users=_recounted(group.pattern_users, _pattern_of(before), _pattern_of(metadata)),
-        votes=_recounted(group.votes, _vote_of(before), _vote_of(metadata)),
+        pattern_users=recounted(group.pattern_users, _pattern_of(before), _pattern_of(metadata)),
+        votes=recounted(group.votes, _vote_of(before), _vote_of(metadata)),
         classic_members=group.classic_members + _uses_classic(metadata) - _uses_classic(before),
     )
 
@@ -153,19 +154,6 @@ def _static(
     if old is not None and old != new and known.get(old) == member_id:
         known = known.delete(old)
     return known if new is None else known.set(new, member_id)
-
-
-def _recounted(counts: Map[str, int], before: Iterable[str], after: Iterable[str]) -> Map[str, int]:
-    """Return the count of each name after one member's list changed from *before* to *after*."""
-    if before == after:
-        return counts
-    old, new = set(before), set(after)
-    for name in sorted(old - new):
-        left = counts[name] - 1
-        counts = counts.set(name, left) if left else counts.delete(name)
-    for name in sorted(new - old):
-        counts = counts.set(name, counts.get(name, 0) + 1)
-    return counts
 
 
 # -- targets and current assignments -----------------------------------------------------------

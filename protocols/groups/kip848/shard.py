@@ -27,11 +27,19 @@ from protocols.groups.kip848.soft import (
     invalidate_metadata,
     is_stale,
     on_loaded,
-    splits,
     timers_of,
 )
 from protocols.groups.kip848.validation import heartbeat_error_response
-from protocols.groups.shard import AnyShard, Durable, GroupKind, LateTimers, Moment, Shard, Turn
+from protocols.groups.shard import (
+    AnyShard,
+    Durable,
+    GroupKind,
+    LateTimers,
+    Moment,
+    Shard,
+    Turn,
+    ids_in_timer,
+)
 from protocols.machine import Effect, Send
 from protocols.messages import (
     JOIN_EPOCH,
@@ -198,7 +206,7 @@ _TIMEOUT_HANDLERS: Final[Mapping[str, TimeoutHandler]] = MappingProxyType(
 
 
 def _on_member_timer(shard: AnyShard, timer: str, prefix: str, at: Moment) -> Turn[AnyShard]:
-    for group_id, member_id in splits(timer, prefix):
+    for group_id, member_id in ids_in_timer(timer, prefix):
         group = group_in(shard, group_id)
         if group is not None and group.member(member_id) is not None:
             turn = _TIMEOUT_HANDLERS[prefix](group, soft_of(shard, group_id), member_id, at)

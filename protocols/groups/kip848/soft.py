@@ -2,8 +2,7 @@
 
 Soft state is lost when the group moves to another coordinator; every timer then restarts.
 Timer names are those of ``GroupMetadataManager``, except ``join-`` and ``sync-`` of classic
-members, which would collide with those of classic groups. The parts of a name are joined by
-dashes without escaping; the first split that names an existing group and member is used.
+members, which would collide with those of classic groups.
 
 Source: the metadata refresh deadline of ``ModernGroup``; the executor, the timers and ``onLoaded``
 of ``GroupMetadataManager``.
@@ -11,7 +10,6 @@ of ``GroupMetadataManager``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from immutables import Map
@@ -106,14 +104,6 @@ def timers_beside(group_id: str, member_id: str) -> tuple[str, str, str]:
 def patterns_timer(group_id: str) -> str:
     """Return the name of the timer that ends the look-up of a group's patterns."""
     return PATTERNS + group_id
-
-
-def splits(name: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield every (group id, member id) that the name of a member's timer can denote."""
-    place = name.find("-", len(prefix))
-    while place >= 0:
-        yield name[len(prefix) : place], name[place + 1 :]
-        place = name.find("-", place + 1)
 
 
 def on_loaded(group: Group, at: Moment) -> Turn[Soft]:

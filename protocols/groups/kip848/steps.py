@@ -104,17 +104,28 @@ def _epoch_raised(
     Also return whether the member's own subscription changed.
     """
     old = NO_METADATA if context.before is None else context.before.metadata
-    new = context.member.metadata
-    renamed = old.subscribed_topic_names != new.subscribed_topic_names
-    pattern = patterns.change(before, old.subscribed_topic_regex, new.subscribed_topic_regex)
-    if pattern is not patterns.Change.NONE:
-        gone = patterns.forgotten(before, [old.subscribed_topic_regex])
-        context = replace(context, draft=context.draft.with_records(gone))
+    renamed = old.subscribed_topic_names != context.member.metadata.subscribed_topic_names
+    context, pattern = _pattern_changed(before, context, old.subscribed_topic_regex)
     context = _look_up(before, context, at)
     reason = _reason(before, context, at, renamed=renamed, pattern=pattern)
-    resubscribed = renamed or pattern is not patterns.Change.NONE
-    if reason is None and not is_stale(before, context.soft):
-        return context, resubscribed
+    if reason is not None or is_stale(before, context.soft):
+        context = _topics_compared(context, reason, at)
+    return context, renamed or pattern is not patterns.Change.NONE
+
+
+def _pattern_changed(
+    before: Group, context: HeartbeatContext, old: str | None
+) -> tuple[HeartbeatContext, patterns.Change]:
+    """Remove the matches of the member's *old* pattern if it has another one and was its last user."""
+    pattern = patterns.change(before, old, context.member.metadata.subscribed_topic_regex)
+    if pattern is patterns.Change.NONE:
+        return context, pattern
+    gone = patterns.forgotten(before, [old])
+    return replace(context, draft=context.draft.with_records(gone)), pattern
+
+
+def _topics_compared(context: HeartbeatContext, reason: str | None, at: Moment) -> HeartbeatContext:
+    """Compare the topics with the metadata; raise the epoch if they differ, or for *reason*."""
     group = context.group
     topics_hash = at.broker.image.hash_of(subscribed_topics(group))
     if reason is None and topics_hash != group.metadata_hash:
@@ -122,18 +133,15 @@ def _epoch_raised(
     epoch = group.epoch if reason is None else group.epoch + 1
     context = replace(context, soft=replace(context.soft, checked_epoch=epoch))
     if reason is not None:
-        raised = epoch_record(group.group_id, epoch, topics_hash)
-        context = replace(context, draft=context.draft.with_record(raised)).with_effects(
-            Report(
-                GroupEpochRaised(
-                    group=group.group_id, epoch=epoch, member_id=context.member_id, reason=reason
-                )
-            )
+        fact = GroupEpochRaised(
+            group=group.group_id, epoch=epoch, member_id=context.member_id, reason=reason
         )
+        draft = context.draft.with_record(epoch_record(group.group_id, epoch, topics_hash))
+        context = replace(context, draft=draft).with_effects(Report(fact))
     if group.holds_topic_metadata:
         tombstone = topic_metadata_tombstone(group.group_id)
         context = replace(context, draft=context.draft.with_record(tombstone))
-    return context, resubscribed
+    return context
 
 
 def _look_up(before: Group, context: HeartbeatContext, at: Moment) -> HeartbeatContext:
