@@ -132,6 +132,14 @@ def reset_positions(
     return list_offsets(reads, reader, now)
 
 
+def assign(reader: Reader, partitions: Iterable[TopicPartition]) -> None:
+    """Assign the application's partitions (``assign``); without a group id each position is reset."""
+    assigned = tuple(partitions)
+    reader.fetcher.assign(assigned)
+    for tp in () if reader.group_id else assigned:
+        reader.positions.reset(tp)
+
+
 def _by_leader(
     partitions: Iterable[TopicPartition], reader: Reader
 ) -> dict[int, tuple[TopicPartition, ...]]:

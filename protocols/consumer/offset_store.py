@@ -8,7 +8,7 @@ returned (``undirtyUncommitted``). Changed in place, like the positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -63,11 +63,7 @@ class OffsetStore:
 
     def to_commit(self, positions: Positions) -> list[OffsetToCommit]:
         """Return the stored offsets of assigned partitions that are to be committed."""
-        return [
-            OffsetToCommit(tp, self._stored[tp], epoch_at(reading.epochs, self._stored[tp] - 1))
-            for tp, reading in positions.readings.items()
-            if tp in self._stored and self._is_news(tp)
-        ]
+        return self._stored_of(positions, self._is_news)
 
     def of_removed(
         self, removed: frozenset[TopicPartition], positions: Positions
@@ -76,10 +72,16 @@ class OffsetStore:
 
         Source: librdkafka ``rd_kafka_assignment_serve_removals``.
         """
+        return self._stored_of(positions, removed.__contains__)
+
+    def _stored_of(
+        self, positions: Positions, is_wanted: Callable[[TopicPartition], bool]
+    ) -> list[OffsetToCommit]:
+        stored = self._stored
         return [
-            OffsetToCommit(tp, self._stored[tp], epoch_at(reading.epochs, self._stored[tp] - 1))
+            OffsetToCommit(tp, stored[tp], epoch_at(reading.epochs, stored[tp] - 1))
             for tp, reading in positions.readings.items()
-            if tp in self._stored and tp in removed
+            if tp in stored and is_wanted(tp)
         ]
 
     def _is_news(self, tp: TopicPartition) -> bool:

@@ -191,6 +191,15 @@ def _exponential(base_ms: int, limit_ms: int, attempt: int, jitter: float) -> in
     return int(min(limit_ms, spread * base_ms * 2 ** min(attempt, 20)) * MS)
 
 
+def turn_interval_us(settings: ConsumerSettings) -> int:
+    """Return the longest wait of a client's thread before its next turn, in microseconds.
+
+    It is ``retry.backoff.ms``, of which 0 counts as 1 ms. Source: ``AbstractCoordinator.HeartbeatThread``,
+    ``AsyncKafkaConsumer.pollForFetches``.
+    """
+    return max(settings.retry_backoff_ms, 1) * MS
+
+
 class Counts(NamedTuple):
     """How many entries of each kind were collected, and since when (us)."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from protocols.consumer import metadata
-from protocols.consumer.reader import MS, Reader, backoff_us
+from protocols.consumer.reader import MS, Reader, backoff_us, turn_interval_us
 from protocols.messages import MetadataRequest, MetadataResponse
 from protocols.values import replace
 
@@ -48,13 +48,14 @@ def next_request(state: State, consumer: Reader) -> NextRequest | None:
         return None
     if not metadata.covers_all(known) or not known.brokers:
         return None
-    age_ms, thread_ms = settings.metadata_max_age_ms, max(settings.retry_backoff_ms, 1)
+    age_ms, thread_us = settings.metadata_max_age_ms, turn_interval_us(settings)
+    thread_ms = thread_us // MS
     if age_ms <= 2 * thread_ms or age_ms <= settings.retry_backoff_max_ms:
         return None
     if settings.max_poll_interval_ms <= 2 * settings.heartbeat_interval_ms + thread_ms:
         return None
     request = metadata.request_of(known)
-    return NextRequest(known.brokers[0], request, age_ms * MS, thread_ms * MS)
+    return NextRequest(known.brokers[0], request, age_ms * MS, thread_us)
 
 
 def brings_nothing(

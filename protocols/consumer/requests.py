@@ -1,108 +1,22 @@
-"""Requests of a client: correlation ids, sending, timeouts, coordinator lookup, commits' offsets, fetch sessions.
+"""Requests of a client: correlation ids, sending, timeouts, lost connections.
 
 Requests to the coordinator are kept until their response; one timer is set for the earliest
 deadline. Requests to other brokers are kept in the client's ``reads``. Source:
-``InFlightRequests``, ``NetworkClient``, ``CoordinatorRequestManager``,
-``AbstractCoordinator.ensureCoordinatorReady``, ``FetchSessionHandler``.
+``InFlightRequests``, ``NetworkClient``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field
-from functools import lru_cache
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from assignors.java import (
-    DEFAULT_LENGTH,
-    hash_map_order,
-    java_hash,
-    length_of_map_copy,
-    topic_partition_hash,
-)
-from assignors.types import TopicPartition
-from assignors.values import dataclass
 from protocols.consumer import metadata, offset_fetcher, validation
-from protocols.consumer.reader import MS, Reader, Reads, backoff_us, reconnect_backoff_us
+from protocols.consumer.lookup import Known, Unknown, ask_for_coordinator
+from protocols.consumer.reader import Reader, Reads, reconnect_backoff_us
 from protocols.machine import Effect, Send, SetTimer, Step
-from protocols.messages import (
-    UNKNOWN_EPOCH,
-    FetchPartition,
-    FindCoordinatorRequest,
-    Message,
-    OffsetCommitResponse,
-    OffsetToCommit,
-    coordinator_node,
-)
-from protocols.messages.errors import ErrorCode
+from protocols.messages import FetchedRecords, Message, coordinator_node
 from protocols.values import replace
-
-LOOKUP = "lookup"
-"""Timer: look the coordinator up again."""
-
-
-LOSES_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
-"""Errors of a broker that is not, or no longer, the coordinator."""
-
-
-RETRIED = LOSES_COORDINATOR | {
-    ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.NETWORK_EXCEPTION,
-}
-"""Errors after which commitSync retries; NETWORK_EXCEPTION is a lost connection."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The group's coordinator was found."""
-
-    broker: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """The coordinator is being looked up, or will be at ``retry_us``."""
-
-    attempt: int = 0
-    lookup: int | None = None
-    """Correlation id of the FindCoordinator in flight."""
-
-    retry_us: int = 0
-
-
-NEVER_ASKED = Unknown()
-
-_Partitions = tuple[TopicPartition, ...]
-_ORDERS = 1 << 12
-"""The number of orders of commits to remember."""
-
-
-def ask_for_coordinator(
-    unknown: Unknown, reader: Reader, brokers: tuple[int, ...], number: int, now: int
-) -> Step[Unknown]:
-    """Look the coordinator up, unless a lookup is in flight or the back-off runs.
-
-    *brokers*: those in the metadata, if any; *number*: the correlation id if a request is sent.
-    """
-    if unknown.lookup is not None:
-        return Step(unknown)
-    if now < unknown.retry_us:
-        return Step(unknown, (SetTimer(LOOKUP, unknown.retry_us),))
-    known = brokers or reader.brokers
-    node = known[unknown.attempt % len(known)]
-    limit = now + reader.settings.request_timeout_ms * MS
-    request = FindCoordinatorRequest(group_id=reader.group_id)
-    sent = (Send(node, request, number), SetTimer(LOOKUP, limit))
-    return Step(replace(unknown, lookup=number), sent)
-
-
-def back_off_lookup(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]:
-    """Retry the lookup after the back-off."""
-    retry = now + backoff_us(reader, "lookup", unknown.attempt, now)
-    return Step(Unknown(unknown.attempt + 1, None, retry), (SetTimer(LOOKUP, retry),))
-
 
 REQUESTS = "requests"
 """Timer: the oldest request in flight has reached its deadline."""
@@ -247,154 +161,16 @@ def on_data_connection_lost(
     )
 
 
+def on_fetch_failed(state: A, reader: Reader, failed: list[FetchedRecords], now: int) -> Step[A]:
+    """Handle the errors of a fetch, by partition."""
+    return on_reads(state, lambda r: offset_fetcher.on_fetch_failed(r, reader, failed, now))
+
+
+def throw_out_of_range(state: A, reader: Reader) -> Step[A]:
+    """Throw for the first position that is out of range, unless it has moved since."""
+    return on_reads(state, lambda reads: offset_fetcher.throw_out_of_range(reads, reader))
+
+
 def on_metadata_timer(state: A, reader: Reader, now: int) -> Step[A]:
     """Request metadata again, because of the age limit or because a request timed out."""
     return on_reads(state, lambda reads: metadata.on_timer(reads, reader, now))
-
-
-def automatic_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
-    """Return offsets in the order of a Java HashMap filled one by one (automatic commits)."""
-    return _in_order(offsets, _automatic_places)
-
-
-def explicit_order(offsets: Iterable[OffsetToCommit]) -> tuple[OffsetToCommit, ...]:
-    """Return offsets in the order of a copy of such a map (commitSync and commitAsync)."""
-    return _in_order(offsets, _explicit_places)
-
-
-def _in_order(
-    offsets: Iterable[OffsetToCommit], places: Callable[[_Partitions], list[int]]
-) -> tuple[OffsetToCommit, ...]:
-    entries = tuple(offsets)
-    if len(entries) < 2:
-        return entries
-    return tuple([entries[at] for at in places(tuple([entry.partition for entry in entries]))])
-
-
-@lru_cache(maxsize=_ORDERS)  # a consumer commits the same partitions repeatedly
-def _automatic_places(partitions: _Partitions) -> list[int]:
-    return _map_places(partitions, DEFAULT_LENGTH)
-
-
-@lru_cache(maxsize=_ORDERS)
-def _explicit_places(partitions: _Partitions) -> list[int]:
-    places = _automatic_places(partitions)
-    copied = tuple(partitions[at] for at in places)
-    length = length_of_map_copy(len(copied))
-    return [places[at] for at in _map_places(copied, length)]
-
-
-def _map_places(partitions: _Partitions, length: int) -> list[int]:
-    """Return the places of the partitions in the order of a map that they are put into.
-
-    Of a repeated partition the last one counts.
-    """
-    places = {tp: at for at, tp in enumerate(partitions)}
-    ordered = hash_map_order(places, topic_partition_hash, length)
-    by_topic = {topic: index for index, topic in enumerate(_topic_order(ordered))}
-    return [places[tp] for tp in sorted(ordered, key=lambda tp: by_topic[tp.topic])]
-
-
-def _topic_order(partitions: Iterable[TopicPartition]) -> list[str]:
-    return hash_map_order((tp.topic for tp in partitions), java_hash)
-
-
-def all_consumed(reader: Reader) -> list[OffsetToCommit]:
-    """Return every valid position: a commit of them covers all records returned by poll.
-
-    Each has the leader epoch of the last record before it, or none after a reset. Source:
-    ``SubscriptionState.allConsumed``.
-    """
-    return [OffsetToCommit(*entry) for entry in reader.positions.consumed()]
-
-
-GivenOffsets = tuple[OffsetToCommit, ...] | None
-"""The argument of a commit of the application; None: it is called without one."""
-
-
-def given_offsets(reader: Reader, offsets: GivenOffsets) -> tuple[OffsetToCommit, ...]:
-    """Return what a commit of the application covers, in its order.
-
-    Without offsets: all records returned by poll; with a client that works in the background, what
-    an automatic commit would (librdkafka: ``rd_kafka_commit`` of stored offsets).
-    """
-    if offsets is not None:
-        return explicit_order(offsets)
-    if reader.profile.in_background:
-        return automatic_offsets(reader)
-    return explicit_order(all_consumed(reader))
-
-
-def automatic_offsets(
-    reader: Reader, only: frozenset[TopicPartition] | None = None
-) -> tuple[OffsetToCommit, ...]:
-    """Return what an automatic commit covers now, in its order.
-
-    *only*: of these partitions, which are given away; their offsets may be committed already.
-    """
-    store = reader.store
-    if store is None:
-        offsets = [
-            entry for entry in all_consumed(reader) if only is None or entry.partition in only
-        ]
-    elif only is None:
-        offsets = store.to_commit(reader.positions)
-    else:
-        offsets = store.of_removed(only, reader.positions)
-    if not reader.profile.commits_epochs:
-        offsets = [
-            OffsetToCommit(entry.partition, entry.offset, UNKNOWN_EPOCH) for entry in offsets
-        ]
-    return automatic_order(offsets)
-
-
-def next_tick(due_us: int, interval_us: int, now: int) -> int:
-    """Return when the next commit is due of a clock that ticks in fixed steps.
-
-    >>> next_tick(5_000, 5_000, 5_000), next_tick(5_000, 5_000, 16_000)
-    (10000, 20000)
-    """
-    step = max(interval_us, 1)
-    return due_us + ((now - due_us) // step + 1) * step
-
-
-def first_error(response: OffsetCommitResponse) -> ErrorCode:
-    """Return the first error in a response, which decides how the commit ends."""
-    errors = (error for _, error in response.errors if error is not ErrorCode.NONE)
-    return next(errors, ErrorCode.NONE)
-
-
-T = TypeVar("T")
-
-
-class FetchSession(Generic[T]):
-    """A consumer's fetch session at a broker (KIP-227): its partitions in cache order.
-
-    A full fetch sets the order, an incremental one keeps it, and a partition that returned data
-    moves to the end. The host keeps a value for each partition.
-    """
-
-    __slots__ = ("cached",)
-
-    def __init__(self) -> None:
-        self.cached: dict[TopicPartition, T] = {}
-
-    def renew(
-        self, wanted: Iterable[FetchPartition], keep: Callable[[T | None, FetchPartition], T]
-    ) -> None:
-        """Apply a fetch: append new partitions, and remove those no longer requested.
-
-        *keep* returns the host's value of a partition, given its earlier value, if there was one.
-        """
-        before = self.cached
-        parts = {part.partition: part for part in wanted}
-        if parts.keys() == before.keys():
-            self.cached = {tp: keep(value, parts[tp]) for tp, value in before.items()}
-            return
-        order = [tp for tp in before if tp in parts] + [tp for tp in parts if tp not in before]
-        self.cached = {tp: keep(before.get(tp), parts[tp]) for tp in order}
-
-    def answered(self, partition: TopicPartition) -> None:
-        """Move a partition that returned data to the end."""
-        if len(self.cached) > 1:
-            self.cached[partition] = self.cached.pop(partition)

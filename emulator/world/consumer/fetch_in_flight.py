@@ -9,7 +9,7 @@ from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.shown_log import ShownLog, offset_after
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.network import Party, Way
-from protocols.consumer.requests import FetchSession
+from protocols.consumer.fetch_session import FetchSession
 from protocols.messages import UNKNOWN_EPOCH, Envelope, FetchedRecords, FetchResponse
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from emulator.world.consumer.fetch_in_flight import (
 from emulator.world.kernel import Rank
 from emulator.world.network import Way, broker_name, broker_party
 from emulator.world.run import Run
-from protocols.consumer.requests import FetchSession
+from protocols.consumer.fetch_session import FetchSession
 from protocols.messages import (
     Disconnected,
     Envelope,

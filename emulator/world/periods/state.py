@@ -24,9 +24,10 @@ from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.machine import Client
+from protocols.consumer.lookup import LOOKUP
 from protocols.consumer.metadata import METADATA, due_us
 from protocols.consumer.open_requests import OpenRequest
-from protocols.consumer.requests import LOOKUP, REQUESTS
+from protocols.consumer.requests import REQUESTS
 from protocols.groups.classic.group import SESSION
 from protocols.groups.deletion import EXPIRE_OFFSETS
 

@@ -46,15 +46,10 @@ from protocols.consumer.classic.state import (
     PrepareNeeded,
     Resume,
 )
+from protocols.consumer.committing import RETRIED, automatic_offsets
+from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS, backoff_us
-from protocols.consumer.requests import (
-    RETRIED,
-    Known,
-    Unknown,
-    automatic_offsets,
-    look_up,
-    on_reads,
-)
+from protocols.consumer.requests import look_up, on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import OffsetToCommit

@@ -20,8 +20,10 @@ from protocols.consumer.classic.commits import (
 )
 from protocols.consumer.classic.state import Asked, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.clients import Repeats
+from protocols.consumer.committing import RETRIED, automatic_offsets
+from protocols.consumer.lookup import Known
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import RETRIED, Known, automatic_offsets, look_up
+from protocols.consumer.requests import look_up
 from protocols.facts import CommitKind
 from protocols.machine import Step
 from protocols.messages import OffsetToCommit

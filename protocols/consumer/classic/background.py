@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from protocols.consumer import offset_fetcher, record_queue, requests
+from protocols.consumer import committing, record_queue, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
     application,
@@ -36,18 +36,15 @@ from protocols.consumer.classic.state import (
     Synced,
 )
 from protocols.consumer.clients import CommitClock, Runs
+from protocols.consumer.lookup import Unknown
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import Unknown
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
-from protocols.messages import Envelope, FetchResponse, OffsetToCommit
+from protocols.messages import Envelope, OffsetToCommit
 from protocols.values import replace
 
 POLL: Final = "poll"
 """Timer: the application's call returns without records."""
-
-AUTO_COMMIT: Final = "auto-commit"
-"""Timer: the next automatic commit is due."""
 
 
 _STEADY: Final = (Membership.STABLE, Membership.BY_HAND)
@@ -87,27 +84,24 @@ class BackgroundClient:
     def _create(self, now: int) -> tuple[Effect, ...]:
         """Start the clock of automatic commits with the consumer."""
         self._created = True
-        settings = self.consumer.settings
-        if not settings.enable_auto_commit:
-            return ()
-        due = now + settings.auto_commit_interval_ms * MS
-        self.state = replace(self.state, autocommit_us=due)
-        return (SetTimer(AUTO_COMMIT, due),)
+        step = committing.begin_interval(self.state, self.consumer, now)
+        self.state = step.state
+        return step.effects
 
     def store(self, offsets: tuple[OffsetToCommit, ...]) -> None:
         """Store offsets of the application for the next automatic commit."""
         assert self.consumer.store is not None, "the client has an offset store"
         self.consumer.store.store(offsets, self.consumer.positions)
 
-    def commit_sync(self, now: int, offsets: requests.GivenOffsets = None) -> Step[ClientState]:
+    def commit_sync(self, now: int, offsets: committing.GivenOffsets = None) -> Step[ClientState]:
         """Commit and wait; None commits what an automatic commit would. Ends in ``Return``."""
-        wanted = requests.given_offsets(self.consumer, offsets)
+        wanted = committing.given_offsets(self.consumer, offsets)
         step = application.commit_sync(self.state, self.consumer, wanted, now)
         return self._took(step, now)
 
-    def commit_async(self, now: int, offsets: requests.GivenOffsets = None) -> Step[ClientState]:
+    def commit_async(self, now: int, offsets: committing.GivenOffsets = None) -> Step[ClientState]:
         """Commit without waiting; None commits what an automatic commit would."""
-        wanted = requests.given_offsets(self.consumer, offsets)
+        wanted = committing.given_offsets(self.consumer, offsets)
         step = application.commit_async(self.state, self.consumer, wanted, now)
         return self._took(step, now)
 
@@ -169,19 +163,11 @@ class BackgroundClient:
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
         """Handle a response at once, whatever the application does."""
-        body = envelope.body
-        if type(body) is FetchResponse:
-            failed = self.consumer.fetcher.arrived(body)
-            step = requests.on_reads(
-                self.state,
-                lambda reads: offset_fetcher.on_fetch_failed(reads, self.consumer, failed, now),
-            )
-            return self._took(step if failed else Step(self.state), now)
         return self._took(turn.respond(self.state, self.consumer, envelope, now), now)
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
         """Handle the end of a timer."""
-        if timer in (POLL, rejoin.RETRY, AUTO_COMMIT):
+        if timer in (POLL, rejoin.RETRY, committing.AUTO_COMMIT):
             return self._took(Step(self.state), now)
         if not turn.is_awaited(self.state, timer, now):
             return Step(self.state, self._become(turn.rearmed(self.state, timer)))
@@ -232,7 +218,7 @@ class BackgroundClient:
         step = membership.refresh_metadata(state, consumer, now)
         step = step.then(lambda s: async_commits.run_callbacks(s, consumer, now))
         if step.state.autocommit_us != state.autocommit_us:
-            step = step.also(SetTimer(AUTO_COMMIT, step.state.autocommit_us))
+            step = step.also(SetTimer(committing.AUTO_COMMIT, step.state.autocommit_us))
         if isinstance(step.state.coordinator, Unknown) and consumer.group_id:
             step = step.then(lambda s: requests.look_up(s, consumer, now))
             if state.membership is not Membership.BY_HAND:
@@ -278,12 +264,12 @@ class BackgroundClient:
         interval = settings.auto_commit_interval_ms * MS
         steady = state.membership in _STEADY and not rejoin.needed(state)
         if self.consumer.profile.commit_clock is CommitClock.TICKS:
-            due = requests.next_tick(state.autocommit_us, interval, now)
+            due = committing.next_tick(state.autocommit_us, interval, now)
         elif steady:
             due = now + interval
         else:
             return Step(state)
-        step = Step(replace(state, autocommit_us=due), (SetTimer(AUTO_COMMIT, due),))
+        step = Step(replace(state, autocommit_us=due), (SetTimer(committing.AUTO_COMMIT, due),))
         if not steady:
             return step
         return step.then(
@@ -329,11 +315,7 @@ class BackgroundClient:
         """Return the exception for a position out of range that no policy resets."""
         if not self.state.reads.out_of_range:
             return None
-        self._become(
-            requests.on_reads(
-                self.state, lambda reads: offset_fetcher.throw_out_of_range(reads, self.consumer)
-            )
-        )
+        self._become(requests.throw_out_of_range(self.state, self.consumer))
         return self._failure()
 
     def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:

@@ -20,12 +20,9 @@ from protocols.consumer.classic.state import (
     PrepareCommitting,
 )
 from protocols.consumer.clients import InRebalance
-from protocols.consumer.requests import (
-    LOSES_COORDINATOR,
-    RETRIED,
-    Known,
-    take_number,
-)
+from protocols.consumer.committing import RETRIED
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.consumer.requests import take_number
 from protocols.facts import CommitAnswered, CommitKind, CommitRefused, CommitSent
 from protocols.machine import Report, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit, pairs_of

@@ -15,9 +15,9 @@ from protocols.consumer.classic.state import (
     PrepareNeeded,
 )
 from protocols.consumer.clients import Busy
+from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import MS, NEVER
-from protocols.consumer.requests import Known, Unknown
 
 
 def settled(state: ClientState, consumer: Consumer) -> bool:

@@ -27,8 +27,9 @@ from protocols.consumer.classic.state import (
     Membership,
 )
 from protocols.consumer.clients import SessionEnd
-from protocols.consumer.reader import MS, NEVER, backoff_us
-from protocols.consumer.requests import LOSES_COORDINATOR, Known, Unknown, back_off_lookup, look_up
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known, Unknown, back_off_lookup
+from protocols.consumer.reader import MS, NEVER, backoff_us, turn_interval_us
+from protocols.consumer.requests import look_up
 from protocols.machine import SetTimer, Step
 from protocols.messages import (
     FindCoordinatorResponse,
@@ -76,15 +77,15 @@ def check_soon(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 def tick_at_or_after(beat: Beat, consumer: Consumer, instant_us: int) -> int:
     """Return the thread's first turn at or after ``instant_us``."""
-    rho = max(consumer.settings.retry_backoff_ms, 1) * MS
-    turns = max(0, -(-(instant_us - beat.phase_us) // rho))
-    return beat.phase_us + turns * rho
+    interval_us = turn_interval_us(consumer.settings)
+    turns = max(0, -(-(instant_us - beat.phase_us) // interval_us))
+    return beat.phase_us + turns * interval_us
 
 
 def last_tick(beat: Beat, consumer: Consumer, now: int) -> int:
     """Return the thread's last turn at or before ``now``."""
-    rho = max(consumer.settings.retry_backoff_ms, 1) * MS
-    return beat.phase_us + (now - beat.phase_us) // rho * rho
+    interval_us = turn_interval_us(consumer.settings)
+    return beat.phase_us + (now - beat.phase_us) // interval_us * interval_us
 
 
 def poll_deadline_us(consumer: Consumer) -> int:
@@ -120,7 +121,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
     if isinstance(state.coordinator, Unknown):
         step = look_up_again(state, consumer, now)
     elif now >= beat.session_us:
-        step = _session_over(state, beat, consumer, now)
+        step = _on_session_timeout(state, beat, consumer, now)
     elif now >= poll_deadline_us(consumer):
         step = leave(state, consumer, POLL_EXPIRED, now)
     elif now >= beat.due_us:
@@ -128,7 +129,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
     else:
         step = Step(state)
     if isinstance(step.state.coordinator, Unknown):
-        step = step.then(lambda s: _asleep(s, now))
+        step = step.then(lambda s: _restart_sleep(s, now))
     if step.state.beat is None:
         return step
     return step.also(next_turn(step.state, consumer, now))
@@ -145,7 +146,7 @@ def beat_only(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSt
     return turn(state, consumer, now)
 
 
-def _session_over(
+def _on_session_timeout(
     state: ClientState, beat: Beat, consumer: Consumer, now: int
 ) -> Step[ClientState]:
     """End the client's own copy of its session."""
@@ -160,7 +161,7 @@ def _session_over(
             return Step(replace(state, beat=replace(beat, session_us=NEVER)))
 
 
-def _asleep(state: ClientState, now: int) -> Step[ClientState]:
+def _restart_sleep(state: ClientState, now: int) -> Step[ClientState]:
     """Restart the sleep of the thread, so that the lookup has ``retry.backoff.ms`` to complete."""
     beat = state.beat
     return Step(state if beat is None else replace(state, beat=replace(beat, phase_us=now)))
@@ -200,7 +201,7 @@ def on_response(
                 state = request_rejoin(state, "group is already rebalancing")
             return Step(state)
     if error in LOSES_COORDINATOR:
-        return _failed(state, consumer, f"heartbeat answered {error.name}", now)
+        return _lose_coordinator(state, consumer, f"heartbeat answered {error.name}", now)
     if flight.generation != state.generation:
         return Step(_session_reset(state, consumer, now))
     match error:
@@ -237,7 +238,9 @@ def _session_reset(state: ClientState, consumer: Consumer, now: int) -> ClientSt
     return replace(state, beat=replace(state.beat, session_us=session))
 
 
-def _failed(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
+def _lose_coordinator(
+    state: ClientState, consumer: Consumer, reason: str, now: int
+) -> Step[ClientState]:
     """Forget the coordinator and delay the next heartbeat by the back-off."""
     if isinstance(state.coordinator, Known):
         step = forget_coordinator(state, consumer, reason, now)
@@ -331,7 +334,7 @@ def on_coordinator_found(
         return on_lookup_failed(state, consumer, now)
     beat = state.beat
     if beat is not None:
-        session = now + consumer.settings.session_timeout_ms * 1_000
+        session = now + consumer.settings.session_timeout_ms * MS
         beat = replace(beat, session_us=session)
     known = replace(state, coordinator=Known(response.node_id), beat=beat)
     return send_pending(known, consumer, now)

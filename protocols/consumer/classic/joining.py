@@ -39,7 +39,7 @@ from protocols.consumer.classic.state import (
     Reaction,
     Synced,
 )
-from protocols.consumer.requests import LOSES_COORDINATOR, Known
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.facts import AssignmentWarning, AssignorFailed
 from protocols.machine import Report, Step
 from protocols.messages import (

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from assignors.types import TopicPartition
-from protocols.consumer import offset_fetcher, requests
+from protocols.consumer import committing, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, turn
 from protocols.consumer.classic.async_commits import due_at_poll
@@ -56,14 +56,14 @@ class Client:
         self.state = due_at_poll(self.state, self.consumer, now)
         return Step(self.state, self._turn(now))
 
-    def commit_sync(self, now: int, offsets: requests.GivenOffsets = None) -> Step[ClientState]:
+    def commit_sync(self, now: int, offsets: committing.GivenOffsets = None) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
-        wanted = requests.given_offsets(self.consumer, offsets)
+        wanted = committing.given_offsets(self.consumer, offsets)
         return self._call(application.commit_sync(self.state, self.consumer, wanted, now), now)
 
-    def commit_async(self, now: int, offsets: requests.GivenOffsets = None) -> Step[ClientState]:
+    def commit_async(self, now: int, offsets: committing.GivenOffsets = None) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
-        wanted = requests.given_offsets(self.consumer, offsets)
+        wanted = committing.given_offsets(self.consumer, offsets)
         return self._call(application.commit_async(self.state, self.consumer, wanted, now), now)
 
     def close(
@@ -263,9 +263,7 @@ class Client:
         if not failed:
             return Step(state)
         self._calm = self._settled = False
-        return requests.on_reads(
-            state, lambda reads: offset_fetcher.on_fetch_failed(reads, self.consumer, failed, now)
-        )
+        return requests.on_fetch_failed(state, self.consumer, failed, now)
 
     # -- timers ----------------------------------------------------------------------------------
 
@@ -331,8 +329,7 @@ class Client:
                 return effects + self._again(now)
             handed = fetcher.collect(self.consumer.settings.max_poll_records)
         if not handed and self.state.reads.out_of_range:
-            throw = partial(offset_fetcher.throw_out_of_range, reader=self.consumer)
-            thrown = self._become(requests.on_reads(self.state, throw))
+            thrown = self._become(requests.throw_out_of_range(self.state, self.consumer))
             if thrown:
                 self._poll_until = None
                 return effects + thrown

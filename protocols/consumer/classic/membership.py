@@ -26,8 +26,9 @@ from protocols.consumer.classic.state import (
     Reconnect,
     Snapshot,
 )
+from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS, Metadata, reconnect_backoff_us
-from protocols.consumer.requests import Known, Unknown, on_reads, send
+from protocols.consumer.requests import on_reads, send
 from protocols.facts import ClientDropped, CommitKind, CoordinatorLost
 from protocols.machine import Report, Step
 from protocols.messages import (

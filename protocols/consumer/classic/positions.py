@@ -17,9 +17,10 @@ from protocols.consumer.classic.state import (
     OffsetsAsked,
     OffsetsFailure,
 )
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.positions import Phase
 from protocols.consumer.reader import MS, backoff_us
-from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads
+from protocols.consumer.requests import on_reads
 from protocols.machine import Return, SetTimer, Step
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.messages.errors import ErrorCode

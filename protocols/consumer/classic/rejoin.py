@@ -40,8 +40,9 @@ from protocols.consumer.classic.state import (
     Synced,
 )
 from protocols.consumer.clients import CommitClock, Joins, RevokeCommit
+from protocols.consumer.committing import automatic_offsets
+from protocols.consumer.lookup import Known
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import Known, automatic_offsets
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol

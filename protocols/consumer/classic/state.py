@@ -18,9 +18,9 @@ from assignors.values import dataclass
 from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
 from protocols.consumer.clients import JAVA, ClientProfile
 from protocols.consumer.fetching import Fetcher
+from protocols.consumer.lookup import NEVER_LOOKED_UP, Known, Unknown
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, PollClock, Reads
-from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
 from protocols.facts import CommitKind
 from protocols.messages import (
     UNKNOWN_GENERATION,
@@ -281,7 +281,7 @@ class ClientState:
 
     membership: Membership = Membership.UNJOINED
     generation: Generation = NO_GENERATION
-    coordinator: Known | Unknown = NEVER_ASKED
+    coordinator: Known | Unknown = NEVER_LOOKED_UP
     reconnect: Reconnect = NEVER_BROKEN
 
     rejoin: str | None = ""

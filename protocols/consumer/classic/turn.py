@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assignors.types import TopicPartition
 from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import (
@@ -43,16 +42,15 @@ from protocols.consumer.classic.state import (
     Reaction,
     Resume,
 )
+from protocols.consumer.committing import first_error
+from protocols.consumer.lookup import LOOKUP, Known, Unknown
 from protocols.consumer.offset_fetcher import on_response
 from protocols.consumer.requests import (
-    LOOKUP,
     REQUESTS,
-    Known,
-    Unknown,
     fail_requests,
-    first_error,
     look_up,
     on_data_connection_lost,
+    on_fetch_failed,
     on_metadata_timer,
     on_reads,
     on_request_timeout,
@@ -85,18 +83,11 @@ def initial_state(consumer: Consumer) -> ClientState:
     """Return the state of a consumer that has subscribed and never polled."""
     state = membership.watch_topics(ClientState(), consumer, frozenset())
     if consumer.assigned is not None:
-        return _assigned_by_hand(state, consumer, consumer.assigned)
+        offset_fetcher.assign(consumer, consumer.assigned)
+        return replace(
+            state, membership=Membership.BY_HAND, rejoin=None, assignment=consumer.assigned
+        )
     return replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
-
-
-def _assigned_by_hand(
-    state: ClientState, consumer: Consumer, partitions: tuple[TopicPartition, ...]
-) -> ClientState:
-    """Assign partitions (``assign``); without a group id the reset policy sets each position."""
-    consumer.fetcher.assign(partitions)
-    for tp in partitions if not consumer.group_id else ():
-        consumer.positions.reset(tp)
-    return replace(state, membership=Membership.BY_HAND, rejoin=None, assignment=partitions)
 
 
 def take_turn(
@@ -209,10 +200,7 @@ def respond(
         case FindCoordinatorResponse():
             return heartbeat.on_coordinator_found(state, consumer, body, now)
         case FetchResponse():
-            failed = consumer.fetcher.arrived(body)
-            return on_reads(
-                state, lambda r: offset_fetcher.on_fetch_failed(r, consumer, failed, now)
-            )
+            return on_fetch_failed(state, consumer, consumer.fetcher.arrived(body), now)
         case _:
             return _from_coordinator(state, consumer, envelope, now)
 

@@ -9,6 +9,7 @@ import enum
 from collections.abc import Callable
 
 from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
+from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.fetching import Fetcher, Handed, in_record_order
 from protocols.consumer.kip848 import commits, membership, reconciliation
 from protocols.consumer.kip848.requests import queue
@@ -29,8 +30,8 @@ from protocols.consumer.kip848.threads import (
     Unsubscribed,
     Unsubscribing,
 )
-from protocols.consumer.reader import MS
-from protocols.consumer.requests import automatic_offsets, take_number
+from protocols.consumer.reader import MS, turn_interval_us
+from protocols.consumer.requests import take_number
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages.errors import ErrorCode
@@ -181,7 +182,7 @@ def raced(state: ClientState, consumer: Consumer, now: int) -> bool:
 def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: int) -> int:
     """Return when (us) a wait for records ends: at a duty, or after ``retry.backoff.ms``."""
     settings = consumer.settings
-    moments = [polling.until_us, now + max(settings.retry_backoff_ms, 1) * MS]
+    moments = [polling.until_us, now + turn_interval_us(settings)]
     duties = [state.beat.due_us, now + (state.poll_due_us - now) // 2]
     if settings.enable_auto_commit:
         duties.append(state.autocommit_us)

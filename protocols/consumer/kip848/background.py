@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protocols.consumer import metadata, offset_fetcher
+from protocols.consumer import metadata
+from protocols.consumer.committing import first_error
 from protocols.consumer.kip848 import commits, heartbeat, membership, positions, reconciliation
 from protocols.consumer.kip848.membership import join, on_released
 from protocols.consumer.kip848.requests import mark_unknown
@@ -33,16 +34,12 @@ from protocols.consumer.kip848.threads import (
     Unsubscribed,
     makes_last_calls,
 )
+from protocols.consumer.lookup import LOOKUP, Known, Unknown, back_off_lookup
 from protocols.consumer.offset_fetcher import on_response
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import (
-    LOOKUP,
     REQUESTS,
-    Known,
-    Unknown,
-    back_off_lookup,
     fail_requests,
-    first_error,
     look_up,
     on_data_connection_lost,
     on_metadata_timer,
@@ -55,7 +52,6 @@ from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
     Disconnected,
     Envelope,
-    FetchedRecords,
     FindCoordinatorResponse,
     ListOffsetsResponse,
     MetadataResponse,
@@ -240,13 +236,6 @@ def respond(
             return on_coordinator_found(state, consumer, number, body, now)
         case _:
             return _from_coordinator(state, consumer, envelope, now)
-
-
-def on_fetch_failed(
-    state: ClientState, consumer: Consumer, failed: list[FetchedRecords], now: int
-) -> Step[ClientState]:
-    """Handle the errors of a fetch."""
-    return on_reads(state, lambda r: offset_fetcher.on_fetch_failed(r, consumer, failed, now))
 
 
 def _from_coordinator(

@@ -19,6 +19,13 @@ from protocols.consumer.calls import (
     Failed,
     IllegalCallError,
 )
+from protocols.consumer.committing import (
+    AUTO_COMMIT,
+    GivenOffsets,
+    begin_interval,
+    given_offsets,
+    next_tick,
+)
 from protocols.consumer.kip848 import application, background, commits, membership, positions
 from protocols.consumer.kip848.application import POLL
 from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commit
@@ -31,16 +38,12 @@ from protocols.consumer.kip848.state import (
     Slot,
 )
 from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
-from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import GivenOffsets, given_offsets, next_tick, on_reads
+from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
-
-AUTO_COMMIT: Final = "auto-commit"
-"""Timer: the next automatic commit is due."""
 
 FETCH: Final = "fetch"
 """Timer: a broker may be fetched from again."""
@@ -80,12 +83,9 @@ class BackgroundClient:
     def _create(self, now: int) -> Effects:
         """Start the clock of automatic commits with the consumer."""
         self._created = True
-        settings = self.consumer.settings
-        if not settings.enable_auto_commit:
-            return ()
-        due = now + settings.auto_commit_interval_ms * MS
-        self.state = replace(self.state, autocommit_us=due)
-        return (SetTimer(AUTO_COMMIT, due),)
+        step = begin_interval(self.state, self.consumer, now)
+        self.state = step.state
+        return step.effects
 
     def store(self, offsets: tuple[OffsetToCommit, ...]) -> None:
         """Store offsets of the application for the next automatic commit."""
@@ -147,9 +147,7 @@ class BackgroundClient:
         if type(body) is not FetchResponse:
             return self._took(background.respond(self.state, self.consumer, envelope, now), now)
         failed = self.consumer.fetcher.arrived(body)
-        if not failed:
-            return self._took(Step(self.state), now)
-        return self._took(background.on_fetch_failed(self.state, self.consumer, failed, now), now)
+        return self._took(on_fetch_failed(self.state, self.consumer, failed, now), now)
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
         """Handle the end of a timer."""
@@ -240,7 +238,7 @@ class BackgroundClient:
         """Return the exception for a position out of range that no policy resets."""
         if not self.state.reads.out_of_range:
             return ()
-        step = on_reads(self.state, lambda reads: throw_out_of_range(reads, self.consumer))
+        step = throw_out_of_range(self.state, self.consumer)
         thrown = [effect for effect in self._become(step) if isinstance(effect, Return)]
         return thrown[0] if thrown else ()
 

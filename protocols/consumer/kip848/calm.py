@@ -24,8 +24,8 @@ from protocols.consumer.kip848.threads import (
     Polled,
     Polling,
 )
-from protocols.consumer.reader import MS, NEVER
-from protocols.consumer.requests import Known
+from protocols.consumer.lookup import Known
+from protocols.consumer.reader import MS, NEVER, turn_interval_us
 from protocols.machine import Effect, SetTimer, Step
 from protocols.messages import FetchResponse
 from protocols.values import replace
@@ -121,7 +121,7 @@ class CalmPoll:
         "_poll_due_us",
         "_progress",
         "_queue_times",
-        "_rho_us",
+        "_turn_interval_us",
         "_until_us",
         "_wait",
         "events_us",
@@ -151,7 +151,7 @@ class CalmPoll:
         self._lags = consumer.lags
         self._queue_times = consumer.queue_times
         self._limit = settings.max_poll_records
-        self._rho_us = max(settings.retry_backoff_ms, 1) * MS
+        self._turn_interval_us = turn_interval_us(settings)
         self._interval_us = settings.max_poll_interval_ms * MS
         self._duty_us = state.beat.due_us
         if settings.enable_auto_commit:
@@ -211,7 +211,8 @@ class CalmPoll:
     def _wait_until(self, now: int) -> int:
         """Return what :func:`~protocols.consumer.kip848.application.wait_until` does."""
         half = (self._poll_due_us - now) // 2
-        most = self._rho_us if self._rho_us < half or half <= 0 else half
+        longest = self._turn_interval_us
+        most = longest if longest < half or half <= 0 else half
         return min(self._until_us, now + most, self._duty_us)
 
     def _queue(self, event: Event, now: int) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from protocols.consumer import metadata
 from protocols.consumer.calls import CommitResult, ExceptionName, IllegalCallError, exception_name
 from protocols.consumer.clients import RevokeCommit
+from protocols.consumer.committing import RETRIED, automatic_offsets
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.requests import (
     BY_TOPIC_ID,
@@ -27,15 +28,9 @@ from protocols.consumer.kip848.threads import (
     Outside,
     makes_last_calls,
 )
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.reader import MS, backoff_us
-from protocols.consumer.requests import (
-    LOSES_COORDINATOR,
-    RETRIED,
-    Known,
-    automatic_offsets,
-    on_reads,
-    take_number,
-)
+from protocols.consumer.requests import on_reads, take_number
 from protocols.facts import CommitAnswered, CommitKind, CommitSent
 from protocols.machine import Report, Return, SetTimer, Step
 from protocols.messages import OffsetCommitRequest, OffsetToCommit, pairs_of

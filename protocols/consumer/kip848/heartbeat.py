@@ -19,8 +19,8 @@ from protocols.consumer.kip848.state import (
     ReleaseStage,
     Said,
 )
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.reader import MS, backoff_us
-from protocols.consumer.requests import LOSES_COORDINATOR, Known
 from protocols.machine import SetTimer, Step
 from protocols.messages import (
     LEAVE_EPOCH,

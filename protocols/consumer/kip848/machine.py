@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
+from protocols.consumer.committing import GivenOffsets, given_offsets
 from protocols.consumer.fetching import Handed
 from protocols.consumer.kip848 import application, background, commits, membership
 from protocols.consumer.kip848.application import POLL, Taking, Wait, held_back, raced, wait_until
@@ -28,9 +29,8 @@ from protocols.consumer.kip848.threads import (
     Lag,
     Polling,
 )
-from protocols.consumer.offset_fetcher import throw_out_of_range
 from protocols.consumer.open_requests import Renumbered, renewed
-from protocols.consumer.requests import GivenOffsets, given_offsets, on_reads
+from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
@@ -166,8 +166,7 @@ class Client:
         if handed:
             return self._hand_out(handed, now)
         if self.state.reads.out_of_range:
-            step = on_reads(self.state, lambda reads: throw_out_of_range(reads, self.consumer))
-            thrown = self._become(step)
+            thrown = self._become(throw_out_of_range(self.state, self.consumer))
             if thrown:
                 return self._leave_poll(thrown).effects
         return self._await_records(polling, now)
@@ -253,8 +252,7 @@ class Client:
         failed = self.consumer.fetcher.arrived(response)
         effects: Effects = ()
         if failed:
-            step = background.on_fetch_failed(self.state, self.consumer, failed, now)
-            effects = self._become(step)
+            effects = self._become(on_fetch_failed(self.state, self.consumer, failed, now))
         if failed or now >= self.state.poll_due_us:
             effects += self._round(now)
         brought = any(

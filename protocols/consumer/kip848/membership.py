@@ -6,7 +6,7 @@ Source: ``AbstractMembershipManager``, ``ConsumerMembershipManager``.
 from __future__ import annotations
 
 from assignors.types import TopicPartition
-from protocols.consumer import metadata
+from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError, exception_name
 from protocols.consumer.kip848.requests import request_call
 from protocols.consumer.kip848.state import (
@@ -23,6 +23,7 @@ from protocols.consumer.kip848.state import (
     by_id,
 )
 from protocols.consumer.kip848.threads import Purpose
+from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads
 from protocols.facts import ClientDropped, ClientStateChanged
 from protocols.machine import Report, Step
@@ -125,7 +126,7 @@ def on_released(state: ClientState) -> Step[ClientState]:
     """Drop all partitions; rejoin if the release was requested for that."""
     then = state.member.release
     member = state.member._replace(current=NO_ASSIGNMENT, release=ReleaseStage.DONE)
-    state = replace(state, member=member, assignment=(), awaiting=(), pending=frozenset())
+    state = replace(_owning_nothing(state), member=member)
     rejoins = member.state in (MemberState.FENCED, MemberState.STALE)
     return join(state) if then is ReleaseStage.THEN_JOIN and rejoins else Step(state)
 
@@ -275,12 +276,15 @@ def has_left(state: ClientState) -> bool:
 
 
 def initial_state(consumer: Consumer) -> ClientState:
-    """Return the state of a consumer that has subscribed and never polled."""
+    """Return the state of a consumer that has subscribed and never polled.
+
+    With ``assign()`` it stays UNSUBSCRIBED: it sends no heartbeats, and its commits have no member id.
+    """
     settings = consumer.settings
     state = ClientState(
         member_id=consumer.member_id,
-        poll_due_us=settings.max_poll_interval_ms * 1_000,
-        autocommit_us=settings.auto_commit_interval_ms * 1_000,
+        poll_due_us=settings.max_poll_interval_ms * MS,
+        autocommit_us=settings.auto_commit_interval_ms * MS,
     )
     watched = None if consumer.topics is None else tuple(sorted(set(consumer.topics)))
     by_id = consumer.regex is not None
@@ -289,20 +293,8 @@ def initial_state(consumer: Consumer) -> ClientState:
     state = replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
     if consumer.assigned is None:
         return state
-    return _assigned_by_hand(state, consumer, consumer.assigned)
-
-
-def _assigned_by_hand(
-    state: ClientState, consumer: Consumer, partitions: tuple[TopicPartition, ...]
-) -> ClientState:
-    """Assign partitions (``assign``); without a group id the reset policy sets each position.
-
-    The consumer stays UNSUBSCRIBED: it sends no heartbeats, and its commits have no member id.
-    """
-    consumer.fetcher.assign(partitions)
-    for tp in partitions if not consumer.group_id else ():
-        consumer.positions.reset(tp)
-    return replace(state, assignment=partitions)
+    offset_fetcher.assign(consumer, consumer.assigned)
+    return replace(state, assignment=consumer.assigned)
 
 
 def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

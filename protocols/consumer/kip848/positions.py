@@ -13,9 +13,10 @@ from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
 from protocols.consumer.kip848.state import Asked, ClientState, Consumer, OffsetsAsked
+from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.positions import Phase
 from protocols.consumer.reader import MS, backoff_us
-from protocols.consumer.requests import LOSES_COORDINATOR, Known, on_reads
+from protocols.consumer.requests import on_reads
 from protocols.machine import SetTimer, Step
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
 from protocols.messages.errors import ErrorCode

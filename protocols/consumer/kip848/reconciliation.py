@@ -10,6 +10,7 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.clients import CommitClock, RevokeCommit
+from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848.membership import transition, unsubscribed_partitions
 from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
 from protocols.consumer.kip848.state import (
@@ -24,7 +25,7 @@ from protocols.consumer.kip848.state import (
 )
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import automatic_offsets, on_reads
+from protocols.consumer.requests import on_reads
 from protocols.facts import CommitKind
 from protocols.machine import Step
 from protocols.values import replace

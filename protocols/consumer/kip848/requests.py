@@ -7,16 +7,12 @@ Source: ``NetworkClientDelegate``, ``CoordinatorRequestManager.markCoordinatorUn
 from __future__ import annotations
 
 from assignors.types import TopicPartition
+from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848.state import Asked, ClientState, Consumer, InFlight
 from protocols.consumer.kip848.threads import Called, Commit, Event, Lag, Needed, Purpose
+from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import (
-    Known,
-    Unknown,
-    automatic_offsets,
-    send,
-    take_number,
-)
+from protocols.consumer.requests import send, take_number
 from protocols.facts import CommitKind, CoordinatorLost
 from protocols.machine import Report, SetTimer, Step
 from protocols.messages import Message

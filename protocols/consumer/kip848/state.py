@@ -28,9 +28,9 @@ from protocols.consumer.kip848.threads import (
     QueueTimes,
     at_once,
 )
+from protocols.consumer.lookup import NEVER_LOOKED_UP, Known, Unknown
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import NOTHING_ASKED, Metadata, Reads
-from protocols.consumer.requests import NEVER_ASKED, Known, Unknown
 from protocols.messages import UNKNOWN_GENERATION, TopicPartitions
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
@@ -292,7 +292,7 @@ class ClientState:
 
     member_id: str
     member: Membership = NO_MEMBER
-    coordinator: Known | Unknown = NEVER_ASKED
+    coordinator: Known | Unknown = NEVER_LOOKED_UP
     subscribed: tuple[str, ...] | None = ()
     """Topics of the subscription, or those its pattern matches, sorted; None: unsubscribed."""
 

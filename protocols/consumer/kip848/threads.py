@@ -2,8 +2,8 @@
 
 The application thread and the background thread share positions and the buffer of records without
 a lock. Fractions of a millisecond, drawn by the host, decide which positions an automatic commit
-covers. Source: ``AsyncKafkaConsumer``,
-``ConsumerNetworkThread``, ``ApplicationEvent``, ``BackgroundEvent``.
+covers. Source: ``AsyncKafkaConsumer``, ``ConsumerNetworkThread``, ``ApplicationEvent``,
+``BackgroundEvent``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from protocols.consumer.calls import Closed, CloseOperation, CommitResult, Failed
+from protocols.consumer.calls import Closed, CloseOperation, CommitResult
 from protocols.facts import CommitKind
 from protocols.messages import OffsetToCommit
 
@@ -58,8 +58,7 @@ def at_once(lag: Lag, now: int) -> int:
 def measured(draw: Callable[[Lag, int], float], median_us: int = MEDIAN_US) -> Lags:
     """Return lags as measured: a wake-up is lognormal, the others are uniform.
 
-    *draw*: a number in [0, 1) by kind and time (us); *median_us*: of a wake-up; *spread*:
-    standard deviation of its logarithm.
+    *draw*: a number in [0, 1) by kind and time (us); *median_us*: of a wake-up.
 
     >>> lags = measured(lambda _what, _when: 0.5, median_us=500)
     >>> [lags(lag, 0) for lag in Lag]
@@ -221,7 +220,6 @@ class Calling(NamedTuple):
     needed: Needed
     rest: tuple[Needed, ...]
     outer: Polling | Unsubscribing | Closing
-    thrown: Failed | None = None
 
 
 class CommittingSync(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assignors.types import TopicPartition
-from protocols.consumer.requests import FetchSession
+from protocols.consumer.fetch_session import FetchSession
 from protocols.messages import FetchPartition
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from protocols.consumer.lookup import Known
 from protocols.consumer.reader import NOTHING_ASKED, Reads
 from protocols.consumer.requests import (
     REQUESTS,
-    Known,
     fail_requests,
     on_reads,
     rearm_request_timer,

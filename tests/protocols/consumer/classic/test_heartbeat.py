@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.classic.state import Membership
-from protocols.consumer.requests import Known
+from protocols.consumer.lookup import Known
 from protocols.facts import CoordinatorLost
 from protocols.messages import (
     HeartbeatRequest,

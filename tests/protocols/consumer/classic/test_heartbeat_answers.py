@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic.state import Generation, Membership
-from protocols.consumer.requests import Unknown
+from protocols.consumer.lookup import Unknown
 from protocols.messages import (
     FindCoordinatorRequest,
     HeartbeatRequest,

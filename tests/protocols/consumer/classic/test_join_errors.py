@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic.state import Generation, Membership
-from protocols.consumer.requests import Known, Unknown
+from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import (
     HeartbeatRequest,
     HeartbeatResponse,

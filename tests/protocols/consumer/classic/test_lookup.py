@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from protocols.consumer.requests import Known, Unknown
+from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protocols.consumer.classic.state import Generation, Membership
-from protocols.consumer.requests import Unknown
+from protocols.consumer.lookup import Unknown
 from protocols.facts import ClientDropped
 from protocols.messages import (
     HeartbeatRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Closed, CommitResult, Failed
-from protocols.consumer.requests import Unknown
+from protocols.consumer.lookup import Unknown
 from protocols.messages import (
     FetchedOffset,
     FetchRequest,

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.classic.rejoin import _prepare
 from protocols.consumer.classic.state import PrepareCommitting, PrepareNeeded
-from protocols.consumer.requests import RETRIED
+from protocols.consumer.committing import RETRIED
 from protocols.facts import CommitRefused, CommitSent
 from protocols.messages import FetchRequest, JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode

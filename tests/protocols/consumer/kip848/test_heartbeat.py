@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.kip848.state import MemberState
-from protocols.consumer.requests import Known, Unknown
+from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import ConsumerGroupHeartbeatRequest
 from protocols.messages.errors import ErrorCode
 
