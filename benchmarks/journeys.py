@@ -55,7 +55,7 @@ from protocols.settings import BrokerSettings
 
 ROOT = Path(__file__).parents[1]
 
-BOUNDS = {"join": 13, "commit": 26, "ledger": 9}
+BOUNDS = {"join": 13, "commit": 28, "ledger": 9}
 """The maximum number of files of each journey."""
 
 Wanted = Callable[[FrameType, str, Any], bool]

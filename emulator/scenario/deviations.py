@@ -69,7 +69,7 @@ def deviating(profile: ClientProfile, given: Deviations | None) -> ClientProfile
         resets_each_assignment=given.reset == "each assignment",
         waits_for_loading=given.loading == "retry",
         retries_refused_fetch=given.refused_fetch == "retry",
-        says_rebalance_timeout_ms=None if timeout_us is None else timeout_us // US_PER_MS,
+        rebalance_timeout_ms=None if timeout_us is None else timeout_us // US_PER_MS,
         session_rests_in_join=given.session_in_join == "rests",
         checks_ownership_us=given.ownership_check,
         takes_calls_for_whole=given.listener == "whole assignment",

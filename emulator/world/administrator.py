@@ -86,7 +86,7 @@ class Administrator:
                 node = coordinator_node(coordinator)
                 answer = yield from self._exchange(node, request, until_us, sending)
             step = next_step(answer)
-            if answer is not None and step is Next.BELIEVE:
+            if answer is not None and step is Next.FINAL:
                 return answer
             self._note(answer)
             coordinator = NO_BROKER if step is Next.LOOK_UP else coordinator

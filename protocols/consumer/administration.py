@@ -28,7 +28,7 @@ RETRY_BACKOFF_MAX_US: Final = 1_000_000
 class Next(enum.Enum):
     """The next step of an admin client after a response of the coordinator."""
 
-    BELIEVE = "believe"
+    FINAL = "final"
     """The response is final, a success or an error."""
 
     AGAIN = "again"
@@ -51,7 +51,7 @@ def next_step(answer: Message | None) -> Next:
         return Next.LOOK_UP
     waits = ErrorCode.REBALANCE_IN_PROGRESS if isinstance(answer, OffsetCommitResponse) else None
     again = any(error in _AGAIN or error is waits for error in errors)
-    return Next.AGAIN if again else Next.BELIEVE
+    return Next.AGAIN if again else Next.FINAL
 
 
 def errors_of(answer: Message) -> tuple[ErrorCode, ...]:

@@ -224,7 +224,7 @@ class Fetcher:
         """
         self._in_flight.discard(broker)
         self._broken[broker] = Broken(self.failures(broker) + 1, ready_us)
-        self.positions.lost(broker)
+        self.positions.forget_leaders_at(broker)
 
     def failures(self, broker: int) -> int:
         """Return how often the connection to a broker broke without a response in between."""

@@ -218,7 +218,7 @@ def on_fetch_failed(
             step = Step(_out_of_range(step.state, reader, part.partition), step.effects)
             continue
         if part.current_leader != reader.positions.fetch_position(part.partition).current:
-            reader.positions.stale(part.partition)
+            reader.positions.forget_leader(part.partition)
         step = step.then(lambda r: metadata.request_update(r, reader, now))
     return step
 

@@ -260,13 +260,13 @@ class Positions:
         self._all_reading = None
         self._group_by_leader()
 
-    def lost(self, broker: int) -> None:
+    def forget_leaders_at(self, broker: int) -> None:
         """Stop fetching from a broker until the next metadata update."""
         for reading in self.by_leader.get(broker, {}).values():
             reading.leader = NO_LEADER
         self._group_by_leader()
 
-    def stale(self, partition: TopicPartition) -> None:
+    def forget_leader(self, partition: TopicPartition) -> None:
         """Stop fetching ``partition`` until the next metadata update."""
         self.readings[partition].leader = NO_LEADER
         self._group_by_leader()
@@ -308,7 +308,7 @@ class Positions:
         reading = self.readings[partition]
         reading.seek(offset, epoch, reading.current)
 
-    def validated(self, partition: TopicPartition) -> None:
+    def complete_validation(self, partition: TopicPartition) -> None:
         """Resume reading at a position that the leader has confirmed."""
         self._all_reading = None
         reading = self.readings[partition]

@@ -100,7 +100,7 @@ def on_epoch_response(
             continue
         found = _diverging(position, known[tp])
         if found is None:
-            reader.positions.validated(tp)
+            reader.positions.complete_validation(tp)
         elif reader.settings.auto_offset_reset == "none":
             truncated.append(f"{tp} was read up to {position.offset}, {found}")
         else:

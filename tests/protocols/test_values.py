@@ -14,7 +14,7 @@ from protocols.values import replace
 @pytest.mark.parametrize(
     ("value", "changes"),
     [
-        (ClientState(), {"offsets_attempt": 3, "poisoned": None}),
+        (ClientState(), {"offsets_attempt": 3, "commit_fenced": None}),
         (ClientState(), {}),
         (Beat(phase_us=1, due_us=2, session_us=3), {"due_us": 9}),
         (Step(1, ()), {"state": 2}),

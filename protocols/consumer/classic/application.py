@@ -33,7 +33,7 @@ from protocols.consumer.classic.commits import (
 from protocols.consumer.classic.heartbeat import send_leave
 from protocols.consumer.classic.membership import LEFT_BY_ITSELF, reset
 from protocols.consumer.classic.state import (
-    Asked,
+    Api,
     Calling,
     ClientState,
     CloseStage,
@@ -113,8 +113,8 @@ def begin_commit_sync(
         raise IllegalCallError(f"commitSync from {outer}")
     app = CommittingSync(offsets, kind, deadline_us, outer)
     state = replace(state, app=app)
-    if state.poisoned is not None:
-        refusal = CommitResult(offsets, state.poisoned.exception, state.poisoned.error)
+    if state.commit_fenced is not None:
+        refusal = CommitResult(offsets, state.commit_fenced.exception, state.commit_fenced.error)
         return _return_from(state, app, refusal)
     step = advance_commit_sync(state, consumer, now)
     if not offsets and isinstance(step.state.app, CommittingSync):
@@ -160,8 +160,8 @@ def _await_asynchronous(
     ``ConsumerCoordinator.invokePendingAsyncCommits``.
     """
     step = run_callbacks(state, consumer, now)
-    if state.poisoned is not None:
-        result = CommitResult((), state.poisoned.exception, state.poisoned.error)
+    if state.commit_fenced is not None:
+        result = CommitResult((), state.commit_fenced.exception, state.commit_fenced.error)
     elif not any(map(is_asynchronous, state.in_flight.values())):
         result = CommitResult(())
     elif now >= app.deadline_us:
@@ -227,8 +227,8 @@ def _send_or_keep(
 
     If the coordinator is unknown, the commit is sent after the lookup, or fails with it.
     """
-    if state.poisoned is not None:
-        return Step(state, (Return(state.poisoned),))
+    if state.commit_fenced is not None:
+        return Step(state, (Return(state.commit_fenced),))
     if not offsets:
         return Step(state)
     if isinstance(state.coordinator, Known):
@@ -289,13 +289,13 @@ def _awaited(state: ClientState, consumer: Consumer) -> bool:
         return False
     flights = [flight for flight in state.in_flight.values() if flight.broker == known.broker]
     if consumer.settings.group_instance_id is None:
-        return any(flight.asked in (Asked.LEAVE, Asked.COMMIT) for flight in flights)
+        return any(flight.api in (Api.LEAVE, Api.COMMIT) for flight in flights)
     return bool(flights)
 
 
 def _listener_call(state: ClientState, consumer: Consumer) -> Call | None:
     """Return the call: lost without a generation or in a rebalance, else revoked; None: no call."""
-    if not state.assignment or state.membership is Membership.BY_HAND:
+    if not state.assignment or state.membership is Membership.USER_ASSIGNED:
         return None
     if not consumer.profile.calls_at_end:
         return None

@@ -18,7 +18,7 @@ from protocols.consumer.classic.commits import (
     report_refused_commit,
     send_commit,
 )
-from protocols.consumer.classic.state import Asked, ClientState, Consumer, InFlight, Membership
+from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.clients import Repeats
 from protocols.consumer.committing import RETRIED, automatic_offsets
 from protocols.consumer.lookup import Known
@@ -55,7 +55,7 @@ def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState
     Without a group to join, the interval begins with the consumer, so with its first poll().
     """
     interval = consumer.settings.auto_commit_interval_ms * MS
-    if state.membership is Membership.BY_HAND and not state.autocommit_us:
+    if state.membership is Membership.USER_ASSIGNED and not state.autocommit_us:
         return replace(state, autocommit_us=now + interval)
     if interval or state.autocommit_us > now + MS:
         return state
@@ -78,8 +78,8 @@ def commit_automatically(
     if not offsets:
         return Step(state)
     if not isinstance(state.coordinator, Known):
-        by_hand = state.membership is Membership.BY_HAND
-        return keep_pending(state, consumer, offsets, kind, now) if by_hand else Step(state)
+        user_assigned = state.membership is Membership.USER_ASSIGNED
+        return keep_pending(state, consumer, offsets, kind, now) if user_assigned else Step(state)
     exception = local_refusal(state, consumer)
     if exception is not None:
         return report_refused_commit(state, offsets, kind, local_error(exception))
@@ -112,7 +112,7 @@ def _unsent(
     error: ErrorCode,
     now: int,
 ) -> Step[ClientState]:
-    flight = InFlight(Asked.COMMIT, -1, now, state.generation, offsets, kind)
+    flight = InFlight(Api.COMMIT, -1, now, state.generation, offsets, kind)
     callbacks = (*state.callbacks, (flight, state.reads.next_correlation_id, error))
     return report_refused_commit(replace(state, callbacks=callbacks), offsets, kind, error)
 
@@ -135,7 +135,7 @@ def is_asynchronous(flight: InFlight) -> bool:
     Automatic commits count, including the one before a rebalance
     (``ConsumerCoordinator.inFlightAsyncCommits``).
     """
-    return flight.asked is Asked.COMMIT and flight.kind in (
+    return flight.api is Api.COMMIT and flight.kind in (
         CommitKind.AUTO,
         CommitKind.PREPARE,
         CommitKind.ASYNC,

@@ -20,6 +20,7 @@ from protocols.consumer.classic import (
     membership,
     positions,
     rejoin,
+    responses,
     turn,
 )
 from protocols.consumer.classic.duties import without_subscription
@@ -47,7 +48,7 @@ POLL: Final = "poll"
 """Timer: the application's call returns without records."""
 
 
-_STEADY: Final = (Membership.STABLE, Membership.BY_HAND)
+_STEADY: Final = (Membership.STABLE, Membership.USER_ASSIGNED)
 
 
 class BackgroundClient:
@@ -163,11 +164,11 @@ class BackgroundClient:
 
     def handle(self, envelope: Envelope, now: int) -> Step[ClientState]:
         """Handle a response at once, whatever the application does."""
-        return self._took(turn.respond(self.state, self.consumer, envelope, now), now)
+        return self._took(responses.respond(self.state, self.consumer, envelope, now), now)
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
         """Handle the end of a timer."""
-        if timer in (POLL, rejoin.RETRY, committing.AUTO_COMMIT):
+        if timer in (POLL, membership.RETRY, committing.AUTO_COMMIT):
             return self._took(Step(self.state), now)
         if not turn.is_awaited(self.state, timer, now):
             return Step(self.state, self._become(turn.rearmed(self.state, timer)))
@@ -184,7 +185,7 @@ class BackgroundClient:
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
         """Apply a step, and continue with what it made possible."""
         effects = self._become(step)
-        effects += self._become(turn.pump(self.state, self.consumer, now))
+        effects += self._become(responses.pump(self.state, self.consumer, now))
         if isinstance(self.state.app, CommittingSync):
             effects += self._become(application.advance_commit_sync(self.state, self.consumer, now))
         if self._listened is not None and isinstance(self.state.app, Calling):
@@ -212,7 +213,7 @@ class BackgroundClient:
     def _work(self, now: int) -> Step[ClientState]:
         """Advance metadata, the coordinator lookup, the join, the commit and the positions."""
         state, consumer = self.state, self.consumer
-        if without_subscription(state) or state.poisoned or state.died:
+        if without_subscription(state) or state.commit_fenced or state.heartbeat_failure:
             return Step(state)
         state = membership.note_new_metadata(state, consumer)
         step = membership.refresh_metadata(state, consumer, now)
@@ -221,7 +222,7 @@ class BackgroundClient:
             step = step.also(SetTimer(committing.AUTO_COMMIT, step.state.autocommit_us))
         if isinstance(step.state.coordinator, Unknown) and consumer.group_id:
             step = step.then(lambda s: requests.look_up(s, consumer, now))
-            if state.membership is not Membership.BY_HAND:
+            if state.membership is not Membership.USER_ASSIGNED:
                 return step
         if rejoin.needed(step.state) and self._may_join(step.state):
             until = now if self._poll_until is None else self._poll_until
@@ -284,7 +285,7 @@ class BackgroundClient:
         return self._fetch(now) + effects
 
     def _fetch(self, now: int) -> tuple[Effect, ...]:
-        return record_queue.fill(self.consumer.fetcher, rejoin.RETRY, now)
+        return record_queue.fill(self.consumer.fetcher, membership.RETRY, now)
 
     def _end_poll(self, now: int) -> tuple[Effect, ...]:
         """Return what the application's poll returns or throws; it waits on if that is nothing."""
@@ -305,11 +306,11 @@ class BackgroundClient:
         thrown, self._thrown = self._thrown, None
         if thrown is not None:
             return thrown
-        if self.state.died is not None:
-            died = self.state.died
-            self.state = replace(self.state, died=None)
-            return died
-        return self.state.poisoned
+        if self.state.heartbeat_failure is not None:
+            failed = self.state.heartbeat_failure
+            self.state = replace(self.state, heartbeat_failure=None)
+            return failed
+        return self.state.commit_fenced
 
     def _off_its_log(self) -> Failed | None:
         """Return the exception for a position out of range that no policy resets."""

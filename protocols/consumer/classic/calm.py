@@ -17,8 +17,8 @@ from protocols.consumer.classic.heartbeat import last_tick
 from protocols.consumer.classic.membership import timeout_us
 from protocols.consumer.classic.state import (
     OUTSIDE,
+    Api,
     App,
-    Asked,
     Beat,
     ClientState,
     CommittingSync,
@@ -297,16 +297,14 @@ def moves_requests(state: ClientState) -> bool:
             return False
     elif not isinstance(app, Outside):
         return False
-    return all(
-        flight.asked in (Asked.HEARTBEAT, Asked.COMMIT) for flight in state.in_flight.values()
-    )
+    return all(flight.api in (Api.HEARTBEAT, Api.COMMIT) for flight in state.in_flight.values())
 
 
 def open_requests(state: ClientState, consumer: Consumer) -> dict[int, OpenRequest]:
     """Return the requests to the coordinator without a response yet, by correlation id."""
     return {
         number: OpenRequest(
-            flight.deadline_us - timeout_us(consumer, flight.asked),
+            flight.deadline_us - timeout_us(consumer, flight.api),
             is_sync=bool(flight.commit) and flight.kind is CommitKind.SYNC,
         )
         for number, flight in state.in_flight.items()

@@ -10,7 +10,7 @@ from typing import Final
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
 from protocols.consumer.classic.state import (
-    Asked,
+    Api,
     ClientState,
     Consumer,
     InFlight,
@@ -71,19 +71,19 @@ def send_commit(
 
     A consumer with partitions of its own names neither a member nor an instance.
     """
-    generation, by_hand = state.generation, state.membership is Membership.BY_HAND
+    generation, user_assigned = state.generation, state.membership is Membership.USER_ASSIGNED
     request = OffsetCommitRequest(
         group_id=consumer.group_id,
         generation_id=generation.id,
         member_id=generation.member_id,
-        group_instance_id=None if by_hand else consumer.settings.group_instance_id,
+        group_instance_id=None if user_assigned else consumer.settings.group_instance_id,
         offsets=offsets,
     )
     number = state.reads.next_correlation_id
     sent = CommitSent(
         correlation_id=number, kind=kind, generation=generation.id, offsets=pairs_of(offsets)
     )
-    step = ask(state, consumer, Asked.COMMIT, request, now, commit=offsets, kind=kind)
+    step = ask(state, consumer, Api.COMMIT, request, now, commit=offsets, kind=kind)
     return Step(step.state, (Report(sent), *step.effects))
 
 
@@ -152,7 +152,7 @@ def _side_effects(
             request_rejoin(state, "offset commit failed since group is already rebalancing")
         )
     if error is ErrorCode.FENCED_INSTANCE_ID:
-        return Step(_poisoned(state, flight))
+        return Step(_fenced(state, flight))
     if _moved_on(state, flight):
         return Step(state)
     if error is ErrorCode.ILLEGAL_GENERATION:
@@ -168,7 +168,7 @@ def _moved_on(state: ClientState, flight: InFlight) -> bool:
     return preparing and flight.generation != state.generation
 
 
-def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
+def _fenced(state: ClientState, flight: InFlight) -> ClientState:
     """Record that a newer process has the instance id, so that every later call throws.
 
     A fenced commitSync throws by itself (``ConsumerCoordinator.asyncCommitFenced``).
@@ -176,7 +176,7 @@ def _poisoned(state: ClientState, flight: InFlight) -> ClientState:
     if flight.kind in (CommitKind.SYNC, CommitKind.CLOSE) or flight.generation != state.generation:
         return state
     return replace(
-        state, poisoned=Failed(ExceptionName.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID)
+        state, commit_fenced=Failed(ExceptionName.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID)
     )
 
 

@@ -46,8 +46,8 @@ def _has_no_news(state: ClientState) -> bool:
     return (
         isinstance(state.coordinator, Known)
         and state.metadata.seen == state.metadata.version
-        and state.poisoned is None
-        and state.died is None
+        and state.commit_fenced is None
+        and state.heartbeat_failure is None
     )
 
 
@@ -126,8 +126,8 @@ def wait_until_us(
     if state.beat is not None:
         until = min(until, state.beat.due_us)
     commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
-    by_hand = state.membership is Membership.BY_HAND
-    if commits_due and (by_hand or isinstance(state.coordinator, Known)):
+    user_assigned = state.membership is Membership.USER_ASSIGNED
+    if commits_due and (user_assigned or isinstance(state.coordinator, Known)):
         pause = 0 if consumer.settings.auto_commit_interval_ms else MS  # or it would never wait
         until = min(until, state.autocommit_us + pause)
     return until
@@ -138,8 +138,8 @@ def may_collect(state: ClientState, consumer: Consumer) -> bool:
 
     The coordinator lookup and the fetch of committed offsets block poll up to its timeout.
     """
-    by_hand = state.membership is Membership.BY_HAND
-    if isinstance(state.coordinator, Unknown) and not by_hand:
+    user_assigned = state.membership is Membership.USER_ASSIGNED
+    if isinstance(state.coordinator, Unknown) and not user_assigned:
         return False
     return rejoin.needed(state) or not positions.waiting_for_committed(consumer)
 
@@ -152,8 +152,8 @@ def needs_coordinator(state: ClientState, consumer: Consumer) -> bool:
     """
     if not isinstance(state.coordinator, Unknown):
         return False
-    by_hand = state.membership is Membership.BY_HAND
-    return not by_hand or positions.waiting_for_committed(consumer)
+    user_assigned = state.membership is Membership.USER_ASSIGNED
+    return not user_assigned or positions.waiting_for_committed(consumer)
 
 
 def holds_records(state: ClientState, consumer: Consumer) -> bool:

@@ -19,7 +19,7 @@ from protocols.consumer.classic.membership import (
     reset_by,
 )
 from protocols.consumer.classic.state import (
-    Asked,
+    Api,
     Beat,
     ClientState,
     Consumer,
@@ -180,7 +180,7 @@ def _send_heartbeat(
         group_instance_id=consumer.settings.group_instance_id,
     )
     waiting = replace(state, beat=replace(beat, phase_us=phase, due_us=due))
-    return ask(waiting, consumer, Asked.HEARTBEAT, request, now)
+    return ask(waiting, consumer, Api.HEARTBEAT, request, now)
 
 
 def on_response(
@@ -267,7 +267,7 @@ def _on_fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
     """Stop the thread; the next poll throws, because a newer process has the instance id."""
     step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
     failed = Failed(ExceptionName.FENCED_INSTANCE_ID, error)
-    return Step(replace(step.state, died=failed), step.effects)
+    return Step(replace(step.state, heartbeat_failure=failed), step.effects)
 
 
 def leave(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
@@ -293,7 +293,7 @@ def send_leave(
     request = LeaveGroupRequest(
         group_id=consumer.group_id, members=(LeavingMember(member_id, None, reason),)
     )
-    return ask(state, consumer, Asked.LEAVE, request, now)
+    return ask(state, consumer, Api.LEAVE, request, now)
 
 
 def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:

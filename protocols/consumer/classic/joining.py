@@ -27,7 +27,7 @@ from protocols.consumer.classic.membership import (
     reset_by,
 )
 from protocols.consumer.classic.state import (
-    Asked,
+    Api,
     AwaitingMetadata,
     ClientState,
     Consumer,
@@ -244,7 +244,7 @@ def _send_sync(
         assignments=tuple(checked.assignment.items()),
         user_data=tuple(checked.user_data.items()),
     )
-    return ask(state, consumer, Asked.SYNC, request, now)
+    return ask(state, consumer, Api.SYNC, request, now)
 
 
 # -- SyncGroup ----------------------------------------------------------------------------------

@@ -14,7 +14,15 @@ from typing import Final
 from assignors.types import TopicPartition
 from protocols.consumer import committing, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
-from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, turn
+from protocols.consumer.classic import (
+    application,
+    duties,
+    heartbeat,
+    membership,
+    rejoin,
+    responses,
+    turn,
+)
 from protocols.consumer.classic.async_commits import due_at_poll
 from protocols.consumer.classic.calm import (
     POLL,
@@ -228,10 +236,10 @@ class Client:
         if type(body) is FetchResponse:
             return self._fetched(body, now)
         if self._pumping() and not self.state.inbox:
-            return self._took(turn.respond(self.state, self.consumer, envelope, now), now)
+            return self._took(responses.respond(self.state, self.consumer, envelope, now), now)
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
         if self._pumping():
-            return self._took(turn.pump(after, self.consumer, now), now)
+            return self._took(responses.pump(after, self.consumer, now), now)
         return Step(self.state, self._become(heartbeat.noticed(after, self.consumer, now)))
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
@@ -247,7 +255,7 @@ class Client:
         return self._poll_until is not None or isinstance(self.state.app, (CommittingSync, Closing))
 
     def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
-        return self._absorb(state, now).then(lambda s: turn.pump(s, self.consumer, now))
+        return self._absorb(state, now).then(lambda s: responses.pump(s, self.consumer, now))
 
     def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
         """Buffer the fetch responses that arrived by ``until_us``."""
@@ -269,7 +277,7 @@ class Client:
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
         """Handle the end of a timer."""
-        if timer in (POLL, rejoin.RETRY):
+        if timer in (POLL, membership.RETRY):
             return Step(self.state, self._again(now))
         if duties.beats_later(self.state, self.consumer, timer, self._poll_until):
             return Step(self.state, (heartbeat.next_turn(self.state, self.consumer, now),))
@@ -388,7 +396,7 @@ class Client:
         was_calm, self._calm = self._calm, self._settled and not duties.has_responses(after)
         self._awaits_round = duties.awaits_round(after, self.consumer)
         if self._calm and not was_calm:
-            return (*step.effects, CancelTimer(rejoin.RETRY))
+            return (*step.effects, CancelTimer(membership.RETRY))
         return step.effects
 
     def check(self) -> None:

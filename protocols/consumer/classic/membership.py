@@ -12,7 +12,7 @@ from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.state import (
-    Asked,
+    Api,
     AwaitingMetadata,
     ClientState,
     Consumer,
@@ -44,6 +44,9 @@ from protocols.values import replace
 
 LEFT_BY_ITSELF = "consumer pro-actively leaving the group"
 
+RETRY = "poll-retry"
+"""Timer: the poll loop runs again without a response."""
+
 
 def request_rejoin(state: ClientState, reason: str) -> ClientState:
     """Ask for a new JoinGroup at the next poll; a later reason replaces an earlier one."""
@@ -56,7 +59,7 @@ def reset(state: ClientState, reason: str, *, keep_member_id: bool) -> Step[Clie
     The heartbeat thread stops, and the next join runs onJoinPrepare. A consumer with partitions of
     its own has nothing to drop. Source: ``resetStateAndRejoin``.
     """
-    if state.membership is Membership.BY_HAND:
+    if state.membership is Membership.USER_ASSIGNED:
         return Step(state)
     member_id = state.generation.member_id if keep_member_id else ""
     after = replace(
@@ -97,10 +100,10 @@ Source: ``JoinGroupRequest``, ``AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE``.
 """
 
 
-def timeout_us(consumer: Consumer, asked: Asked) -> int:
+def timeout_us(consumer: Consumer, api: Api) -> int:
     """Return the timeout of a request in microseconds."""
     settings = consumer.settings
-    if asked is Asked.JOIN:
+    if api is Api.JOIN:
         longest = consumer.rebalance_timeout_ms + JOIN_GRACE_MS
         return max(settings.request_timeout_ms, longest) * MS
     return settings.request_timeout_ms * MS
@@ -109,7 +112,7 @@ def timeout_us(consumer: Consumer, asked: Asked) -> int:
 def ask(
     state: ClientState,
     consumer: Consumer,
-    asked: Asked,
+    api: Api,
     message: Message,
     now: int,
     *,
@@ -118,9 +121,9 @@ def ask(
 ) -> Step[ClientState]:
     """Send a request to the coordinator, which must be known, and record it as in flight."""
     assert isinstance(state.coordinator, Known), "a group request needs a coordinator"
-    deadline = now + timeout_us(consumer, asked)
+    deadline = now + timeout_us(consumer, api)
     broker = state.coordinator.broker
-    return send(state, message, InFlight(asked, broker, deadline, state.generation, commit, kind))
+    return send(state, message, InFlight(api, broker, deadline, state.generation, commit, kind))
 
 
 def forget_coordinator(

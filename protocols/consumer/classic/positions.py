@@ -8,14 +8,13 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import ExceptionName, Failed
-from protocols.consumer.classic.membership import ask, forget_coordinator
-from protocols.consumer.classic.rejoin import RETRY
+from protocols.consumer.classic.membership import RETRY, ask, forget_coordinator
 from protocols.consumer.classic.state import (
-    Asked,
+    Api,
     ClientState,
     Consumer,
-    OffsetsAsked,
     OffsetsFailure,
+    PendingOffsetFetch,
 )
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.positions import Phase
@@ -77,12 +76,12 @@ def _fetch_committed(state: ClientState, consumer: Consumer, now: int) -> Step[C
     if now < state.offsets_retry_us or not isinstance(state.coordinator, Known):
         return Step(state)
     partitions = consumer.positions.in_phase(Phase.INITIALIZING)
-    asking = OffsetsAsked(state.reads.next_correlation_id, state.generation, partitions)
-    known = state.offsets_asked
+    asking = PendingOffsetFetch(state.reads.next_correlation_id, state.generation, partitions)
+    known = state.pending_offset_fetch
     if known is not None and known[1:] == asking[1:]:
         return Step(state)
     request = OffsetFetchRequest(group_id=consumer.group_id, partitions=partitions)
-    return ask(replace(state, offsets_asked=asking), consumer, Asked.OFFSETS, request, now)
+    return ask(replace(state, pending_offset_fetch=asking), consumer, Api.OFFSETS, request, now)
 
 
 _RETRIED_PARTITION_ERRORS = frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT})
@@ -100,7 +99,7 @@ def on_fetch_response(
     if error is not ErrorCode.NONE:
         return on_fetch_failed(state, consumer, error, now)
     response = offset_fetcher.as_read(consumer.profile, response)
-    state = replace(state, offsets_asked=None, offsets_attempt=0, offsets_retry_us=0)
+    state = replace(state, pending_offset_fetch=None, offsets_attempt=0, offsets_retry_us=0)
     step = on_reads(
         state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)
     )
@@ -112,17 +111,17 @@ def on_fetch_failed(
     state: ClientState, consumer: Consumer, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     """Retry the OffsetFetch after the back-off; if the error is not retriable, poll throws it."""
-    asked = state.offsets_asked
-    assert asked is not None, "no OffsetFetch is in flight"
+    pending = state.pending_offset_fetch
+    assert pending is not None, "no OffsetFetch is in flight"
     if not error.retriable:
         failure = OffsetsFailure(
-            Failed(ExceptionName.KAFKA, error), asked.generation, asked.partitions
+            Failed(ExceptionName.KAFKA, error), pending.generation, pending.partitions
         )
-        return Step(replace(state, offsets_asked=None, offsets_failure=failure))
+        return Step(replace(state, pending_offset_fetch=None, offsets_failure=failure))
     retry = now + backoff_us(consumer, "offsets", state.offsets_attempt, now)
     state = replace(
         state,
-        offsets_asked=None,
+        pending_offset_fetch=None,
         offsets_attempt=state.offsets_attempt + 1,
         offsets_retry_us=retry,
     )

@@ -13,6 +13,7 @@ from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import session_in_join
 from protocols.consumer.classic.async_commits import commit_automatically
 from protocols.consumer.classic.membership import (
+    RETRY,
     ask,
     extend_subscription,
     invalid_assignor,
@@ -22,8 +23,9 @@ from protocols.consumer.classic.membership import (
     subscribes,
     watch_topics,
 )
+from protocols.consumer.classic.revocation_commit import commit_at_revocation, listener_first
 from protocols.consumer.classic.state import (
-    Asked,
+    Api,
     Calling,
     ClientState,
     Consumer,
@@ -47,9 +49,6 @@ from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
 from protocols.messages import JoinGroupRequest, Protocol
 from protocols.values import replace
-
-RETRY = "poll-retry"
-"""Timer: the poll loop runs again without a response."""
 
 
 def needed(state: ClientState) -> bool:
@@ -107,7 +106,7 @@ def _prepare(
         case PrepareNeeded():
             deadline = now + consumer.settings.max_poll_interval_ms * MS
             return _commit_first(state, consumer, deadline, now, poll_until_us)
-        case PrepareCommitting() | PrepareCommitted() as prepare if _listener_first(consumer):
+        case PrepareCommitting() | PrepareCommitted() as prepare if listener_first(consumer):
             return _commit_and_leave(state, consumer, prepare.gone, now)
         case PrepareCommitted():
             return _before_joining(state, consumer, now, poll_until_us)
@@ -117,14 +116,6 @@ def _prepare(
             if commit is None:
                 return _commit_first(state, consumer, deadline, now, poll_until_us)
             return Step(state)
-
-
-def _listener_first(consumer: Consumer) -> bool:
-    """Return whether onJoinPrepare calls the revoke listener before its automatic commit.
-
-    Java: commit, listener, join. librdkafka: listener, commit, leave the partitions, join.
-    """
-    return consumer.profile.revoke_commit is RevokeCommit.REMOVED
 
 
 def _commit_first(
@@ -137,7 +128,7 @@ def _commit_first(
     eager = consumer.protocol is RebalanceProtocol.EAGER
     if consumer.settings.enable_auto_commit and eager:
         state = replace(state, revoking=True)
-    if consumer.settings.enable_auto_commit and not _listener_first(consumer):
+    if consumer.settings.enable_auto_commit and not listener_first(consumer):
         if automatic_offsets(consumer) and state.membership is Membership.STABLE:
             number = state.reads.next_correlation_id
             waiting = replace(state, prepare=PrepareCommitting(deadline, number))
@@ -157,9 +148,11 @@ def _before_joining(
     if state.generation.lost and owned:
         call: Call | None = Call("lost", tuple(sorted(owned)))
     elif state.generation.lost:
-        call = Call("revoked", ()) if consumer.profile.calls_for_nothing is Joins.ALL else None
+        call = (
+            Call("revoked", ()) if consumer.profile.calls_without_partitions is Joins.ALL else None
+        )
     elif consumer.protocol is RebalanceProtocol.EAGER:
-        called = owned or consumer.profile.calls_for_nothing is not Joins.NONE
+        called = owned or consumer.profile.calls_without_partitions is not Joins.NONE
         call = Call("revoked", tuple(sorted(owned))) if called else None
     else:
         gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)
@@ -173,25 +166,25 @@ def on_prepared(
     state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
 ) -> Step[ClientState]:
     """Continue after the listener call of onJoinPrepare: drop the partitions, send JoinGroup."""
-    if _listener_first(consumer):
+    if listener_first(consumer):
         return _commit_and_leave(replace(state, app=Outside()), consumer, frozenset(gone), now)
-    return _send_join(_without(state, frozenset(gone)), consumer, now)
+    return _send_join(_without_partitions(state, frozenset(gone)), consumer, now)
 
 
 def _commit_and_leave(
     state: ClientState, consumer: Consumer, gone: frozenset[TopicPartition], now: int
 ) -> Step[ClientState]:
     """Commit after the listener call; when that has ended, drop the partitions, send JoinGroup."""
-    step = _commit_at_revocation(state, consumer, gone, now)
+    step = commit_at_revocation(state, consumer, gone, now)
     if isinstance(step.state.prepare, PrepareCommitting):
         return step
-    left = _without(step.state, gone)
+    left = _without_partitions(step.state, gone)
     if isinstance(left.prepare, PrepareCommitted):
         left = replace(left, prepare=PrepareDone())
     return step.then(lambda _: _send_join(left, consumer, now))
 
 
-def _without(state: ClientState, gone: frozenset[TopicPartition]) -> ClientState:
+def _without_partitions(state: ClientState, gone: frozenset[TopicPartition]) -> ClientState:
     kept = tuple(tp for tp in state.assignment if tp not in gone)
     return replace(state, app=Outside(), assignment=kept, revoking=False)
 
@@ -216,7 +209,7 @@ def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
         joined_with=state.subscribed,
         beat=None,
     )
-    step = ask(joining, consumer, Asked.JOIN, request, now)
+    step = ask(joining, consumer, Api.JOIN, request, now)
     return session_in_join.go_on(step, state.beat, consumer, now)
 
 
@@ -260,66 +253,17 @@ def _on_join_complete(
         return advance(request_rejoin(again, reason), consumer, now, poll_until_us)
     gone = frozenset(state.assignment).difference(synced.assignment)
     if consumer.protocol is not RebalanceProtocol.COOPERATIVE or not gone:
-        return _take(state, consumer, synced, now, poll_until_us)
-    if _listener_first(consumer):
+        return _apply_assignment(state, consumer, synced, now, poll_until_us)
+    if listener_first(consumer):
         if isinstance(state.prepare, PrepareCommitting | PrepareCommitted):  # it has returned
-            return _commit_and_take(state, consumer, synced, now, poll_until_us)
+            return _commit_and_apply(state, consumer, synced, now, poll_until_us)
     elif consumer.profile.revoke_commit is RevokeCommit.TWICE:
-        step = _commit_at_revocation(state, consumer, gone, now)
+        step = commit_at_revocation(state, consumer, gone, now)
         if isinstance(step.state.prepare, PrepareCommitting):
             return step
         state = step.state
     calling = Calling(Resume.REVOKED, poll_until_us, synced)
     return Step(replace(state, app=calling), (Call("revoked", tuple(sorted(gone))),))
-
-
-def _commit_at_revocation(
-    state: ClientState, consumer: Consumer, gone: frozenset[TopicPartition], now: int
-) -> Step[ClientState]:
-    """Commit before partitions are given away, and wait for the response; return no records.
-
-    Source: librdkafka ``rd_kafka_assignment_serve_removals``, after the listener call, whose
-    ``unassign()`` begins it; franz-go ``defaultRevoke``, before the call.
-    """
-    match state.prepare:
-        case PrepareCommitted():
-            return Step(state)
-        case PrepareCommitting() as waiting:
-            return _await_commit(state, consumer, waiting, now)
-        case _:
-            deadline = now + consumer.settings.session_timeout_ms * MS
-            return _send_commit(state, consumer, PrepareCommitting(deadline, None, gone), now)
-
-
-def _send_commit(
-    state: ClientState, consumer: Consumer, waiting: PrepareCommitting, now: int
-) -> Step[ClientState]:
-    """Send the commit of a revocation, or wait for the coordinator; a lost member has none."""
-    only = waiting.gone if _listener_first(consumer) else None
-    committing = consumer.settings.enable_auto_commit and state.membership is Membership.STABLE
-    if not committing or not automatic_offsets(consumer, only):
-        ended = isinstance(state.prepare, PrepareCommitting)
-        return Step(replace(state, prepare=PrepareCommitted(waiting.gone)) if ended else state)
-    number = state.reads.next_correlation_id if isinstance(state.coordinator, Known) else None
-    state = replace(state, prepare=replace(waiting, commit=number), revoking=True)
-    return commit_automatically(state, consumer, CommitKind.PREPARE, now, only)
-
-
-def _await_commit(
-    state: ClientState, consumer: Consumer, waiting: PrepareCommitting, now: int
-) -> Step[ClientState]:
-    """Wait for the response; librdkafka repeats it (``rd_kafka_cgrp_defer_offset_commit``)."""
-    if now < waiting.deadline_us and waiting.commit is not None:
-        return Step(state)
-    if now >= waiting.deadline_us or not _listener_first(consumer):
-        return Step(replace(state, prepare=PrepareCommitted(waiting.gone)))
-    retry = waiting.retry_us
-    if retry is None:
-        retry = now + consumer.settings.retry_backoff_ms * MS
-        state = replace(state, prepare=replace(waiting, retry_us=retry))
-    if now >= retry:
-        return _send_commit(state, consumer, replace(waiting, retry_us=None), now)
-    return Step(state, (SetTimer(RETRY, retry),))
 
 
 def on_revoked(
@@ -330,23 +274,23 @@ def on_revoked(
     assert synced is not None
     assert poll_until_us is not None
     state = replace(state, app=Outside(), revoking=False)
-    if _listener_first(consumer) and calling.thrown is None:
-        return _commit_and_take(state, consumer, synced, now, poll_until_us)
+    if listener_first(consumer) and calling.thrown is None:
+        return _commit_and_apply(state, consumer, synced, now, poll_until_us)
     state = request_rejoin(state, "need to revoke partitions and re-join")
-    return _take(state, consumer, synced, now, poll_until_us, calling.thrown)
+    return _apply_assignment(state, consumer, synced, now, poll_until_us, calling.thrown)
 
 
-def _commit_and_take(
+def _commit_and_apply(
     state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
 ) -> Step[ClientState]:
     """Commit what is stored of the partitions that were revoked, then apply the assignment."""
     gone = frozenset(state.assignment).difference(synced.assignment)
-    step = _commit_at_revocation(state, consumer, gone, now)
+    step = commit_at_revocation(state, consumer, gone, now)
     if isinstance(step.state.prepare, PrepareCommitting):
         return step
     state = replace(step.state, revoking=False)
     state = request_rejoin(state, "need to revoke partitions and re-join")
-    return step.then(lambda _: _take(state, consumer, synced, now, poll_until_us))
+    return step.then(lambda _: _apply_assignment(state, consumer, synced, now, poll_until_us))
 
 
 def on_listener_threw(
@@ -363,7 +307,7 @@ def on_listener_threw(
     assert isinstance(calling, Calling), f"no listener call is running: {call}"
     match calling.resume:
         case Resume.JOIN:
-            return Step(_without(state, frozenset(call.partitions)), (Return(failed),))
+            return Step(_without_partitions(state, frozenset(call.partitions)), (Return(failed),))
         case Resume.REVOKED:
             return on_revoked(state, consumer, replace(calling, thrown=failed), now)
         case _:
@@ -371,7 +315,7 @@ def on_listener_threw(
             return Step(again, (Return(failed),))
 
 
-def _take(
+def _apply_assignment(
     state: ClientState,
     consumer: Consumer,
     synced: Synced,

@@ -189,7 +189,7 @@ class Membership(enum.Enum):
     PREPARING_REBALANCE = "preparing rebalance"
     COMPLETING_REBALANCE = "completing rebalance"
     STABLE = "stable"
-    BY_HAND = "no member: the application has assigned partitions (assign())"
+    USER_ASSIGNED = "no member: the application has assigned partitions (assign())"
 
 
 class Generation(NamedTuple):
@@ -220,7 +220,7 @@ class Beat:
     notices_us: int | None = None  # when a member that was removed checks its ownership
 
 
-class Asked(enum.Enum):
+class Api(enum.Enum):
     """Kinds of requests to the coordinator."""
 
     JOIN = "JoinGroup"
@@ -234,7 +234,7 @@ class Asked(enum.Enum):
 class InFlight(NamedTuple):
     """One unanswered request to the coordinator."""
 
-    asked: Asked
+    api: Api
     broker: int
     deadline_us: int
     generation: Generation
@@ -243,8 +243,8 @@ class InFlight(NamedTuple):
     """The kind of a commit; unused for other requests."""
 
 
-class OffsetsAsked(NamedTuple):
-    """An OffsetFetch in flight, valid while no other partitions are needed."""
+class PendingOffsetFetch(NamedTuple):
+    """An OffsetFetch in flight, while no other partitions are needed (``PendingCommittedOffsetRequest``)."""
 
     number: int
     generation: Generation
@@ -321,7 +321,7 @@ class ClientState:
     callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()
     """Asynchronous commits that ended and whose callbacks have not run."""
 
-    offsets_asked: OffsetsAsked | None = None
+    pending_offset_fetch: PendingOffsetFetch | None = None
     """The OffsetFetch in flight for new partitions."""
 
     offsets_failure: OffsetsFailure | None = None
@@ -330,11 +330,11 @@ class ClientState:
     offsets_retry_us: int = 0
     offsets_attempt: int = 0
     reads: Reads = NOTHING_ASKED
-    died: Failed | None = None
-    """The error that ended the heartbeat thread; the next poll throws it."""
+    heartbeat_failure: Failed | None = None
+    """The error that ended the heartbeat thread (``failureCause``); the next poll throws it."""
 
-    poisoned: Failed | None = None
-    """The error that every later call throws (a fenced asynchronous commit)."""
+    commit_fenced: Failed | None = None
+    """The error that every later call throws (``asyncCommitFenced``)."""
 
     @property
     def metadata(self) -> Metadata:
@@ -391,8 +391,8 @@ class Consumer:
     @property
     def rebalance_timeout_ms(self) -> int:
         """How long (ms) the coordinator waits for the member in a rebalance."""
-        said_ms = self.profile.says_rebalance_timeout_ms or self.own.rebalance_timeout_ms
-        return said_ms or self.settings.max_poll_interval_ms
+        own_ms = self.profile.rebalance_timeout_ms or self.own.rebalance_timeout_ms
+        return own_ms or self.settings.max_poll_interval_ms
 
     @property
     def positions(self) -> Positions:

@@ -1,11 +1,8 @@
-"""One turn of the poll loop up to the records, and the handling of responses and timers.
+"""One turn of the poll loop up to the records, what follows a listener call, and the timers.
 
-A turn advances the coordinator lookup, the join and the positions, in this order. :func:`pump`
-empties the inbox for the thread that polls the network (application or heartbeat thread); handling
-a response may add lost connections to the inbox.
+A turn advances the coordinator lookup, the join and the positions, in this order.
 
-Source: ``ClassicKafkaConsumer.updateAssignmentMetadataIfNeeded``, ``ConsumerCoordinator.poll``,
-``ConsumerNetworkClient``.
+Source: ``ClassicKafkaConsumer.updateAssignmentMetadataIfNeeded``, ``ConsumerCoordinator.poll``.
 """
 
 from __future__ import annotations
@@ -17,65 +14,36 @@ from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import (
     application,
     async_commits,
-    commits,
     duties,
     heartbeat,
-    joining,
     membership,
     positions,
     rejoin,
     session_in_join,
 )
-from protocols.consumer.classic.membership import mark_unknown
+from protocols.consumer.classic.responses import on_disconnected, pump, respond
 from protocols.consumer.classic.state import (
-    Asked,
-    AwaitingMetadata,
     Calling,
     ClientState,
     CommittingSync,
     Consumer,
-    InFlight,
-    JoinFailed,
-    Joining,
     Membership,
     Outside,
-    Reaction,
     Resume,
 )
-from protocols.consumer.committing import first_error
-from protocols.consumer.lookup import LOOKUP, Known, Unknown
-from protocols.consumer.offset_fetcher import on_response
+from protocols.consumer.lookup import LOOKUP, Unknown
 from protocols.consumer.requests import (
     REQUESTS,
-    fail_requests,
     look_up,
-    on_data_connection_lost,
-    on_fetch_failed,
     on_metadata_timer,
-    on_reads,
     on_request_timeout,
     rearm_request_timer,
     timed_out_brokers,
-    without_request,
 )
 from protocols.machine import Call, Return, Step, in_turn
 from protocols.messages import (
-    Disconnected,
     Envelope,
-    FetchResponse,
-    FindCoordinatorResponse,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    ListOffsetsResponse,
-    MetadataResponse,
-    OffsetCommitResponse,
-    OffsetFetchResponse,
-    OffsetsForLeaderEpochResponse,
-    SyncGroupResponse,
-    broker_of,
-    coordinator_node,
 )
-from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 
@@ -85,7 +53,7 @@ def initial_state(consumer: Consumer) -> ClientState:
     if consumer.assigned is not None:
         offset_fetcher.assign(consumer, consumer.assigned)
         return replace(
-            state, membership=Membership.BY_HAND, rejoin=None, assignment=consumer.assigned
+            state, membership=Membership.USER_ASSIGNED, rejoin=None, assignment=consumer.assigned
         )
     return replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
 
@@ -97,17 +65,17 @@ def take_turn(
     if duties.without_subscription(state):
         failed = Failed(ExceptionName.ILLEGAL_STATE, message="nothing is subscribed")
         return Step(state, (Return(failed),))
-    if state.poisoned is not None:
-        return Step(state, (Return(state.poisoned),))
-    if state.died is not None:
-        return Step(replace(state, died=None), (Return(state.died),))
+    if state.commit_fenced is not None:
+        return Step(state, (Return(state.commit_fenced),))
+    if state.heartbeat_failure is not None:
+        return Step(replace(state, heartbeat_failure=None), (Return(state.heartbeat_failure),))
     state = membership.note_new_metadata(state, consumer)
     step = in_turn(_FIRST_DUTIES, state, consumer, now)
     if isinstance(step.state.coordinator, Unknown):
         step = step.then(lambda s: pump(s, consumer, now))
     if duties.needs_coordinator(step.state, consumer):
         step = step.then(lambda s: look_up(s, consumer, now))
-        if step.state.membership is not Membership.BY_HAND:
+        if step.state.membership is not Membership.USER_ASSIGNED:
             return step
     if rejoin.needed(step.state):
         step = step.then(lambda s: join(s, consumer, now, poll_until_us))
@@ -173,96 +141,6 @@ def join(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -
             return step
 
 
-def pump(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Handle all responses that have arrived, in order of arrival."""
-    step = Step(state)
-    while step.state.inbox:
-        first, *rest = step.state.inbox
-        waiting = replace(step.state, inbox=tuple(rest))
-        handled = respond(waiting, consumer, first, now)
-        step = Step(handled.state, step.effects + handled.effects)
-    return step
-
-
-def respond(
-    state: ClientState, consumer: Consumer, envelope: Envelope, now: int
-) -> Step[ClientState]:
-    """Handle one response; drop it if its request is no longer in flight."""
-    number = envelope.header.correlation_id
-    body = envelope.body
-    match body:
-        case Disconnected(node):
-            return on_disconnected(state, consumer, node, now)
-        case MetadataResponse() | ListOffsetsResponse() | OffsetsForLeaderEpochResponse():
-            step = on_reads(state, lambda reads: on_response(reads, consumer, number, body, now))
-            has_news = step.state.metadata.version != state.metadata.version
-            return step.then(lambda s: _resume_election(s, consumer, now)) if has_news else step
-        case FindCoordinatorResponse():
-            return heartbeat.on_coordinator_found(state, consumer, body, now)
-        case FetchResponse():
-            return on_fetch_failed(state, consumer, consumer.fetcher.arrived(body), now)
-        case _:
-            return _from_coordinator(state, consumer, envelope, now)
-
-
-def _resume_election(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    if isinstance(state.future, AwaitingMetadata) and metadata.covers_all(state.metadata):
-        return joining.on_leader_elected(state, consumer, state.future.response, now)
-    return Step(state)
-
-
-def _from_coordinator(
-    state: ClientState, consumer: Consumer, envelope: Envelope, now: int
-) -> Step[ClientState]:
-    number = envelope.header.correlation_id
-    flight = state.in_flight.get(number)
-    if flight is None:
-        return Step(state)
-    state = _connected(without_request(state, number), flight.broker)
-    match envelope.body:
-        case HeartbeatResponse() as body:
-            return heartbeat.on_response(state, consumer, flight, body, now)
-        case OffsetCommitResponse() as body:
-            return _commit_answered(state, consumer, number, flight, body, now)
-        case JoinGroupResponse() as body:
-            return joining.on_join_response(state, consumer, flight, body, now)
-        case SyncGroupResponse() as body:
-            return joining.on_sync_response(state, consumer, flight, body, now)
-        case OffsetFetchResponse() as body:
-            if not _awaits_offsets(state, number):
-                return Step(state)
-            return positions.on_fetch_response(state, consumer, body, now)
-        case _:
-            return Step(state)
-
-
-def _connected(state: ClientState, broker: int) -> ClientState:
-    """Reset the count of failed connections, because the broker has responded."""
-    if not state.reconnect.failures or state.reconnect.broker != broker:
-        return state
-    return replace(state, reconnect=state.reconnect._replace(failures=0))
-
-
-def _awaits_offsets(state: ClientState, number: int) -> bool:
-    return state.offsets_asked is not None and state.offsets_asked.number == number
-
-
-def _commit_answered(
-    state: ClientState,
-    consumer: Consumer,
-    number: int,
-    flight: InFlight,
-    body: OffsetCommitResponse,
-    now: int,
-) -> Step[ClientState]:
-    """Handle an OffsetCommit response; its first error decides."""
-    error = first_error(body)
-    step = commits.on_commit_response(state, consumer, number, flight, error, now)
-    return step.then(
-        lambda s: application.on_commit_sync_response(s, consumer, number, flight, error, now)
-    )
-
-
 # -- listener calls -------------------------------------------------------------------------------
 
 
@@ -282,55 +160,6 @@ def after_call(
             return application.leave_group_and_wait(state, consumer, calling.closing, now)
         case Resume.UNSUBSCRIBE:
             return application.leave_after_unsubscribe(state, consumer, now)
-
-
-# -- lost connections -----------------------------------------------------------------------------
-
-
-def on_disconnected(
-    state: ClientState, consumer: Consumer, node: int, now: int
-) -> Step[ClientState]:
-    """Handle a broken connection: its requests in flight have failed with a retriable error."""
-    broker = broker_of(node)
-    if node == coordinator_node(broker):
-        known = state.coordinator
-        if isinstance(known, Known) and known.broker == broker:
-            step = mark_unknown(state, consumer, "connection lost", now)
-        else:
-            step = Step(state)
-        return step.then(lambda s: _lose(s, consumer, broker, now))
-    return on_data_connection_lost(
-        state, consumer, broker, lambda s: heartbeat.on_lookup_failed(s, consumer, now), now
-    )
-
-
-def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:
-    """Fail every request in flight to *broker*."""
-    flights = state.in_flight
-    return fail_requests(state, broker, lambda s, n: _lose_one(s, consumer, n, flights[n], now))
-
-
-def _lose_one(
-    state: ClientState, consumer: Consumer, number: int, flight: InFlight, now: int
-) -> Step[ClientState]:
-    match flight.asked:
-        case Asked.JOIN | Asked.SYNC if isinstance(state.future, Joining):
-            failed = JoinFailed(ExceptionName.DISCONNECT, Reaction.LATER)
-            return Step(replace(state, future=failed))
-        case Asked.COMMIT:
-            error = ErrorCode.NETWORK_EXCEPTION
-            step = commits.on_commit_ended(state, number, flight, error)
-            return step.then(
-                lambda s: application.on_commit_sync_response(
-                    s, consumer, number, flight, error, now
-                )
-            )
-        case Asked.HEARTBEAT:
-            return heartbeat.on_failure(state, consumer, now)
-        case Asked.OFFSETS if _awaits_offsets(state, number):
-            return positions.on_fetch_failed(state, consumer, ErrorCode.NETWORK_EXCEPTION, now)
-        case _:
-            return Step(state)
 
 
 def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

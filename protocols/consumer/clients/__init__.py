@@ -154,7 +154,7 @@ class ClientProfile:
     """The time from a cooperative SyncGroup to the first heartbeat, which learns of the rebalance that
     follows; None: the interval, from JoinGroup on."""
 
-    calls_for_nothing: Joins = Joins.AGAIN
+    calls_without_partitions: Joins = Joins.AGAIN
     """The joins of a member without partitions that call the revoke listener."""
 
     calls_at_end: bool = True
@@ -163,7 +163,7 @@ class ClientProfile:
     unclosed: frozenset[ErrorCode] = frozenset()
     """Fatal errors after which ``close()`` only returns them: no commit, no call, no LeaveGroup."""
 
-    reconciles_nothing: bool = True
+    acknowledges_unchanged: bool = True
     """Whether an assignment of the consumer protocol without a change is applied and acknowledged:
     the empty one of a member that has just joined."""
 
@@ -184,7 +184,7 @@ class ClientProfile:
     waits_for_loading: bool = True
     """Whether it tries again while its coordinator loads the group; else that ends the consumer."""
 
-    says_rebalance_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
     """The rebalance timeout in its requests; None: as its settings say."""
 
     session_rests_in_join: bool = True

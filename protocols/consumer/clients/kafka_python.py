@@ -17,7 +17,7 @@ KAFKA_PYTHON = ClientProfile(
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
     records_while_joining=False,
-    calls_for_nothing=Joins.ALL,
+    calls_without_partitions=Joins.ALL,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
         "range": "range",

@@ -66,7 +66,7 @@ def begin_pass(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
         )
     if slot is not None and slot.progress is Progress.COMPLETE and not consumer.fetcher.queued:
         slot = None
-    if slot is not None or state.died is not None:
+    if slot is not None or state.fatal_error is not None:
         return call_needed(replace(state, slot=slot), consumer, now)
     state = replace(state, slot=Slot(now, polling.until_us))
     step = queue(state, consumer, Polled(now), now)
@@ -127,7 +127,7 @@ def throw(state: ClientState) -> Step[ClientState]:
     """Throw the pending exception from poll after all listener calls, and drop its event."""
     if not isinstance(state.app, Polling):
         return Step(state)
-    failed = state.thrown or state.died
+    failed = state.thrown or state.fatal_error
     if failed is None:
         return Step(state)
     return Step(replace(state, thrown=None, slot=None), (Return(failed),))

@@ -13,7 +13,7 @@ from protocols.consumer.kip848 import commits, heartbeat, membership, positions,
 from protocols.consumer.kip848.membership import join, on_released
 from protocols.consumer.kip848.requests import mark_unknown
 from protocols.consumer.kip848.state import (
-    Asked,
+    Api,
     ClientState,
     Consumer,
     InFlight,
@@ -247,9 +247,9 @@ def _from_coordinator(
         return Step(state)
     state = without_request(state, number)
     match envelope.body:
-        case ConsumerGroupHeartbeatResponse() as body if flight.asked is Asked.HEARTBEAT:
+        case ConsumerGroupHeartbeatResponse() as body if flight.api is Api.HEARTBEAT:
             return heartbeat.on_response(state, consumer, body, now)
-        case ConsumerGroupHeartbeatResponse() as body if flight.asked is Asked.LEAVE:
+        case ConsumerGroupHeartbeatResponse() as body if flight.api is Api.LEAVE:
             return heartbeat.on_leave_response(state, consumer, body, now)
         case OffsetCommitResponse() as body if flight.commit is not None:
             error = first_error(body)
@@ -314,15 +314,15 @@ def _lose_one(
     state: ClientState, consumer: Consumer, number: int, flight: InFlight, now: int
 ) -> Step[ClientState]:
     error = ErrorCode.NETWORK_EXCEPTION
-    match flight.asked:
-        case Asked.HEARTBEAT:
+    match flight.api:
+        case Api.HEARTBEAT:
             return heartbeat.on_failure(state, consumer, now)
-        case Asked.COMMIT:
+        case Api.COMMIT:
             assert flight.commit is not None, "a commit in flight is one"
             return commits.on_commit_response(state, consumer, number, flight.commit, error, now)
-        case Asked.OFFSETS:
+        case Api.OFFSETS:
             return positions.on_fetch_failed(state, consumer, number, error, now)
-        case Asked.LEAVE | Asked.LEAVE_UNANSWERED:
+        case Api.LEAVE | Api.LEAVE_UNANSWERED:
             return Step(state)
 
 

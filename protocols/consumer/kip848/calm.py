@@ -65,7 +65,7 @@ def _settled(state: ClientState) -> bool:
         and not state.in_flight
         and not state.commits
         and not state.needed
-        and state.died is None
+        and state.fatal_error is None
         and state.thrown is None
         and _goes_well(state.slot, state.events)
     )
@@ -85,7 +85,7 @@ def _reads_all(state: ClientState, consumer: Consumer) -> bool:
     """Return whether every position is valid and every leader known."""
     reads, positions = state.reads, consumer.positions
     return (
-        not state.offsets_asked
+        not state.pending_offset_fetches
         and not reads.listing
         and not reads.out_of_range
         and reads.validation_failure is None

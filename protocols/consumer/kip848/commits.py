@@ -20,7 +20,7 @@ from protocols.consumer.kip848.requests import (
     queue,
     queue_automatic_commit,
 )
-from protocols.consumer.kip848.state import Asked, ClientState, Consumer
+from protocols.consumer.kip848.state import Api, ClientState, Consumer
 from protocols.consumer.kip848.threads import (
     Calling,
     Commit,
@@ -137,7 +137,7 @@ def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> S
         generation=generation.id,
         offsets=pairs_of(commit.offsets),
     )
-    step = ask(state, consumer, Asked.COMMIT, request, now, commit=commit)
+    step = ask(state, consumer, Api.COMMIT, request, now, commit=commit)
     return Step(step.state, (Report(sent), *step.effects))
 
 

@@ -9,15 +9,15 @@ from protocols.consumer.kip848 import membership
 from protocols.consumer.kip848.membership import release_assignment
 from protocols.consumer.kip848.requests import ask, mark_unknown
 from protocols.consumer.kip848.state import (
-    NOTHING_SAID,
+    NOTHING_SENT,
     TRANSITIONS,
-    Asked,
+    Api,
     Beat,
     ClientState,
     Consumer,
     MemberState,
     ReleaseStage,
-    Said,
+    SentFields,
 )
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.reader import MS, backoff_us
@@ -61,7 +61,7 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
     if state.beat.number is None and (
         member.state in _AT_ONCE or now >= max(state.beat.due_us, state.beat.retry_us)
     ):
-        step = _send(state, consumer, Asked.HEARTBEAT, now)
+        step = _send(state, consumer, Api.HEARTBEAT, now)
         return step.then(membership.on_heartbeat_generated).then(lambda s: _arm(s, consumer, now))
     return _arm(state, consumer, now)
 
@@ -100,8 +100,8 @@ def _leave(
 ) -> Step[ClientState]:
     """Send the leaving heartbeat, even if another one is in flight; it is never retried."""
     if state.member.epoch in (LEAVE_EPOCH, TEMPORARY_LEAVE_EPOCH):
-        asked = Asked.LEAVE_UNANSWERED if after is MemberState.STALE else Asked.LEAVE
-        step = _send(state, consumer, asked, now)
+        api = Api.LEAVE_UNANSWERED if after is MemberState.STALE else Api.LEAVE
+        step = _send(state, consumer, api, now)
     else:
         step = Step(state)
     return step.then(lambda s: membership.on_left(forgotten(s), after))
@@ -116,21 +116,23 @@ def forgotten(state: ClientState) -> ClientState:
 # -- requests --------------------------------------------------------------------------------------
 
 
-def _send(state: ClientState, consumer: Consumer, asked: Asked, now: int) -> Step[ClientState]:
+def _send(state: ClientState, consumer: Consumer, api: Api, now: int) -> Step[ClientState]:
     """Send a heartbeat without the fields that have not changed since the last one."""
     number = state.reads.next_correlation_id
-    request, said = _request(state, consumer)
-    beat = state.beat._replace(said=said, number=number, due_us=now + state.beat.interval_us)
-    return ask(replace(state, beat=beat), consumer, asked, request, now)
+    request, fields = _request(state, consumer)
+    beat = state.beat._replace(sent=fields, number=number, due_us=now + state.beat.interval_us)
+    return ask(replace(state, beat=beat), consumer, api, request, now)
 
 
-def _request(state: ClientState, consumer: Consumer) -> tuple[ConsumerGroupHeartbeatRequest, Said]:
+def _request(
+    state: ClientState, consumer: Consumer
+) -> tuple[ConsumerGroupHeartbeatRequest, SentFields]:
     member, settings = state.member, consumer.settings
-    says_all = member.state is MemberState.JOINING
-    before = NOTHING_SAID if says_all else state.beat.said
+    sends_all = member.state is MemberState.JOINING
+    before = NOTHING_SENT if sends_all else state.beat.sent
     taken_back = "" if consumer.regex is None and before.regex else None
-    timeout_ms = consumer.profile.says_rebalance_timeout_ms or settings.max_poll_interval_ms
-    says = Said(
+    timeout_ms = consumer.profile.rebalance_timeout_ms or settings.max_poll_interval_ms
+    fields = SentFields(
         rebalance_timeout_ms=timeout_ms,
         names=() if consumer.regex is not None else state.subscribed or (),
         regex=consumer.regex or taken_back,
@@ -142,14 +144,16 @@ def _request(state: ClientState, consumer: Consumer) -> tuple[ConsumerGroupHeart
         member_id=state.member_id,
         member_epoch=member.epoch,
         instance_id=settings.group_instance_id,
-        rack_id=(settings.client_rack or None) if says_all else None,
-        rebalance_timeout_ms=-1 if before.rebalance_timeout_ms != -1 else says.rebalance_timeout_ms,
-        subscribed_topic_names=None if before.names == says.names else says.names,
-        subscribed_topic_regex=None if before.regex == says.regex else says.regex,
-        server_assignor=None if before.assignor == says.assignor else says.assignor,
-        topic_partitions=None if before.local == says.local else member.current.partitions,
+        rack_id=(settings.client_rack or None) if sends_all else None,
+        rebalance_timeout_ms=-1
+        if before.rebalance_timeout_ms != -1
+        else fields.rebalance_timeout_ms,
+        subscribed_topic_names=None if before.names == fields.names else fields.names,
+        subscribed_topic_regex=None if before.regex == fields.regex else fields.regex,
+        server_assignor=None if before.assignor == fields.assignor else fields.assignor,
+        topic_partitions=None if before.local == fields.local else member.current.partitions,
     )
-    return request, says
+    return request, fields
 
 
 # -- answers ---------------------------------------------------------------------------------------

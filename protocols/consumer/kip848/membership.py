@@ -12,7 +12,7 @@ from protocols.consumer.kip848.requests import request_call
 from protocols.consumer.kip848.state import (
     NO_ASSIGNMENT,
     AbortedReconciliation,
-    Asked,
+    Api,
     ClientState,
     Consumer,
     Ids,
@@ -163,7 +163,7 @@ def on_fatal(
     """
     failed = Failed(exception_name(error), error, message)
     member = abort_reconciliation(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
-    step = transition(replace(state, died=failed), member.to(MemberState.FATAL))
+    step = transition(replace(state, fatal_error=failed), member.to(MemberState.FATAL))
     dropped = Report(ClientDropped(reason=f"heartbeat answered {error.name}"))
     if state.member.state.leaving:
         return step.also(dropped)
@@ -271,8 +271,8 @@ def on_heartbeat_skipped(state: ClientState) -> Step[ClientState]:
 
 def has_left(state: ClientState) -> bool:
     """Return whether the member has left and no leaving heartbeat is in flight."""
-    asked = (flight.asked for flight in state.in_flight.values())
-    return not state.member.state.leaving and Asked.LEAVE not in asked
+    sent = (flight.api for flight in state.in_flight.values())
+    return not state.member.state.leaving and Api.LEAVE not in sent
 
 
 def initial_state(consumer: Consumer) -> ClientState:

@@ -12,7 +12,7 @@ from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
-from protocols.consumer.kip848.state import Asked, ClientState, Consumer, OffsetsAsked
+from protocols.consumer.kip848.state import Api, ClientState, Consumer, PendingOffsetFetch
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.positions import Phase
 from protocols.consumer.reader import MS, backoff_us
@@ -54,10 +54,10 @@ def _request_committed(
     assert state.slot is not None, "a poll event requests committed offsets"
     deadline_us = max(state.slot.deadline_us, now + consumer.settings.default_api_timeout_ms * MS)
     state = replace(state, slot=state.slot._replace(awaits=missing))
-    if any(asked.partitions == missing for asked in state.offsets_asked):
+    if any(fetch.partitions == missing for fetch in state.pending_offset_fetches):
         return Step(state)
-    asked = OffsetsAsked(missing, deadline_us)
-    state = replace(state, offsets_asked=(*state.offsets_asked, asked))
+    fetch = PendingOffsetFetch(missing, deadline_us)
+    state = replace(state, pending_offset_fetches=(*state.pending_offset_fetches, fetch))
     return send_due_fetch(state, consumer, now)
 
 
@@ -70,7 +70,7 @@ def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition
 def is_settled(state: ClientState) -> bool:
     """Return whether the poll event waits for no OffsetFetch and no ListOffsets."""
     awaits = state.slot.awaits if state.slot is not None else ()
-    unanswered = any(asked.partitions == awaits for asked in state.offsets_asked)
+    unanswered = any(fetch.partitions == awaits for fetch in state.pending_offset_fetches)
     return not unanswered and not state.reads.listing
 
 
@@ -79,58 +79,60 @@ def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     step = Step(state)
     if not isinstance(state.coordinator, Known):
         return step
-    for asked in state.offsets_asked:
-        if asked.number is None:
-            step = step.then(partial(_send_if_due, consumer=consumer, asked=asked, now=now))
-    waiting = [asked for asked in step.state.offsets_asked if asked.number is None]
+    for fetch in state.pending_offset_fetches:
+        if fetch.number is None:
+            step = step.then(partial(_send_if_due, consumer=consumer, fetch=fetch, now=now))
+    waiting = [fetch for fetch in step.state.pending_offset_fetches if fetch.number is None]
     if not waiting:
         return step
-    next_us = min(min(asked.retry_us, asked.deadline_us) for asked in waiting)
+    next_us = min(min(fetch.retry_us, fetch.deadline_us) for fetch in waiting)
     return step.also(SetTimer(OFFSETS, next_us))
 
 
 def _send_if_due(
-    state: ClientState, consumer: Consumer, asked: OffsetsAsked, now: int
+    state: ClientState, consumer: Consumer, fetch: PendingOffsetFetch, now: int
 ) -> Step[ClientState]:
     """Send an OffsetFetch with the current member epoch; give it up after its deadline."""
-    if now >= asked.deadline_us:
-        return Step(_exchanged(state, asked, None))
-    if now < asked.retry_us:
+    if now >= fetch.deadline_us:
+        return Step(_with_fetch(state, fetch, None))
+    if now < fetch.retry_us:
         return Step(state)
     member = state.member.epoch > 0
     request = OffsetFetchRequest(
         group_id=consumer.group_id,
-        partitions=asked.partitions,
+        partitions=fetch.partitions,
         member_id=state.member_id if member else None,
         member_epoch=state.member.epoch if member else -1,
         version=BY_TOPIC_ID,
     )
-    sent = asked._replace(number=state.reads.next_correlation_id)
-    return ask(_exchanged(state, asked, sent), consumer, Asked.OFFSETS, request, now)
+    sent = fetch._replace(number=state.reads.next_correlation_id)
+    return ask(_with_fetch(state, fetch, sent), consumer, Api.OFFSETS, request, now)
 
 
-def _exchanged(state: ClientState, asked: OffsetsAsked, after: OffsetsAsked | None) -> ClientState:
+def _with_fetch(
+    state: ClientState, fetch: PendingOffsetFetch, after: PendingOffsetFetch | None
+) -> ClientState:
     """Return the state with one OffsetFetch changed; with None: without it."""
-    kept = (after if each is asked else each for each in state.offsets_asked)
-    return replace(state, offsets_asked=tuple(each for each in kept if each is not None))
+    kept = (after if each is fetch else each for each in state.pending_offset_fetches)
+    return replace(state, pending_offset_fetches=tuple(each for each in kept if each is not None))
 
 
-def _in_flight(state: ClientState, number: int) -> OffsetsAsked | None:
+def _in_flight(state: ClientState, number: int) -> PendingOffsetFetch | None:
     """Return the OffsetFetch sent with correlation id *number*, if it is still wanted."""
-    return next((asked for asked in state.offsets_asked if asked.number == number), None)
+    return next((fetch for fetch in state.pending_offset_fetches if fetch.number == number), None)
 
 
 def on_fetch_response(
     state: ClientState, consumer: Consumer, number: int, response: OffsetFetchResponse, now: int
 ) -> Step[ClientState]:
     """Set positions to committed offsets; reset the positions that have none."""
-    asked = _in_flight(state, number)
-    if asked is None:
+    fetch = _in_flight(state, number)
+    if fetch is None:
         return Step(state)
     error = offset_fetcher.fetch_error(response, _RETRIED_PARTITION_ERRORS)
-    if error is not ErrorCode.NONE and not _is_partial(response, asked, consumer, now):
+    if error is not ErrorCode.NONE and not _is_partial(response, fetch, consumer, now):
         return on_fetch_failed(state, consumer, number, error, now)
-    state = _exchanged(state, asked, None)
+    state = _with_fetch(state, fetch, None)
     response = offset_fetcher.as_read(consumer.profile, response)
     step = on_reads(
         state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)
@@ -149,7 +151,7 @@ _RETRIED_PARTITION_ERRORS = frozenset(
 
 
 def _is_partial(
-    response: OffsetFetchResponse, asked: OffsetsAsked, consumer: Consumer, now: int
+    response: OffsetFetchResponse, fetch: PendingOffsetFetch, consumer: Consumer, now: int
 ) -> bool:
     """Return whether to apply a response in which the topics of some partitions are unknown.
 
@@ -159,8 +161,8 @@ def _is_partial(
     errors = {response.error, *(entry.error for entry in response.offsets)} - {ErrorCode.NONE}
     if errors - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}:
         return False
-    retry_us = now + backoff_us(consumer, "offsets", asked.attempt, now)
-    return response.error is ErrorCode.NONE and asked.deadline_us <= retry_us
+    retry_us = now + backoff_us(consumer, "offsets", fetch.attempt, now)
+    return response.error is ErrorCode.NONE and fetch.deadline_us <= retry_us
 
 
 def _without_offset(
@@ -189,18 +191,18 @@ def on_fetch_failed(
 
     A member with a stale epoch retries with its current one.
     """
-    asked = _in_flight(state, number)
-    if asked is None:
+    fetch = _in_flight(state, number)
+    if fetch is None:
         return Step(state)
     stale = error is ErrorCode.STALE_MEMBER_EPOCH and state.member.epoch > 0
     if stale and not consumer.profile.retries_refused_fetch:
-        return _reset(_exchanged(state, asked, None), consumer, asked.partitions, now)
+        return _reset(_with_fetch(state, fetch, None), consumer, fetch.partitions, now)
     if not stale and not error.retriable:
-        ended = _exchanged(state, asked, None)
+        ended = _with_fetch(state, fetch, None)
         return Step(_fail(ended, Failed(ExceptionName.KAFKA, error)))
-    retry = now + backoff_us(consumer, "offsets", asked.attempt, now)
-    again = OffsetsAsked(asked.partitions, asked.deadline_us, None, asked.attempt + 1, retry)
-    state = _exchanged(state, asked, again)
+    retry = now + backoff_us(consumer, "offsets", fetch.attempt, now)
+    again = PendingOffsetFetch(fetch.partitions, fetch.deadline_us, None, fetch.attempt + 1, retry)
+    state = _with_fetch(state, fetch, again)
     if error in LOSES_COORDINATOR:
         return mark_unknown(state, f"OffsetFetch answered {error.name}", now)
     return Step(state)

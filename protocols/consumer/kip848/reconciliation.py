@@ -48,9 +48,9 @@ def advance(state: ClientState, consumer: Consumer, now: int, *, polled: bool) -
     if known != member.target.partitions:
         step = on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
     resolved = LocalAssignment(member.target.epoch, known)
-    says = consumer.profile.reconciles_nothing
-    if known == member.current.partitions and (member.current != NO_ASSIGNMENT or not says):
-        return step.then(lambda s: _owned_already(s, resolved, acknowledges=says))
+    acknowledges = consumer.profile.acknowledges_unchanged
+    if known == member.current.partitions and (member.current != NO_ASSIGNMENT or not acknowledges):
+        return step.then(lambda s: _owned_already(s, resolved, acknowledges=acknowledges))
     found = _difference(state, resolved, names)
     waits_for_poll = not polled and not consumer.profile.in_background
     if waits_for_poll and (consumer.settings.enable_auto_commit or found.revoked):

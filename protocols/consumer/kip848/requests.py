@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.consumer.committing import automatic_offsets
-from protocols.consumer.kip848.state import Asked, ClientState, Consumer, InFlight
+from protocols.consumer.kip848.state import Api, ClientState, Consumer, InFlight
 from protocols.consumer.kip848.threads import Called, Commit, Event, Lag, Needed, Purpose
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS
@@ -25,7 +25,7 @@ BY_TOPIC_ID = 10
 def ask(
     state: ClientState,
     consumer: Consumer,
-    asked: Asked,
+    api: Api,
     message: Message,
     now: int,
     *,
@@ -35,7 +35,7 @@ def ask(
     known = state.coordinator
     assert isinstance(known, Known), "a group request needs a coordinator"
     deadline = now + consumer.settings.request_timeout_ms * MS
-    return send(state, message, InFlight(asked, known.broker, deadline, commit))
+    return send(state, message, InFlight(api, known.broker, deadline, commit))
 
 
 def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]:

@@ -212,8 +212,8 @@ class Slot(NamedTuple):
 # -- the heartbeat ---------------------------------------------------------------------------------
 
 
-class Said(NamedTuple):
-    """The fields of the last heartbeat; after an error all are resent (``SentFields``)."""
+class SentFields(NamedTuple):
+    """The fields of the last heartbeat (``HeartbeatState.SentFields``); after an error all are resent."""
 
     rebalance_timeout_ms: int = -1
     names: tuple[str, ...] | None = None
@@ -222,7 +222,7 @@ class Said(NamedTuple):
     local: LocalAssignment | None = None
 
 
-NOTHING_SAID = Said()
+NOTHING_SENT = SentFields()
 
 
 class Beat(NamedTuple):
@@ -235,7 +235,7 @@ class Beat(NamedTuple):
 
     attempt: int = 0
     retry_us: int = 0
-    said: Said = NOTHING_SAID
+    sent: SentFields = NOTHING_SENT
     armed_us: int | None = None
     """When its timer fires."""
 
@@ -245,7 +245,7 @@ NO_BEAT = Beat()
 # -- requests --------------------------------------------------------------------------------------
 
 
-class Asked(enum.Enum):
+class Api(enum.Enum):
     """Kinds of requests to the coordinator."""
 
     HEARTBEAT = "ConsumerGroupHeartbeat"
@@ -258,14 +258,14 @@ class Asked(enum.Enum):
 class InFlight(NamedTuple):
     """One unanswered request to the coordinator."""
 
-    asked: Asked
+    api: Api
     broker: int
     deadline_us: int
     commit: Commit | None = None
 
 
-class OffsetsAsked(NamedTuple):
-    """An OffsetFetch that is wanted or in flight (``OffsetFetchRequestState``)."""
+class PendingOffsetFetch(NamedTuple):
+    """An OffsetFetch that waits to be sent, or for its response (``OffsetFetchRequestState``)."""
 
     partitions: tuple[TopicPartition, ...]
     deadline_us: int
@@ -322,11 +322,11 @@ class ClientState:
     needed: tuple[Needed, ...] = ()
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     request_timer_us: int | None = None
-    offsets_asked: tuple[OffsetsAsked, ...] = ()
+    pending_offset_fetches: tuple[PendingOffsetFetch, ...] = ()
     """The unanswered OffsetFetches, in the order in which they were requested."""
 
     reads: Reads = NOTHING_ASKED
-    died: Failed | None = None
+    fatal_error: Failed | None = None
     """The fatal error that every poll throws."""
 
     thrown: Failed | None = None

@@ -41,10 +41,10 @@ def answers(error: ErrorCode):
 @pytest.mark.parametrize(
     ("error", "step"),
     [
-        (ErrorCode.NONE, Next.BELIEVE),
-        (ErrorCode.NON_EMPTY_GROUP, Next.BELIEVE),
-        (ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, Next.BELIEVE),
-        (ErrorCode.UNKNOWN_MEMBER_ID, Next.BELIEVE),
+        (ErrorCode.NONE, Next.FINAL),
+        (ErrorCode.NON_EMPTY_GROUP, Next.FINAL),
+        (ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, Next.FINAL),
+        (ErrorCode.UNKNOWN_MEMBER_ID, Next.FINAL),
         (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, Next.AGAIN),
         (ErrorCode.NOT_COORDINATOR, Next.LOOK_UP),
         (ErrorCode.COORDINATOR_NOT_AVAILABLE, Next.LOOK_UP),
@@ -61,7 +61,7 @@ def test_only_commits_wait_for_the_end_of_a_rebalance():
     error = ErrorCode.REBALANCE_IN_PROGRESS
     *others, commit = (next_step(answer) for answer in answers(error))
 
-    assert {Next.BELIEVE} == set(others)
+    assert {Next.FINAL} == set(others)
     assert Next.AGAIN is commit
 
 

@@ -288,7 +288,7 @@ def test_a_lost_broker_is_asked_again_when_its_back_off_is_over():
 def test_a_stale_leader_is_forgotten_for_one_partition():
     """The others of that broker go on."""
     fetcher = reading({0: 0, 1: 0})
-    fetcher.positions.stale(tp(0))
+    fetcher.positions.forget_leader(tp(0))
 
     assert {1: [1]} == asked(fetcher)
     assert fetcher.positions.leaderless

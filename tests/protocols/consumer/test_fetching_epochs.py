@@ -98,7 +98,7 @@ def test_buffered_records_are_not_handed_out_while_their_position_is_validated()
     assert (tp(0),) == fetcher.positions.in_phase(Phase.VALIDATING)
     assert (0, (), []) == (fetcher.buffered, fetcher.collect(10), asked(fetcher))
 
-    fetcher.positions.validated(tp(0))
+    fetcher.positions.complete_validation(tp(0))
     assert [2] == asked(fetcher)
 
 

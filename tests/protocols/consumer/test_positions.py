@@ -28,7 +28,7 @@ def reading(at: dict[int, int], epoch: int = -1, leader: LeaderAndEpoch = FIRST)
     positions.follow_leaders()
     for number, offset in at.items():
         positions.seek(tp(number), offset, epoch)
-        positions.validated(tp(number))
+        positions.complete_validation(tp(number))
     positions.check()
     return positions
 
@@ -98,7 +98,7 @@ def test_another_leader_or_epoch_sends_positions_with_an_epoch_to_validation(lea
     assert (tp(0),) == positions.due(Phase.VALIDATING, 0)
     assert FetchPosition(8, 0, leader) == positions.fetch_position(tp(0))
     assert ({}, []) == (positions.valid(), positions.consumed())
-    positions.validated(tp(0))
+    positions.complete_validation(tp(0))
     assert [(tp(0), 8, 0)] == positions.consumed()
 
 
@@ -168,8 +168,8 @@ def test_a_leader_that_vanished_moves_nothing():
 def test_a_leader_in_doubt_that_turns_out_the_same_moves_nothing():
     """A connection was lost, or a fetch refused; metadata know the leader and epoch of before."""
     positions = reading({0: 8, 1: 8}, epoch=0)
-    positions.lost(1)
-    positions.stale(tp(0))
+    positions.forget_leaders_at(1)
+    positions.forget_leader(tp(0))
     assert positions.leaderless
 
     learn(positions, led(1, 0), led(1, 0))

@@ -48,7 +48,7 @@ def test_it_reads_from_committed_offsets_and_joins_nothing():
     driver.advance(60_000)
 
     assert {0: 7, 1: 3} == driver.positions()
-    assert driver.membership is Membership.BY_HAND
+    assert driver.membership is Membership.USER_ASSIGNED
     assert not driver.ever(JoinGroupRequest) + driver.ever(HeartbeatRequest)
 
 

@@ -7,7 +7,7 @@ import pytest
 from assignors.java import hash_map_order, topic_partition_hash
 from assignors.types import TopicPartition
 from protocols.consumer.classic.async_commits import is_asynchronous
-from protocols.consumer.classic.state import Asked, CommitKind, Generation, InFlight
+from protocols.consumer.classic.state import Api, CommitKind, Generation, InFlight
 from protocols.facts import CommitAnswered, CommitSent
 from protocols.messages import OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
@@ -264,11 +264,11 @@ def test_partitions_of_one_bucket_stand_in_the_order_they_were_last_read():
     assert [[0, 16], [16, 0]] == orders
 
 
-@pytest.mark.parametrize("asked", list(Asked))
+@pytest.mark.parametrize("api", list(Api))
 @pytest.mark.parametrize("kind", list(CommitKind))
-def test_commits_that_no_call_waits_for_are_asynchronous(asked, kind):
+def test_commits_that_no_call_waits_for_are_asynchronous(api, kind):
     """``inFlightAsyncCommits`` counts automatic ones, too, and nothing but commits."""
-    flight = InFlight(asked, 1, 0, Generation(1, "m", None), kind=kind)
+    flight = InFlight(api, 1, 0, Generation(1, "m", None), kind=kind)
     waits_for_none = kind in (CommitKind.AUTO, CommitKind.PREPARE, CommitKind.ASYNC)
 
-    assert is_asynchronous(flight) is (asked is Asked.COMMIT and waits_for_none)
+    assert is_asynchronous(flight) is (api is Api.COMMIT and waits_for_none)

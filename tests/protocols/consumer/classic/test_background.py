@@ -8,7 +8,7 @@ from protocols.consumer.classic import async_commits
 from protocols.consumer.classic.background import BackgroundClient
 from protocols.consumer.classic.commits import is_illegal
 from protocols.consumer.classic.state import (
-    Asked,
+    Api,
     ClientState,
     Consumer,
     InFlight,
@@ -172,7 +172,7 @@ def test_aiokafka_repeats_automatic_commits_that_the_coordinator_refused(name):
     driver.stable({0: 0})
     consumer: Consumer = replace(driver.client.consumer, profile=profile_of(name))
     state: ClientState = driver.state
-    flight = InFlight(Asked.COMMIT, 1, 0, state.generation, (), CommitKind.AUTO)
+    flight = InFlight(Api.COMMIT, 1, 0, state.generation, (), CommitKind.AUTO)
     ended = replace(state, callbacks=((flight, 7, E.UNKNOWN_MEMBER_ID),))
 
     after = async_commits.run_callbacks(ended, consumer, driver.now_us).state

@@ -288,7 +288,7 @@ def test_a_refusal_of_an_older_generation_only_says_that_a_rebalance_is_on(error
     assert late.number == ended.correlation_id
     assert Membership.PREPARING_REBALANCE is driver.membership
     assert 3 == driver.state.generation.id
-    assert driver.state.poisoned is None
+    assert driver.state.commit_fenced is None
 
 
 def test_a_fencing_of_an_older_generation_leaves_the_new_one_alone():
@@ -303,7 +303,7 @@ def test_a_fencing_of_an_older_generation_leaves_the_new_one_alone():
     driver.committed(E.FENCED_INSTANCE_ID)
     driver.poll()
 
-    assert (2, None) == (driver.state.generation.id, driver.state.poisoned)
+    assert (2, None) == (driver.state.generation.id, driver.state.commit_fenced)
 
 
 @pytest.mark.parametrize("error", [E.ILLEGAL_GENERATION, E.UNKNOWN_MEMBER_ID])

@@ -182,7 +182,7 @@ def test_the_rebalance_timeout_is_that_of_the_client_or_process_before_the_setti
 ):
     """Some clients always say the same; kafka-python and aiokafka have ``rebalance_timeout_ms``."""
     consumer = ClientDriver(max_poll_interval_ms=9_000).client.consumer
-    profile = replace(consumer.profile, says_rebalance_timeout_ms=of_client)
+    profile = replace(consumer.profile, rebalance_timeout_ms=of_client)
     own = replace(consumer.own, rebalance_timeout_ms=of_process)
 
     assert said_ms == replace(consumer, profile=profile, own=own).rebalance_timeout_ms

@@ -162,7 +162,7 @@ def test_a_fatal_error_for_the_leaving_heartbeat_is_fatal(error):
     assert Outside() == driver.returned[-1]
     assert MemberState.FATAL is driver.member
     assert [("revoked", (0, 1))] == driver.calls
-    assert error is driver.state.died.error
+    assert error is driver.state.fatal_error.error
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_any_answer_to_the_last_heartbeat_ends_it(error):
     driver.refused(error)
 
     assert Closed() == driver.returned[-1]
-    assert driver.state.died is None
+    assert driver.state.fatal_error is None
 
 
 def test_a_listener_may_take_longer_than_the_budget():

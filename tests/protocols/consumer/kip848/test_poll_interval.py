@@ -130,7 +130,7 @@ def test_an_error_for_a_heartbeat_before_it_left_leaves_a_member_stale(error, th
 
     assert MemberState.STALE is driver.member
     assert thrown is (driver.state.thrown is not None)
-    assert driver.state.died is None
+    assert driver.state.fatal_error is None
 
 
 def test_polling_again_loses_all_and_joins():

@@ -53,7 +53,7 @@ class Member(ClientDriver):
     @property
     def is_gone(self) -> bool:
         """Whether it was closed, or died because another process has its instance id."""
-        died = self.state.died
+        died = self.state.fatal_error
         assert died is None or died.error in _OF_INSTANCES, f"{self.name} died of {died}"
         return self.over or died is not None
 

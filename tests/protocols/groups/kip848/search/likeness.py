@@ -39,7 +39,7 @@ LEFT_OUT = frozenset(
 
 SLOTS: Mapping[type, tuple[str, ...]] = {
     Fetcher: ("pending", "positions"),
-    InFlight: ("asked", "commit"),
+    InFlight: ("api", "commit"),
     Positions: ("readings", "behind"),
     Reading: ("phase", "position", "retry_us"),
 }
@@ -128,5 +128,5 @@ def assignments_of(state: ClientState) -> list[LocalAssignment]:
     """Return the assignments that a client compares by their counts."""
     member = state.member
     resolved = getattr(member.reconciling, "resolved", NO_ASSIGNMENT)
-    known = (member.target, member.current, resolved, state.beat.said.local)
+    known = (member.target, member.current, resolved, state.beat.sent.local)
     return [each for each in known if each is not None and each != NO_ASSIGNMENT]

@@ -114,7 +114,7 @@ class Process(Party, ClientDriver):
 
     def seen(self) -> Client:
         member = self.state.member
-        over = self.over or self.state.died is not None
+        over = self.over or self.state.fatal_error is not None
         taking = getattr(member.reconciling, "assigned", ())
         return Client(
             state=member.state,
