@@ -174,6 +174,16 @@ def test_a_commit_its_owner_waited_for_in_vain_was_lost():
     only(history, Cause.MESSAGE_LOST, 20)
 
 
+def test_a_commit_in_flight_of_the_committed_offset_would_have_changed_nothing():
+    """The successor begins low because the owner lost the partition, not because of that commit."""
+    history = owner_at_work()
+    history.send("a", 80)
+    history.close("a", 100, "revoked")
+    history.next_owner("b", 80, 100)
+
+    only(history, Cause.REVOKED, 20)
+
+
 def test_a_commit_that_was_under_way_at_a_crash_was_not_lost():
     """Where the sender died with its commit, the crash is the cause."""
     history = owner_at_work()

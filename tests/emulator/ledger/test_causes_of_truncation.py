@@ -114,6 +114,20 @@ def test_a_committed_offset_out_of_range_loses_what_the_reset_passes_over(source
     assert [(60, 74, 1)] == entries(history, EntryKind.LOST)
 
 
+def test_an_offset_committed_at_the_end_of_the_truncated_log_is_one_of_the_log():
+    """What a reset passes over from there is lost by the policy, not by the truncation."""
+    history = owner_at_work(100, 100)
+    history.truncate(60, 100)
+    history.commit("a", 60)
+    history.close("a", 100, "revoked")
+    history.open("b", offset=60)
+    history.open("b", offset=80, source="latest", why="out of range")
+    history.work("b", 80, 90)
+    history.end([(P0, 130)], [("b", P0, 90)])
+
+    only(history, Cause.RESET_TO_LATEST, 20, EntryKind.LOST)
+
+
 def test_an_offset_that_is_in_range_again_loses_what_came_before_it():
     """The log has grown beyond it meanwhile, with other records."""
     history = owner_at_work(100, 100)

@@ -165,6 +165,22 @@ def test_partial_work_counts_each_attempt_and_is_no_reprocessing():
     assert (0, 2) == (ledger.reprocessed, ledger.partial)
 
 
+@pytest.mark.parametrize(("committed", "unresolved"), [(10, 1), (50, 0)])
+def test_a_record_in_flight_at_a_crash_is_unresolved_until_it_counts_as_lost(committed, unresolved):
+    """The next owner may yet process it, unless it has begun behind it."""
+    history = History()
+    history.open("a")
+    history.commit("a", committed, processed=0)
+    history.overtake("a", 20, 30)
+    history.cut_off("a", 10)
+    history.crash("a", 10)
+    if committed > 10:
+        history.next_owner("b", committed, 60)
+    history.end([(P0, 60)])
+
+    assert unresolved == history.ledger().unresolved
+
+
 def test_a_process_that_ends_without_a_word_closes_its_epochs():
     """A history that shows a kill and no closed epoch still names the crash."""
     history = History()
