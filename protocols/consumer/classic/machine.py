@@ -14,15 +14,7 @@ from typing import Final
 from assignors.types import TopicPartition
 from protocols.consumer import committing, requests
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
-from protocols.consumer.classic import (
-    application,
-    duties,
-    heartbeat,
-    membership,
-    rejoin,
-    responses,
-    turn,
-)
+from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, turn
 from protocols.consumer.classic.async_commits import due_at_poll
 from protocols.consumer.classic.calm import (
     POLL,
@@ -32,6 +24,7 @@ from protocols.consumer.classic.calm import (
     moves_requests,
     relative_state,
 )
+from protocols.consumer.classic.responses import pump, respond
 from protocols.consumer.classic.state import Calling, ClientState, Closing, CommittingSync, Consumer
 from protocols.consumer.open_requests import Renumbered, renewed
 from protocols.consumer.reader import NEVER
@@ -236,10 +229,10 @@ class Client:
         if type(body) is FetchResponse:
             return self._fetched(body, now)
         if self._pumping() and not self.state.inbox:
-            return self._took(responses.respond(self.state, self.consumer, envelope, now), now)
+            return self._took(respond(self.state, self.consumer, envelope, now), now)
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
         if self._pumping():
-            return self._took(responses.pump(after, self.consumer, now), now)
+            return self._took(pump(after, self.consumer, now), now)
         return Step(self.state, self._become(heartbeat.noticed(after, self.consumer, now)))
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
@@ -255,7 +248,7 @@ class Client:
         return self._poll_until is not None or isinstance(self.state.app, (CommittingSync, Closing))
 
     def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
-        return self._absorb(state, now).then(lambda s: responses.pump(s, self.consumer, now))
+        return self._absorb(state, now).then(lambda s: pump(s, self.consumer, now))
 
     def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
         """Buffer the fetch responses that arrived by ``until_us``."""
