@@ -21,6 +21,7 @@ from emulator.report.deviation_hints import BROKER_HINTS, DEVIATION_HINTS
 from emulator.report.hints import HINTS
 from emulator.report.hints_of_verdicts import VERDICT_HINTS
 from emulator.report.owner_hints import WITHOUT_ID
+from emulator.report.removal_hints import TAKES_ITS_PLACE
 
 _OPENING = """\
 # Hints
@@ -58,6 +59,7 @@ OTHERS = {
     FENCE_SOONER: "partitions without new records after a broker that died",
     SESSION_ABOVE_RESTARTS: "static members that were removed before they were back",
     STABLE_IDS: "static members that get new instance ids in a deploy",
+    TAKES_ITS_PLACE: "a process that was killed and started again while the group still had it as a member",
     KEPT_BY_ID: "a group that members left and joined again",
     ONLY_MOVED_STOP: "a group that members left and joined again",
     ONE_CLASSIC_JOIN: "a group in migration that is not served",

@@ -1,4 +1,4 @@
-"""The page of causes: an explanation of each, and advice."""
+"""The page of causes: an explanation of each, and links to its hints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from emulator.report.hints import HINTS
 _OPENING = """\
 # Causes
 
-This page lists the causes that a ledger can name, what each means, and what reduces it. It is
+This page lists the causes that a ledger can name, what each means, and the hints that reduce it. It is
 printed from `emulator/report/` by `python -m docs.pages`; change the sentences there.
 
 - **Reprocessed**: a record that was processed, and then processed again. Each processing after the
@@ -24,9 +24,8 @@ printed from `emulator/report/` by `python -m docs.pages`; change the sentences 
 Every entry of a ledger has exactly one cause: the reason why an owner started below or beyond the
 end of what had been processed. If several apply, the first in this order is the cause.
 
-`rebalance run` shows only the hints that apply to the scenario, and replaces a setting in braces by
-its name and its present value. The id of a hint leads to its section in
-[advice.md](advice.md).
+The id of a hint leads to its section in [advice.md](advice.md), which says what to change. `rebalance run`
+shows only the hints that apply to the scenario, with the settings in force.
 """
 
 FIRST_OF_LOSSES = Cause.RESET_TO_LATEST
@@ -43,5 +42,6 @@ def causes_page() -> str:
 
 
 def _cause(cause: Cause) -> str:
-    hints = [f"- {hint.text} ([{hint.id}](advice.md#{hint.id}))\n" for hint in HINTS[cause]]
-    return f"### {cause}\n\n{WHY[cause]}\n\nHints:\n\n{''.join(hints)}"
+    ids = dict.fromkeys(hint.id for hint in HINTS[cause])
+    links = ", ".join(f"[{name}](advice.md#{name})" for name in ids)
+    return f"### {cause}\n\n{WHY[cause]}\n\nHints: {links}.\n"

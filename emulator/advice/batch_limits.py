@@ -20,8 +20,8 @@ RECORDS: Final = "max.poll.records"
 
 
 def longer_grace(situation: Situation) -> Draft | None:
-    """A grace period in which a full batch ends, with a margin of a quarter."""
-    needed_s = sufficient_grace_s(situation.batch_s)
+    """A grace period in which a full batch and calls of the listener end, with a margin of a quarter."""
+    needed_s = sufficient_grace_s(situation.stopping_s)
     if needed_s == inf:
         return None
     short = [grace for grace in situation.graces() if grace.left_s < needed_s]
@@ -30,18 +30,19 @@ def longer_grace(situation: Situation) -> Draft | None:
     least = min(short, key=lambda grace: grace.left_s)
     values = [format_duration(milliseconds(needed_s + each.hook_s) * 1_000) for each in short]
     return Draft(
-        f"{capital(situation.batch_text)}, and {least.text}.",
+        f"{capital(situation.batch_text)}{situation.listener_text}, and {least.text}.",
         (f"grace period (terminationGracePeriodSeconds): {values[short.index(least)]}",),
         tuple(f"act[{g.act}].grace={value}" for g, value in zip(short, values, strict=True)),
     )
 
 
 def batch_within_grace(situation: Situation) -> Draft | None:
-    """Batches that end within the grace period, with a margin."""
+    """Batches that end within the grace period, with a margin, before the listener's call in close()."""
     least = min(situation.graces(), key=lambda grace: grace.left_s, default=None)
     if least is None:
         return None
-    return _batches_within(situation, least.left_s, least.text)
+    within_s = least.left_s - situation.listener_s
+    return _batches_within(situation, within_s, f"{least.text}{situation.listener_text}")
 
 
 def batch_within_interval(situation: Situation) -> Draft | None:

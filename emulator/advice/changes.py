@@ -61,7 +61,7 @@ from emulator.advice.load_changes import (
     OF_FAILING,
     even_members,
 )
-from emulator.advice.scaling_changes import SCALING_CHANGES
+from emulator.advice.scaling_changes import SCALING_CHANGES, longer_grace_of_replicas
 from emulator.advice.session_changes import (
     SESSION,
     longer_session,
@@ -258,7 +258,11 @@ CHANGES: Final[Changes] = {
         ("commit-sync-per-batch", sync_per_batch),
     ),
     "heartbeats-per-session": (("heartbeats-per-session", more_heartbeats),),
-    "longer-grace": (("longer-grace", longer_grace), ("smaller-batches", batch_within_grace)),
+    "longer-grace": (
+        ("longer-grace", longer_grace),
+        ("longer-grace-of-replicas", longer_grace_of_replicas),
+        ("smaller-batches", batch_within_grace),
+    ),
     "longer-offsets-retention": (("longer-offsets-retention", longer_offsets_retention),),
     "longer-retention": (("longer-retention", longer_retention),),
     "monitor-window": (("commit-more-often", shorter_commit_interval),),

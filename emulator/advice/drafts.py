@@ -123,6 +123,6 @@ def capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def sufficient_grace_s(batch_s: float) -> float:
-    """Return a grace period in which a full batch ends and its consumer closes, with a margin."""
-    return batch_s * MARGIN + CLOSING_S
+def sufficient_grace_s(stopping_s: float) -> float:
+    """Return a grace period in which a process ends its batch and closes its consumer, with a margin."""
+    return stopping_s * MARGIN + CLOSING_S

@@ -53,14 +53,19 @@ def no_idle_replicas(situation: Situation) -> Draft | None:
 
 
 def longer_grace_of_replicas(situation: Situation) -> Draft | None:
-    """A grace period in which a full batch is finished."""
+    """A grace period in which a full batch and calls of the listener end, with a margin of a quarter."""
     scaler = situation.group.autoscaler
     if scaler is None or situation.batch_s == inf:
         return None
-    needed_us = milliseconds(sufficient_grace_s(situation.batch_s)) * 1_000 + scaler.pre_stop
+    needed_us = milliseconds(sufficient_grace_s(situation.stopping_s)) * 1_000 + scaler.pre_stop
     if scaler.grace >= needed_us:
         return None
-    return _of(situation, "grace", format_duration(needed_us), f"{situation.batch_text}.")
+    return _of(
+        situation,
+        "grace",
+        format_duration(needed_us),
+        f"{situation.batch_text}{situation.listener_text}.",
+    )
 
 
 SCALING_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {

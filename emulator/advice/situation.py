@@ -120,6 +120,11 @@ class Situation:
         return self.records * self.work_s if self.records < NO_LIMIT else inf
 
     @property
+    def stopping_s(self) -> float:
+        """The longest time from SIGTERM to LeaveGroup: a batch or a listener call, and the call in close()."""
+        return max(self.batch_s, self.listener_s) + self.listener_s
+
+    @property
     def batch_text(self) -> str:
         """The time of a full batch, with the numbers that it follows from."""
         if self.batch_s == inf:

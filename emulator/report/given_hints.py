@@ -96,7 +96,12 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
             hints = hints_for(case_of(run, entries))[:MOST_HINTS_A_CAUSE]
             yield from _because(str(entries[0].cause), hints)
     is_sound = UNSOUND.isdisjoint(verdict.id for verdict in run.verdicts)
-    yield from _because("downtime", downtime_hints(run.subject, run.metrics, is_sound=is_sound))
+    if any(verdict.id is VerdictId.KILLED_IN_GROUP for verdict in run.verdicts):
+        from emulator.report.removal_hints import restarted  # noqa: PLC0415  few runs kill
+
+        yield from _because("downtime", restarted(run.subject, run.verdicts))
+    hints = downtime_hints(run.subject, run.metrics, is_sound=is_sound)
+    yield from _because("downtime", hints)
 
 
 def _deviation_hints(run: FinishedRun) -> Iterator[GivenHint]:

@@ -105,6 +105,13 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
     VerdictId.LISTENER_THREW: {
         "catch-in-listener": "Catch exceptions inside the rebalance listener.",
     },
+    VerdictId.KILLED_IN_GROUP: {
+        "longer-grace": (
+            "Use a longer grace period: from SIGTERM on it has to cover a full batch, the calls of the "
+            "rebalance listener, the last commit and close(). A process that is killed earlier stays a "
+            "member until its session ends, and its partitions wait."
+        ),
+    },
     VerdictId.REMOVED_IN_CLOSE: {
         "close-within-session": (
             "Keep close() shorter than session.timeout.ms: while the listener runs in close() the client "

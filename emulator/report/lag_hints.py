@@ -17,6 +17,8 @@ class Given(NamedTuple):
 
     id: str
     text: str
+    has_numbers: bool = True
+    """False: reports add those of the change that it recommends."""
 
 
 def now(group: GroupFacts, setting: str) -> str:

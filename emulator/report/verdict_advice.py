@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from emulator.report import removal_hints
 from emulator.report.cases import GivenHint
 from emulator.report.hints_of_verdicts import NEW_MEMBER, VERDICT_HINTS
 from emulator.report.lag_hints import Given, lag_grows, now, overload
@@ -27,10 +28,10 @@ def verdict_hints(subject: Subject, verdicts: tuple[Verdict, ...]) -> list[Given
         group = subject.group(verdict.group) if verdict.group else subject.groups[0]
         advise = ADVICE.get(verdict.id)
         if advise is not None:
-            for name, text in advise(verdict, group, verdicts):
+            for name, text, has_numbers in advise(verdict, group, verdicts):
                 assert name in VERDICT_HINTS[verdict.id], f"{name} is not in VERDICT_HINTS"
                 causes = (verdict.id.value.replace("-", " "),)
-                hint = GivenHint(name, text, group.id, has_numbers=True, causes=causes)
+                hint = GivenHint(name, text, group.id, has_numbers=has_numbers, causes=causes)
                 found[hint] = None
     return list(found)
 
@@ -253,28 +254,6 @@ def _stalled(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
         )
 
 
-def _removed_in_close(
-    _verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]
-) -> Iterator[Given]:
-    yield Given(
-        "close-within-session",
-        f"Keep close() shorter than {now(group, 'session.timeout.ms')}, or raise that: while the "
-        f"listener runs in close() the client sends no heartbeats. A call of the listener takes "
-        f"{duration(group.listener_us / 1_000_000)} on average: flush and commit before close().",
-    )
-
-
-def _removed_assigning(
-    _verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]
-) -> Iterator[Given]:
-    yield Given(
-        "session-above-assignor",
-        f"Raise {now(group, 'session.timeout.ms')} and request.timeout.ms above the time of the assignor: "
-        "the leader sends no heartbeats while it computes, and SyncGroup of the others waits. A simpler assignor (range, roundrobin) or several smaller groups "
-        "shorten it; with group.protocol=consumer the coordinator computes.",
-    )
-
-
 def _shared_group(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
     yield Given(
         "separate-groups",
@@ -350,8 +329,9 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.OVERLOAD: overload,
     VerdictId.LAG_GROWS: lag_grows,
     VerdictId.LISTENER_THREW: lambda *_: iter((LISTENER_CATCHES,)),
-    VerdictId.REMOVED_IN_CLOSE: _removed_in_close,
-    VerdictId.REMOVED_ASSIGNING: _removed_assigning,
+    VerdictId.KILLED_IN_GROUP: removal_hints.killed,
+    VerdictId.REMOVED_IN_CLOSE: removal_hints.removed_in_close,
+    VerdictId.REMOVED_ASSIGNING: removal_hints.removed_assigning,
     VerdictId.SHARED_GROUP: _shared_group,
     VerdictId.GROUP_HANDOVER: _handover,
     VerdictId.AUTOSCALER_FLAPS: _flaps,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from assignors.values import dataclass
-from emulator.verdicts.group import Failure, Growth, Stalled, Stuck, Wait
+from emulator.verdicts.group import Failure, Growth, Killed, Stalled, Stuck, Wait
 
 LEFT_BY_ITSELF = (
     "consumer pro-actively leaving the group",
@@ -76,6 +76,9 @@ class GroupEnd:
 
     removed_in_close: tuple[Failure, ...] = ()
     """Consumers that the coordinator removed after a timeout while they closed."""
+
+    killed: tuple[Killed, ...] = ()
+    """Processes that were killed before they had left the group, in order of their removal."""
 
     removed_assigning: tuple[str, ...] = ()
     """Leaders that the coordinator removed while their assignor computed."""

@@ -20,7 +20,7 @@ from emulator.verdicts.facts import (
     Skipped,
     StoppedDeploy,
 )
-from emulator.verdicts.group import Failure, GroupFacts, Process
+from emulator.verdicts.group import Failure, GroupFacts, Killed, Process
 
 CLOSES = frozenset({"close", "restart"})
 """The verbs that close a member."""
@@ -40,6 +40,7 @@ class FactsMeter:
         self._incarnations: dict[str, int] = {}
         self._running: set[Process] = set()
         self._ended_us: dict[Process, int] = {}
+        self._killed: set[Process] = set()
         self._missed: list[Missed] = []
         self._refused_seeks: dict[int | None, Missed] = {}
         """Acts ``seek`` of which a part was refused and no part took effect, by their first event."""
@@ -154,6 +155,7 @@ class FactsMeter:
             running=sum(process.consumer in group.consumers for process in self._running),
             failures=tuple(group.failures),
             removed_in_close=tuple(group.removed_in_close),
+            killed=tuple(group.killed),
             removed_assigning=tuple(group.removed_assigning),
             thrown=tuple(Repeated(*key, times) for key, times in group.thrown.items()),
             loops=tuple(Repeated(*key, times) for key, times in group.loops.most_common()),
@@ -207,7 +209,9 @@ class FactsMeter:
         self._running.discard(process)
         self._ended_us[process] = event.at_us
         self._closing.discard(what.consumer)
-        if what.how == ev.End.FAILED:
+        if what.how == ev.End.KILLED:
+            self._killed.add(process)
+        elif what.how == ev.End.FAILED:
             self._group(what.group).failures.append(Failure(what.consumer, what.reason))
 
     def _on_assignor(self, event: ev.Event, what: ev.AssignorRan) -> None:
@@ -227,6 +231,10 @@ class FactsMeter:
         process = group.members.pop(what.member_id, None)
         ended_us = self._ended_us.get(process) if process else None
         group.waits.remove(event.at_us, what.consumer, what.why, ended_us)
+        if process in self._killed and what.why in EVICTIONS:
+            assert ended_us is not None, "a killed process has ended"
+            restarted = self._process(what.consumer) != process
+            group.killed.append(Killed(what.consumer, what.why, event.at_us - ended_us, restarted))
         living = process in self._running and what.consumer not in self._paused
         if what.why not in EVICTIONS or not living:
             return

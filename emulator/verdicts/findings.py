@@ -269,9 +269,11 @@ def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _removed(evidence: Evidence) -> Iterator[Verdict]:
-    if any(group.removed_in_close or group.removed_assigning for group in evidence.facts.groups):
+    groups = evidence.facts.groups
+    if any(each.killed or each.removed_in_close or each.removed_assigning for each in groups):
         from emulator.verdicts import removals  # noqa: PLC0415  few runs need it
 
+        yield from removals.killed(evidence)
         yield from removals.removed_in_close(evidence)
         yield from removals.removed_assigning(evidence)
 

@@ -283,6 +283,20 @@ class Failure(NamedTuple):
     reason: str
 
 
+class Killed(NamedTuple):
+    """A process that was killed at the end of its grace period, and the removal of its member."""
+
+    consumer: str
+    reason: str
+    """Why the coordinator removed the member."""
+
+    waited_us: int
+    """From the end of the process to the removal."""
+
+    restarted: bool
+    """Whether its next process ran before the removal."""
+
+
 class Process(NamedTuple):
     """One start of a consumer."""
 
@@ -307,6 +321,7 @@ class GroupFacts:
     """Times by consumer and reason."""
 
     removed_in_close: list[Failure] = field(default_factory=list)
+    killed: list[Killed] = field(default_factory=list)
     removed_assigning: list[str] = field(default_factory=list)
     thrown: Counter[tuple[str, str]] = field(default_factory=Counter)
     progress: Progress = field(default_factory=Progress)

@@ -1,11 +1,36 @@
-"""Verdicts about members that were removed while they could not send heartbeats."""
+"""Verdicts about members that were removed before they had left: killed, closing, or computing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emulator.report.wording import counted, joined
+from emulator.report.wording import counted, duration, joined
 from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, named
+
+
+def killed(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield a verdict for each group with members that were killed before they had left it."""
+    for group in evidence.facts.groups:
+        if group.killed:
+            members = list(dict.fromkeys(each.consumer for each in group.killed))
+            reasons = list(dict.fromkeys(each.reason for each in group.killed))
+            longest_s = max(each.waited_us for each in group.killed) / 1_000_000
+            one = len(members) == 1
+            subject = f"{named(members)} {'was' if one else 'were'} killed before {'it' if one else 'they'}"
+            member = "a member" if one else "members"
+            most = "up to " if len(group.killed) > 1 else ""
+            yield Verdict(
+                id=VerdictId.KILLED_IN_GROUP,
+                sentence=f"{subject} had left {group.group}, and stayed {member} for "
+                f"{most}{duration(longest_s)} more: {joined(reasons)}",
+                numbers={
+                    "members": len(members),
+                    "longest_s": longest_s,
+                    "restarted": sum(each.restarted for each in group.killed),
+                },
+                group=group.group,
+                problem=True,
+            )
 
 
 def removed_in_close(evidence: Evidence) -> Iterator[Verdict]:

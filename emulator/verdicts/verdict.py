@@ -42,6 +42,7 @@ class VerdictId(enum.StrEnum):
     OVERLOAD = "overload"
     LAG_GROWS = "lag-grows"
     LISTENER_THREW = "listener-threw"
+    KILLED_IN_GROUP = "killed-in-group"
     REMOVED_IN_CLOSE = "removed-in-close"
     REMOVED_ASSIGNING = "removed-assigning"
     SHARED_GROUP = "shared-group"

@@ -46,6 +46,12 @@ def test_records_in_a_dead_letter_topic_are_not_lost(name):
             VerdictId.MEMBER_LOOP,
         ),
         (
+            "b3-stopped-during-a-rebalance",
+            "longer-grace",
+            "a call of the listener 8 s, and the grace period is 5 s",
+            VerdictId.KILLED_IN_GROUP,
+        ),
+        (
             "b4-close-beyond-session",
             "longer-session",
             "the session times out after 10 s",

@@ -23,6 +23,16 @@ INCIDENTS = [
         ("drop_outs", 0),
     ),
     (
+        "b3-stopped-during-a-rebalance",
+        (
+            VerdictId.KILLED_IN_GROUP,
+            "the calls of the rebalance listener, ",
+            "longer-grace",
+        ),
+        ["act[close-1].grace=25s"],
+        ("downtime_max_s", 1),
+    ),
+    (
         "b4-close-beyond-session",
         (VerdictId.REMOVED_IN_CLOSE, "session.timeout.ms (now 10000)", "close-within-session"),
         [f"{SETTINGS}[session.timeout.ms]=45s"],

@@ -190,3 +190,43 @@ def test_partitions_that_no_member_ever_finds_have_no_owner():
         == late.sentence
     )
     assert not run.conclusive
+
+
+SHUTDOWN = """
+title = "a deploy"
+run_for = "90s"
+topic = [{ name = "orders", partitions = 4, rate = "2/s" }]
+act = [{ rolling_restart = "billing", at = "10s", grace = "1s", down_time = "2s" }]
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+listener = "3s"
+listener_calls = ["revoked"]
+settings = { "auto.offset.reset" = "earliest" }
+"""
+GRACE = "act[rolling_restart-1].grace"
+PROTOCOL = "group[billing].settings[group.protocol]"
+
+
+@pytest.mark.parametrize(
+    ("change", "is_killed"),
+    [
+        (f"{GRACE}=1s", True),
+        (f"{PROTOCOL}=consumer", True),
+        (f"{GRACE}=5s", False),
+        ("group[billing].static=true", False),
+    ],
+)
+def test_a_process_that_is_killed_in_close_has_not_left(change, is_killed):
+    """It stays a member until its session ends, unless its restart has the same instance id."""
+    scenario = emulator.loads(SHUTDOWN, overrides=[change])
+    problems, hints = found(LoadedScenario("deploy", (), scenario, Path()))
+    said = problems.get(VerdictId.KILLED_IN_GROUP)
+
+    assert (said is not None) == is_killed
+    if said is not None:
+        assert "were killed before they had left billing, and stayed members" in said.sentence
+        assert 40 < said.numbers["longest_s"] <= 45
+        assert "the calls of the rebalance listener, the last commit and close()" in hints

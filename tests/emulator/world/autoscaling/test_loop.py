@@ -324,7 +324,8 @@ def test_an_hpa_forgets_what_was_read_before_a_scrape_that_failed(monkeypatch):
 
 def test_advice_has_a_grace_period_above_the_batch_and_a_window_that_kubernetes_allows():
     given = scenario('max_replicas = 4; grace = "1s"; scale_down.stabilization_window = "40min"')
-    situation: Any = SimpleNamespace(group=given.group[0], batch_s=0.7, batch_text="a batch")
+    times = {"batch_s": 0.7, "stopping_s": 0.7, "batch_text": "a batch", "listener_text": ""}
+    situation: Any = SimpleNamespace(group=given.group[0], **times)
 
     grace, window = longer_grace_of_replicas(situation), longer_stabilization(situation)
     assert grace is not None

@@ -1,0 +1,68 @@
+"""Hints for members that were removed before they had left: killed, closing, or computing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from emulator.report.advice import given
+from emulator.report.cases import GivenHint, Hint
+from emulator.report.lag_hints import Given, now
+from emulator.report.subject import GroupFacts, Subject
+from emulator.report.wording import duration
+from emulator.verdicts.verdict import Verdict, VerdictId
+
+TAKES_ITS_PLACE = Hint(
+    "static-membership",
+    "Processes started again while the group still had the killed ones as members. With a "
+    "group.instance.id for each member (static membership) the new process takes the place of the old one, "
+    "and its partitions do not wait for {session.timeout.ms}. Trade-off: one that does not come back is "
+    "detected only after that time.",
+)
+
+
+def killed(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    """Yield what lets a process leave before it is killed."""
+    batch = ""
+    if group.batch_us is not None:
+        batch = f"a full batch of at most {now(group, 'max.poll.records')} records, "
+    listener = "the calls of the rebalance listener, " if group.listener_us else ""
+    yield Given(
+        "longer-grace",
+        f"Use a longer grace period: it has to cover {batch}{listener}the last commit and close(). A "
+        f"process that is killed earlier stays a member until {now(group, 'session.timeout.ms')} is "
+        "over, and its partitions wait.",
+        has_numbers=False,
+    )
+
+
+def restarted(subject: Subject, verdicts: Iterable[Verdict]) -> Iterator[GivenHint]:
+    """Yield what lets the restart of a killed process take its place, for each group that can have it."""
+    for verdict in verdicts:
+        if verdict.id is VerdictId.KILLED_IN_GROUP and verdict.numbers["restarted"]:
+            group = subject.group(verdict.group)
+            if not (group.static or group.autoscaler or group.names_change):
+                yield given(TAKES_ITS_PLACE, subject, group)
+
+
+def removed_in_close(
+    _verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]
+) -> Iterator[Given]:
+    """Yield what lets close() end within a session."""
+    yield Given(
+        "close-within-session",
+        f"Keep close() shorter than {now(group, 'session.timeout.ms')}, or raise that: while the "
+        f"listener runs in close() the client sends no heartbeats. A call of the listener takes "
+        f"{duration(group.listener_us / 1_000_000)} on average: flush and commit before close().",
+    )
+
+
+def removed_assigning(
+    _verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]
+) -> Iterator[Given]:
+    """Yield what lets a leader compute within its session."""
+    yield Given(
+        "session-above-assignor",
+        f"Raise {now(group, 'session.timeout.ms')} and request.timeout.ms above the time of the assignor: "
+        "the leader sends no heartbeats while it computes, and SyncGroup of the others waits. A simpler assignor (range, roundrobin) or several smaller groups "
+        "shorten it; with group.protocol=consumer the coordinator computes.",
+    )
