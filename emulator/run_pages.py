@@ -97,11 +97,16 @@ def write_explain_page(path: Path, explained: Explanation) -> None:
         entry=entry,
         lines=explained.lines,
         history=history,
-        window=window_of(played.events, [entry]),
+        window=_with_time_before(*window_of(played.events, [entry])),
         moment=lambda at_us: format_moment(at_us, scenario.start),
         screen=explained.screen(),
     )
     write_text("--html", path, [explain_page(shown)])
+
+
+def _with_time_before(begin_us: int, end_us: int) -> tuple[int, int]:
+    """Return a part of a run with as much before it as shows who owned the partitions at its begin."""
+    return max(begin_us - (end_us - begin_us) // 8, 0), end_us
 
 
 def sequences_of(

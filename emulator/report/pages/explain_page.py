@@ -69,7 +69,7 @@ def _numbers(entry: Entry) -> list[Number]:
     first, then = entry.first_owner, entry.second_owner
     numbers = [
         Number(f"{entry.count:,}", f"records {entry.kind}", is_bad=True),
-        Number(f"{entry.first}..{entry.last}", f"offsets of {entry.topic_partition}"),
+        Number(f"{entry.first} to {entry.last}", f"offsets of {entry.topic_partition}"),
     ]
     if first is not None:
         numbers.append(Number(first.consumer, "first owner"))

@@ -32,6 +32,9 @@ APART: Final = 5
 """Parts between a time that is shown and the next one that is shown longer than it was."""
 
 MOST_ROWS: Final = 1_000
+MOST_LINED: Final = 125
+"""Rows with a line between two of them; more are too thin to tell many owners apart row by row."""
+
 MOST_SAMPLES: Final = 400
 
 NOBODY: Final = ""
@@ -80,6 +83,9 @@ class Rows:
 
     rows_left_out: int
 
+    is_grouped: bool = False
+    """Whether the rows are not in the order of their partitions."""
+
 
 def rows_of(
     owners: Mapping[TopicPartition, Sequence[Span]], begin_us: int, end_us: int, budget: int
@@ -87,17 +93,44 @@ def rows_of(
     """Return a row for each partition, with at most *budget* pieces in all."""
     names = sorted(owners)
     shown = names[:MOST_ROWS]
-    exact = [_exact(str(name), owners[name], end_us) for name in shown]
+    listed = [_exact(str(name), owners[name], end_us) for name in shown]
+    exact = _grouped(listed) if len(listed) > MOST_LINED else listed
+    is_grouped = exact != listed
     pieces = sum(row.size for row in exact)
     left_out = len(names) - len(shown)
     gaps = max((len(row.gaps) + len(row.doubles) for row in exact), default=0)
     if pieces <= budget and gaps <= MOST_GAPS:
-        return Rows(tuple(exact), 0, 0, 0, left_out)
+        return Rows(tuple(exact), 0, 0, 0, left_out, is_grouped)
     steps = max(min(MOST_STEPS, budget // max(_different(exact), 1)), 10)
     step_us = max(-(-(end_us - begin_us) // steps), 1)
     part_us = max((end_us - begin_us) // VISIBLE, 1)
     rows = tuple(_stepped(row, step_us, part_us) for row in exact)
-    return Rows(rows, step_us, part_us, pieces - sum(row.size for row in rows), left_out)
+    merged = pieces - sum(row.size for row in rows)
+    return Rows(rows, step_us, part_us, merged, left_out, is_grouped)
+
+
+def _grouped(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of each owner together, rows of equal owners side by side.
+
+    An assignor such as roundrobin gives neighbouring partitions to different members: in the order of the
+    partitions, rows of a pixel would be noise. Rows that are in groups keep their order.
+    """
+    mains: dict[str, int] = {}
+    courses: dict[tuple[str, ...], int] = {}
+    places = []
+    for at, row in enumerate(rows):
+        main = mains.setdefault(_main_owner(row), at)
+        course = courses.setdefault(tuple(piece.owner for piece in row.pieces), at)
+        places.append((main, course, at))
+    return [rows[at] for _, _, at in sorted(places)]
+
+
+def _main_owner(row: Row) -> str:
+    """Return the owner that held a partition longest; of equal ones the first."""
+    held_us = Counter[str]()
+    for piece in row.pieces:
+        held_us[piece.owner] += _length(piece)
+    return max(held_us, key=held_us.__getitem__, default=NOBODY)
 
 
 def _different(rows: Sequence[Row]) -> int:

@@ -230,11 +230,15 @@ def _draw_row(canvas: Canvas, row: Row, y: float, height: float, owners: Mapping
 
 
 def _reductions(rows: Rows) -> Iterator[str]:
+    if rows.is_grouped:
+        yield "The rows are too thin to be told apart: those of one owner are together, not in the order of their numbers."
     if rows.step_us:
+        hidden = counted(rows.merged, "shorter change is", "shorter changes are")
         yield (
             f"Drawn in steps of {duration(rows.step_us / 1e6)}: each shows the owner that held the "
-            f"partition longest, and the longest time without an owner or with two (a short one as "
-            f"{duration(rows.part_us / 1e6)}, so that it can be seen); {counted(rows.merged, 'shorter change is', 'shorter changes are')} not visible."
+            "partition longest, and the longest time without an owner or with two (a short one as "
+            f"{duration(rows.part_us / 1e6)}, so that it can be seen)"
+            + (f"; {hidden} not visible." if rows.merged else ".")
         )
     if rows.rows_left_out:
         yield f"{counted(rows.rows_left_out, 'further partition is', 'further partitions are')} not drawn."
