@@ -56,7 +56,7 @@ class Advice:
 
     def __repr__(self) -> str:
         """Return one line with the effect of each change."""
-        effects = ", ".join(f"{trial.proposal.id}: {trial.effect}" for trial in self.trials)
+        effects = ", ".join(f"{trial.proposal.title}: {trial.effect}" for trial in self.trials)
         return f"<Advice for {self.run.scenario.title!r}: {effects or 'no change to try'}>"
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Advice:
 
         shown = columns_of(self.trials)
         rows = [
-            (trial.proposal.id, *(cell(trial, name) for name in shown), verdict_of(trial))
+            (trial.proposal.title, *(cell(trial, name) for name in shown), verdict_of(trial))
             for trial in self.trials
         ]
         title = f"Changes of {self.run.scenario.title}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Final
 
@@ -31,7 +31,7 @@ def propose(
     """Return the first changes that the hints of a run recommend and that the scenario allows.
 
     The second change of a hint comes behind the first one of the next hint, the third behind that of
-    the second next; *most*: their number.
+    the second next; *most*: their number, where the same change of several groups is one.
     """
     by_hint = [
         [_as_written(loaded, each) for each in _of_hint(loaded.scenario, run, hint)]
@@ -42,10 +42,20 @@ def propose(
         for at, proposals in enumerate(filter(None, by_hint))
         for number, proposal in enumerate(proposals)
     ]
-    found = dict[str, Proposal]()
+    found = dict[str, dict[tuple[str, ...], Proposal]]()
     for _, proposal in sorted(places, key=itemgetter(0)):
-        found.setdefault(proposal.id, proposal)
-    return tuple(islice((each for each in found.values() if _allowed(loaded, each)), most))
+        found.setdefault(proposal.id, {}).setdefault(proposal.overrides, proposal)
+    alike = (_by_group(loaded, [*proposals.values()]) for proposals in found.values())
+    return tuple(chain.from_iterable(islice(filter(None, alike), most)))
+
+
+def _by_group(loaded: LoadedScenario, proposals: list[Proposal]) -> list[Proposal]:
+    """Return the first proposal of one change for each group, named by it if there are several."""
+    first = dict[str, Proposal]()
+    for proposal in proposals:
+        if proposal.group not in first and _allowed(loaded, proposal):
+            first[proposal.group] = proposal
+    return [replace(each, of_several=len(first) > 1) for each in first.values()]
 
 
 def _of_hint(scenario: Scenario, run: FinishedRun, hint: GivenHint) -> Iterator[Proposal]:

@@ -14,6 +14,7 @@ from itertools import islice
 
 from emulator.events import (
     ConsumerStarted,
+    End,
     Event,
     FaultBegan,
     NotProcessed,
@@ -40,6 +41,9 @@ NOT_READ = (*RESETS, PositionSource.SEEK)
 
 BY_HAND = "assign()"
 """The detail of two owners of which one has assigned the partition to itself."""
+
+UNFINISHED = "records in progress at the revocation"
+"""The detail of two owners of which the older one has given the partition up."""
 
 RESULTS_REMOVED = "results removed by a restored backup"
 
@@ -203,6 +207,8 @@ class Attributions:
     def _attribute(self, reason: Reason, before: Epoch | None, after: Epoch | None) -> Attribution:
         if reason.cause is Cause.TWO_OWNERS and _by_hand(before, after):
             reason = Reason(Cause.TWO_OWNERS, BY_HAND)
+        elif reason.cause is Cause.TWO_OWNERS and _was_revoked(before):
+            reason = Reason(Cause.TWO_OWNERS, UNFINISHED)
         shown = [link for link in reason.evidence if link is not None]
         shown += self._ends(before, after)
         root = self._roots.find(shown, _parties(before, after))
@@ -224,8 +230,9 @@ class Attributions:
             trouble = self._trouble_of(before.consumer)
             if trouble is not None and trouble.instant > before.opened.instant:
                 links.append(trouble)
-            if before.closed is not None:
-                links.append(before.closed)
+            ended = before.closed or before.given_up
+            if ended is not None:
+                links.append(ended)
         if after is not None:
             links.append(after.opened)
         return links
@@ -246,6 +253,12 @@ def _read_elsewhere(opening: Opening) -> bool:
 def _by_hand(before: Epoch | None, after: Epoch | None) -> bool:
     """Return whether one of two owners has assigned the partition to itself: it has no generation."""
     return any(owner is not None and owner.generation < 0 for owner in (before, after))
+
+
+def _was_revoked(before: Epoch | None) -> bool:
+    """Return whether the older owner has given its partition up in a rebalance."""
+    given_up = None if before is None else before.given_up
+    return given_up is not None and given_up.values[-1] == End.REVOKED
 
 
 def _joined_during(start: Root, before: Epoch | None) -> bool:

@@ -89,8 +89,7 @@ class LedgerBuilder:
         return tuple(totals_of(accounts, retired, self._log_ends))
 
     def _table(self) -> dict[type, Handler]:
-        ownership, processing = self._ownership, self._processing
-        outcomes = self._outcomes
+        ownership, processing, outcomes = self._ownership, self._processing, self._outcomes
         return {
             ev.TopicCreated: ownership.on_topic_created,
             ev.OffsetGaps: ownership.topics.on_offset_gaps,
@@ -101,6 +100,7 @@ class LedgerBuilder:
             ev.ConsumerPaused: ownership.on_paused,
             ev.MemberRemoved: ownership.on_member_removed,
             ev.ClientDropped: ownership.on_client_dropped,
+            ev.ListenerCalled: ownership.on_listener_called,
             ev.JoinPhaseEnded: ownership.on_join_phase_ended,
             ev.GroupStabilised: ownership.on_stable,
             ev.BrokerDown: ownership.on_broker_down,

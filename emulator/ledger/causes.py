@@ -2,8 +2,7 @@
 
 An epoch that begins below the end of its predecessor reprocesses records; an epoch that begins
 beyond the frontier skips records. :data:`REPEAT_RULES` and :data:`SKIP_RULES` are applied in order,
-and the first rule that returns a reason decides. An :class:`Opening` holds only what was true when
-the epoch opened.
+and the first rule that returns a reason decides.
 
 Source: KIP-101, KIP-320, ``GroupCoordinatorService``, ``CoordinatorRuntime`` (loads, failover),
 ``OffsetMetadataManager`` (commits), ``OffsetFetcher`` (resets).
@@ -28,8 +27,7 @@ NOT_IN_THE_LOG = (ResetReason.OUT_OF_RANGE, ResetReason.TRUNCATED)
 """Why a position is reset when the log does not contain it."""
 
 LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
-UNCLEAN = "unclean election"
-NOT_ON_NEXT_LEADER = "not on the next leader"
+UNCLEAN, NOT_ON_NEXT_LEADER = "unclean election", "not on the next leader"
 OLDER_OFFSET = "returned an older offset"
 SPLIT = "two coordinators"
 IN_CLOSE = "in close()"
@@ -64,11 +62,13 @@ class Opening:
 
     @property
     def failed_over(self) -> bool:
-        """Whether the coordinator changed after the newest commit was accepted."""
+        """Whether the coordinator changed, and may not have the newest commit that was accepted."""
         accepted, failover = self.committed.accepted, self.failover
-        if accepted is None or failover is None:
+        if accepted is None or failover is None or failover.instant <= accepted.instant:
             return False
-        return failover.instant > accepted.instant
+        # Only an unclean election loses what was acknowledged: else the client has reset by itself.
+        kept = self.committed.acknowledged and self.coordinators.unclean_after(accepted) is None
+        return not (kept and self.source in RESETS)
 
     @property
     def previous(self) -> Epoch:
@@ -286,12 +286,12 @@ def _accepted_by_stale_leader(opening: Opening) -> Reason | None:
 
 def _not_replicated(opening: Opening) -> Reason | None:
     """Return a commit that the next leader of the offsets partition does not have."""
-    committed, unclean = opening.committed, opening.coordinators.unclean
+    committed, failover = opening.committed, opening.failover
     if committed.offset <= opening.start or not opening.failed_over:
         return None
-    assert committed.accepted is not None, "a failover after a commit implies a known commit"
-    link, failover = committed.link, opening.failover
-    if unclean is not None and unclean.instant > committed.accepted.instant:
+    assert committed.accepted is not None, "a failover follows a known commit"
+    link, unclean = committed.link, opening.coordinators.unclean_after(committed.accepted)
+    if unclean is not None:
         return Reason(Cause.NOT_REPLICATED, UNCLEAN, (link, unclean, failover))
     return Reason(Cause.NOT_REPLICATED, NOT_ON_NEXT_LEADER, (link, failover))
 
@@ -313,8 +313,8 @@ def _refused_while_loading(opening: Opening) -> Reason | None:
     loaded = opening.coordinators.loaded
     if loaded is None or loaded.instant < refused.link.instant:
         return Reason(Cause.LOADING, "", (refused.link,))
-    duration = f"{opening.coordinators.load_us / 1e6:.1f} s"
-    return Reason(Cause.LOADING, f"the load took {duration}", (loaded, refused.link))
+    detail = f"the load took {opening.coordinators.load_us / 1e6:.1f} s"
+    return Reason(Cause.LOADING, detail, (loaded, refused.link))
 
 
 # -- messages and owners ---------------------------------------------------------------------
@@ -346,7 +346,7 @@ def _refused(opening: Opening) -> Reason | None:
 
 
 def _concurrent_owners(opening: Opening) -> Reason | None:
-    return two_owners(opening.coordinators) if opening.previous.closed_by is None else None
+    return two_owners(opening.coordinators) if opening.previous.is_kept else None
 
 
 def _kept(opening: Opening) -> Reason | None:

@@ -178,6 +178,11 @@ class OffsetsPartition:
         before = (link for b, link, end in self.was_stale if b == fact.broker and at < end)
         return next((link for link in before if link.instant < at), None)
 
+    def unclean_after(self, event: Event) -> Link | None:
+        """Return the newest unclean election if it came after an event."""
+        later = self.unclean is not None and self.unclean.instant > event.instant
+        return self.unclean if later else None
+
     def stop(self, broker: int, at: Instant) -> None:
         """Note that a broker does not act as coordinator any more."""
         elected = self.stale.pop(broker, None)

@@ -1,8 +1,7 @@
 """Committed offsets, and the outcomes of commits: accepted, refused, lost, or unacknowledged.
 
 The committed offset of a group's partition is the newest accepted one. :class:`Committed` also
-keeps what the ledger needs to know when an epoch starts there: whether the commit overwrote a newer
-one, whether it was one short, and whether its sender got an answer.
+keeps what the ledger needs to know when an epoch starts there.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ NONE_COMMITTED = -1
 
 BY_AN_ADMINISTRATOR, BY_A_BACKUP = "by an administrator", "by a restored backup"
 
-ACCEPTED = "accepted the commit"
-ACKNOWLEDGED = "acknowledged the commit"
+ACCEPTED, ACKNOWLEDGED = "accepted the commit", "acknowledged the commit"
 """How a replaced coordinator handled a commit."""
 
 NO_ANSWER = ("NETWORK_EXCEPTION", "REQUEST_TIMED_OUT")
@@ -62,6 +60,9 @@ class Committed:
 
     unacknowledged: bool = False
     """Whether its sender got no response and assumes that it failed."""
+
+    acknowledged: bool = False
+    """Whether its sender was answered: all replicas in sync had it."""
 
     acknowledged_before: int | None = None
     """The newest earlier committed offset that its sender knows to be accepted."""
@@ -108,10 +109,11 @@ class Committed:
         elif self.rewound_from is not None and offset >= self.rewound_from:
             self.rewound_from = None
         self.offset, self.truncation, self.dropped, self.dropped_why = offset, None, None, ""
-        self.of_old_topic = self.in_close = False
+        self.of_old_topic = self.in_close = self.acknowledged = False
 
     def acknowledge(self, offset: int, commit: str) -> None:
-        """Note that the sender of an earlier *commit* learned that it was accepted."""
+        """Note that the sender of this *commit*, or of an earlier one, learned that it was accepted."""
+        self.acknowledged = self.acknowledged or commit == self.commit
         if commit != self.commit and offset <= self.offset:
             self.acknowledged_before = max(offset, self.acknowledged_before or 0)
 
@@ -197,9 +199,8 @@ class CommittedOffsets:
     ) -> None:
         """Store accepted offsets; *own_progress* is asked about those that lower an offset."""
         flight = self.flight(fact.consumer, fact.commit)
-        processed: tuple[int, ...] = ()
-        if flight is not None and flight.sent.offsets == fact.offsets:
-            processed = flight.sent.processed
+        is_alike = flight is not None and flight.sent.offsets == fact.offsets
+        processed = flight.sent.processed if flight is not None and is_alike else ()
         for index, (partition, offset) in enumerate(fact.offsets):
             committed = self.of(fact.group, partition)
             if flight is not None and flight.sent.kind == ev.CommitKind.ADMIN:
@@ -384,9 +385,8 @@ class CommitOutcomes:
         if flight.accepted:
             self._offsets.leave_unacknowledged(flight)
             return
-        sent = flight.sent
-        link = link_to(event, Step.COMMIT_LOST, sent.consumer, sent.commit, detail)
-        for epoch, offset in self._epochs_of(sent):
+        link = link_to(event, Step.COMMIT_LOST, flight.sent.consumer, flight.sent.commit, detail)
+        for epoch, offset in self._epochs_of(flight.sent):
             if epoch.lost is None or epoch.lost.offset < offset:
                 epoch.lost = FailedCommit(offset, link, detail)
 

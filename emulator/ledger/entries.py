@@ -68,6 +68,8 @@ class Step(enum.StrEnum):
     """consumer, partition, start offset, source of the start offset"""
     CLOSED = "closed"
     """consumer, partition, end of what it processed, reason"""
+    GIVEN_UP = "given up"
+    """consumer, partition, call of its rebalance listener"""
     COMMITTED = "committed"
     """consumer, offset"""
     RESTORED = "restored"

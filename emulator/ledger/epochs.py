@@ -255,7 +255,10 @@ class Epoch:
     """The event that shows its end; None while it is open."""
 
     why: str = ""
-    """Why it ended, as in ``EpochClosed``."""
+    """Why it ended, as in ``EpochClosed``, or is given up."""
+
+    given_up: Link | None = None
+    """The call of the rebalance listener that took the partition; workers may still be at it."""
 
     pending_repeats: tuple[PendingRepeat, ...] = ()
     marks: Marks = field(default_factory=Marks)
@@ -318,6 +321,11 @@ class Epoch:
         if not self.overtakes:
             return self.cursor
         return max(self.cursor, self.position, *self.out_of_order.values())
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is open and was not given up."""
+        return self.closed_by is None and self.given_up is None
 
     @property
     def finished(self) -> int:

@@ -149,6 +149,15 @@ class Ownership:
         link = link_to(event, Step.DROPPED_OUT, fact.consumer, fact.group, fact.reason)
         self.consumer(fact.consumer).trouble = link
 
+    def on_listener_called(self, event: ev.Event, fact: ev.ListenerCalled) -> None:
+        """Note which partitions a consumer has given up, though its workers may still be at them."""
+        is_given = fact.call == "assigned"
+        for partition in fact.partitions:
+            epoch = self.open_epoch(fact.consumer, partition)
+            if epoch is not None:
+                link = link_to(event, Step.GIVEN_UP, fact.consumer, str(partition), fact.call)
+                epoch.given_up, epoch.why = (None, "") if is_given else (link, fact.call)
+
     def on_join_phase_ended(self, _: ev.Event, fact: ev.JoinPhaseEnded) -> None:
         """Note whether a group's assignor intentionally shares partitions."""
         if fact.protocol in self._shared_assignors:
@@ -290,7 +299,10 @@ class Ownership:
             attribution = self.attributions.for_repeat(opening)
             if attribution.cause is Cause.TWO_OWNERS:
                 epoch.concurrent = {before.number: attribution}
-            epoch.pending_repeats = (PendingRepeat(epoch.start, reach, attribution),)
+            epoch.pending_repeats = tuple(
+                PendingRepeat(low, high, attribution)
+                for low, high in _repeatable(before, epoch.start, reach)
+            )
         epoch.pending_repeats += before.pending_from(max(reach, epoch.start))
         before.marks.forget_below(epoch.start)
 
@@ -324,6 +336,18 @@ class Ownership:
 def _other_process(before: Epoch, epoch: Epoch) -> bool:
     """Return whether another process owned the partition; a worker of the same may still be at it."""
     return (before.consumer, before.incarnation) != (epoch.consumer, epoch.incarnation)
+
+
+def _repeatable(before: Epoch, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    """Return the ranges from *start* to *end* that are reprocessed because the next owner starts there.
+
+    What workers finish of a partition that was given up, after the next owner has begun, is work of
+    two owners.
+    """
+    if before.closed_by is not None or before.given_up is None:
+        return ((start, end),)
+    finished = ((start, before.cursor), *sorted(before.out_of_order.items()))
+    return tuple((max(low, start), high) for low, high in finished if high > max(low, start))
 
 
 def _duplicates_avoided(opening: Opening) -> int:

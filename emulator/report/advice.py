@@ -15,10 +15,9 @@ from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
 from emulator.report.owner_hints import (
     COMMITTED_NOWHERE,
-    READ_BESIDE,
     WITHOUT_ID,
-    by_hand,
     commits_nowhere,
+    reason_of_two_owners,
 )
 from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
@@ -76,11 +75,6 @@ ONLY_MOVED_STOP = Hint(
     f"stop ({SWITCH}).",
 )
 
-ASSIGNED_TWICE = "The assignor gave the partition to several members, and all of them processed it."
-TWO_COORDINATORS = (
-    "Two brokers acted as coordinator of the group, and each assigned the partition to a different "
-    "member; both processed it."
-)
 SHARED_OFFSETS = (
     "Several members read the same partition and commit to the group's one offset: a member "
     "started after records that only another member had processed."
@@ -116,14 +110,10 @@ _SETTING = re.compile(r"\{([a-z.]+)\}")
 
 def reason_of(case: Case) -> str:
     """Return the explanation of a cause."""
-    if case.cause is Cause.TWO_OWNERS and case.given_twice:
-        return ASSIGNED_TWICE
-    if case.cause is Cause.TWO_OWNERS and by_hand(case):
-        return READ_BESIDE
+    if case.cause is Cause.TWO_OWNERS:
+        return reason_of_two_owners(case) or WHY[case.cause]
     if commits_nowhere(case):
         return COMMITTED_NOWHERE
-    if case.cause is Cause.TWO_OWNERS and case.mentions("two coordinators"):
-        return TWO_COORDINATORS
     if case.cause is Cause.COMMITTED_AHEAD and case.group.shared:
         return SHARED_OFFSETS
     if (

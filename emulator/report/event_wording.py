@@ -362,6 +362,7 @@ WORDS: dict[type, Words] = {
 _STEPS = {
     Step.OPENED: "{} began {} at {} ({})",
     Step.CLOSED: "{} stopped {} at {} ({})",
+    Step.GIVEN_UP: "{} gave up {} ({})",
     Step.COMMITTED: "{} committed {}",
     Step.RESTORED: "backup of {} restored, with offset {}",
     Step.RESULTS_UNDONE: "backup of {} restored, without results of {}",

@@ -23,6 +23,9 @@ MOST_HINTS = 6
 OF_BROKERS = frozenset({"fence-sooner"})
 """Hints about settings of brokers, whichever group they were found with."""
 
+OF_REBALANCES = frozenset({"cooperative"})
+"""Hints on how to rebalance, by which a run without a rebalance has nothing to gain."""
+
 WITH_CAUSES = (EntryKind.LOST, EntryKind.REPROCESSED, EntryKind.TRUNCATED)
 """The kinds of entries that have a cause, in the order of reports."""
 
@@ -33,7 +36,8 @@ def hints_of(run: FinishedRun) -> list[GivenHint]:
     Hints for a group that cannot make progress by itself come before them.
     """
     found = dict[tuple[str, str], GivenHint]()
-    for hint in _all_hints(run):
+    without = OF_REBALANCES if not run.metrics["rebalances"] else frozenset()
+    for hint in (each for each in _all_hints(run) if each.id not in without):
         key = hint.id, hint.group
         found[key] = _merged(found[key], hint) if key in found else hint
     for hint in quiet_hints(run.subject):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from emulator.ledger.attribution import UNFINISHED
 from emulator.ledger.entries import Cause
 from emulator.report.cases import DRAIN_WORKERS, LISTENER_CATCHES, STAY_A_MEMBER, Case, Hint
 from emulator.report.coordinator_hints import TWO_IN_SYNC
@@ -14,17 +15,45 @@ def by_hand(case: Case) -> bool:
     return case.mentions("assign()")
 
 
+def was_given_up(case: Case) -> bool:
+    """Return whether each older owner had given its partition up, and only its workers went on."""
+    return bool(case.details) and all(UNFINISHED in each for each in case.details)
+
+
 def commits_nowhere(case: Case) -> bool:
     """Return whether records are repeated because consumers have no group id."""
     return not case.group.has_id and case.cause in (Cause.REVOKED, Cause.CRASHED)
 
 
+ASSIGNED_TWICE: Final = (
+    "The assignor gave the partition to several members, and all of them processed it."
+)
+TWO_COORDINATORS: Final = (
+    "Two brokers acted as coordinator of the group, and each assigned the partition to a different "
+    "member; both processed it."
+)
 READ_BESIDE: Final = (
     "A consumer had assigned the partition to itself (assign()) and read it beside the member to "
     "which the group had given it. The group does not know such a consumer: it refuses its commits "
     "while it has members, and its offset is theirs when it has none."
 )
+WORKERS_WENT_ON: Final = (
+    "The rebalance listener had been called, but records of the partition were still in progress or in a "
+    "queue. They were finished when the next owner had begun, at the last committed offset."
+)
 COMMITTED_NOWHERE: Final = "The consumer has no group.id and commits nothing: each start begins where auto.offset.reset says."
+
+
+def reason_of_two_owners(case: Case) -> str:
+    """Return why a partition had two owners; empty: the older one did not know of its removal."""
+    if case.given_twice:
+        return ASSIGNED_TWICE
+    if by_hand(case):
+        return READ_BESIDE
+    if was_given_up(case):
+        return WORKERS_WENT_ON
+    return TWO_COORDINATORS if case.mentions("two coordinators") else ""
+
 
 OWNER_HINTS: Final = (
     Hint(
@@ -47,7 +76,9 @@ OWNER_HINTS: Final = (
         "smaller-batches",
         "A removed member notices its removal at its next poll(): a smaller {max.poll.records} makes "
         "that earlier.",
-        lambda case: not (case.given_twice or case.one_record or by_hand(case)),
+        lambda case: (
+            not (case.given_twice or case.one_record or by_hand(case) or was_given_up(case))
+        ),
     ),
     Hint(
         "fence-at-destination",

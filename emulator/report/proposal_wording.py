@@ -151,7 +151,7 @@ def _remarks(trial: Trial) -> Iterator[str]:
 
 def not_tried(run: FinishedRun, cost_s: float) -> Iterator[str]:
     """Yield a line that names the changes that were not tried, and the command that tries them."""
-    names = joined([f"{each.id} ({each.settings[0]})" for each in run.proposals])
+    names = joined([f"{each.title} ({each.settings[0]})" for each in run.proposals])
     rest = f"{run.subject.options} --seed {run.seed} --advise"
     text = f"To try {names}, about {ceil(cost_s):,} s: rebalance run {run.subject.name}{rest}"
     yield from paragraph(text)
@@ -159,7 +159,7 @@ def not_tried(run: FinishedRun, cost_s: float) -> Iterator[str]:
 
 def advice_document(run: FinishedRun) -> dict[str, Any]:
     """Return the hints of a run with their ids, and the changes that they recommend."""
-    tried = {trial.proposal.id: trial for trial in run.trials}
+    tried = {trial.proposal.title: trial for trial in run.trials}
     return {
         "hints": [
             {
@@ -171,7 +171,7 @@ def advice_document(run: FinishedRun) -> dict[str, Any]:
             }
             for hint in hints_of(run)
         ],
-        "changes": [_proposal(each, tried.get(each.id)) for each in run.proposals],
+        "changes": [_proposal(each, tried.get(each.title)) for each in run.proposals],
     }
 
 

@@ -38,6 +38,14 @@ class Proposal:
     of_risk: bool = False
     """Whether its hint is about a risk that the run did not show."""
 
+    of_several: bool = False
+    """Whether the same change is proposed for another group, too."""
+
+    @property
+    def title(self) -> str:
+        """The id, with the group if several groups have a change of this id."""
+        return f"{self.id} of {self.group}" if self.of_several else self.id
+
 
 HEADLINE: Final = {
     "reprocessed": "reprocessed",

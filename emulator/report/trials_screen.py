@@ -31,7 +31,7 @@ def trials_screen(run: FinishedRun) -> Iterator[str]:
     yield from paragraph(f"{compared_text(run)} Times in seconds.")
     for trial in trials:
         yield ""
-        yield from paragraph(f"{trial.proposal.id}: {verdict_of(trial)}", "  ", "    ")
+        yield from paragraph(f"{trial.proposal.title}: {verdict_of(trial)}", "  ", "    ")
         if not table:
             yield from paragraph(_figures(trial, trials), "    ")
         yield from paragraph(trial.proposal.why, "    ")
@@ -65,7 +65,7 @@ def _columns(trials: Sequence[Trial], shown: Mapping[str, str]) -> Table:
         table.add_column(title, justify="left" if title in texts else "right")
     for trial in trials:
         marks = [trial.mark] if marked else []
-        table.add_row(*cells(trial.proposal.id, *marks, *(cell(trial, name) for name in shown)))
+        table.add_row(*cells(trial.proposal.title, *marks, *(cell(trial, name) for name in shown)))
     return table
 
 
@@ -76,7 +76,7 @@ def _repeat(run: FinishedRun, seeds: Sequence[int]) -> Iterator[str]:
     words += [f"--seed {seeds[0]} --seeds {len(seeds)}"]
     words += ["--with as-written"]
     for trial in run.trials:
-        text = f"{trial.proposal.id}: {', '.join(trial.proposal.overrides)}"
+        text = f"{trial.proposal.title}: {', '.join(trial.proposal.overrides)}"
         words.append(f"--with {quote(text)}")
     first, *rest = words
     yield f"  {first} \\"

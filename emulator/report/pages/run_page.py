@@ -340,7 +340,7 @@ def _trials(run: FinishedRun) -> Iterator[Part]:
     """Yield the changes that were tried: their effects and reasons, then the settings to paste."""
     trials, shown = run.trials, columns_of(run.trials)
     rows = [
-        (each.proposal.id, *(cell(each, name) for name in shown), verdict_of(each))
+        (each.proposal.title, *(cell(each, name) for name in shown), verdict_of(each))
         for each in trials
     ]
     titles = ("change", *shown.values(), "effect")
@@ -349,10 +349,10 @@ def _trials(run: FinishedRun) -> Iterator[Part]:
         anchor="changes",
         paragraphs=[compared_text(run)],
         tables=[Table(caption="Times in seconds", rows=[titles, *rows])],
-        items=[f"{each.proposal.id}: {each.proposal.why}" for each in trials],
+        items=[f"{each.proposal.title}: {each.proposal.why}" for each in trials],
     )
     yield Part(
         title="Settings of these changes",
         anchor="settings",
-        texts=[(each.proposal.id, "\n".join(paste_lines(each.proposal))) for each in trials],
+        texts=[(each.proposal.title, "\n".join(paste_lines(each.proposal))) for each in trials],
     )

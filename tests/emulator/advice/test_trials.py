@@ -321,3 +321,36 @@ def test_a_hint_on_a_risk_is_tried_under_more_seeds_until_they_show_it():
     assert (Effect.NONE, Effect.BETTER) == (few.effect, more.effect)
     assert "reprocessed" in more.differences()
     assert (3, 20) == (len(few.seeds), len(more.seeds))
+
+
+def test_a_change_that_two_groups_need_is_tried_for_each():
+    """The number of changes counts it once; the trials name the group."""
+    group = """
+    [[group]]
+    id = "{}"
+    topics = ["orders"]
+    members = 2
+    work = "20ms"
+    settings = {{ "auto.offset.reset" = "earliest", "partition.assignment.strategy" = "range" }}
+    commit = {{ call = "sync", when = "every", every = "10s" }}
+    """
+    scenario = emulator.loads(
+        """
+        title = "two groups, and a deploy of each"
+        run_for = "40s"
+        topic = [{ name = "orders", partitions = 2, rate = "5/s" }]
+        act = [{ rolling_restart = "billing", at = "20s" }, { rolling_restart = "audit", at = "25s" }]
+        """
+        + group.format("billing")
+        + group.format("audit")
+    )
+    trials = emulator.advise(scenario, 1, most=1).trials
+
+    assert {trial.proposal.title: trial.effect for trial in trials} == {
+        "commit-on-revoke of billing": Effect.BETTER,
+        "commit-on-revoke of audit": Effect.BETTER,
+    }
+    assert {trial.proposal.overrides for trial in trials} == {
+        ("group[billing].commit.on_revoke=true",),
+        ("group[audit].commit.on_revoke=true",),
+    }

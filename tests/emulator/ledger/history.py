@@ -79,6 +79,17 @@ class History:
     def resume(self, name):
         return self.say(ev.ConsumerResumed(consumer=name))
 
+    def listener(self, name, call, partition=P0, generation=1):
+        called = ev.ListenerCalled(
+            consumer=name,
+            group=GROUP,
+            generation=generation,
+            call=call,
+            partitions=(partition,),
+            began_us=self.now_us,
+        )
+        return self.say(called)
+
     # epochs and work
 
     def open(self, name, partition=P0, offset=0, source="committed", why="", generation=1):

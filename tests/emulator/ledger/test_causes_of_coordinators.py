@@ -193,6 +193,7 @@ def test_an_election_says_how_an_accepted_commit_could_vanish(clean, detail):
 def test_a_reset_after_a_failover_shows_that_no_offset_is_committed():
     """A later commit is then no rewind, and its records are covered."""
     history = led_by_1()
+    accept(history, 100, broker=1, epoch=0)
     history.say(ev.BrokerDown(broker=1))
     history.coordinator_moves()
     history.crash("a", 100)
@@ -211,8 +212,24 @@ def test_a_reset_after_a_failover_shows_that_no_offset_is_committed():
 )
 def test_only_the_failure_of_the_groups_own_coordinator_can_lose_its_commits(failed, cause):
     """Broker 1 coordinates it; the others lead what other groups commit to."""
-    history = led_by_1(100, 100)
+    history = led_by_1(100, 90)
+    accept(history, 100, broker=1, epoch=0)
     history.say(ev.BrokerDown(broker=failed))
+    history.crash("a", 100)
+    history.open("b", offset=0, source="earliest", why="no offset")
+    history.work("b", 0, 50)
+
+    only(history, cause, 50)
+
+
+@pytest.mark.parametrize(("clean", "cause"), [(True, Cause.RESET), (False, Cause.NOT_REPLICATED)])
+def test_only_an_unclean_election_can_lose_a_commit_that_was_acknowledged(clean, cause):
+    """All in sync have it: after a clean election the client has reset its position by itself."""
+    history = led_by_1(100, 90)
+    history.answer("a", accept(history, 100, broker=1, epoch=0))
+    history.say(ev.BrokerDown(broker=1))
+    elect(history, 2, 1, clean=clean)
+    history.coordinator_moves()
     history.crash("a", 100)
     history.open("b", offset=0, source="earliest", why="no offset")
     history.work("b", 0, 50)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from emulator.advising import reported
@@ -35,6 +37,16 @@ def test_a_deploy_that_makes_the_change_is_not_told_to_make_it():
     listed = f"group[billing].{STRATEGY}=range,cooperative-sticky"
 
     assert not cooperative_hints(listed, f"act[rolling_restart-1].{STRATEGY}=cooperative-sticky")
+
+
+def test_a_run_without_a_rebalance_has_nothing_to_gain():
+    """Causes alone do not make the hint."""
+    report = reported(load_named("rolling-restart-eager", ["run_for=100s"]), 0)[1]
+    values = {**report.metrics.values, "rebalances": 0}
+    without = replace(report, metrics=replace(report.metrics, values=values))
+
+    found = ["cooperative" in [hint.id for hint in hints_of(run)] for run in (report, without)]
+    assert found == [True, False]
 
 
 def test_a_client_without_a_cooperative_assignor_is_not_told_to_take_one():
