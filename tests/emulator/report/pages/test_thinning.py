@@ -29,10 +29,10 @@ from emulator.report.pages.timeline import View, draw_timeline
 TP = TopicPartition("orders", 0)
 
 
-def alternating(changes, length_us=100, offset=0):
+def alternating(changes, length_us=100, offset=0, members=7):
     """Return owners that take turns."""
     return [
-        Span(at * length_us, (at + 1) * length_us, f"m-{(at + offset) % 7}")
+        Span(at * length_us, (at + 1) * length_us, f"m-{(at + offset) % members}")
         for at in range(changes)
     ]
 
@@ -196,7 +196,7 @@ def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
     """
     group = GroupHistory("billing")
     for number in range(1_000):
-        spans = alternating(1_000, offset=number)
+        spans = alternating(1_000, offset=number, members=30)
         group.owners[TopicPartition("orders", number)] = spans
     group.rebalances = [Span(at * 100, at * 100 + 30, "a member joined") for at in range(1_000)]
     for number in range(60):
