@@ -50,7 +50,8 @@ downtime, rebalances) falls or rises in some seeds and does the opposite in none
 confidence interval of the mean difference does not contain 0; *better*, too, if runs with it lack a problem that runs without
 it have, or if no record is reprocessed, lost or truncated any more, whatever the price in time, or none lost or
 truncated any more, whatever is reprocessed instead; *mixed* if one
-figure falls and another rises; *unclear* if seeds disagree. Main figures are not all: a smaller session timeout also removes
+figure falls and another rises; *unclear* if seeds disagree. An effect of several seeds that neither the
+interval of its mean nor the sign test tells from chance is named: "With 3 seeds this may be chance". Main figures are not all: a smaller session timeout also removes
 members that pause, which shows only in a scenario with pauses.
 """
 

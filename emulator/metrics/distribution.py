@@ -88,6 +88,21 @@ class Comparison:
         """The ends of what is shown with the mean: its interval, or the range of few differences."""
         return _band(self)
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether the difference may be chance: no test at 5 % finds that there is one.
+
+        The tests are Student's t (the interval of the mean contains 0), and the sign test: without a
+        difference as many pairs have the same sign less often than once in 20 (Conover, 3.4).
+        """
+        low, high = self.mean.low, self.mean.high
+        if low is not None and high is not None and (low > 0 or high < 0):
+            return False
+        fewer, more = sorted((self.less, self.more))
+        unequal = fewer + more
+        tail = sum(math.comb(unequal, k) for k in range(fewer + 1))
+        return 2 * tail > (1 - CONFIDENCE) * 2**unequal
+
 
 def _band(of: Summary | Comparison) -> tuple[float, float]:
     low, high = of.mean.low, of.mean.high

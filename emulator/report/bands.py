@@ -43,3 +43,12 @@ def beside_means(runs: int) -> str:
         if runs < FEWEST
         else "their 95 % confidence interval"
     )
+
+
+def few_seeds(runs: int) -> str:
+    """Return a clause that a difference of that many runs may be chance; empty: they are enough.
+
+    >>> few_seeds(2), few_seeds(20)
+    ('; with so few a difference may be chance', '')
+    """
+    return "; with so few a difference may be chance" if runs < FEWEST else ""

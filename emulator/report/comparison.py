@@ -13,7 +13,7 @@ from rich.text import Text
 
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import pairs_of, values_of
-from emulator.report.bands import beside_means, with_band
+from emulator.report.bands import beside_means, few_seeds, with_band
 from emulator.report.columns import DISQUALIFIED, Column, any_disqualified, reason_rows
 from emulator.report.figures import (
     NO_VALUE,
@@ -50,7 +50,7 @@ def comparison_screen(seeds: Sequence[int], columns: Sequence[Column]) -> Iterat
     if several:
         yield from paragraph(
             f"Means of {len(seeds)} seeds. Differences are from {first.name}, seed by seed, with "
-            f"{beside_means(len(seeds))}."
+            f"{beside_means(len(seeds))}{few_seeds(len(seeds))}."
         )
         yield from note_if_alike(*(column.metrics for column in columns))
     yield from missed(columns)

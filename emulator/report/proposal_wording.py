@@ -69,7 +69,14 @@ def compared_text(run: FinishedRun) -> str:
         f"Means of the same {len(seeds)} seeds, {seeds[0]} to {seeds[-1]}, without → with each "
         "change alone."
     )
-    return " ".join([text, *_reported(run)])
+    return " ".join([text, *_reported(run), *_more_seeds(run.trials)])
+
+
+def _more_seeds(trials: Sequence[Trial]) -> Iterator[str]:
+    """Yield how to play more seeds, if an effect may be chance."""
+    if any(trial.chances() for trial in trials):
+        more = max(20, 4 * len(trials[0].seeds))
+        yield f"Where an effect may be chance, --advise --seeds {more} tells more."
 
 
 def _reported(run: FinishedRun) -> Iterator[str]:
@@ -101,7 +108,9 @@ def verdict_of(trial: Trial) -> str:
     end = "." if parts or trial.solved else " in these runs."
     effect = f"{trial.effect}{_but(trial)}"
     text = f"{effect}{': ' if parts else ''}{'; '.join(parts)}{end}"
-    return " ".join([text, *_unclear(trial), *_uncommon(trial), *_remarks(trial)])
+    return " ".join(
+        [text, *_unclear(trial), *_by_chance(trial), *_uncommon(trial), *_remarks(trial)]
+    )
 
 
 def _but(trial: Trial) -> str:
@@ -119,6 +128,16 @@ def _unclear(trial: Trial) -> Iterator[str]:
             f"Seeds disagree on {JUDGED[name]}: lower in {compared.less}, higher in {compared.more} "
             f"of {compared.runs}, {difference(compared.mean.value)} on average."
         )
+
+
+def _by_chance(trial: Trial) -> Iterator[str]:
+    """Yield which effects are too few seeds' to be told from chance."""
+    parts = [
+        f"{JUDGED[name]} ({'lower' if each.less else 'higher'} in {max(each.less, each.more)})"
+        for name, each in trial.chances().items()
+    ]
+    if parts:
+        yield f"With {len(trial.seeds)} seeds this may be chance: {joined(parts)}."
 
 
 def _uncommon(trial: Trial) -> Iterator[str]:
@@ -194,6 +213,7 @@ def _trial_document(trial: Trial) -> dict[str, Any]:
         "seeds": list(trial.seeds),
         "effect": trial.effect.value,
         "sentence": verdict_of(trial),
+        "may_be_chance": list(trial.chances()),
         "before": {name: before for name, (before, _) in means.items()},
         "after": {name: after for name, (_, after) in means.items()},
         "compared": {name: trial.seeds_with(name)[-1] for name in JUDGED},

@@ -249,6 +249,17 @@ class Trial:
         """Return the main figures that fall in some seeds and rise in others."""
         return {name: each for name, each in self._large() if not _has_one_sign(each)}
 
+    def chances(self) -> dict[str, Comparison]:
+        """Return the main figures that the change moves, but with which chance could do the same.
+
+        None of a single seed: its report says so of all.
+        """
+        if len(self.seeds) == 1:
+            return {}
+        return {
+            name: each for name, each in self._large() if _has_one_sign(each) and each.may_be_chance
+        }
+
     def _large(self) -> Iterator[tuple[str, Comparison]]:
         for name in JUDGED if self.of_lag else HEADLINE:
             compared = self._compared(name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
-from emulator.metrics.distribution import Summary
+from emulator.metrics.distribution import FEWEST, Summary
 from emulator.report.figures import NO_VALUE
 from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound
@@ -35,7 +35,19 @@ def sentences(findings: Findings) -> Iterator[str]:
     yield from others
     yield from _disqualified(findings)
     yield not_tried(findings.plan)
+    yield from few_seeds(findings)
     yield from _certainty(findings, goal)
+
+
+def few_seeds(findings: Findings) -> Iterator[str]:
+    """Yield that differences may be chance, if a cell has few seeds and they do not all give the same."""
+    runs = [len(each.seeds) for each in findings.results if each.seeds]
+    same = all(each.summary.minimum == each.summary.maximum for each in findings.summaries)
+    if len(runs) > 1 and min(runs) < FEWEST and not (same and min(runs) > 1):
+        yield (
+            f"With {counted(min(runs), 'seed')} in a cell a difference between cells may be chance: "
+            "--seeds 20 tells more."
+        )
 
 
 def _objective(findings: Findings, goal: Goal) -> str:

@@ -30,6 +30,7 @@ from emulator.report.wording import counted, figure, file_width
 from emulator.study.answer_text import (
     answer_table,
     best_of_each,
+    few_seeds,
     figures_of_best,
     sentences,
 )
@@ -76,7 +77,7 @@ def _answer(findings: Findings) -> list[str]:
     """Return the sentences of the answer: the best cell first, then the objective and the rest."""
     cells = counted(len(findings.results), "cell")
     without = f"The study has no objective; its {cells} are compared below."
-    return list(sentences(findings)) or [without]
+    return list(sentences(findings)) or [without, *few_seeds(findings)]
 
 
 def _numbers(findings: Findings) -> list[Number]:

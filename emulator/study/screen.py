@@ -13,7 +13,7 @@ from emulator.report.comparison import paired
 from emulator.report.figures import NO_VALUE, cells, fitted
 from emulator.report.seeds_screen import within
 from emulator.report.wording import counted, figure, paragraph
-from emulator.study.answer_text import answer_table, sentences
+from emulator.study.answer_text import answer_table, few_seeds, sentences
 from emulator.study.findings import Findings
 from emulator.study.labels import label_of, mean_text
 from emulator.study.plan import Cell
@@ -41,6 +41,9 @@ def study_screen(findings: Findings) -> Iterator[str]:
         f"In brackets: 95 % confidence intervals; … means too few seeds for an end. {BESIDE_MEANS} "
         "Differences are paired by seed."
     )
+    if study.goal is None:
+        for sentence in few_seeds(findings):
+            yield from paragraph(sentence)
     yield from _omitted(len(findings.results))
     yield from _sensitivities(findings)
     for each in findings.fronts:

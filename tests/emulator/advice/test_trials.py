@@ -11,6 +11,7 @@ import emulator
 from emulator.advice.cost import rarer_within, round_s, seeds_within
 from emulator.loading import load_named
 from emulator.metrics.catalogue import VALUES
+from emulator.metrics.distribution import compare
 from emulator.metrics.metrics import Metrics
 from emulator.report.proposal_wording import cell, columns_of, compared_text, verdict_of
 from emulator.report.proposals import Effect, Proposal, Trial
@@ -80,7 +81,7 @@ def test_trials_say_which_runs_they_compare(advice):
 
 def test_the_figures_of_the_reported_seed_are_beside_the_means():
     """The report shows one run, the table means of two: what differs is named, with its seed."""
-    before, after = runs(reprocessed=[40, 60]), runs(reprocessed=[0, 0])
+    before, after = runs(reprocessed=[40, 60]), runs(reprocessed=[0, 20])
     trial = Trial(proposal=PROPOSAL, seeds=(3, 4), before=before, after=after)
     (reported,) = runs(reprocessed=[60])
     run = SimpleNamespace(trials=(trial,), seed=4, metrics=reported)
@@ -160,6 +161,39 @@ def test_a_change_is_judged_by_its_pairs(before, after, effect):
 
     assert effect == trial.effect
     assert verdict_of(trial).startswith(f"{effect}")
+
+
+@pytest.mark.parametrize(
+    ("after", "chance"),
+    [
+        ([1, 8, 9], "reprocessed (lower in 2)"),
+        ([0, 1, 6], "reprocessed (lower in 3)"),
+        ([4, 4, 4], ""),
+        ([0], ""),
+    ],
+)
+def test_an_effect_that_few_seeds_cannot_tell_from_chance_says_so(after, chance):
+    """Of three seeds 9, 1 and 1 fewer may be chance, 5 fewer in each is not; one seed is said of all."""
+    before = runs(reprocessed=[9, 9, 9][: len(after)])
+    trial = Trial(
+        proposal=PROPOSAL,
+        seeds=(0, 1, 2)[: len(after)],
+        before=before,
+        after=runs(reprocessed=after),
+    )
+    (reported,) = runs(reprocessed=[9])
+    run = SimpleNamespace(trials=(trial,), seed=0, metrics=reported)
+
+    assert ("may be chance: " + chance in verdict_of(trial)) == bool(chance)
+    assert ("--advise --seeds 20 tells more" in compared_text(run)) == bool(chance)
+
+
+def test_six_seeds_that_agree_are_no_chance():
+    """The sign test, where the interval of the mean contains 0; five would happen once in 16."""
+    fewer = [1000, 1, 1, 1, 1, 1]
+
+    assert not compare(fewer, [0] * 6).may_be_chance
+    assert compare(fewer[:5], [0] * 5).may_be_chance
 
 
 def test_a_change_that_brings_a_new_problem_is_worse():

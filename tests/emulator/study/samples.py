@@ -130,10 +130,11 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
 
 
 def findings_with(
-    goal: str, *values: list[float], changes: Sequence[tuple[str, str]] = (), more: str = ""
+    goal: str | None, *values: list[float], changes: Sequence[tuple[str, str]] = (), more: str = ""
 ) -> Findings:
     """Return findings of the small study, whose cells have these values of ``reprocessed``."""
-    plan = plan_of(study_of((SEEDS, f"{SEEDS}\ngoal = {goal}"), *changes, more=more))
+    with_goal = [] if goal is None else [(SEEDS, f"{SEEDS}\ngoal = {goal}")]
+    plan = plan_of(study_of(*with_goal, *changes, more=more))
     results = results_of(plan, *values)
     for each in results:
         missing = [name for name in metrics_of(plan) if name not in each.values]

@@ -65,6 +65,16 @@ def test_the_mean_of_two_seeds_is_shown_with_both_values():
     )
 
 
+@pytest.mark.parametrize("goal", ['{ least = "reprocessed" }', None])
+def test_few_seeds_say_that_a_difference_may_be_chance(goal):
+    """Also without a goal; five seeds have intervals, and those of a scenario without chance are equal."""
+    said = "With 2 seeds in a cell a difference between cells may be chance: --seeds 20 tells more."
+
+    for values, is_said in (([1, 659], True), ([7, 7], False), ([1, 9, 4, 5, 6], False)):
+        screen = " ".join(" ".join(study_screen(findings_with(goal, values, values[::-1]))).split())
+        assert (said in screen) == is_said
+
+
 def test_cells_that_may_equal_the_best_are_named():
     """The mean of paired differences may be zero."""
     untold = findings_with('{ least = "reprocessed" }', [1, 9, 1, 9], [9, 1, 9, 2])
