@@ -53,6 +53,9 @@ class Reporting:
     shrink_s: float
     """0: no smaller scenario is searched for."""
 
+    is_stated: bool = False
+    """Whether the test states by itself which comparisons failed: they are not printed again."""
+
 
 def failure_lines(name: str, played: Sequence[Results], reporting: Reporting) -> Iterator[str]:
     """Write the files of a failed test, and yield the lines to print.
@@ -72,7 +75,8 @@ def _one(results: Results, folder: Path, reporting: Reporting) -> Iterator[str]:
     scenario_file.write_text(to_toml(results.scenario), encoding="utf-8")
     _write_run(results, played, folder)
     yield f"{results.scenario.title}, {results.named_seeds}"
-    yield from dict.fromkeys(f"  {claim.message}" for claim in results.claims)
+    if not reporting.is_stated:
+        yield from dict.fromkeys(f"  {claim.message}" for claim in results.claims)
     yield ""
     yield from first_lines(played.verdicts)
     yield from _causes(played)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -23,6 +23,15 @@ from emulator.testing.results import Results
 
 Subject = Scenario | str | Path | Mapping[str, Any]
 """A scenario, a file or a name of the catalogue, or the tables of a file."""
+
+
+KEYS: Final = Scenario.model_fields.keys() | {"act"}
+"""The keys at the top of a scenario file."""
+
+PATHS: Final = (
+    "Keyword arguments are keys at the top of a scenario file, such as run_for. Write the path of any other "
+    'key: scenario(…, {"group[billing].settings[session.timeout.ms]": "10s"}).'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +59,26 @@ class ScenarioPlayer:
         overrides: Overrides = (),
         *,
         seeds: int | Iterable[int] | None = None,
+        **changes: Any,
     ) -> Results:
         """Play a scenario under every seed of the test and return the results.
 
         *subject*: a path (relative to the test's folder), a name of the catalogue, the tables of a
         scenario file as a dict, a ``Scenario``, or a function that returns one of these.
         *overrides*: keys to change, as ``{path: value}``, ``path=value`` or a list of these. *seeds*:
-        their number or the seeds themselves; by default those of ``@pytest.mark.seeds``.
+        their number or the seeds themselves; by default those of ``@pytest.mark.seeds``. *changes*:
+        keys at the top of a scenario file, such as ``run_for="10min"``.
 
         Raises ``ScenarioError``, which lists all problems of the scenario.
         """
         __tracebackhide__ = True
         given = subject() if callable(subject) else subject
-        sets = written_overrides(overrides)
+        sets = [*written_overrides(overrides), *written_overrides(changes)]
         try:
             scenario, replay = self._load(given, sets)
         except EmulatorError as error:
+            if not changes.keys() <= KEYS:
+                error.add_note(PATHS)
             raise error.with_traceback(None) from None
         chosen = self.seeds if seeds is None else seeds
         numbers = seeds_from(scenario, None, chosen) if isinstance(chosen, int) else list(chosen)

@@ -25,7 +25,10 @@ def player_of(item: pytest.Item) -> ScenarioPlayer:
 
 
 def report_of(item: pytest.Item) -> str | None:
-    """Write the files of a failed test and return what is printed; None: it played nothing."""
+    """Write the files of a failed test and return what is printed; None: it played nothing.
+
+    The failure of a scenario file consists of its comparisons; an assertion may be about one of them.
+    """
     if PLAYER not in item.stash or not item.stash[PLAYER].played:
         return None
     from emulator.testing.failure import Reporting, failure_lines  # noqa: PLC0415  rarely needed
@@ -38,6 +41,7 @@ def report_of(item: pytest.Item) -> str | None:
         cwd=config.invocation_params.dir,
         tests=item.path.parent,
         shrink_s=float(config.getini("rebalance_shrink") if limit is None else limit),
+        is_stated=not isinstance(item, pytest.Function),
     )
     try:
         return "\n".join(failure_lines(item.nodeid, item.stash[PLAYER].played, reporting))

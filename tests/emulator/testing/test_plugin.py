@@ -193,6 +193,7 @@ def test_a_scenario_file_with_expectations_is_a_test(ran):
     )
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*def runtest*")
+    assert "  reprocessed is 15, expected <= 3" not in result.stdout.str()
 
 
 def test_a_file_that_is_not_toml_is_an_error_of_collection(ran):
@@ -316,6 +317,35 @@ def test_overrides_may_be_lists_of_tables(ran):
     )
 
     result.assert_outcomes(passed=1)
+
+
+def test_keyword_arguments_are_keys_at_the_top(ran):
+    """Another key is refused with its nearest path and the way to write it."""
+    result = ran(
+        python="""
+        def test_it(scenario):
+            run = scenario("small.toml", "group[billing].members=3", run_for="20s", seed=7)
+            assert run.seeds == (7,)
+            assert run.scenario.run_for == 20_000_000
+            assert len(run.scenario.group[0].members) == 3
+
+        def test_another(scenario):
+            scenario("small.toml", members=3)
+
+        def test_the_value(scenario):
+            scenario("small.toml", run_for=20)
+        """
+    )
+
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "E *no such key; nearest: group?billing?.members",
+            'E *Write the path of any other key: scenario(?, {"group?billing?.settings*',
+            'E *run_for = 20: a unit is missing, write "20s"*',
+        ]
+    )
+    assert 1 == result.stdout.str().count("Write the path of any other key")
 
 
 def test_one_override_may_be_a_string(ran):
