@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
 from emulator.cli.options import Examples, catalogue_names, with_examples
 from emulator.cli.output import say, say_all, say_notes, say_report
-from emulator.errors import RefusedError, reason_of
+from emulator.errors import EmulatorError, RefusedError, reason_of
 from emulator.scenario.families import SUBJECTS, Family
 from emulator.scenario.problems import nearest
 
@@ -204,9 +205,10 @@ def _a_duration(text: str) -> str:
 
 
 def _a_rate(text: str) -> str:
+    """Return a rate; a number alone is one per second."""
     from emulator.scenario.units import parse_rate
 
-    return _as_given(parse_rate, text)
+    return _as_given(parse_rate, f"{text}/s" if re.fullmatch(r"\s*[\d.]+\s*", text) else text)
 
 
 def _as_given(parse: Callable[[str], object], text: str) -> str:
@@ -218,12 +220,39 @@ def _as_given(parse: Callable[[str], object], text: str) -> str:
     return text
 
 
-def _refuse_existing(context: typer.Context, given: Path | bool) -> Path | bool:
-    """Refuse a file that exists before the questions; both it and ``--force`` must be known."""
-    known = {**context.params, "file" if isinstance(given, Path) else "force": given}
-    file = known.get("file")
-    if isinstance(file, Path) and file.exists() and known.get("force") is False:
-        raise RefusedError(f"{file}: exists already; use another name, or --force")
+FIRST: Final = Path("scenario.toml")
+
+
+def _file(known: Mapping[str, Any]) -> Path:
+    """Return the file to write; raise RefusedError if two are named."""
+    file, output = known["file"], known["output"]
+    if output is not None and file not in (FIRST, output):
+        raise RefusedError(f"{file} and -o {output}: one scenario is written, name one file")
+    return Path(file if output is None else output)
+
+
+def _refuse_existing(context: typer.Context, option: typer.CallbackParam, given: Any) -> Any:
+    """Refuse a file that exists before the questions, when all that decides it is known."""
+    known = {**context.params, str(option.name): given}
+    if known.keys() >= {"file", "output", "force"} and not known["force"]:
+        file = _file(known)
+        if file.exists():
+            raise RefusedError(f"{file}: exists already; use another name, or --force")
+    return given
+
+
+def _a_client_file(context: typer.Context, option: typer.CallbackParam, given: str) -> str:
+    """Refuse a file that cannot be used: before the questions if an option names it, or ask again."""
+    if given in ("", NO_FILE):
+        return given
+    from emulator.scenario.first_scenario import of_client
+
+    try:
+        of_client(given, _file(context.params))
+    except EmulatorError as error:
+        if context.get_parameter_source(str(option.name)) is None:
+            raise typer.BadParameter(str(error).replace(f"`config={given}`", given)) from None
+        raise
     return given
 
 
@@ -233,7 +262,7 @@ def init(
         typer.Argument(
             help="The scenario file to write.", is_eager=True, callback=_refuse_existing
         ),
-    ] = Path("scenario.toml"),
+    ] = FIRST,
     members: Annotated[
         int,
         typer.Option(min=1, max=1_000, prompt="Members of the group", help="Number of members."),
@@ -251,7 +280,7 @@ def init(
         str,
         typer.Option(
             prompt="Records of the whole topic",
-            help="Records of the whole topic per time, such as 60/s.",
+            help="Records of the whole topic per time, such as 60/s; without a unit, per second.",
             callback=_a_rate,
         ),
     ] = "60/s",
@@ -265,8 +294,21 @@ def init(
     ] = "4ms",
     config: Annotated[
         str,
-        typer.Option(prompt="File with the client's settings", help=SETTINGS_HELP),
+        typer.Option(
+            prompt="File with the client's settings", help=SETTINGS_HELP, callback=_a_client_file
+        ),
     ] = NO_FILE,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The scenario file to write, as an option.",
+            is_eager=True,
+            callback=_refuse_existing,
+        ),
+    ] = None,
     force: Annotated[  # noqa: ARG001  its callback looks at it
         bool,
         typer.Option(
@@ -288,15 +330,14 @@ def init(
     from emulator.output_files import put
     from emulator.scenario.first_scenario import Answers, first_scenario, of_client
 
+    file = _file({"file": file, "output": output})
+    client = None if config in ("", NO_FILE) else of_client(config, file)
     answers = Answers(members=members, partitions=partitions, rate=rate, work=work)
-    notes: tuple[str, ...] = ()
-    if config not in ("", NO_FILE):
-        answers, notes = of_client(answers, config, file)
-    text = first_scenario(answers)
+    text = first_scenario(answers if client is None else client.answers(answers))
     loads(text, str(file), folder=file.parent)
     try:
         put(file, text.encode())
     except OSError as error:
         raise RefusedError(f"{file}: cannot be written: {reason_of(error)}") from None
-    say_notes(notes)
+    say_notes(() if client is None else client.notes)
     say(f"{file}: written. Next: rebalance run {quote(str(file))}")

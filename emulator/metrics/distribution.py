@@ -101,7 +101,7 @@ class Comparison:
         fewer, more = sorted((self.less, self.more))
         unequal = fewer + more
         tail = sum(math.comb(unequal, k) for k in range(fewer + 1))
-        return 2 * tail > (1 - CONFIDENCE) * 2**unequal
+        return bool(2 * tail > (1 - CONFIDENCE) * 2**unequal)
 
 
 def _band(of: Summary | Comparison) -> tuple[float, float]:

@@ -45,8 +45,30 @@ class Answers:
     """Whether the client's file turns automatic commits off and says nothing else of commits."""
 
 
-def of_client(answers: Answers, config: str, scenario: Path) -> tuple[Answers, tuple[str, ...]]:
-    """Return answers with the settings and the group of a client's file, and a note on the rest of it.
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What the file of the real client says about a group."""
+
+    file: str
+    group_id: str
+    """Empty: it has none that can be the name of a group."""
+
+    commits_itself: bool
+    notes: tuple[str, ...]
+    """A note on what is ignored."""
+
+    def answers(self, others: Answers) -> Answers:
+        """Return answers with the settings and the group of the file."""
+        return replace(
+            others,
+            group=self.group_id or others.group,
+            settings_from=self.file,
+            commits_itself=self.commits_itself,
+        )
+
+
+def of_client(config: str, scenario: Path) -> Client:
+    """Return what the file of a client says.
 
     *config*: its path, relative to the folder of *scenario*. Raise RefusedError or ScenarioError if it
     cannot be used.
@@ -58,11 +80,10 @@ def of_client(answers: Answers, config: str, scenario: Path) -> tuple[Answers, t
             raise
         reason = f"{error.problems[0].reason}; the path is relative to the folder of {scenario}"
         raise RefusedError(f"`config={config}`: {reason}") from None
-    group = found.group_id if re.fullmatch(PARTY_NAME, found.group_id) else answers.group
+    group = found.group_id if re.fullmatch(PARTY_NAME, found.group_id) else ""
     itself = found.settings.get("enable.auto.commit") is False and "commit" not in found.group
     ignored = f"{config}: ignored, without a part here: {', '.join(found.ignored)}"
-    said = replace(answers, group=group, settings_from=config, commits_itself=itself)
-    return said, (ignored,) * bool(found.ignored)
+    return Client(config, group, itself, (ignored,) * bool(found.ignored))
 
 
 def first_scenario(answers: Answers) -> str:

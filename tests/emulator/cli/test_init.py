@@ -115,16 +115,18 @@ def test_its_remarks_are_keys_for_a_deploy(init, tmp_path):
             ["there.toml", "--config", "none"],
             "there.toml: exists already; use another name, or --force",
         ),
+        (["-o", "there.toml"], "there.toml: exists already; use another name, or --force"),
+        (["a.toml", "-o", "b.toml"], "a.toml and -o b.toml: one scenario is written"),
     ],
 )
 def test_what_cannot_be_written_is_refused(init, tmp_path, arguments, message):
-    """And nothing is written."""
+    """Before the questions, and nothing is written."""
     (tmp_path / "there.toml").touch()
     result = init(*arguments, typed="\n\n\n\n")
 
     assert result.exit_code == 2
     assert message in result.stderr
-    assert ("Members" in result.output) == (arguments[0] == "--config")
+    assert "Members" not in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["there.toml"]
 
 
@@ -158,3 +160,13 @@ def test_a_group_id_that_is_no_name_is_left_out(init, tmp_path):
             0 == init("s.toml", "--force", "--config", "s.properties", typed="\n\n\n\n").exit_code
         )
         assert expected == emulator.load("s.toml").group[0].id
+
+
+def test_a_rate_without_a_unit_is_per_second(init):
+    """And -o names the file, as in other commands; a client's file that is not there is asked for again."""
+    result = init("-o", "mine.toml", typed="2\n4\n200\n7ms\nabsent.properties\nnone\n")
+
+    assert result.exit_code == 0, result.output
+    assert "absent.properties: cannot be read" in result.output
+    assert "mine.toml: written" in result.stdout
+    assert emulator.load("mine.toml").topic[0].rate == 50.0
