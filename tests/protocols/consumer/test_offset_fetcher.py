@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from protocols.consumer.offset_fetcher import on_response
+from assignors.types import TopicPartition
+from protocols.consumer.offset_fetcher import on_response, partitions_without_offset
 from protocols.consumer.reader import NOTHING_ASKED
 from protocols.machine import Step
 from protocols.messages import (
+    FetchedOffset,
     ListOffsetsResponse,
     MetadataResponse,
+    OffsetFetchResponse,
     OffsetsForLeaderEpochResponse,
     TopicDescription,
 )
@@ -43,3 +46,13 @@ def test_metadata_that_were_asked_for_are_taken():
     assert {"t": topic} == step.state.metadata.topics
     assert 1 == step.state.metadata.version
     assert step.state.metadata.in_flight is None
+
+
+def test_the_first_offset_of_a_log_is_a_committed_offset():
+    """Only -1 shows that there is none."""
+    reader = ClientBench().client.consumer
+    partitions = [TopicPartition("t", 0), TopicPartition("t", 1)]
+    reader.positions.assign(partitions)
+    found = tuple(map(FetchedOffset, partitions, (0, -1)))
+
+    assert partitions[1:] == partitions_without_offset(reader, OffsetFetchResponse(offsets=found))

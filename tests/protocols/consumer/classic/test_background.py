@@ -68,6 +68,21 @@ def test_whether_the_end_of_a_membership_calls_the_listener(client: str, calls: 
     assert calls == [listener for listener, _ in driver.calls]
 
 
+@pytest.mark.parametrize("name", ["librdkafka", "aiokafka", "franz-go"])
+def test_the_automatic_commit_is_sent_when_its_interval_is_over(name: str):
+    """Its timer sends it, without a poll."""
+    driver = background(name, enable_auto_commit=True)
+    driver.stable({0: 0})
+    driver.poll()
+    driver.records({0: 5})
+    driver.poll()
+    driver.poll()
+    due_us = driver.state.autocommit_us
+    driver.advance((due_us - driver.now_us) / 1_000)
+
+    assert [due_us] == [sent.at_us for sent in driver.ever(OffsetCommitRequest)]
+
+
 def test_franz_go_holds_a_commit_until_it_has_joined():
     """``noCommitDuringJoinAndSync``: the commit carries the new generation."""
     driver = background("franz-go", enable_auto_commit=False)

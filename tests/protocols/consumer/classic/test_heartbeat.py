@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.classic.state import Membership
+from protocols.consumer.clients import Busy
 from protocols.consumer.lookup import Known
 from protocols.facts import CoordinatorLost
 from protocols.messages import (
     HeartbeatRequest,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import ClientDriver, manual_member, parts
 
@@ -52,6 +54,18 @@ def test_a_waiting_poll_sends_heartbeats_on_time():
     driver.advance(1_100)
 
     assert [250, 500, 750, 1_000] == driver.times_ms(HeartbeatRequest)
+
+
+@pytest.mark.parametrize(("busy", "sent"), [(Busy.WORK, 0), (Busy.LISTENER, 1), (Busy.FETCH, 1)])
+def test_heartbeats_wait_for_the_application_only_in_a_client_that_does_both(busy, sent):
+    """While the application works, a listener call or a fetch keeps nothing from being sent."""
+    driver = manual_member()
+    consumer = driver.client.consumer
+    profile = replace(consumer.profile, heartbeats_wait_for=frozenset({busy}))
+    driver.client.consumer = replace(consumer, profile=profile)
+    driver.advance(4_000)
+
+    assert sent == len(driver.ever(HeartbeatRequest))
 
 
 def test_no_heartbeats_are_sent_until_the_join_is_answered():

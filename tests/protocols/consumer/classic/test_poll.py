@@ -124,6 +124,16 @@ def test_polls_are_in_vain_while_a_member_without_partitions_awaits_a_round():
     assert driver.client.polls_in_vain_until_us(driver.now_us) is None
 
 
+def test_no_poll_is_in_vain_while_partitions_are_owned_in_a_rebalance():
+    """A cooperative member reads on while it joins."""
+    driver = member(assignors=("cooperative-sticky",), heartbeat_interval_ms=250)
+    driver.learn()
+    driver.poll_until(JoinGroupRequest)
+
+    assert driver.state.assignment
+    assert driver.client.polls_in_vain_until_us(driver.now_us) is None
+
+
 def test_a_poll_is_not_in_vain_with_an_unread_response():
     """An eager member gave its partitions back while its fetch was in flight."""
     driver = member(heartbeat_interval_ms=250)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocols.consumer.calls import Failed
 from protocols.consumer.kip848.threads import Lag
 from protocols.messages import FetchRequest, OffsetFetchRequest
@@ -53,6 +55,27 @@ def test_a_waiting_poll_makes_a_pass_every_tenth_of_a_second():
     driver.poll(1_000)
 
     assert [began + 100 * n for n in range(1, 6)] == events_of(driver, 510)
+
+
+@pytest.mark.parametrize(
+    ("records", "error", "ends"),
+    [
+        (3, ErrorCode.NONE, True),
+        (0, ErrorCode.NONE, False),
+        (0, ErrorCode.UNKNOWN_LEADER_EPOCH, False),
+    ],
+)
+def test_a_response_that_ends_a_wait_ends_the_next_one_too_if_it_brought_records(
+    records, error, ends
+):
+    """The buffer is notified of completed fetches with records alone."""
+    driver = stable()
+    driver.poll(1_000)
+    driver.lags = {Lag.WAKE: 1_000}
+    driver.records({0: records}, error=error)
+    _, _, ends_next = driver.client.relative(driver.now_us)
+
+    assert ends is ends_next
 
 
 def test_a_poll_that_throws_gives_its_event_up():

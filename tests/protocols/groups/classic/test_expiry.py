@@ -85,6 +85,23 @@ def test_offsets_of_topics_that_are_read_never_expire():
     assert [1, -1] == [driver.committed(), driver.committed(topic="u")]
 
 
+def test_whether_anything_can_expire_depends_on_what_is_read_and_on_who_is_there():
+    """A host that skips time asks; a group without members may be removed itself."""
+    driver = short()
+    assert driver.coordinator.expires_nothing()
+    (a,) = driver.stable("a", session_ms=60_000)
+    driver.commit(a, {0: 1})
+    assert driver.coordinator.expires_nothing()
+
+    driver.commit(a, {0: 1}, topic="u")
+    assert not driver.coordinator.expires_nothing()
+
+    alive(driver, a, 71)
+    assert driver.coordinator.expires_nothing()
+    driver.leave(a)
+    assert not driver.coordinator.expires_nothing()
+
+
 def test_nothing_expires_while_a_group_rebalances():
     """Nor in a stable group of another type."""
     driver = short()
