@@ -14,6 +14,12 @@ OFFSETS = TopicPartition("__consumer_offsets", 4)
 def led_by_1(processed=100, committed=80) -> History:
     """Broker 1 leads the group's offsets partition and has written something there."""
     history = owner_at_work(processed, committed)
+    append(history, 1)
+    return history
+
+
+def append(history, broker):
+    """Let a broker append a record of the group to its offsets partition."""
     appended = ev.Appended(
         log_partition=4,
         group=GROUP,
@@ -22,10 +28,9 @@ def led_by_1(processed=100, committed=80) -> History:
         size=100,
         high_watermark=0,
         leader_epoch=0,
-        broker=1,
+        broker=broker,
     )
-    history.say(appended)
-    return history
+    return history.say(appended)
 
 
 def elect(history, broker, epoch, *, clean=True, cause=None):

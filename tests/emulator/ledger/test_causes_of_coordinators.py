@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from emulator import events as ev
+from emulator.ledger.cluster import NO_BROKER, Coordinators
 from emulator.ledger.entries import Cause
 from emulator.report.event_wording import link_text
 
 from .causes_of import only, owner_at_work
-from .coordinators import accept, elect, led_by_1, load, unload
+from .coordinators import accept, append, elect, led_by_1, load, unload
+from .history import GROUP, History
 
 
 def taken_over_at(history, offset, processed=100):
@@ -303,3 +305,16 @@ def test_without_the_load_s_end_the_cause_is_the_same():
 
     only(history, Cause.LOADING, 20)
     assert "" == the_detail(history)
+
+
+@pytest.mark.parametrize(("elected", "leader"), [((), 1), ((NO_BROKER,), NO_BROKER), ((2,), 2)])
+def test_an_append_shows_the_leader_only_until_the_first_election(elected, leader):
+    """A broker that was replaced, even by none, may still append."""
+    history, coordinators = History(), Coordinators()
+    for broker in elected:
+        elect(history, broker, 1)
+    append(history, 1)
+    for event in history.events:
+        coordinators.follow(event)
+
+    assert leader == coordinators.of(GROUP).leader
