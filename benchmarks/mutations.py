@@ -25,17 +25,17 @@ ROOMS = ("protocols", "emulator/ledger")
 LIMIT_S = 300
 """Tests that run longer than this have noticed an endless loop, unless the machine is slow: each is printed."""
 
-OTHER = {
-    ast.Lt: "<=",
-    ast.LtE: "<",
-    ast.Gt: ">=",
-    ast.GtE: ">",
-    ast.Eq: "!=",
-    ast.NotEq: "==",
-    ast.Is: "is not",
-    ast.IsNot: "is",
-    ast.In: "not in",
-    ast.NotIn: "in",
+OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
 }
 
 
@@ -61,7 +61,7 @@ def mutations(path: Path) -> Iterator[Mutation]:
 def _changed(node: ast.AST) -> str | None:
     match node:
         case ast.Compare(ops=[op], left=left, comparators=[right]) if type(op) in OTHER:
-            return f"({ast.unparse(left)} {OTHER[type(op)]} {ast.unparse(right)})"
+            return f"({ast.unparse(ast.Compare(left, [OTHER[type(op)]()], [right]))})"
         case ast.BoolOp(op=op, values=values):
             word = " or " if isinstance(op, ast.And) else " and "
             return f"({word.join(f'({ast.unparse(value)})' for value in values)})"
@@ -136,11 +136,11 @@ def main(count: int, seed: int, paths: list[str]) -> None:
         copy = Path(folder) / "tree"
         left_out = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build")
         shutil.copytree(ROOT, copy, ignore=left_out)
-        for each in drawn:
+        for number, each in enumerate(drawn):
             if is_noticed(each, copy):
                 noticed += 1
                 continue
-            print(f"survived: {_place(each)}", flush=True)
+            print(f"survived, after {noticed} of {number} noticed: {_place(each)}", flush=True)
         print(f"{noticed} of {len(drawn)} were noticed (seed {seed}, of {len(every):,} places)")
 
 

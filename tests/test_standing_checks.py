@@ -8,14 +8,14 @@ from benchmarks import mutations, soak
 def test_a_mutation_changes_one_comparison_or_condition(tmp_path):
     """The rest of the file stays as it is."""
     path = tmp_path / "one.py"
-    path.write_text("def f(a, b):\n    # é\n    return not a or b <= 1\n")
+    path.write_text("def f(a, b):\n    # é\n    return not a or b <= (1 if a else 2)\n")
 
     found = {(each.line, each.source.splitlines()[2].strip()) for each in mutations.mutations(path)}
 
     assert found == {
-        (3, "return ((not a) and (b <= 1))"),
-        (3, "return (a) or b <= 1"),
-        (3, "return not a or (b < 1)"),
+        (3, "return ((not a) and (b <= (1 if a else 2)))"),
+        (3, "return (a) or b <= (1 if a else 2)"),
+        (3, "return not a or (b < (1 if a else 2))"),
     }
 
 

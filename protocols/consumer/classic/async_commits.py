@@ -40,13 +40,9 @@ def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     settings = consumer.settings
     if not settings.enable_auto_commit or now < state.autocommit_us:
         return Step(state)
-    interval = settings.auto_commit_interval_ms * MS
-    step = commit_automatically(
-        replace(state, autocommit_us=now + interval), consumer, CommitKind.AUTO, now
-    )
-    if interval or not step.effects:
-        return step
-    return Step(replace(step.state, autocommit_us=now + MS), step.effects)
+    following = now + max(settings.auto_commit_interval_ms, 1) * MS
+    state = replace(state, autocommit_us=following)
+    return commit_automatically(state, consumer, CommitKind.AUTO, now)
 
 
 def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState:

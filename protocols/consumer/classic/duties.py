@@ -17,7 +17,7 @@ from protocols.consumer.classic.state import (
 from protocols.consumer.clients import Busy
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.positions import Positions
-from protocols.consumer.reader import MS, NEVER
+from protocols.consumer.reader import NEVER
 
 
 def settled(state: ClientState, consumer: Consumer) -> bool:
@@ -128,8 +128,7 @@ def wait_until_us(
     commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
     user_assigned = state.membership is Membership.USER_ASSIGNED
     if commits_due and (user_assigned or isinstance(state.coordinator, Known)):
-        pause = 0 if consumer.settings.auto_commit_interval_ms else MS  # or it would never wait
-        until = min(until, state.autocommit_us + pause)
+        until = min(until, state.autocommit_us)
     return until
 
 

@@ -100,6 +100,21 @@ def test_an_interval_of_zero_commits_at_every_poll():
     assert 4 == len(driver.times_ms(OffsetCommitRequest)) - before
 
 
+@pytest.mark.parametrize("offsets_by_partition", [{0: 7}, {}])
+def test_an_interval_of_zero_commits_in_each_millisecond_of_a_waiting_poll(offsets_by_partition):
+    """A member without partitions has nothing to commit, and waits all the same."""
+    driver = ClientDriver(auto_commit_interval_ms=0)
+    driver.stable(offsets_by_partition)
+    driver.advance(10)
+    began_ms, before = driver.now_us // 1_000, len(driver.times_ms(OffsetCommitRequest))
+    driver.poll(5)
+    driver.advance(5)
+
+    sent = driver.times_ms(OffsetCommitRequest)[before:]
+    assert [began_ms + ms for ms in range(6) if offsets_by_partition] == sent
+    assert () == driver.returned[-1]
+
+
 def test_a_finished_join_winds_the_clock_up():
     """A rebalance puts the next commit off by an interval."""
     driver = ClientDriver(assignors=("cooperative-sticky",))

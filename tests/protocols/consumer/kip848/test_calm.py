@@ -194,12 +194,27 @@ def test_a_client_that_was_folded_for_a_while_is_none_the_worse(
     assert ends[1] == ends[0]
 
 
-def calm_driver() -> ClientDriver:
+def calm_driver(**settings) -> ClientDriver:
     """A member that reads two partitions, and is outside poll."""
-    driver = ClientDriver()
+    driver = ClientDriver(**settings)
     driver.stable({0: 0, 1: 0})
     driver.poll()
     return driver
+
+
+@pytest.mark.parametrize(
+    ("settings", "waits_us"),
+    [({}, 100_000), ({"max_poll_interval_ms": 150}, 75_000), ({"retry_backoff_ms": 0}, 1_000)],
+)
+def test_a_calm_poll_waits_for_records_no_longer_than_a_turn_or_half_its_poll_interval(
+    settings, waits_us
+):
+    """``pollForFetches`` waits at most ``retry.backoff.ms``, and for half the time that is left."""
+    driver = calm_driver(**settings)
+    _, calm = driver.client.calm(driver.now_us)
+
+    assert calm.poll(driver.now_us, 1_000_000) is None
+    assert driver.now_us + waits_us == calm.wait_us
 
 
 def test_a_calm_client_is_quiet_until_its_next_heartbeat_or_commit():
