@@ -22,7 +22,8 @@ SHOWN_IN = (
     "docs/incidents/*.md",
     "docs/explanation/trust.md",
     "docs/explanation/measuring.md",
-    "docs/how-to/offset-stores.md",
+    "docs/how-to/database.md",
+    "docs/how-to/zookeeper.md",
     "docs/how-to/duplicates-after-a-deploy.md",
 )
 """Pages whose examples show what their commands print."""

@@ -192,9 +192,7 @@ def test_a_command_of_spark_submit_runs_on_a_local_master(cluster):
     ):
         assert there in command
         command = command.replace(there, here)
-    (program,) = re.findall(
-        r"^  ```python\n(.*?)^  ```$", PAGES["studies"], re.MULTILINE | re.DOTALL
-    )
+    (program,) = re.findall(r"^  ```python\n(.*?)^  ```$", PAGES["spark"], re.MULTILINE | re.DOTALL)
     Path("play.py").write_text(textwrap.dedent(program), encoding="utf-8")
     submit, *words = shlex.split(command)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}

@@ -53,7 +53,7 @@ settings = {{ "session.timeout.ms" = "6s", "auto.offset.reset" = "earliest" }}
 KEY = ("g", TopicPartition("t", 0))
 OTHER = ("g", TopicPartition("t", 1))
 CRASH = '[[fault]]\ncrash = "g-1"\nbetween = ["20s", "21s"]'
-PAGE = Path("docs/how-to/offset-stores.md")
+PAGE = Path("docs/how-to/database.md")
 FENCE = "fence-at-destination"
 PAUSE = '[[fault]]\npause = "g-1"\nbetween = ["20s", "21s"]\nfor = "12s"'
 
@@ -202,7 +202,7 @@ def test_impossible_combinations_are_refused_with_the_reason(group, words):
 
 def test_the_scenario_of_the_page_has_duplicates_without_the_fence_only():
     page = PAGE.read_text(encoding="utf-8")
-    text = page.split("```toml\n")[2].split("```")[0]
+    text = page.split("```toml\n")[1].split("```")[0]
     fenced = emulator.run(emulator.loads(text), 0)
     not_fenced = emulator.run(emulator.loads(text.replace("latency", "fenced = false\nlatency")), 0)
 

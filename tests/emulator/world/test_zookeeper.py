@@ -44,7 +44,7 @@ settings = {{ "session.timeout.ms" = "6s"{settings} }}
 {more}
 """
 CRASH = '[[fault]]\ncrash = "g-1"\nat = "{at}"'
-PAGE = Path("docs/how-to/offset-stores.md")
+PAGE = Path("docs/how-to/zookeeper.md")
 
 
 def run_of(run_for="100s", zookeeper="", group="", more="", given="", seed=0):
