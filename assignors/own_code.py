@@ -82,8 +82,9 @@ def allow_plugins(*modules: str) -> None:
     code fails.
     """
     for name in modules:
-        _refuse_bad_name(Sought(name), name)
-        _import_plugin(name)
+        sought = Sought(name, "module")
+        _refuse_bad_name(sought, name)
+        _import_plugin(name, sought)
         if name not in _ALLOWED.plugins:
             _ALLOWED.plugins.append(name)
 
@@ -165,9 +166,8 @@ def _found_in(folder: Path, top: str) -> importlib.machinery.ModuleSpec | None:
     return importlib.machinery.PathFinder.find_spec(top, [str(folder.resolve())])
 
 
-def _import_plugin(name: str, sought: Sought | None = None) -> ModuleType:
+def _import_plugin(name: str, sought: Sought) -> ModuleType:
     """Import a module that the user named; the current folder comes first, as in ``python -m``."""
-    sought = sought or Sought(name)
     top = name.partition(".")[0]
     for folder in (Path(), *_ALLOWED.plugin_folders):
         if top not in sys.modules and (found := _found_in(folder, top)) is not None:

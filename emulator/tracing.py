@@ -15,7 +15,7 @@ from emulator.report.traces.sequence import Window, diagram_of, mermaid, window_
 from emulator.report.traces.tracks import as_json
 from emulator.run_files import refuse_text, write_text
 from emulator.scenario.model import Scenario
-from emulator.scenario.units import format_moment, parse_duration
+from emulator.scenario.units import US_PER_S, format_duration, format_moment, parse_duration
 from emulator.scenario.writing import manifest
 from emulator.world.run import Replay
 
@@ -62,15 +62,27 @@ def trace(scenario: Scenario, seed: int | None = None) -> Trace:
     return Trace(played, tuple(messages), tuple(fetches))
 
 
-def check_traces(perfetto: Path | None, sequence: Path | None, window: str | None) -> None:
-    """Raise RefusedError if a trace cannot be written there, or the window is wrong."""
+def check_traces(
+    scenario: Scenario, perfetto: Path | None, sequence: Path | None, window: str | None
+) -> None:
+    """Raise RefusedError if a trace cannot be written there, or the window is wrong or beyond the run."""
     mark = GENERATOR.encode()
     if perfetto is not None:
         refuse_text("--perfetto", perfetto, ".json", mark)
     if sequence is not None:
         refuse_text("--sequence", sequence, ".mmd", mark)
     if window is not None:
-        read_window(window)
+        begin_us, end_us = read_window(window)
+        _within(window, begin_us if scenario.until_settled else end_us, scenario.run_for)
+
+
+def _within(window: str, at_us: int, ends_us: int) -> None:
+    """Raise RefusedError if a time in a window lies behind the end of the run."""
+    if at_us > ends_us:
+        ends = format_duration(ends_us)
+        raise RefusedError(
+            f"--window {window!r}: the run ends at {ends}; write FROM..TO up to {ends}"
+        )
 
 
 def write_traces(
@@ -82,10 +94,13 @@ def write_traces(
 ) -> None:
     """Play a run exactly, and write the traces whose paths are given; raise RefusedError."""
     traced = trace(scenario, seed)
+    part = None if window is None else read_window(window)
+    if window is not None and part is not None:
+        _within(window, part.begin_us, round(traced.run.metrics["run_s"] * US_PER_S))
     if perfetto is not None:
         write_text("--perfetto", perfetto, traced.perfetto())
     if sequence is not None:
-        lines = traced.sequence(None if window is None else read_window(window))
+        lines = traced.sequence(part)
         write_text("--sequence", sequence, (f"{line}\n" for line in lines))
 
 

@@ -143,31 +143,32 @@ def scenario_files_page() -> str:
         name for name, table in tables.items() if name not in NAMED and table not in faults.values()
     ]
     verbs = fill(", ".join(map(_link, sorted(faults))), 110, break_on_hyphens=False)
-    parts = [_OPENING.replace("{verbs}", verbs), "## The file\n", _keys(schema)]
-    parts += [_section(name, tables[name]) for name in (*TABLES, *CLUSTER)]
+    parts = [_OPENING.replace("{verbs}", verbs), "## The file\n", _keys(schema, tables)]
+    parts += [_section(name, tables) for name in (*TABLES, *CLUSTER)]
     parts += ["## Faults and acts\n", _shared(tables), _aims()]
-    parts += [_section(name, tables[name], "###") for name in AIMS]
-    parts += [_verb(verb, table) for verb, table in sorted(faults.items())]
+    parts += [_section(name, tables, "###") for name in AIMS]
+    parts += [_verb(verb, table, tables) for verb, table in sorted(faults.items())]
     parts += ["## Patterns of arrivals\n", "Values of the `rate` of a topic.\n"]
     parts += _by_example(ARRIVALS, "rate", tables)
     parts += ["## Distributions of times\n", "Values of service times, latencies and delays.\n"]
     parts += _by_example(TIMES, "work", tables)
     parts += ["## Further tables\n"]
-    parts += [_section(name, tables[name], "###") for name in further]
+    parts += [_section(name, tables, "###") for name in further]
     return "\n".join(parts)
 
 
-def _section(name: str, table: Document, level: str = "##") -> str:
+def _section(name: str, tables: Document, level: str = "##") -> str:
+    table = tables[name]
     more = f"{_commits()}\n" if name == "CommitPolicy" else ""
-    return f"{level} {name}\n\n{table['description']}\n\n{more}{_keys(table)}"
+    return f"{level} {name}\n\n{table['description']}\n\n{more}{_keys(table, tables)}"
 
 
 def _by_example(examples: Mapping[str, str], key: str, tables: Document) -> Iterator[str]:
     """Yield the sections of patterns or distributions, each with an example of a *key*."""
     for name, example in examples.items():
         yield f"### {name}\n\n{tables[name]['description']}\n\n```toml\n{key} = {example}\n```\n"
-        yield _keys(tables[name])
-        yield from (_section(shape, tables[shape], "####") for shape in SHAPES.get(name, ()))
+        yield _keys(tables[name], tables)
+        yield from (_section(shape, tables, "####") for shape in SHAPES.get(name, ()))
 
 
 def _commits() -> str:
@@ -196,22 +197,38 @@ def _faults(tables: Document) -> dict[str, Document]:
 def _shared(tables: Document) -> str:
     """Return the keys that every fault and act may have, as text."""
     keys = {key: tables[Crash.__name__]["properties"][key] for key in TIMING}
-    return f"Each has these keys besides its own:\n\n{_keys({'properties': keys})}"
+    return f"Each has these keys besides its own:\n\n{_keys({'properties': keys}, tables)}"
 
 
-def _verb(verb: str, table: Document) -> str:
+def _verb(verb: str, table: Document, tables: Document) -> str:
     own = {key: value for key, value in table["properties"].items() if key not in TIMING}
-    return f"### {verb}\n\n{table['description']}\n\n{_keys({**table, 'properties': own})}"
+    return f"### {verb}\n\n{table['description']}\n\n{_keys({**table, 'properties': own}, tables)}"
 
 
-def _keys(table: Document) -> str:
+def _keys(table: Document, tables: Document) -> str:
     """Return the rows of one table of a file."""
     needed = table.get("required", ())
     rows = ["| key | value | left out | meaning |", "|---|---|---|---|"]
     for key, value in table["properties"].items():
         default = "needed" if key in needed else _shown(value.get("default"))
-        rows.append(f"| `{key}` | {_value(value)} | {default} | {_meaning(value)} |")
+        meaning = _meaning(value) or _meaning_elsewhere(key, table, tables)
+        rows.append(f"| `{key}` | {_value(value)} | {default} | {meaning} |")
     return "\n".join(rows) + "\n"
+
+
+def _meaning_elsewhere(key: str, table: Document, tables: Document) -> str:
+    """Return what the key's own table says, or the table of this one key; else the group has the key."""
+    value = table["properties"][key]
+    of = (value.get("items") or value).get("$ref", "").rpartition("/")[2]
+    if of in tables:
+        return _first_sentence(tables[of])
+    if len(table["properties"]) == 1:
+        return _first_sentence(table)
+    return "As in the group." if table is tables["Member"] else ""
+
+
+def _first_sentence(table: Document) -> str:
+    return " ".join(table["description"].split()).partition(". ")[0].removesuffix(".") + "."
 
 
 def _shown(default: Any) -> str:

@@ -89,7 +89,8 @@ GenerationOption = Annotated[
     typer.Option(
         "--generation",
         min=0,
-        help="With --scenario: the generation to use; by default the newest long-lived one.",
+        help="With --scenario: the generation to use, of the consumer protocol the epoch; by default the "
+        "newest long-lived one.",
     ),
 ]
 RetentionOption = Annotated[

@@ -188,10 +188,10 @@ def run(
         files.refuse("--seeds plays many")
     if mode is ModeName.CHECK:
         files.refuse("--mode check plays two")
-    files.check()
     if junit is not None:
         check_junit(junit)
     loaded = load_named(scenario, overrides or (), allow_large=yes, runs=seeds or 1)
+    files.check(loaded.scenario)
     say_notes(loaded.notes)
     chosen = Chosen(seed, seeds, jobs, mode.value, junit, advise)
     if mode is ModeName.CHECK:

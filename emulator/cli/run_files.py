@@ -93,14 +93,14 @@ class Files(NamedTuple):
         for option, _ in self.given():
             raise typer.BadParameter(f"{option} writes one run, and {why}; use one of them")
 
-    def check(self) -> None:
+    def check(self, scenario: Scenario) -> None:
         """Raise RefusedError if a trace cannot be written or its window is wrong."""
         if self.window is not None and self.sequence is None:
             raise typer.BadParameter("--window selects a part for --sequence FILE.mmd; add it")
         if self.perfetto is not None or self.sequence is not None:
             from emulator.tracing import check_traces
 
-            check_traces(self.perfetto, self.sequence, self.window)
+            check_traces(scenario, self.perfetto, self.sequence, self.window)
 
     def open_page(self) -> RunPage | None:
         """Return the page of the run that follows, if one is to be written; raise RefusedError."""

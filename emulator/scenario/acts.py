@@ -337,6 +337,8 @@ class DeleteOffsets(Timed):
     verb: Literal["delete_offsets"] = "delete_offsets"
     group: str
     topic: str
+    """The topic whose offsets are deleted."""
+
     partitions: Partitions = ()
     """Left out: all partitions of the topic."""
 

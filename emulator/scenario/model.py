@@ -338,6 +338,8 @@ class Variant(Part):
     """
 
     name: Annotated[str, AfterValidator(short_forms.title)] = Field(min_length=1, max_length=60)
+    """Its column in tables."""
+
     changes: tuple[str, ...] = Field((), alias="set")
     """``path=value``, as for ``--set``; left out: as it is written."""
 
@@ -349,8 +351,10 @@ LONGEST_UNTIL_SETTLED_US = 3_600_000_000
 class Scenario(Part):
     """A cluster, topics and groups, with the faults and acts of a run."""
 
-    title: Annotated[str, AfterValidator(short_forms.title)] = Field(min_length=1)
-    description: str = ""
+    title: Annotated[str, AfterValidator(short_forms.title)] = Field(
+        min_length=1, description="The heading of its reports."
+    )
+    description: str = Field("", description="More about it, for readers of the file.")
     run_for: PositiveDuration = LONGEST_UNTIL_SETTLED_US
     """The run ends before this instant. Left out: it lasts until it has settled, at most 1h."""
 

@@ -243,6 +243,15 @@ class Study(Part):
         return self
 
     @model_validator(mode="after")
+    def _has_axes_of_their_own_name(self) -> Self:
+        """Refuse an axis that is called like a metric: an objective of that name would be either."""
+        for number, axis in enumerate(self.vary):
+            if is_metric(axis.name):
+                reason = f"{axis.name!r} is a metric; give the axis another name"
+                raise refuse("Study", [(("vary", number, "name"), axis.name, reason)])
+        return self
+
+    @model_validator(mode="after")
     def _has_known_objectives(self) -> Self:
         chosen = [axis.name for axis in self.vary if not axis.given]
         for name in self.goal.least if self.goal else ():

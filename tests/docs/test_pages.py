@@ -25,6 +25,14 @@ def test_a_page_matches_the_code(name):
     assert PAGES[name]() == (DOCS / name).read_text(encoding="utf-8"), "python -m docs.pages"
 
 
+def test_every_key_of_a_scenario_file_has_a_meaning():
+    """Its own, that of its table, or that of the group's key."""
+    rows = [line for line in scenario_files_page().splitlines() if line.startswith("| `")]
+
+    assert [] == [row for row in rows if row.endswith("|  |")]
+    assert len(rows) > 300
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_played_page_shows_what_the_runs_come_to(name):

@@ -157,7 +157,8 @@ def _chosen(group: str, generations: Sequence[Lasted], epoch: int | None) -> Las
         if each.generation.epoch == epoch:
             return each
     known = ", ".join(str(each.generation.epoch) for each in generations[-20:])
-    raise NoScenarioError(f"{group}: no generation {epoch} with members; there are {known}")
+    word = "epoch" if generations[-1].generation.group_type == CONSUMER else "generation"
+    raise NoScenarioError(f"{group}: no {word} {epoch} with members; there are {known}")
 
 
 # -- topics ----------------------------------------------------------------------------------------

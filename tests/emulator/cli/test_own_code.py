@@ -86,3 +86,11 @@ def test_files_beside_a_scenario_cannot_replace_modules_in_worker_processes(tmp_
 
     assert [None] == list(found)
     assert "only_beside" not in sys.modules
+
+
+def test_a_plugin_that_is_missing_is_a_module():
+    """It may have assignors and handlers."""
+    status, out, err = rebalance("run", "quiet", "--plugin", "absent_module")
+
+    assert (2, "") == (status, out)
+    assert err.startswith("The module 'absent_module' cannot be imported: there is no module")

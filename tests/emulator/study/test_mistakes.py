@@ -68,6 +68,10 @@ values = [
         ),
         (('"mine.toml"', '"mne.toml"'), '2: scenario = "mne.toml": there is no file '),
         (('"mine.toml"', '"quite"'), '2: scenario = "quite": no such file, and no such scenario'),
+        (
+            ('"session"', '"takeover_last_s"'),
+            "11: vary[takeover_last_s].name: 'takeover_last_s' is a metric; ",
+        ),
         (("seeds = 2", 'seeds = 2\nprotocols = "eagre"'), "4: protocols: no protocol 'eagre'; did"),
         (('"10s", "20s"', ""), "10: vary[session]: values is empty"),
         (

@@ -84,6 +84,12 @@ def test_a_scenario_comes_back_from_the_log_of_its_run(tmp_path, text):
     }
 
 
+def test_an_epoch_of_the_consumer_protocol_is_called_so():
+    """Only classic groups have generations."""
+    with pytest.raises(NoScenarioError, match="no epoch 999 with members; there are"):
+        scenario_of(kept(), "kip848-crash-1-cad7p", 999)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -196,6 +196,11 @@ def test_the_command_writes_both_and_replaces_its_own_files(tmp_path):
         (("--window", "1s..2s"), "add it"),
         (("--sequence", "x.mmd", "--window", "2s..1s"), "not after the begin"),
         (("--sequence", "x.mmd", "--window", "2..3"), "a unit is missing"),
+        (
+            ("--sequence", "x.mmd", "--window", "50s..60s"),
+            "the run ends at 40s; write FROM..TO up to 40s",
+        ),
+        (("--sequence", "x.mmd", "--window", "5s..60s"), "the run ends at 40s"),
         (("--sequence", "x.txt"), "ends in .mmd"),
         (("--perfetto", "absent/x.json"), "there is no folder"),
         (("--perfetto", "x.json", "--seeds", "2"), "writes one run"),
@@ -208,3 +213,14 @@ def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, monkeypatch,
 
     assert (2, "") == (status, out)
     assert said in " ".join(err.split())
+
+
+def test_a_window_behind_a_run_that_settled_is_refused(tmp_path):
+    """Its end is known after the run; until then only the limit is."""
+    text = "".join(line for line in CRASH.splitlines(keepends=True) if "run_for" not in line)
+    file = tmp_path / "x.mmd"
+    answer = rebalance("run", written(tmp_path, text), "--sequence", file, "--window", "20min..2h")
+
+    assert answer.status == 2
+    assert "the run ends at 65s" in answer.err
+    assert not file.exists()
