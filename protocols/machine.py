@@ -1,8 +1,8 @@
 """The result of a protocol machine: a new state, and effects for its host to carry out.
 
-Every machine, coordinator and client, has the verbs ``handle``, ``wake``, and where they
-apply ``called``, ``durable``, ``rejected``, ``poll``, ``commit``; each returns a
-:class:`Step`. The host carries out the effects in order and has no rules.
+Every machine has the methods ``handle`` and ``wake``; a coordinator also ``durable`` and ``rejected``, a
+client ``poll``, ``commit_sync``, ``commit_async``, ``called`` and ``close``. Each returns a :class:`Step`.
+The host carries out the effects in order and has no rules.
 Times are integer microseconds since the run began.
 """
 

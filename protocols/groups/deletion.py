@@ -37,7 +37,7 @@ def delete_groups(
         if error is None:
             turn = turn.then(functools.partial(_delete, group_id=group_id, kind=kind))
     answer = DeleteGroupsResponse(results=tuple(results))
-    return turn.at_last(Send(header, answer))
+    return turn.after_append(Send(header, answer))
 
 
 def _delete(shard: AnyShard, group_id: str, kind: GroupKind) -> Turn[AnyShard]:

@@ -252,7 +252,7 @@ class Turn(Generic[S]):
         """Return the same turn with more effects at its end."""
         return Turn(self.state, self.effects + effects, self.records, self.waits)
 
-    def at_last(self, *waits: Waiting) -> Turn[S]:
+    def after_append(self, *waits: Waiting) -> Turn[S]:
         """Return the same turn with more steps that wait for its records."""
         return Turn(self.state, self.effects, self.records, self.waits + waits)
 

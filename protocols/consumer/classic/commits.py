@@ -79,12 +79,20 @@ def send_commit(
         group_instance_id=None if user_assigned else consumer.settings.group_instance_id,
         offsets=offsets,
     )
-    number = state.reads.next_correlation_id
-    sent = CommitSent(
-        correlation_id=number, kind=kind, generation=generation.id, offsets=pairs_of(offsets)
-    )
+    sent = _sent(state, state.reads.next_correlation_id, kind, offsets)
     step = ask(state, consumer, Api.COMMIT, request, now, commit=offsets, kind=kind)
     return Step(step.state, (Report(sent), *step.effects))
+
+
+def _sent(
+    state: ClientState, number: int, kind: CommitKind, offsets: tuple[OffsetToCommit, ...]
+) -> CommitSent:
+    return CommitSent(
+        correlation_id=number,
+        kind=kind,
+        generation=state.generation.id,
+        offsets=pairs_of(offsets),
+    )
 
 
 def report_refused_commit(
@@ -92,12 +100,7 @@ def report_refused_commit(
 ) -> Step[ClientState]:
     """Report a commit that the client rejected without sending it."""
     number, after = take_number(state)
-    sent = CommitSent(
-        correlation_id=number,
-        kind=kind,
-        generation=state.generation.id,
-        offsets=pairs_of(offsets),
-    )
+    sent = _sent(state, number, kind, offsets)
     refused = CommitRefused(
         correlation_id=number,
         kind=kind,

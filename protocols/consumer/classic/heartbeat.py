@@ -105,7 +105,7 @@ def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
     return SetTimer(HEARTBEAT, tick_at_or_after(beat, consumer, max(soonest, now + 1)))
 
 
-def noticed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def wake_for_responses(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Let the thread, if it runs, read what has arrived at its next turn."""
     return Step(state, () if state.beat is None else (next_turn(state, consumer, now),))
 

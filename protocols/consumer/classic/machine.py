@@ -233,7 +233,9 @@ class Client:
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
         if self._pumping():
             return self._took(pump(after, self.consumer, now), now)
-        return Step(self.state, self._become(heartbeat.noticed(after, self.consumer, now)))
+        return Step(
+            self.state, self._become(heartbeat.wake_for_responses(after, self.consumer, now))
+        )
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
         """Buffer records at once if poll waits for them, else when a thread polls the network."""

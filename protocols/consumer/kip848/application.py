@@ -17,13 +17,13 @@ from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, 
 from protocols.consumer.kip848.threads import (
     EACH_RECORD_US,
     OUTSIDE,
-    Called,
+    CallbackCompleted,
+    CallbackNeeded,
     Calling,
     CloseStage,
     Closing,
     Commit,
     LeaveWanted,
-    Needed,
     Polled,
     Polling,
     Purpose,
@@ -86,7 +86,7 @@ def call_needed(state: ClientState, consumer: Consumer, now: int) -> Step[Client
 def _call(
     state: ClientState,
     consumer: Consumer,
-    needed: tuple[Needed, ...],
+    needed: tuple[CallbackNeeded, ...],
     outer: Polling | Unsubscribing,
     now: int,
 ) -> Step[ClientState]:
@@ -117,7 +117,7 @@ def _end_call(
 ) -> Step[ClientState]:
     """Continue after a listener call, or after a call that unsubscribe() skipped."""
     outer = calling.outer
-    step = queue(replace(state, app=outer), consumer, Called(calling.needed, threw), now)
+    step = queue(replace(state, app=outer), consumer, CallbackCompleted(calling.needed, threw), now)
     if calling.rest and not isinstance(outer, Closing):
         return step.then(lambda s: _call(s, consumer, calling.rest, outer, now))
     return step.then(throw)
@@ -254,7 +254,7 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     if not state.assignment or not consumer.listener or consumer.assigned is not None:
         return _leave_group(state, consumer, closing, now)
     listener = "revoked" if state.member.epoch > 0 else "lost"
-    needed = Needed(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)
+    needed = CallbackNeeded(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)
     calling = Calling(needed, (), closing)
     return Step(replace(state, app=calling), (Call(listener, needed.partitions),))
 

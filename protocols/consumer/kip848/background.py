@@ -23,7 +23,7 @@ from protocols.consumer.kip848.state import (
 )
 from protocols.consumer.kip848.threads import (
     AwaitingCheck,
-    Called,
+    CallbackCompleted,
     Commit,
     Event,
     FetchesWanted,
@@ -79,9 +79,9 @@ def take_event(state: ClientState, consumer: Consumer, event: Event, now: int) -
         case FetchesWanted():
             return _fetch(state, consumer, now)
         case Commit():
-            return commits.wanted(state, consumer, event, now)
-        case Called():
-            return _called(state, consumer, event, now)
+            return commits.on_commit_event(state, consumer, event, now)
+        case CallbackCompleted():
+            return _on_callback_completed(state, consumer, event, now)
         case Unsubscribed():
             return membership.leave_after_unsubscribe(state, consumer, now)
         case LeaveWanted(epoch):
@@ -96,12 +96,12 @@ def _polled(state: ClientState, consumer: Consumer, event: Polled, now: int) -> 
     step = reconciliation.advance(state, consumer, now, polled=True)
     if step.state.commits is not state.commits:
         step = step.then(lambda s: commits.send_due_commits(s, consumer, now))
-    step = step.then(lambda s: commits.interval_due(s, consumer, event.at_us, now))
+    step = step.then(lambda s: commits.commit_if_due(s, consumer, event.at_us, now))
     if isinstance(step.state.app, AwaitingCheck):
         step = step.also(SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now)))
     step = step.then(lambda s: Step(membership.refresh_subscription(s, consumer)))
     step = step.then(lambda s: take_part(s, consumer))
-    return step.then(lambda s: _look_at_positions(s, consumer, event, now))
+    return step.then(lambda s: _update_positions(s, consumer, event, now))
 
 
 def take_part(state: ClientState, consumer: Consumer) -> Step[ClientState]:
@@ -120,7 +120,7 @@ def take_part(state: ClientState, consumer: Consumer) -> Step[ClientState]:
     return Step(state.becoming(member._replace(release=ReleaseStage.THEN_JOIN)))
 
 
-def _look_at_positions(
+def _update_positions(
     state: ClientState, consumer: Consumer, event: Polled, now: int
 ) -> Step[ClientState]:
     """Restart the poll interval; validate and initialise positions.
@@ -147,7 +147,9 @@ def _fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState
     return Step(state, tuple(sends))
 
 
-def _called(state: ClientState, consumer: Consumer, event: Called, now: int) -> Step[ClientState]:
+def _on_callback_completed(
+    state: ClientState, consumer: Consumer, event: CallbackCompleted, now: int
+) -> Step[ClientState]:
     """Continue after a listener call."""
     match event.needed.purpose:
         case Purpose.REVOKE:
@@ -193,13 +195,13 @@ def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientSta
     return on_reads(state, lambda reads: ask(reads, consumer, now))
 
 
-def _begin(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def _request_first_metadata(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Request the first metadata before the coordinator is looked up (seen in all captures)."""
     return Step(state) if state.metadata.brokers else _refresh(state, consumer, now)
 
 
 _MANAGERS = (
-    _begin,
+    _request_first_metadata,
     _look_up,
     commits.send_due_commits,
     heartbeat.advance,

@@ -49,7 +49,7 @@ COMMITS = "commits"
 # -- new commits -------------------------------------------------------------------------
 
 
-def interval_due(
+def commit_if_due(
     state: ClientState, consumer: Consumer, polled_us: int, now: int
 ) -> Step[ClientState]:
     """Commit all positions if the interval had passed when the application polled.
@@ -58,7 +58,11 @@ def interval_due(
     reconciliation; without positions only the interval restarts.
     """
     settings = consumer.settings
-    if not settings.enable_auto_commit or polled_us < state.autocommit_us or _auto(state):
+    if (
+        not settings.enable_auto_commit
+        or polled_us < state.autocommit_us
+        or _automatic_in_flight(state)
+    ):
         return Step(state)
     following = polled_us + settings.auto_commit_interval_ms * MS
     state = replace(state, autocommit_us=following)
@@ -66,7 +70,7 @@ def interval_due(
     return Step(state) if after is state else send_due_commits(after, consumer, now)
 
 
-def _auto(state: ClientState) -> bool:
+def _automatic_in_flight(state: ClientState) -> bool:
     """Return whether an automatic commit is in flight (``AutoCommitState.hasInflightCommit``).
 
     The commit before a reconciliation counts until its first attempt has failed; its retries do
@@ -79,7 +83,9 @@ def _auto(state: ClientState) -> bool:
     )
 
 
-def wanted(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
+def on_commit_event(
+    state: ClientState, consumer: Consumer, commit: Commit, now: int
+) -> Step[ClientState]:
     """Handle a commit of the application."""
     epochs = ((entry.partition, entry.leader_epoch) for entry in commit.offsets)
     step = on_reads(state, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
@@ -158,12 +164,12 @@ def on_commit_response(
     else:
         step = Step(state)
     step = step.also(Report(fact))
-    if _tries_again(state, consumer, commit, error, now):
-        return step.then(lambda s: _again(s, consumer, commit, now))
+    if _is_retried(state, consumer, commit, error, now):
+        return step.then(lambda s: _retry(s, consumer, commit, now))
     return step.then(lambda s: _end(s, consumer, commit, error, now))
 
 
-def _tries_again(
+def _is_retried(
     state: ClientState, consumer: Consumer, commit: Commit, error: ErrorCode, now: int
 ) -> bool:
     """Return whether the client retries a commit (``RetriableRequestState``)."""
@@ -187,7 +193,7 @@ def _follows_epoch(consumer: Consumer, commit: Commit) -> bool:
     return commit.kind is CommitKind.PREPARE
 
 
-def _again(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
+def _retry(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
     """Retry after the back-off with the same offsets; in a reconciliation, with new ones.
 
     If nothing is owned any more, since the member was fenced, a reconciliation commits nothing.

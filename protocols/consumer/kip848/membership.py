@@ -126,7 +126,7 @@ def on_released(state: ClientState) -> Step[ClientState]:
     """Drop all partitions; rejoin if the release was requested for that."""
     then = state.member.release
     member = state.member._replace(current=NO_ASSIGNMENT, release=ReleaseStage.DONE)
-    state = replace(_owning_nothing(state), member=member)
+    state = replace(_without_assignment(state), member=member)
     rejoins = member.state in (MemberState.FENCED, MemberState.STALE)
     return join(state) if then is ReleaseStage.THEN_JOIN and rejoins else Step(state)
 
@@ -232,16 +232,16 @@ def begin_leaving(state: ClientState, epoch: int | None) -> Step[ClientState]:
     member = state.member._replace(
         epoch=JOIN_EPOCH if epoch is None else epoch, current=NO_ASSIGNMENT
     )
-    return transition(_owning_nothing(state), member.to(MemberState.LEAVING))
+    return transition(_without_assignment(state), member.to(MemberState.LEAVING))
 
 
-def _owning_nothing(state: ClientState) -> ClientState:
+def _without_assignment(state: ClientState) -> ClientState:
     return replace(state, assignment=(), awaiting=(), pending=frozenset())
 
 
 def discard_assignment(state: ClientState) -> Step[ClientState]:
     """Drop all partitions of a member that is already outside the group."""
-    after = _owning_nothing(state)
+    after = _without_assignment(state)
     if state.member.state is not MemberState.FENCED:
         return Step(after)
     return transition(after, state.member.to(MemberState.UNSUBSCRIBED))

@@ -9,7 +9,14 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848.state import Api, ClientState, Consumer, InFlight
-from protocols.consumer.kip848.threads import Called, Commit, Event, Lag, Needed, Purpose
+from protocols.consumer.kip848.threads import (
+    CallbackCompleted,
+    CallbackNeeded,
+    Commit,
+    Event,
+    Lag,
+    Purpose,
+)
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import send, take_number
@@ -105,7 +112,7 @@ def request_call(
 
     An assignment always waits for the application, which applies it in poll.
     """
-    needed = Needed(listener, tuple(sorted(partitions)), purpose)
+    needed = CallbackNeeded(listener, tuple(sorted(partitions)), purpose)
     if consumer.listener or purpose is Purpose.ASSIGN:
         return Step(replace(state, needed=(*state.needed, needed)))
-    return queue(state, consumer, Called(needed, threw=False), now)
+    return queue(state, consumer, CallbackCompleted(needed, threw=False), now)

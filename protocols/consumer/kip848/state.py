@@ -21,10 +21,10 @@ from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.threads import (
     OUTSIDE,
     App,
+    CallbackNeeded,
     Commit,
     Event,
     Lags,
-    Needed,
     QueueTimes,
     at_once,
 )
@@ -319,7 +319,7 @@ class ClientState:
     events_us: int | None = None
     """When the background thread takes them."""
 
-    needed: tuple[Needed, ...] = ()
+    needed: tuple[CallbackNeeded, ...] = ()
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     request_timer_us: int | None = None
     pending_offset_fetches: tuple[PendingOffsetFetch, ...] = ()

@@ -113,8 +113,11 @@ class Purpose(enum.Enum):
     LEAVE = "unsubscribe"
 
 
-class Needed(NamedTuple):
-    """A listener call that the application has to make."""
+class CallbackNeeded(NamedTuple):
+    """A listener call that the application has to make.
+
+    Source: ``ConsumerRebalanceListenerCallbackNeededEvent``.
+    """
 
     listener: str
     partitions: tuple[TopicPartition, ...]
@@ -148,25 +151,31 @@ class Commit(NamedTuple):
     retry_us: int = 0
 
 
-class Called(NamedTuple):
-    """A listener call has ended; *threw*: with an exception."""
+class CallbackCompleted(NamedTuple):
+    """A listener call has ended; *threw*: with an exception.
 
-    needed: Needed
+    Source: ``ConsumerRebalanceListenerCallbackCompletedEvent``.
+    """
+
+    needed: CallbackNeeded
     threw: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribed:
-    """The application has dropped its subscription."""
+    """The application has dropped its subscription (``UnsubscribeEvent``)."""
 
 
 class LeaveWanted(NamedTuple):
-    """close() wants the member to leave with this epoch; None: without a heartbeat."""
+    """close() wants the member to leave with this epoch; None: without a heartbeat.
+
+    Source: ``LeaveGroupOnCloseEvent``.
+    """
 
     epoch: int | None
 
 
-Event = Polled | FetchesWanted | Commit | Called | Unsubscribed | LeaveWanted
+Event = Polled | FetchesWanted | Commit | CallbackCompleted | Unsubscribed | LeaveWanted
 
 # -- states of the application thread --------------------------------------------------------------
 
@@ -217,8 +226,8 @@ class Closing(NamedTuple):
 class Calling(NamedTuple):
     """In a listener call; ``rest`` follow, then ``outer`` continues or throws."""
 
-    needed: Needed
-    rest: tuple[Needed, ...]
+    needed: CallbackNeeded
+    rest: tuple[CallbackNeeded, ...]
     outer: Polling | Unsubscribing | Closing
 
 

@@ -132,7 +132,7 @@ def leave_group(
     ]
     first = _member_of(group, left[0]) if left else ""
     turn = turn.then(lambda group: _rebalanced(group, left, first, at))
-    return on_group(shard, turn.at_last(Send(header, leave_answer(request, errors))))
+    return on_group(shard, turn.after_append(Send(header, leave_answer(request, errors))))
 
 
 def _refusal(sender: Sender, state: State) -> ErrorCode:

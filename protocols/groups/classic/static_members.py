@@ -70,7 +70,7 @@ def rejoin_and_park(
 ) -> Turn[Group]:
     """Rejoin during the join phase: the new id counts as joined."""
     _, new_id, turn = _restarted(group, header, request, at)
-    return turn.then(lambda group: complete_join_if_last(group, at)).at_last(
+    return turn.then(lambda group: complete_join_if_last(group, at)).after_append(
         JoinWaits(group.group_id, new_id, header)
     )
 
@@ -84,7 +84,7 @@ def _rebalancing(
     at: Moment,
 ) -> Turn[Group]:
     reason = f"{why}; client reason: {client_reason(request)}"
-    return turn.then(lambda group: prepare_rebalance(group, at, reason, new_id)).at_last(
+    return turn.then(lambda group: prepare_rebalance(group, at, reason, new_id)).after_append(
         JoinWaits(turn.state.group_id, new_id, header)
     )
 

@@ -257,7 +257,7 @@ def heartbeat(
     if has_to_rejoin(group, member):
         turn, error = _start_rejoin_timer(group, soft, member, at), ErrorCode.REBALANCE_IN_PROGRESS
     answer = Send(header, HeartbeatResponse(error=error))
-    return turn.also(_session(member, at)).at_last(answer)
+    return turn.also(_session(member, at)).after_append(answer)
 
 
 def has_to_rejoin(group: Group, member: Member) -> bool:

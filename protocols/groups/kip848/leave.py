@@ -65,7 +65,7 @@ def leave(
     answer = ConsumerGroupHeartbeatResponse(
         member_id=request.member_id, member_epoch=request.member_epoch
     )
-    return turn.at_last(Send(header, answer))
+    return turn.after_append(Send(header, answer))
 
 
 def _leaving(group: Group, request: ConsumerGroupHeartbeatRequest) -> Member | ErrorCode:
@@ -151,7 +151,7 @@ def remove_members(
     if gone:
         why = _why(tuple(gone.values()))
         turn = removed(group, soft, tuple(gone.values()), why, at)
-    return turn.at_last(Send(header, leave_answer(request, errors)))
+    return turn.after_append(Send(header, leave_answer(request, errors)))
 
 
 def _why(gone: Sequence[Member]) -> Departure:
@@ -196,7 +196,7 @@ def _on_member_timer(
     member = group.member(member_id)
     if member is None:
         return Turn(soft)
-    return removed(group, soft, (member,), why, at).at_last(Retry(group.group_id, timer))
+    return removed(group, soft, (member,), why, at).after_append(Retry(group.group_id, timer))
 
 
 def on_rebalance_timeout(group: Group, soft: Soft, member_id: str, at: Moment) -> Turn[Soft]:

@@ -162,7 +162,7 @@ def convert_with_replaced_member(
     effects = (*_without_epoch(moved.effects), *consumer_timers(group), *turn.effects)
     records = (*moved.draft.records, *deleted, *turn.records)
     answer = Send(header, classic_members.answer_to(moved, request))
-    return Turn(turn.state, effects, records, turn.waits).at_last(answer)
+    return Turn(turn.state, effects, records, turn.waits).after_append(answer)
 
 
 # -- the classic group -------------------------------------------------------------------------
