@@ -22,6 +22,7 @@ SHOWN_IN = (
     "docs/incidents/*.md",
     "docs/explanation/trust.md",
     "docs/explanation/measuring.md",
+    "docs/how-to/audits.md",
     "docs/how-to/database.md",
     "docs/how-to/zookeeper.md",
     "docs/how-to/duplicates-after-a-deploy.md",
@@ -32,7 +33,7 @@ LEFT_OUT = "[...]"
 """Stands for paragraphs of the output that a page leaves out."""
 
 _CONSOLE = re.compile(r"^(```console\n\$ rebalance )(.*)\n((?s:.*?))^```$", re.MULTILINE)
-_FILE = re.compile(r"`([\w-]+\.toml)`[^\n]*:\n\n```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"`([\w-]+\.(toml|csv))`[^\n]*:\n\n```\2\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECTION = re.compile(r"What happened|Reprocessed|Lost|Hints|Expectations|Figures|Causes|\|")
 
 
@@ -56,8 +57,8 @@ def example_folder() -> Iterator[None]:
 
 
 def write_files(text: str) -> None:
-    """Write the scenario files that a page names, ``name.toml:`` before their block, for its commands."""
-    for name, content in _FILE.findall(text):
+    """Write the files that a page names, ``name.toml:`` before their block, for its commands."""
+    for name, _, content in _FILE.findall(text):
         Path(name).write_text(content, encoding="utf-8")
 
 

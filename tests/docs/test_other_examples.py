@@ -77,6 +77,7 @@ def test_every_kind_of_example_is_known():
 
     assert kinds <= {
         "console",
+        "csv",
         "java",
         "python",
         "sh",
