@@ -18,6 +18,8 @@ COLUMNS: Final = {
     "lost": "lost",
     "truncated": "truncated",
     "compacted_unread": "compacted",
+    "processed_by_neither": "by neither",
+    "processed_by_both": "by both",
     "takeover_last_s": "takeover",
     "downtime_max_s": "downtime",
     "downtime_total_s": "summed",

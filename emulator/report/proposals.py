@@ -52,6 +52,8 @@ HEADLINE: Final = {
     "lost": "lost",
     "truncated": "truncated",
     "compacted_unread": "compacted unread",
+    "processed_by_neither": "processed by neither group",
+    "processed_by_both": "processed by both groups",
     "takeover_last_s": "takeover",
     "downtime_max_s": "longest downtime",
     "downtime_total_s": "summed downtime",
@@ -64,13 +66,26 @@ LAG: Final = {"lag_processed_peak": "peak lag"}
 
 JUDGED: Final = {**HEADLINE, **LAG}
 
-RECORDS: Final = ("reprocessed", "lost", "truncated")
+RECORDS: Final = (
+    "reprocessed",
+    "lost",
+    "truncated",
+    "processed_by_neither",
+    "processed_by_both",
+)
 """The main figures in records; the others are times and counts."""
 
-GONE: Final = ("lost", "truncated")
+GONE: Final = ("lost", "truncated", "processed_by_neither")
 """Those of records that the group never processes."""
 
-RANKED_BY: Final = ("lost", "reprocessed", "downtime_total_s", *LAG)
+RANKED_BY: Final = (
+    "lost",
+    "processed_by_neither",
+    "reprocessed",
+    "processed_by_both",
+    "downtime_total_s",
+    *LAG,
+)
 """The metrics that order changes of the same effect, the most important first."""
 
 PRICES: Final = dict.fromkeys(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import emulator
+from emulator.report.proposals import Effect
+
 from .test_catalogue import played
 from .test_catalogue_deltas import row
 
@@ -34,3 +37,28 @@ HELPS = [
 def test_a_variant_helps(name, variant, metric, most):
     """The scenario as it is written has more."""
     assert row(name, variant).metrics[metric] <= most < played(name).metrics[metric]
+
+
+ADVISED = [
+    ("d5-revoke-listener-throws", "catch-in-listener", "reprocessed", 0),
+    ("f5-clients-side-by-side", "shorter-session", "downtime_max_s", 15),
+    ("i6-new-group-id-at-each-start", "keep-group-id", "processed_by_both", 480),
+    ("o2-expansion-with-other-clients", "reset-to-earliest", "lost", 0),
+    ("o6-topics-come-and-go", "cooperative", "reprocessed", 0),
+    ("p4-old-generation-rejoins", "longer-session", "reprocessed", 0),
+    ("p5-sync-answer-lost", "commit-on-revoke", "reprocessed", 0),
+    ("u5-join-before-the-commit", "commit-on-revoke", "reprocessed", 0),
+]
+"""Name, the change that the hints recommend, the metric of the situation, and what the change leaves."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "change", "metric", "most"), ADVISED)
+def test_advice_helps(name, change, metric, most):
+    """A trial confirms the change: the scenario as it is written has more."""
+    trials = emulator.advise(name, 1, jobs=1).trials
+    trial = next(each for each in trials if each.proposal.id == change)
+
+    before, after = trial.means(metric)
+    assert after <= most < before
+    assert trial.effect in (Effect.BETTER, Effect.MIXED)

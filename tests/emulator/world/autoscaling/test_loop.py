@@ -284,6 +284,16 @@ def metrics_of(
     return found
 
 
+def test_keda_polls_for_zero_and_the_hpa_syncs_for_all_other_steps(monkeypatch):
+    """``pollingInterval`` is 30 s, ``--horizontal-pod-autoscaler-sync-period`` 15 s."""
+    keys = "max_replicas = 4; lag_threshold = 500"
+
+    polls = len(metrics_of(monkeypatch, scenario(keys), "_poll"))
+    syncs = len(metrics_of(monkeypatch, scenario(keys), "_sync"))
+    seldom = len(metrics_of(monkeypatch, scenario(keys + '; polling_interval = "1min"'), "_poll"))
+    assert (polls, syncs, seldom) == (6, 12, 3)
+
+
 def test_a_consumer_that_progresses_never_has_persistent_lag_only(monkeypatch):
     scaled = scenario(
         "max_replicas = 1; lag_threshold = 500; exclude_persistent_lag = true",

@@ -80,6 +80,16 @@ def test_numbers_out_of_range_are_corrected_and_zero_is_left_alone():
     assert [scaler.replicas(current, 4, S) for current in (1, 9, 0)] == [2, 6, 0]
 
 
+def test_a_policy_counts_the_steps_of_its_period():
+    """One replica a minute: the next step is a minute after the last one."""
+    slow = ScalingRules(stabilization_window=0, policies=[ScalingPolicy(replicas=1, period=60 * S)])
+    scaler = hpa(9, scale_down=slow)
+
+    steps = [(at, scaler.replicas(current, 1, at * S)) for at, current in ((15, 9), (30, 8))]
+    assert steps == [(15, 8), (30, 8)]
+    assert scaler.replicas(8, 1, 75 * S) == 7
+
+
 # -- KEDA ------------------------------------------------------------------------------------------
 
 
@@ -122,6 +132,28 @@ def test_the_cooldown_delays_only_the_step_to_zero():
     assert to_zero.replicas(idle, 4, 70 * S) == 4
     assert to_zero.replicas(idle, 4, 71 * S) == 0
     assert [to_two.replicas(idle, current, S) for current in (1, 4)] == [2, 4]
+
+
+def test_a_trigger_is_active_above_its_activation_threshold_and_asks_for_one_replica():
+    """The other threshold decides how many there are, and only from one replica on."""
+    rules = Autoscaler(min_replicas=0, max_replicas=9, activation_lag_threshold=50)
+
+    assert [Activation(rules).replicas(Metric(0, lag), 0, S) for lag in (50, 51, 900)] == [0, 1, 1]
+
+
+def test_the_metric_of_persistent_lag_keeps_a_trigger_active():
+    """``getTotalLag`` returns both sums; only that without it scales beyond one."""
+    to_zero = Activation(Autoscaler(min_replicas=0, max_replicas=9, cooldown_period=60 * S))
+
+    assert [to_zero.replicas(Metric(0, 9), 3, at * S) for at in (10, 100)] == [3, 3]
+
+
+def test_a_trigger_that_was_never_active_waits_for_the_initial_cooldown():
+    """``initialCooldownPeriod`` counts from when the ScaledObject was made."""
+    rules = Autoscaler(min_replicas=0, max_replicas=9, initial_cooldown_period=90 * S)
+    never = Activation(rules)
+
+    assert [never.replicas(Metric(0, 0), 4, at * S) for at in (90, 91)] == [4, 0]
 
 
 def test_an_exporter_has_no_lag_of_a_partition_without_a_committed_offset_and_keda_has_one():
