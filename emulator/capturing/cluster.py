@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -211,9 +211,16 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
+def new_cluster_id(draw: Callable[[int], bytes] = os.urandom) -> str:
+    """Return a random id that can be an argument: like Kafka's own, none begins with a hyphen."""
+    while (drawn := base64.urlsafe_b64encode(draw(16)).decode().rstrip("=")).startswith("-"):
+        pass
+    return drawn
+
+
 def _format(cluster: Cluster) -> None:
     """Format the nodes' storage with Kafka's own tool, all at a time."""
-    cluster_id = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
+    cluster_id = new_cluster_id()
     begun = []
     for node in cluster.nodes.values():
         settings = str(node.folder / "server.properties")

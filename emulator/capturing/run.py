@@ -85,6 +85,23 @@ def _begin(plan: Plan, number: int, cluster: Cluster, folder: Path) -> LiveRun:
     return run
 
 
+def _remember(run: LiveRun, topic: TopicPlan) -> None:
+    """Keep how records were produced to a topic of this name that was deleted."""
+    stream = run.streams.pop(topic.name, None)
+    if stream is not None:
+        run.meta.setdefault("former", []).append(
+            {
+                "topic": topic.name,
+                "partitions": topic.partitions,
+                "preload": topic.preload,
+                "t_created": run.created_us[topic.name],
+                "t_start": stream.start_us,
+                "tick_ns": stream.tick_ns,
+                "t_stop": max(stream.start_us, stream.stop_us),
+            }
+        )
+
+
 def _create(run: LiveRun, topic: TopicPlan) -> None:
     name = run.prefix + topic.name
     run.created_us[topic.name] = now_us()
@@ -120,6 +137,7 @@ def _produce(run: LiveRun, topic: TopicPlan, key: str, first: int, to: int, from
 def _on_topic(run: LiveRun, step: Do) -> None:
     topic = run.topic(step.target)
     if step.action == "maketopic":
+        _remember(run, topic)
         _create(run, topic)
         _produce(run, topic, topic.name, 0, topic.partitions, now_us())
     elif step.action == "deltopic":

@@ -32,6 +32,9 @@ from emulator.world.consumer.handler import RecordWork
 Call = tuple[str, tuple[str, ...]]
 """A listener call and its partitions, sorted."""
 
+Life = tuple[TopicPartition, int]
+"""A partition, and how often its topic had been created again: offsets began at 0 each time."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
@@ -124,8 +127,11 @@ class _Watch:
 
     assignments: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     calls: dict[str, list[Call]] = field(default_factory=dict)
-    ranges: dict[TopicPartition, list[tuple[int, int]]] = field(default_factory=dict)
-    starts: dict[TopicPartition, list[int]] = field(default_factory=dict)
+    ranges: dict[Life, list[tuple[int, int]]] = field(default_factory=dict)
+    starts: dict[Life, list[int]] = field(default_factory=dict)
+    again_us: dict[str, list[int]] = field(default_factory=dict)
+    """By topic: when it was created again."""
+
     first_partitions: dict[str, int] = field(default_factory=dict)
     """Number of partitions of each topic when the group was first assigned any."""
 
@@ -193,6 +199,8 @@ def _see(watch: _Watch, event: Event) -> None:
         case ConsumerStarted(consumer=consumer, incarnation=incarnation):
             watch.incarnations[consumer] = incarnation
             watch.calls[watch.name(consumer)] = []
+        case TopicCreated(topic=topic) if topic in watch.first_partitions:
+            watch.again_us.setdefault(topic, []).append(event.at_us)
         case TopicCreated(topic=topic, log_starts=starts):
             watch.first_partitions[topic] = 0 if watch.generations else len(starts)
         case PartitionsAdded(topic=topic, partitions=partitions) if not watch.generations:
@@ -200,7 +208,7 @@ def _see(watch: _Watch, event: Event) -> None:
         case ListenerCalled() as call:
             _listen(watch, call, event.at_us)
         case EpochOpened(partition=partition, offset=offset):
-            watch.starts.setdefault(partition, []).append(offset)
+            watch.starts.setdefault(_life(watch, partition, event.at_us), []).append(offset)
         case Processed() as processed:
             _work(watch, processed)
         case CommitAccepted(consumer=consumer, offsets=offsets) if offsets:
@@ -208,6 +216,11 @@ def _see(watch: _Watch, event: Event) -> None:
             watch.commits[name] = watch.commits.get(name, 0) + 1
         case _:
             pass
+
+
+def _life(watch: _Watch, partition: TopicPartition, at_us: int) -> Life:
+    """Return the life in which a partition is at a time."""
+    return partition, sum(at_us >= again for again in watch.again_us.get(partition.topic, ()))
 
 
 def _listen(watch: _Watch, call: ListenerCalled, at_us: int) -> None:
@@ -228,7 +241,8 @@ def _listen(watch: _Watch, call: ListenerCalled, at_us: int) -> None:
 
 
 def _work(watch: _Watch, processed: Processed) -> None:
-    ranges = watch.ranges.setdefault(processed.partition, [])
+    life = _life(watch, processed.partition, processed.began_us)
+    ranges = watch.ranges.setdefault(life, [])
     ranges.append((processed.first, processed.next_offset))
     if processed.began_us >= watch.view.fault_us:
         begun = watch.begun.setdefault(processed.partition, [])
@@ -250,28 +264,33 @@ def _length(ranges: Iterable[tuple[int, int]]) -> int:
     return sum(end - first for first, end in ranges)
 
 
-def _duplicates(watch: _Watch, partition: TopicPartition) -> int:
-    ranges = watch.ranges.get(partition, [])
+def _duplicates(watch: _Watch, life: Life) -> int:
+    ranges = watch.ranges.get(life, [])
     return _length(ranges) - _length(_union(ranges))
 
 
-def _lost(watch: _Watch, partition: TopicPartition) -> int:
+def _lost(watch: _Watch, life: Life) -> int:
     """Count the unprocessed records between the first start and the farthest progress.
 
-    A partition that was added later counts from its beginning.
+    A partition that was added later counts from its beginning, as one that was created again.
     """
-    starts = watch.starts.get(partition, [0])
-    done = _union(watch.ranges.get(partition, []))
+    partition, again = life
+    starts = watch.starts.get(life, [0])
+    done = _union(watch.ranges.get(life, []))
     existed = watch.first_partitions.get(partition.topic)
-    later = existed is not None and partition.partition >= existed
+    later = again > 0 or (existed is not None and partition.partition >= existed)
     base = 0 if later else starts[0]
     frontier = max([*starts, *(end for _, end in done)])
     return frontier - base - _length((max(first, base), end) for first, end in done if end > base)
 
 
-def _nonzero(watch: _Watch, count: Callable[[_Watch, TopicPartition], int]) -> dict[str, int]:
-    counts = {p: count(watch, p) for p in sorted(watch.ranges.keys() | watch.starts.keys())}
-    return {watch.shown(partition): number for partition, number in counts.items() if number}
+def _nonzero(watch: _Watch, count: Callable[[_Watch, Life], int]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for life in sorted(watch.ranges.keys() | watch.starts.keys()):
+        if number := count(watch, life):
+            name = watch.shown(life[0])
+            counts[name] = counts.get(name, 0) + number
+    return counts
 
 
 def _takeovers(watch: _Watch) -> dict[str, float]:

@@ -195,6 +195,7 @@ def _topics(run: Run) -> Topics:
         replication_us,
         cluster.racks,
         run.replay.topic_ids,
+        run.replay.produced_from_us,
     )
 
 

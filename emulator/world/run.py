@@ -201,6 +201,10 @@ class Replay:
     topic_ids: Mapping[str, str] | None = None
     """By name; a coordinator's order of topics in assignments depends on them."""
 
+    produced_from_us: Mapping[str, tuple[int, ...]] | None = None
+    """By name: when the producer began in each topic of that name, in order of their creation; of the
+    first one the scenario says it."""
+
     appended: Callable[[tuple[Record, ...]], None] | None = None
     """Called with every batch appended to the offsets topic."""
 

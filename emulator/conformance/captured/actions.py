@@ -18,6 +18,7 @@ VERBS = {
     "none": "",
     "addparts": "add_partitions",
     "maketopic": "create_topic",
+    "deltopic": "delete_topic",
 }
 """The scenario's verb for each action of a capture; empty if the action does nothing."""
 

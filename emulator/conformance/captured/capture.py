@@ -15,6 +15,15 @@ from assignors.values import dataclass
 from emulator.conformance.captured.actions import Action, read_action
 from emulator.conformance.captured.client_logs import LogLine, read_client_log
 from emulator.conformance.captured.coordinator_log import CoordinatorLine, read_coordinator_log
+from emulator.conformance.captured.production import (
+    Addition,
+    Former,
+    Production,
+    deleted,
+    read_additions,
+    read_formers,
+    read_productions,
+)
 from emulator.conformance.captured.reading import CaptureError, Fields, read_object
 from emulator.conformance.captured.traces import LIBRARIES, Trace, Units, read_trace
 
@@ -42,56 +51,6 @@ QUIET_FROM = 21
 """Runs from this number on were recorded on a quiet machine."""
 
 
-RECORD_BYTES = 100
-"""The records of captures whose ``meta.json`` has no size are small."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Production:
-    """The records produced to a topic: record k of partition p has a time at which it is due.
-
-    This time is ``start_us + (k * partitions + p) * tick_ns / 1000``, its offset ``preload + k``.
-    """
-
-    topic: str
-    partitions: int
-    rate: float
-    """Records per second and partition."""
-
-    preload: int
-    """Records in each partition before ``start_us``."""
-
-    record_bytes: int
-    """The size of a record's value."""
-
-    preload_when_formed: bool
-    """Whether they came after the group formed, just before ``start_us``; else before the run."""
-
-    created_us: int
-    start_us: int
-    tick_ns: int
-    stop_us: int
-    ends: tuple[int, ...]
-    """End offset of each partition, including added ones."""
-
-    retention_us: int | None = None
-    """Records older than this are deleted; None: they are kept."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addition:
-    """Partitions ``first`` to ``to`` (exclusive) of a topic, added and produced to during the run.
-
-    Record k of partition p is due at ``start_us + (k * (to - first) + p - first) * tick_ns / 1000``.
-    """
-
-    topic: str
-    first: int
-    to: int
-    start_us: int
-    tick_ns: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Capture:
     """A captured run. Compared and hashed by identity: the facts taken from it are cached."""
@@ -115,6 +74,9 @@ class Capture:
     actions: tuple[Action, ...]
     productions: tuple[Production, ...]
     additions: tuple[Addition, ...]
+    formers: tuple[Former, ...]
+    """In order of time."""
+
     coordinator: int
     """Broker that coordinated the group in the steady state."""
 
@@ -223,9 +185,21 @@ def why_not_comparable(capture: Capture) -> str | None:
     undone = {action.do for action in capture.actions if action.verb is None}
     if undone:
         return f"not modelled in this version: action {', '.join(sorted(undone))}"
+    if not _knows_former_topics(capture):
+        return "the capture does not say how records were produced to a topic before it was deleted"
     if capture.failure is not None or not capture.drained:
         return f"the captured run itself failed: {capture.failure or 'not drained to its end'}"
     return None
+
+
+def _knows_former_topics(capture: Capture) -> bool:
+    """Return whether the production to each topic that was created again is known from its begin."""
+    for produced in capture.productions:
+        acts = [action.do for action in capture.actions if action.topic == produced.topic]
+        begins = acts.count("maketopic") + (acts[:1] != ["maketopic"])
+        if begins != 1 + sum(former.topic == produced.topic for former in capture.formers):
+            return False
+    return True
 
 
 def read_capture(path: Path) -> Capture:
@@ -248,8 +222,9 @@ def read_capture(path: Path) -> Capture:
         fault_us=units.time(meta, "t_fault"),
         end_us=units.time(meta, "t_end"),
         actions=tuple(read_action(fields, units) for fields in meta.tables("actions")),
-        productions=_productions(meta, units, plan),
-        additions=_additions(meta, units),
+        productions=read_productions(meta, units, plan),
+        additions=read_additions(meta, units),
+        formers=read_formers(meta, units),
         coordinator=meta.table("coord").count("coord"),
         orphaned=units.partitions(meta, "orphaned"),
         noisy=meta.table("noise").flag("noisy") if "noise" in meta else None,
@@ -280,6 +255,7 @@ def _units(meta: Fields) -> Units:
     created = [produce.table(t).whole("t_created") for t in produce if not t.endswith("+")]
     if not created:
         raise meta.wrong("produce", "at least one topic")
+    created += [former.whole("t_created") for former in deleted(meta)]
     return Units(min([meta.whole("t_members_start"), *created]), meta.text("prefix"))
 
 
@@ -303,49 +279,6 @@ def _traces(path: Path, units: Units, meta: Fields, plan: Fields) -> tuple[Trace
                     str(path / f"{name}.{incarnation}.jsonl.gz"), "the file is missing"
                 )
     return tuple(traces)
-
-
-def _productions(meta: Fields, units: Units, plan: Fields) -> tuple[Production, ...]:
-    produce = meta.table("produce")
-    topics = [topic for topic in produce if not topic.endswith("+")]
-    return tuple(_production(topic, produce.table(topic), units, plan) for topic in topics)
-
-
-def _production(topic: str, fields: Fields, units: Units, plan: Fields) -> Production:
-    if fields.count("partitions") > len(fields.counts("end")):
-        raise fields.wrong("end", "the end of each partition")
-    kept = fields.count("retention_ms") * 1_000 if "retention_ms" in fields else None
-    planned = [table for table in plan.tables("topics") if table.text("name") == topic]
-    return Production(
-        topic=units.prefix + topic,
-        partitions=fields.count("partitions"),
-        rate=fields.number("rate"),
-        preload=fields.count("preload"),
-        record_bytes=fields.count("record_bytes") if "record_bytes" in fields else RECORD_BYTES,
-        preload_when_formed=any(table.flag("preload_when_formed") for table in planned),
-        created_us=units.time(fields, "t_created"),
-        start_us=units.time(fields, "t_start"),
-        tick_ns=fields.count("tick_ns"),
-        stop_us=units.time(fields, "t_stop"),
-        ends=tuple(fields.counts("end")),
-        retention_us=kept or None,
-    )
-
-
-def _additions(meta: Fields, units: Units) -> tuple[Addition, ...]:
-    """Read how records are produced to added partitions; the key is the topic's name and ``+``."""
-    produce = meta.table("produce")
-    added = [(topic, produce.table(topic)) for topic in produce if topic.endswith("+")]
-    return tuple(
-        Addition(
-            topic=units.prefix + topic.removesuffix("+"),
-            first=fields.count("from"),
-            to=fields.count("to"),
-            start_us=units.time(fields, "t_start"),
-            tick_ns=fields.count("tick_ns"),
-        )
-        for topic, fields in added
-    )
 
 
 def _check_times(capture: Capture, meta: Fields) -> None:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.conformance.captured.reading import read_lines
+
+PositionFrom = Literal["committed", "reset policy", "truncated"]
+"""Where a position comes from; ``truncated``: from the leader, whose log ends below the old one."""
 
 DAY_US = 86_400_000_000
 HEARTBEAT_THREAD = "kafka-coordinator-heartbeat-thread"
@@ -27,9 +31,14 @@ _PYTHON = re.compile(
 """A line of aiokafka or kafka-python, which has no thread."""
 
 _POSITION = re.compile(
-    r"(Setting|Resetting) offset for partition (\S+)-(\d+) to .*FetchPosition\{offset=(\d+),"
-    r"(?:.*leader=Optional\[\S+ \(id: (\d+) )?"
+    r"(Setting offset|Resetting offset|Truncation detected) for partition (\S+)-(\d+) "
+    r"(?:to |at .* diverge ).*?FetchPosition\{offset=(\d+),(?:.*leader=Optional\[\S+ \(id: (\d+) )?"
 )
+_SOURCES: Mapping[str, PositionFrom] = {
+    "Setting offset": "committed",
+    "Resetting offset": "reset policy",
+    "Truncation detected": "truncated",
+}
 _AUTO_COMMIT = re.compile(r"Sending (a?)synchronous auto-commit of offsets \{(.*)\}", re.DOTALL)
 _OFFSET = re.compile(r"([^\s{,=]+)-(\d+)=OffsetAndMetadata\{offset=(\d+)")
 _REFUSED = re.compile(r"Offset ?[Cc]ommit failed on partition (\S+)-(\d+) at offset (\d+): (.*)")
@@ -68,12 +77,12 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class PositionSet:
-    """The client set its position to ``offset``: the committed one, or by the reset policy."""
+    """The client set its position to ``offset``."""
 
     at_us: int
     partition: TopicPartition
     offset: int
-    committed: bool
+    source: PositionFrom
     leader: int | None
     """Broker id of the partition's leader, if the log has it."""
 
@@ -152,14 +161,14 @@ def _statements(lines: Sequence[str]) -> Iterator[str]:
 
 
 def positions(lines: Sequence[LogLine]) -> tuple[PositionSet, ...]:
-    """Return every position that the client initialised, in order."""
+    """Return every position that the client set without reading, in order."""
     found = ((line.at_us, _POSITION.match(line.text)) for line in lines)
     return tuple(
         PositionSet(
             at_us,
             TopicPartition(match[2], int(match[3])),
             int(match[4]),
-            committed=match[1] == "Setting",
+            source=_SOURCES[match[1]],
             leader=int(match[5]) if match[5] else None,
         )
         for at_us, match in found

@@ -75,15 +75,29 @@ def offset_lines(
     The log writes TOPIC-ID-TOPIC-PARTITION; *topics*, the real names, show where the id ends.
     """
     found: list[OffsetLine] = []
-    ids: dict[str, str] = {}
     for line in lines:
-        if not (match := _COMMIT.match(line.text)):
-            continue
-        topic = max((t for t in topics if match[3].endswith(t)), key=len, default=match[3])
-        ids.setdefault(topic, match[3].removesuffix(topic).removesuffix("-"))
-        partition = TopicPartition(topic, int(match[4]))
-        found.append(OffsetLine(line.at_us, line.thread, match[5], partition, int(match[2])))
-    return tuple(found), {topic: id_ for topic, id_ in ids.items() if id_}
+        if match := _COMMIT.match(line.text):
+            partition = TopicPartition(_named(match[3], topics), int(match[4]))
+            found.append(OffsetLine(line.at_us, line.thread, match[5], partition, int(match[2])))
+    return tuple(found), {name: ids[0] for name, ids in ids_of_topics(lines, topics).items()}
+
+
+def ids_of_topics(
+    lines: Sequence[CoordinatorLine], topics: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the ids in accepted offsets, by name: several if a topic was created again."""
+    found: dict[str, dict[str, None]] = {}
+    for line in lines:
+        if match := _COMMIT.match(line.text):
+            topic = _named(match[3], topics)
+            if topic_id := match[3].removesuffix(topic).removesuffix("-"):
+                found.setdefault(topic, {})[topic_id] = None
+    return {topic: tuple(ids) for topic, ids in found.items()}
+
+
+def _named(text: str, topics: Sequence[str]) -> str:
+    """Return the topic of TOPIC-ID-TOPIC."""
+    return max((topic for topic in topics if text.endswith(topic)), key=len, default=text)
 
 
 def requests(lines: Sequence[OffsetLine]) -> tuple[tuple[OffsetLine, ...], ...]:

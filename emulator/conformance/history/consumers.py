@@ -202,23 +202,24 @@ def _open(
             position = None
     if position is None and (epoch.offset is not None or first is None):
         return
+    at_us = until_us if position is None else max(position.at_us, epoch.assigned_us)
+    at_us = min(at_us, until_us)
     if epoch.offset is not None:
-        _write_close(life, partition, epoch, until_us, "reopened")
+        _write_close(life, partition, epoch, at_us, "reopened")
     epoch.offset = first if position is None else position.offset
     assert epoch.offset is not None, "the position comes from the log or from a poll"
     epoch.processed = epoch.position = epoch.offset
-    at_us = until_us if position is None else max(position.at_us, epoch.assigned_us)
-    committed = position is None or position.committed
+    source = "committed" if position is None else position.source
     opened = EpochOpened(
         consumer=life.trace.member,
         group=life.group,
         generation=life.generation,
         partition=partition,
         offset=epoch.offset,
-        source="committed" if committed else reset_policy(life.trace.conf),
-        why="" if committed else "no offset",
+        source=reset_policy(life.trace.conf) if source == "reset policy" else source,
+        why="no offset" if source == "reset policy" else "",
     )
-    life.moments.append((min(at_us, until_us), opened))
+    life.moments.append((at_us, opened))
 
 
 def _finish(life: _Life, entry: Worked) -> None:

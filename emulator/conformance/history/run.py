@@ -9,7 +9,8 @@ from itertools import count
 from emulator.conformance.captured.actions import Action
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import positions
-from emulator.conformance.captured.coordinator_log import offset_lines
+from emulator.conformance.captured.coordinator_log import ids_of_topics
+from emulator.conformance.captured.production import Former, Production
 from emulator.conformance.captured.traces import Mark, Trace
 from emulator.conformance.history.commits import commit_history
 from emulator.conformance.history.consumers import ConsumerHistory, Moment, Work, consumer_history
@@ -34,6 +35,7 @@ from emulator.events import (
     RunEnded,
     RunStarted,
     TopicCreated,
+    TopicDeleted,
     What,
     is_data_event,
 )
@@ -43,6 +45,7 @@ KAFKA = "4.4.0"
 _ORDER: tuple[type[What], ...] = (
     RunStarted,
     TopicCreated,
+    TopicDeleted,
     PartitionsAdded,
     Processed,
     FaultBegan,
@@ -134,19 +137,31 @@ def _frame(capture: Capture) -> Iterator[Moment]:
     """Yield the events of the run itself and its topics."""
     yield 0, RunStarted(scenario=capture.name, seed=0, kafka=KAFKA)
     topics = [produced.topic for produced in capture.productions]
-    _, ids = offset_lines(capture.coordinator_log, topics)
+    ids = ids_of_topics(capture.coordinator_log, topics)
     for produced in capture.productions:
-        created = TopicCreated(
-            topic=produced.topic,
-            topic_id=ids.get(produced.topic, produced.topic),
-            log_starts=(0,) * produced.partitions,
-        )
-        yield produced.created_us, created
+        yield from _topics_named(capture, produced, ids.get(produced.topic, ()))
     for added in capture.additions:
         acts = (a for a in capture.actions if a.do == "addparts" and a.topic == added.topic)
         at_us = next((act.at_us for act in acts), added.start_us)
-        topic_id = ids.get(added.topic, added.topic)
+        topic_id = next(iter(ids.get(added.topic, ())), added.topic)
         yield at_us, PartitionsAdded(topic=added.topic, topic_id=topic_id, partitions=added.to)
+
+
+def _topics_named(capture: Capture, produced: Production, ids: Sequence[str]) -> Iterator[Moment]:
+    """Yield the creations and deletions of topics of one name; without a commit the name is the id."""
+    formers = (former for former in capture.formers if former.topic == produced.topic)
+    incarnations: tuple[Former | Production, ...] = (*formers, produced)
+    for number, each in enumerate(incarnations):
+        topic_id = ids[number] if number < len(ids) else produced.topic
+        starts = (0,) * each.partitions
+        created = TopicCreated(topic=produced.topic, topic_id=topic_id, log_starts=starts)
+        yield each.created_us, created
+        if isinstance(each, Former):
+            ends = (
+                a.at_us for a in capture.actions if a.do == "deltopic" and a.topic == each.topic
+            )
+            at_us = next((at_us for at_us in ends if at_us > each.created_us), each.created_us)
+            yield at_us, TopicDeleted(topic=produced.topic, topic_id=topic_id)
 
 
 def _done(capture: Capture) -> Iterator[Moment]:

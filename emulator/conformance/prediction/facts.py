@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.conformance.captured.capture import Addition, Capture, Production
+from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import (
     first_answer,
     first_metadata,
@@ -24,6 +24,7 @@ from emulator.conformance.captured.client_logs import (
     times_of,
 )
 from emulator.conformance.captured.coordinator_log import topic_ids as known_ids
+from emulator.conformance.captured.production import Addition, Former, Production
 from emulator.conformance.captured.traces import (
     Listened,
     MemberSettings,
@@ -329,12 +330,12 @@ def commit_sync_times(capture: Capture) -> tuple[int, ...]:
     )
 
 
-def due_us(plan: Production | Addition, partition: int, number: int) -> int:
+def due_us(plan: Production | Former | Addition, partition: int, number: int) -> int:
     """Return when record *number* (from 0, without preloaded ones) of a partition is due."""
-    if isinstance(plan, Production):
-        place = number * plan.partitions + partition
-    else:
+    if isinstance(plan, Addition):
         place = number * (plan.to - plan.first) + partition - plan.first
+    else:
+        place = number * plan.partitions + partition
     return plan.start_us + place * plan.tick_ns // 1000
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from emulator.conformance.captured.actions import Action
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import first_answer
+from emulator.conformance.captured.coordinator_log import offset_lines
 from emulator.conformance.captured.traces import (
     Hung,
     MemberSettings,
@@ -35,6 +36,10 @@ from emulator.conformance.prediction.noise import (
 from emulator.scenario import model
 from emulator.scenario.resolution import COORDINATOR_OF
 from emulator.world.draws import draw, stream_key
+
+_UNKNOWN_TOPIC = "Received unknown topic or partition error in fetch"
+
+_NEW_TOPIC = "since the associated topicId changed"
 
 SILENCED = ("sigkill", "sigstop")
 
@@ -207,12 +212,37 @@ def _actions(capture: Capture, seed: int | None) -> Iterator[model.Fault]:
 def _created_us(capture: Capture, action: Action, name: str, seed: int | None) -> int:
     """Return when the brokers know a topic: after it was requested, before records are produced.
 
-    No log shows it; members may ask in between.
+    No log shows it; members may ask in between. A member that has seen an earlier topic of this name
+    says when it sees the new one, and the coordinator accepts offsets of it.
     """
-    starts = (made.start_us for made in capture.productions if made.topic == action.topic)
-    within_us = max(0, next(starts, action.at_us) - action.at_us)
+    starts = [made.start_us for made in capture.productions if made.topic == action.topic]
+    signs = [at_us for at_us in _signs_of_new_topic(capture) if at_us > action.at_us]
+    within_us = max(0, min([*starts, *signs], default=action.at_us) - action.at_us)
     share = 0.5 if seed is None else draw(stream_key(seed, "topic created", name), 0)
     return action.at_us + int(share * within_us)
+
+
+def _deleted_us(capture: Capture, action: Action) -> int:
+    """Return when the brokers no longer knew a topic: a client with a fetch under way hears it then."""
+    return min(
+        (
+            line.at_us
+            for log in capture.client_logs.values()
+            for line in log
+            if line.at_us >= action.at_us and _UNKNOWN_TOPIC in line.text
+        ),
+        default=action.at_us,
+    )
+
+
+def _signs_of_new_topic(capture: Capture) -> Iterator[int]:
+    """Yield when members saw a topic that had been created again, and when its offsets were accepted."""
+    if not capture.formers:
+        return
+    for log in capture.client_logs.values():
+        yield from (line.at_us for line in log if _NEW_TOPIC in line.text)
+    topics = [produced.topic for produced in capture.productions]
+    yield from (line.at_us for line in offset_lines(capture.coordinator_log, topics)[0])
 
 
 def _act(capture: Capture, action: Action, name: str) -> model.Fault | None:
@@ -237,6 +267,9 @@ def _act(capture: Capture, action: Action, name: str) -> model.Fault | None:
             return _start(capture, action, name)
         case "addparts":
             return _add_partitions(capture, action, name)
+        case "deltopic":
+            deleted = _deleted_us(capture, action)
+            return model.DeleteTopic(id=name, at=deleted, topic=action.topic or "")
         case _:
             return _act_on_broker(capture, action, name)
 

@@ -14,7 +14,8 @@ from statistics import median
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.conformance.captured.capture import Capture, Production
+from emulator.conformance.captured.capture import Capture
+from emulator.conformance.captured.production import Production
 from emulator.conformance.captured.traces import MemberSettings
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.beginning import listener_begins, listener_ends
@@ -131,7 +132,7 @@ def _replication_us(capture: Capture) -> int:
 def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
     leaders = facts.partition_leaders(capture)
     partitions = [TopicPartition(production.topic, p) for p in range(production.partitions)]
-    late = any(act.do == "maketopic" and act.topic == production.topic for act in capture.actions)
+    acts = [act.do for act in capture.actions if act.topic == production.topic]
     lasting_us = _preload_us(capture, production, seed)
     come_slowly = lasting_us > 0
     return Topic(
@@ -142,11 +143,17 @@ def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
         backlog_at=0 if come_slowly or not production.preload_when_formed else production.start_us,
         record_size=production.record_bytes,
         retention=production.retention_us,
-        created="by act" if late else 0,
-        produce_from=production.start_us - lasting_us,
+        created="by act" if acts[:1] == ["maketopic"] else 0,
+        produce_from=min(_begins(capture, production)) - lasting_us,
         produce_until=_last_due(capture, production) + 1,
         leaders=tuple(leaders.get(tp, tp.partition % 3 + 1) for tp in partitions),
     )
+
+
+def _begins(capture: Capture, production: Production) -> tuple[int, ...]:
+    """Return when records were first due in each topic of this name, in order of their creation."""
+    former = (each.start_us for each in capture.formers if each.topic == production.topic)
+    return (*former, production.start_us)
 
 
 def _preload_us(capture: Capture, production: Production, seed: int | None) -> int:
@@ -224,6 +231,7 @@ def _replay(capture: Capture) -> Replay:
         work=_work_times(capture),
         member_ids=_member_ids(capture),
         topic_ids=facts.topic_ids(capture),
+        produced_from_us={each.topic: _begins(capture, each) for each in capture.productions},
         listened_us=listener_ends(capture),
         called_us=listener_begins(capture),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from assignors.types import TopicPartition
@@ -56,10 +56,16 @@ class Topics:
         replication_us: Callable[[str], int],
         racks: tuple[str, ...],
         ids: Mapping[str, str] | None = None,
+        produced_from_us: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        """Begin without topics; *ids*: of first incarnations in a real history, by name."""
+        """Begin without topics.
+
+        Of a real history, by name: *ids* of first incarnations, and *produced_from_us*, when the
+        producer began in each incarnation.
+        """
         self._seed = seed
         self._ids = ids or {}
+        self._produced_from_us = produced_from_us or {}
         self._brokers = brokers
         self._replication_factor = replication_factor
         self._replication_us = replication_us
@@ -81,6 +87,9 @@ class Topics:
         """Create a topic with its partitions; a recreated topic gets a new id."""
         number = self._incarnations.get(topic.name, 0)
         self._incarnations[topic.name] = number + 1
+        begins_us = self._produced_from_us.get(topic.name, ())
+        if 0 < number < len(begins_us):
+            topic = topic.model_copy(update={"produce_from": begins_us[number]})
         key = stream_key(self._seed, "topic id", topic.name)
         given = None if number else self._ids.get(topic.name)
         log = TopicLog(topic, given or base64_id(key, number), now)

@@ -17,7 +17,14 @@ import pytest
 from emulator.capturing import toolchain
 from emulator.capturing.capturing import capture
 from emulator.capturing.children import Children, send
-from emulator.capturing.cluster import CONTROLLER, Layout, Node, free_ports, node_settings
+from emulator.capturing.cluster import (
+    CONTROLLER,
+    Layout,
+    Node,
+    free_ports,
+    new_cluster_id,
+    node_settings,
+)
 from emulator.capturing.experiment import plan_of
 from emulator.capturing.members import member_conf, properties
 from emulator.capturing.noise import noise_json
@@ -51,6 +58,14 @@ def test_free_ports_differ_and_can_be_bound():
     assert len(set(ports)) == 4
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", ports[0]))
+
+
+def test_no_cluster_id_begins_with_a_hyphen():
+    """The storage tool takes such an argument for an option; Uuid.randomUuid avoids them, too."""
+    drawn = iter([b"\xf8" + bytes(15), b"\x00" * 16])
+
+    assert "A" * 22 == new_cluster_id(lambda _: next(drawn))
+    assert 22 == len(new_cluster_id())
 
 
 def test_topics_and_patterns_of_members_have_the_prefix_of_the_run():

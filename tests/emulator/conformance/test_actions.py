@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.conformance.captured.capture import Action, why_not_comparable
+from emulator.conformance.captured.capture import Action, read_capture, why_not_comparable
 from emulator.conformance.figures import tolerances_of
 from emulator.conformance.history.run import history
 from emulator.conformance.prediction.rebuild import rebuild
-from emulator.events import BrokerDown, BrokerUp, FaultBegan, FaultEnded
+from emulator.events import BrokerDown, BrokerUp, FaultBegan, FaultEnded, TopicCreated, TopicDeleted
 from emulator.scenario import model
 
 
@@ -126,6 +126,32 @@ def test_unknown_actions_are_not_compared(capture):
 
     assert reason is not None
     assert reason.endswith("action rotate")
+
+
+def test_a_topic_is_deleted_and_created_again_between_its_signs(kept):
+    """Members hear at once that it is gone; one sees the new one before records are produced to it."""
+    run = read_capture(kept.parent / "captures-more" / "recreated-topic-classic" / "run-1")
+    deleting, creating = run.actions
+    (produced,), (former,) = run.productions, run.formers
+    rebuilt = rebuild(run)
+    deleted = next(act for act in rebuilt.scenario.fault if isinstance(act, model.DeleteTopic))
+    created = next(act for act in rebuilt.scenario.fault if isinstance(act, model.CreateTopic))
+    seen = [event for event in history(run) if isinstance(event.what, TopicCreated | TopicDeleted)]
+    (topic,) = rebuilt.scenario.topic
+
+    assert why_not_comparable(run) is None
+    assert deleting.at_us < deleted.at < deleting.at_us + 500_000
+    assert creating.at_us < created.at < min(produced.start_us, creating.at_us + 100_000)
+    assert (0, former.start_us) == (topic.created, topic.produce_from)
+    assert {topic.name: (former.start_us, produced.start_us)} == rebuilt.replay().produced_from_us
+    assert [TopicCreated, TopicDeleted, TopicCreated] == [type(each.what) for each in seen]
+    assert 2 == len({each.what.topic_id for each in seen})
+
+
+def test_what_was_produced_to_a_topic_before_its_deletion_must_be_known(kept):
+    run = read_capture(kept.parent / "captures-more" / "recreated-topic-classic" / "run-1")
+
+    assert "before it was deleted" in why_not_comparable(replace(run, formers=()))
 
 
 def test_a_process_starts_with_its_own_settings(capture):

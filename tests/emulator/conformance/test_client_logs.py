@@ -80,11 +80,21 @@ def test_positions_have_the_start_of_an_epoch(tmp_path):
             "main",
             "Resetting offset for partition g.t-1 to position FetchPosition{offset=0, epoch=0}",
         ),
+        (
+            "12:00:00.003",
+            "main",
+            (
+                "Truncation detected for partition g.t-0 at offset FetchPosition{offset=95, "
+                f"{where}, resetting offset to the first offset known to diverge "
+                f"FetchPosition{{offset=7, {where}"
+            ),
+        ),
     )
 
     assert positions(lines) == (
-        PositionSet(1000, T0, 95, committed=True, leader=3),
-        PositionSet(2000, T1, 0, committed=False, leader=None),
+        PositionSet(1000, T0, 95, source="committed", leader=3),
+        PositionSet(2000, T1, 0, source="reset policy", leader=None),
+        PositionSet(3000, T0, 7, source="truncated", leader=3),
     )
 
 

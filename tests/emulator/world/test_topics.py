@@ -23,6 +23,15 @@ def log_of(topic, replication=REPLICATION) -> PartitionLog:
     return made(replication=replication).create(topic, 0).partitions[0]
 
 
+def test_a_topic_that_is_created_again_is_produced_to_from_a_replayed_time():
+    """Its first life is that of the scenario; after the replayed times its creation counts."""
+    topic = Topic(name="t", rate=1_000.0, produce_from=50)
+    topics = Topics(0, 3, 3, lambda _: 0, (), None, {"t": (50, 9_000)})
+    begins = [topics.create(topic, now).partitions[0].appended_at(0) for now in (0, 7_000, 20_000)]
+
+    assert [50, 9_000, 20_000] == begins
+
+
 logs = st.builds(
     lambda rate, backlog, at, replication: log_of(
         Topic(name="t", rate=rate, backlog=backlog, backlog_at=at), replication
