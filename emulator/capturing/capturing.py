@@ -17,6 +17,7 @@ from emulator.capturing.cluster import Cluster, Layout, running_cluster
 from emulator.capturing.live import Made, OnProgress
 from emulator.capturing.plan import Plan
 from emulator.capturing.run import capture_run
+from emulator.capturing.temporary import remove_abandoned, temporary_folder
 from emulator.capturing.toolchain import MachineError, Toolchain, check_memory, prepare
 from emulator.errors import RefusedError, reason_of
 from emulator.versions import KAFKA
@@ -64,6 +65,7 @@ def capture(
         len(shares) * max(len(plan.members) for plan in wanted),
     )
     _check_folders({folder / plan.name for plan in wanted})
+    remove_abandoned(say)
     say(f"preparing Kafka {kafka}")
     work = partial(_capture_share, prepare(kafka), folder)
     if len(shares) == 1:
@@ -151,9 +153,9 @@ def _capture_share(
 ) -> Iterator[Made]:
     """Capture runs one after the other, with one cluster for those that can have the same."""
     for layout, alike in groupby(share, lambda todo: layout_of(todo.plan)):
-        with tempfile.TemporaryDirectory(prefix="rebalance-capture-") as temporary:
+        with temporary_folder() as temporary:
             say(f"starting a cluster of {layout.brokers} brokers")
-            with running_cluster(toolchain, layout, Path(temporary)) as cluster:
+            with running_cluster(toolchain, layout, temporary) as cluster:
                 for todo in alike:
                     yield _one(todo.plan, todo.number, cluster, folder, say)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from emulator.capturing.members import Members, prefix_of
 from emulator.capturing.plan import Do, MemberPlan, Plan, TopicPlan
 from emulator.capturing.production import Producer, Stream, tick_ns
 from emulator.capturing.steps import Player
+from emulator.capturing.temporary import temporary_folder
 from emulator.capturing.traces import is_formed, next_offsets, owners
 from protocols.offsets_topic import partition_for
 
@@ -33,8 +33,8 @@ def capture_run(plan: Plan, number: int, cluster: Cluster, folder: Path, say: On
     The run's number is its seed. The files appear at once, when the run is complete.
     """
     target = folder / f"run-{number}"
-    with tempfile.TemporaryDirectory(prefix="rebalance-capture-run-") as temporary:
-        run = _begin(plan, number, cluster, Path(temporary))
+    with temporary_folder("run-") as temporary:
+        run = _begin(plan, number, cluster, temporary)
         log_sizes = cluster.log_sizes()
         try:
             _play(run, say)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,9 +33,13 @@ ATTEMPTS = 3
 JVM_PROGRAMS = ("java", "javac", "mvn")
 
 
+END_S = 30
+"""How long an interrupted capture may take to end."""
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Return one captured run of each protocol, by experiment; both on one cluster."""
+def machine():
+    """Skip, with what is missing, on a machine that cannot capture."""
     missing = [program for program in JVM_PROGRAMS if shutil.which(program) is None]
     if missing:
         pytest.skip(f"a capture needs {missing[0]}, which this machine has not")
@@ -38,6 +47,11 @@ def made(tmp_path_factory):
         prepare(KAFKA)
     except MachineError as error:
         pytest.skip(f"Kafka's jars cannot be had here: {error}")
+
+
+@pytest.fixture(scope="module")
+def made(machine, tmp_path_factory):
+    """Return one captured run of each protocol, by experiment; both on one cluster."""
     plans = [plan_of(EXPERIMENTS / f"{name}.toml") for name in PROTOCOLS]
     runs = {}
     for _ in range(ATTEMPTS):
@@ -65,3 +79,40 @@ def test_a_captured_crash_can_be_counted_and_verified(made, name):
     assert {"generations", "duplicates", "takeover_first_s", "records"} <= names
     if not run.noisy:
         assert [figure.name for figure in verdict.outside] == []
+
+
+@pytest.mark.parametrize(("jobs", "interruption"), [(1, signal.SIGINT), (2, signal.SIGTERM)])
+def test_an_interrupted_capture_leaves_no_process_and_no_folder(
+    machine, tmp_path, jobs, interruption
+):
+    """It is interrupted when members of the first run are about to start."""
+    temporary, runs = tmp_path / "temporary", tmp_path / "runs"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "emulator", "capture", str(EXPERIMENTS / "crash-classic.toml")]
+    options = ["--runs", str(jobs), "--jobs", str(jobs), "-o", str(runs)]
+    with subprocess.Popen(
+        [*command, *options],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as capturing:
+        assert any("members start" in line for line in capturing.stderr)
+        begun = processes_in(temporary)
+        capturing.send_signal(interruption)
+        capturing.communicate(timeout=END_S)
+
+    assert 4 * jobs <= len(begun)
+    assert [] == processes_in(temporary)
+    assert [] == list(temporary.iterdir())
+    assert [] == list(runs.glob("*/run-*"))
+    assert 128 + interruption == capturing.returncode
+
+
+def processes_in(folder):
+    """Return the ids of the processes whose command names a folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if str(folder) in entry.read_text():
+                found.append(int(entry.parent.name))
+    return found
