@@ -29,6 +29,7 @@ OUTSIDE = {
     "pattern-client-consumer": (3,),
     "pause-long-consumer": (1, 3),
     "poll-exceeded-consumer": (2,),
+    "recreated-topic-classic": (1,),
     "slow-handler-kafka-python": (3,),
     "slow-listener-consumer": (2,),
     "static-return-consumer": (3,),
