@@ -62,7 +62,10 @@ class Close(Timed):
     """Kill the process if it has not exited after this time."""
 
     restart_after: Duration | None = None
-    """Counted from the exit of the process."""
+    """Counted from the exit of the process; left out: it does not come back."""
+
+    start_up: Distribution = always(0)
+    """From the start of its process to its first call of the consumer."""
 
 
 class Start(Timed):

@@ -88,6 +88,9 @@ class Crash(Timed):
     restart_after: Duration | None = None
     """From the crash to the start of a new process; left out: it does not come back."""
 
+    start_up: Distribution = always(0)
+    """From the start of its process to its first call of the consumer."""
+
 
 class Pause(Timed):
     """Stop the whole process for a while (SIGSTOP, a long garbage collection)."""

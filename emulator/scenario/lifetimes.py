@@ -274,7 +274,8 @@ def _effects(scenario: Scenario, fault: Timed, at_us: int) -> Iterator[tuple[str
         for name in _in_process(scenario, fault.member):
             yield name, at_us, False
             if fault.restart_after is not None:
-                yield name, at_us + fault.restart_after, True
+                away_us = fault.restart_after + int(mean_us(fault.start_up))
+                yield name, at_us + away_us, True
     elif isinstance(fault, DrainNode | ZoneOutage):
         yield from _of_machines(scenario, fault, at_us)
     elif isinstance(fault, Start):

@@ -72,10 +72,18 @@ class MemberScripts:
             process = self._running(name, event)
             if process is not None:
                 process.stop("crashed", event)
-        if fault.restart_after is not None:
-            yield from wait(self._env, fault.restart_after)
-            for name, event in together:
-                self._world.consumers.start_again(name, event)
+        yield from self._restart(fault, together)
+
+    def _restart(self, fault: model.Crash | model.Close, together: list[tuple[str, int]]) -> Script:
+        """Start the members of a process again, if the fault or act says so."""
+        if fault.restart_after is None:
+            return
+        yield from wait(self._env, fault.restart_after + self._start_up_us(fault, fault.member))
+        for name, event in together:
+            self._world.consumers.start_again(name, event)
+
+    def _start_up_us(self, fault: model.Crash | model.Close | model.DrainNode, name: str) -> int:
+        return sampler(fault.start_up, stream_key(self._run.seed, fault.id, name))(0)
 
     def _with_its_process(
         self, fault: model.Crash | model.Close | model.Pause, began: int
@@ -101,10 +109,7 @@ class MemberScripts:
         beside = [self._env.process(stop(*each)) for each in together[1:]]
         yield from stop(*together[0])
         yield from beside
-        if fault.restart_after is not None:
-            yield from wait(self._env, fault.restart_after)
-            for name, event in together:
-                self._world.consumers.start_again(name, event)
+        yield from self._restart(fault, together)
 
     def stop_member(
         self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None
@@ -167,8 +172,7 @@ class MemberScripts:
         event = self._run.recorder.write(began, cause)
         yield from self.stop_member(name, event, mid_batch=act.mid_batch, grace=act.grace)
         if act.restart_after is not None:
-            start_up = sampler(act.start_up, stream_key(self._run.seed, act.id, name))(0)
-            yield from wait(self._env, act.restart_after + start_up)
+            yield from wait(self._env, act.restart_after + self._start_up_us(act, name))
             self._world.consumers.start_again(name, event)
 
     def zone_outage(self, fault: model.ZoneOutage, began: int) -> Script:

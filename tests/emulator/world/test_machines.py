@@ -96,3 +96,15 @@ def test_a_member_that_an_act_starts_in_a_failed_rack_waits_for_the_rack():
 def test_names_that_do_not_exist_are_refused(act, message):
     with pytest.raises(ScenarioError, match=message):
         scenario(act)
+
+
+@pytest.mark.parametrize("act", ['crash = "g-1"', 'close = "g-1"'])
+def test_the_time_until_a_process_works_again_is_drawn(act):
+    """The same for each run of a seed, and another one for other seeds."""
+    keys = 'at = "30s", restart_after = "5s", start_up = { uniform = ["1s", "40s"] }'
+    drawn = scenario(f"{act}, {keys}")
+    times = [starts(emulator.run(drawn, seed=seed))[0][1] for seed in (0, 0, 1, 2)]
+
+    assert times[0] == times[1]
+    assert len({*times}) == 3
+    assert all(36 <= at_s <= 75 for at_s in times)
