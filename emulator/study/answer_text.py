@@ -187,7 +187,7 @@ def _alternatives(findings: Findings, goal: Goal, answer: Answer, best: int) -> 
     for cell in answer.alternatives[:MOST_NAMED]:
         fewer = smaller_in(findings.result_of(cell), findings.result_of(best), goal, axes)
         smaller = joined([plain(name) for name in fewer])
-        yield f"Pareto-optimal alternative with less {smaller}: {name_of(findings.plan, cell)}."
+        yield f"Pareto-optimal alternative, smaller in {smaller}: {name_of(findings.plan, cell)}."
 
 
 def _goal_metrics(findings: Findings) -> list[str]:

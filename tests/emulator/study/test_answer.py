@@ -145,7 +145,7 @@ def test_the_second_goal_decides_where_the_first_is_equal():
     assert (1, (1,)) == (found.best.best, found.best.ties)
     assert (0,) == found.best.alternatives
     assert (
-        "Pareto-optimal alternative with less members: commit interval=500ms, members=2."
+        "Pareto-optimal alternative, smaller in members: commit interval=500ms, members=2."
         in list(sentences(found))
     )
 
@@ -163,8 +163,8 @@ values = [{ name = "few", set = ["group[billing].members=2"] },
     distinct = [each for each in sentences(found) if each.startswith("Pareto-optimal alternative")]
 
     assert [
-        "Pareto-optimal alternative with less commit interval: commit interval=500ms, team=few.",
-        "Pareto-optimal alternative with less commit interval: commit interval=500ms, team=many.",
+        "Pareto-optimal alternative, smaller in commit interval: commit interval=500ms, team=few.",
+        "Pareto-optimal alternative, smaller in commit interval: commit interval=500ms, team=many.",
     ] == distinct
 
 
