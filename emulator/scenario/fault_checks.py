@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from emulator.scenario import short_forms
 from emulator.scenario.cluster_checks import Names, most_partitions, named_twice, unknown
 from emulator.scenario.deploys import Deploy, deployed, deploys_of, started_by
+from emulator.scenario.distributions import always
 from emulator.scenario.group_checks import (
     assignor_problems_of,
     settings_problems,
@@ -22,6 +23,8 @@ from emulator.scenario.kafka_settings import (
 from emulator.scenario.model import (
     AddPartitions,
     After,
+    Close,
+    Crash,
     CreateTopic,
     Cut,
     DelayMessage,
@@ -67,6 +70,8 @@ def fault_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _target_problems(fault, names)
         yield from _aim_problems(fault, names)
         yield from _demand_problems(fault, names, scenario)
+        if isinstance(fault, Crash | Close | DrainNode):
+            yield from _restart_problems(fault)
 
 
 def _path(fault: Fault, key: str = "") -> str:
@@ -134,6 +139,11 @@ def _aim_problems(fault: Fault, names: Names) -> Iterator[Problem]:
 
 
 # -- requirements of single verbs ------------------------------------------------------------
+
+
+def _restart_problems(fault: Crash | Close | DrainNode) -> Iterator[Problem]:
+    if fault.restart_after is None and fault.start_up != always(0):
+        yield Problem(_path(fault, "start_up"), "the process does not come back; set restart_after")
 
 
 def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator[Problem]:

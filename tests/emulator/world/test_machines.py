@@ -90,6 +90,7 @@ def test_a_member_that_an_act_starts_in_a_failed_rack_waits_for_the_rack():
         ('drain_node = ["g-1", "g-1"], at = "1s"', "g-1"),
         ("drain_node = [], at = '1s'", "at least one"),
         ('zone_outage = "d", at = "1s", for = "1s"', "no such rack"),
+        ('crash = "g-1", at = "1s", start_up = "5s"', "start_up: the process does not come back"),
         ('drain = ["g-1"], at = "1s"', 'did you mean "drain_node"'),
     ],
 )
