@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
-from assignors.java import DEFAULT_LENGTH, hash_map_order, spread_hash, topic_partition_hash
 from assignors.types import TopicPartition
 from protocols.consumer.positions import READING, Positions, Reading
+from protocols.consumer.record_order import in_record_order
+from protocols.consumer.saved import SavedFetcher
 from protocols.messages import (
     NO_LEADER,
     FetchedRecords,
@@ -22,9 +22,6 @@ from protocols.messages import (
     FetchResponse,
 )
 from protocols.messages.records import next_run
-
-_FEW = 8
-"""Up to so many keys a hash map of the default length neither resizes nor treeifies."""
 
 
 class Handed(NamedTuple):
@@ -374,6 +371,23 @@ class Fetcher:
             completed.position += count
             completed.next_offset += count
 
+    def saved(self) -> SavedFetcher:
+        """Return what changes in polls, relative to the positions; every offset holds a record."""
+        drains = bool(self._buffer) and self._buffer[0] is self._line
+        epochs = tuple([each.epochs for each in self._buffer])
+        saved = self.positions.saved()
+        return SavedFetcher(saved, self.in_flight, self.buffer_state, epochs, drains)
+
+    def restore(self, saved: SavedFetcher, offsets: Mapping[TopicPartition, int]) -> None:
+        """Take over what was *saved*, with these positions."""
+        self.positions.restore(saved.positions, offsets)
+        self._in_flight = set(saved.in_flight)
+        self._buffer = deque()
+        for (tp, first, end), epochs in zip(saved.buffer, saved.epochs, strict=True):
+            part = FetchedRecords(tp, offsets[tp] + first, offsets[tp] + end, epochs=epochs)
+            self._buffer.append(_Completed(self.positions.readings[tp], part))
+        self._line = self._buffer[0] if saved.drains else None
+
     @property
     def buffered(self) -> int:
         """Number of records that have arrived and were not returned."""
@@ -384,17 +398,3 @@ class Fetcher:
         self.positions.check()
         for completed in self._buffer:
             assert completed.position <= completed.next_offset
-
-
-@lru_cache(maxsize=1 << 16)  # a poll asks for the same few repeatedly
-def _slot(partition: TopicPartition) -> int:
-    return spread_hash(topic_partition_hash(partition)) & DEFAULT_LENGTH - 1
-
-
-def in_record_order(handed: list[Handed]) -> tuple[Handed, ...]:
-    """Return records in the order of ``ConsumerRecords``, a HashMap (seen in every capture)."""
-    if len(handed) <= _FEW:
-        return tuple(sorted(handed, key=lambda part: _slot(part[0])))
-    order = hash_map_order(dict.fromkeys(p.partition for p in handed), topic_partition_hash)
-    place = {tp: number for number, tp in enumerate(order)}
-    return tuple(sorted(handed, key=lambda part: place[part.partition]))

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from assignors.types import TopicPartition
+from protocols.consumer.saved import SavedPositions
 from protocols.messages import NO_LEADER, UNKNOWN_EPOCH, EpochStart, LeaderAndEpoch
 from protocols.messages.records import epoch_at
 
@@ -341,6 +342,23 @@ class Positions:
         """Return when (us), after *now*, the next reset or validation may be requested, if any."""
         waiting = [r.retry_us for r in self.readings.values() if r.phase in _ASKED_FOR]
         return min((when for when in waiting if when > now), default=None)
+
+    # -- a state that comes again ------------------------------------------------------------
+
+    def saved(self) -> SavedPositions:
+        """Return the orders of all partitions, and the epochs of their last records."""
+        return SavedPositions(
+            tuple([(tp, each.epochs) for tp, each in self.readings.items()]),
+            tuple([(leader, tuple(mine)) for leader, mine in self.by_leader.items()]),
+        )
+
+    def restore(self, saved: SavedPositions, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read the same partitions at these offsets, in the orders that were *saved*."""
+        for tp, epochs in saved.readings:
+            reading = self.readings[tp] = self.readings.pop(tp)
+            reading.position, reading.epochs = offsets[tp], epochs
+        for leader, order in saved.by_leader:
+            self.by_leader[leader] = {tp: self.readings[tp] for tp in order}
 
     # -- offsets -----------------------------------------------------------------------------
 

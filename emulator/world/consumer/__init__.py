@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         poison,
         pool,
         seen_set,
+        stretches,
     )
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "poison",
     "pool",
     "seen_set",
+    "stretches",
 ]
 
 __getattr__ = lazy_modules(__name__, __all__)

@@ -284,3 +284,10 @@ class RoundWait:
         self._process.carry_out(self._client.poll(poll_us, self._timeout_us))
         if timer == POLL:
             self._process.timers.cancel(POLL)
+
+
+def first_left_behind(timer: str, calm: Any) -> int:
+    """Return the first kind of event of this instant that follows a timer: timers fire by name."""
+    if timer > (calm.waits_for or POLL):
+        return WORK
+    return WAIT if timer > calm.thread_timer else EVENTS

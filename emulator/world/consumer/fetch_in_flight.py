@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
 from emulator.world.cluster.arrivals import NEVER
@@ -87,6 +87,15 @@ def _enough_us(log: ShownLog, offset: int, least_bytes: int) -> int:
         return log.visible_us(offset)
     more = max(-(-least_bytes // log.record_size) - 1, 0)
     return log.visible_us(offset_after(log, offset, more))
+
+
+class SavedFetch(NamedTuple):
+    """A fetch, and its session: partition, offset, epoch, and when that can be answered."""
+
+    asked_us: int
+    ready_us: int
+    arrives_us: int
+    wants: tuple[tuple[TopicPartition, int, int, int], ...]
 
 
 class FetchInFlight:
@@ -251,6 +260,39 @@ class FetchInFlight:
             if want.when_us != NEVER:
                 want.when_us += later_us
 
+    def saved(
+        self, now: int, offsets: Mapping[TopicPartition, int], *, is_in_flight: bool
+    ) -> SavedFetch:
+        """Return the fetch and what its session asks for, relative to *now* and to these offsets."""
+        times = (0, 0, 0)
+        if is_in_flight:
+            times = (self.asked_us - now, self.ready_us - now, self.arrives_us - now)
+        wants = [
+            (tp, each.offset - offsets[tp], each.epoch, relative_us(each.when_us, now))
+            for tp, each in self.wants.cached.items()
+        ]
+        return SavedFetch(*times, tuple(wants))
+
+    def comes_to(self, saved: SavedFetch, now: int, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Return whether it will wait for the same records in that state at these offsets."""
+        wants, least_bytes = self.wants.cached, self._least_bytes
+        for tp, behind, _, when_us in saved.wants:
+            log = wants[tp].log
+            assert log is not None, "there are records in it"
+            if relative_us(_enough_us(log, offsets[tp] + behind, least_bytes), now) != when_us:
+                return False
+        return True
+
+    def restore(self, saved: SavedFetch, now: int, offsets: Mapping[TopicPartition, int]) -> None:
+        """Take over that state now, at these offsets."""
+        self.asked_us, self.ready_us = saved.asked_us + now, saved.ready_us + now
+        self.arrives_us = saved.arrives_us + now
+        wants = self.wants.cached
+        for tp, behind, epoch, when_us in saved.wants:
+            want = wants[tp] = wants.pop(tp)
+            want.offset, want.epoch = offsets[tp] + behind, epoch
+            want.when_us = when_us if when_us == NEVER else when_us + now
+
     @property
     def first_record_us(self) -> int:
         """When the broker has a record to answer with."""
@@ -276,6 +318,11 @@ class FetchInFlight:
         arrived = self.arrives_us + (times - 1) * round_us
         self.send(arrived)
         return times, arrived
+
+
+def relative_us(when_us: int, now: int) -> int:
+    """Return a time relative to *now*; never is never."""
+    return when_us if when_us == NEVER else when_us - now
 
 
 def comes_again(

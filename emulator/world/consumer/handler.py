@@ -304,6 +304,19 @@ class Unreported:
         for tp, began_us in first_us.items():
             self._ends.setdefault(tp, [0, began_us])[0] = ends[tp]
 
+    def add(
+        self,
+        finished: Mapping[TopicPartition, tuple[int, int]],
+        later_us: int,
+        records: Mapping[TopicPartition, int],
+    ) -> None:
+        """Count the batches of a stretch as finished, so much later and further.
+
+        *finished*: the end of each partition, and when the first batch with it began.
+        """
+        for tp, (following, began_us) in finished.items():
+            self._ends.setdefault(tp, [0, began_us + later_us])[0] = following + records[tp]
+
     def write(self) -> None:
         """Count what was finished since the last time as processed."""
         uncommitted = self._worker.uncommitted

@@ -18,15 +18,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from emulator.world import consumer
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.consumer.blueprints import is_stable
-from emulator.world.consumer.calm import CalmFetches, cycles_of
-from emulator.world.consumer.exchanges import ALL, ARRIVAL, EVENTS, WAIT, WORK, Exchanges
+from emulator.world.consumer.calm import cycles_of
+from emulator.world.consumer.calm_fetches import CalmFetches
+from emulator.world.consumer.exchanges import (
+    ALL,
+    ARRIVAL,
+    EVENTS,
+    WAIT,
+    WORK,
+    Exchanges,
+    first_left_behind,
+)
 from emulator.world.consumer.folded_time import Live
 from emulator.world.consumer.handler import Batch, Unreported
 from emulator.world.consumer.interfaces import ConsumerProcess
+from emulator.world.consumer.live_reasons import why_live
 from emulator.world.kernel import Moment, Rank, order_of
-from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.machine import Client
 from protocols.consumer.fetching import Handed
 from protocols.machine import Step
@@ -34,7 +44,8 @@ from protocols.messages import Envelope
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
-    from emulator.world.consumer.blueprints import AnyClient, Blueprint
+    from emulator.world.consumer.blueprints import AnyClient
+    from emulator.world.consumer.stretches import Stretches
     from protocols.consumer.classic.calm import CalmPoll as ClassicPoll
     from protocols.consumer.kip848.calm import CalmPoll as AsyncPoll
 
@@ -64,12 +75,17 @@ class PollLoop:
         self._commits_from_us = NEVER
         """From when on the application awaits its batch itself: it may commit behind it."""
 
-        self._batch: Batch | None = None
+        self.batch: Batch | None = None
         self._handed: dict[TopicPartition, int] = {}
         """Records returned by poll since this began: partition to next offset."""
 
         self._finished = Unreported(process.application, process.progress)
         self._cycles = cycles_of(process, self._fetches, self._finished)
+        self._stretches: Stretches | None = None
+        if process.blueprint.settings.group_protocol == "consumer":
+            reached = self._handed, self._finished
+            found = consumer.stretches.stretches_of(self, process, self._fetches, client, reached)
+            self._stretches = found
         self._exchanges: Exchanges | None = None
         if self._late is None and isinstance(client, Client):
             self._exchanges = Exchanges(self, process, client, self._cycles)
@@ -102,12 +118,14 @@ class PollLoop:
             return None if self.folded else Live.INTERRUPTED
         self.go_on(due_us)
         assert self.calm is not None, "it has taken over"
+        if self._stretches is not None:
+            self._stretches.begin(now)
         self._returned(self.calm.poll(now, self._timeout_us), now)
         return None
 
     def _fold(self, now: int) -> int | Live:
         """Begin if only records can arrive for a while; return until when, or why not."""
-        process, reason = self._process, self._why_live()
+        process, reason = self._process, why_live(self._process, self._client)
         self._commits_from_us = self._app.commits.due_us
         if reason is not None or self._commits_from_us <= now:
             return reason or Live.COMMITS
@@ -123,20 +141,6 @@ class PollLoop:
         if self._cycles is not None:
             self._cycles.interrupted()
         return due_us
-
-    def _why_live(self) -> Live | None:
-        """Return why the application or its partitions need more than polls and work; None: they do not."""
-        if not self._process.blueprint.plain:
-            return _why_not_plain(self._process.blueprint)
-        if not self._process.run.triggers.idle:
-            return Live.TRIGGER
-        if not self._app.calm:
-            return Live.HANG
-        if self._client.consumer.fetcher.paused:
-            return Live.PAUSED
-        if self._progress.behind or not self._progress.alone:
-            return Live.OWNERS
-        return None
 
     def _can_begin(self, due_us: int, calm: ClassicPoll | AsyncPoll) -> bool:
         """Return whether no timer is in the way, and a duty of this poll could be done here."""
@@ -194,7 +198,7 @@ class PollLoop:
         if self._exchanges is not None and self._exchanges.beat(timer):
             return False
         self.play(self._kernel.now, EVENTS)
-        first_left = _first_left(timer, calm)
+        first_left = first_left_behind(timer, calm)
         if self._exchanges is not None and self._exchanges.on_timer(timer, first_left):
             return False
         self._unfold(first_left)
@@ -219,8 +223,8 @@ class PollLoop:
         self.halted = False
         self.hand_over()
         self._process.carry_out(resumed)
-        if self._batch is not None:
-            batch, self._batch = self._batch, None
+        if self.batch is not None:
+            batch, self.batch = self.batch, None
             self._app.await_batch(batch)
         self._wait_us = self._work_us = NEVER
         self._fetches.end()
@@ -269,20 +273,26 @@ class PollLoop:
             self._exchanges.played()
 
     def _play(self, until: int, first_left: int) -> None:
-        calm = self.calm
-        assert calm is not None, "it polls"
         if self.halted:
             return
         if until >= self.due_us:
             last = WORK if self.awaits_poll else ARRIVAL
             first_left = last if until > self.due_us else min(first_left, last)
             until = self.due_us
+        play = self.play_events if self._stretches is None else self._stretches.play
+        play(until, first_left)
+
+    def play_events(self, until: int, first_left: int) -> bool:
+        """Play what :meth:`play` does, without parts that were played before; return whether any came."""
+        calm, happened = self.calm, False
+        assert calm is not None, "it polls"
         while True:
             if self._begun:
                 self._skip_periods(until)
             when, what = self._next(calm)
             if when > until or (when == until and what >= first_left):
-                return
+                return happened
+            happened = True
             if what == WORK:
                 self.leave_batch()
                 self._returned(calm.poll(when, self._timeout_us), when)
@@ -331,17 +341,26 @@ class PollLoop:
 
     def _begin(self, batch: Batch) -> None:
         """Begin the work on a batch."""
-        self._batch = batch
+        self.batch = batch
         self._plan(batch)
         self._app.work_on(batch)
+        if self._stretches is not None:
+            self._stretches.began(batch)
         self._work_us = batch.end_us(batch.count - 1)
+
+    def resume(self, batch: Batch | None) -> None:
+        """Work on a batch, or wait in poll."""
+        assert self.calm is not None, "it polls"
+        self._wait_us = self.calm.wait_us
+        if batch is not None:
+            self._begin(batch)
 
     # -- skipping --------------------------------------------------------------------------------
 
     def _skip_periods(self, until: int) -> None:
         """Skip whole periods before ``until``, if the batch that has begun is one of a series."""
         self._begun = False
-        calm, batch, cycles = self.calm, self._batch, self._cycles
+        calm, batch, cycles = self.calm, self.batch, self._cycles
         assert batch is not None, "it has begun"
         later = cycles.skip(calm, batch, until) if cycles is not None else None  # type: ignore[arg-type]  # classic
         if later is None:
@@ -371,30 +390,11 @@ class PollLoop:
 
     def leave_batch(self) -> None:
         """End the batch in progress."""
-        batch = self._batch
+        batch = self.batch
         assert batch is not None, "work ended that was not begun"
-        self._batch, self._work_us = None, NEVER
+        self.batch, self._work_us = None, NEVER
         self._finished.end(batch)
 
     def write(self) -> None:
         """Count what was finished since the last time as processed."""
         self._finished.write()
-
-
-def _first_left(timer: str, calm: ClassicPoll | AsyncPoll) -> int:
-    """Return the first kind of event of this instant that follows a timer: timers fire by name."""
-    if timer > (calm.waits_for or POLL):
-        return WORK
-    return WAIT if timer > calm.thread_timer else EVENTS
-
-
-def _why_not_plain(blueprint: Blueprint) -> Live:
-    """Return why the application does more than to poll and work."""
-    if not blueprint.group.is_serial:
-        return Live.WORKERS if blueprint.group.pool else Live.OWN
-    if blueprint.poison is not None:
-        return Live.POISON
-    if blueprint.group.deduplication is not None:
-        return Live.DEDUPLICATION
-    context = Live.COMMITS if blueprint.conditions is None else Live.CONTEXT
-    return Live.FORWARDED if blueprint.reads_forwarded else context

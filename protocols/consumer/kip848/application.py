@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
 from protocols.consumer.committing import automatic_offsets
-from protocols.consumer.fetching import Fetcher, Handed, in_record_order
+from protocols.consumer.fetching import Fetcher, Handed
 from protocols.consumer.kip848 import commits, membership, reconciliation
 from protocols.consumer.kip848.requests import queue
 from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, Progress, Slot
@@ -31,6 +31,7 @@ from protocols.consumer.kip848.threads import (
     Unsubscribing,
 )
 from protocols.consumer.reader import MS, turn_interval_us
+from protocols.consumer.record_order import in_record_order
 from protocols.consumer.requests import take_number
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step

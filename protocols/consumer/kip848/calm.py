@@ -9,6 +9,8 @@ the machine; a test compares the two.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from protocols.consumer import metadata
 from protocols.consumer.fetching import Fetcher, Handed
 from protocols.consumer.kip848.application import POLL, Wait
@@ -98,6 +100,26 @@ def _reads_all(state: ClientState, consumer: Consumer) -> bool:
         and positions.all_reading()
         and consumer.fetcher.connected
     )
+
+
+class SavedPoll(NamedTuple):
+    """What changes in both threads of a calm consumer; see :class:`CalmPoll`."""
+
+    wait: Wait
+    answered: bool
+    progress: Progress | None
+    events: tuple[Event, ...]
+    events_us: int
+    at_us: int
+    deadline_us: int
+    poll_due_us: int
+    until_us: int
+    wait_us: int
+    duty_us: int
+
+
+def _later(event: Event, later_us: int) -> Event:
+    return Polled(event.at_us + later_us) if type(event) is Polled else event
 
 
 class CalmPoll:
@@ -248,6 +270,34 @@ class CalmPoll:
         if self.events_us != NEVER:
             self.events_us = min(self.events_us, now + self._lags(Lag.ROUND, now))
         return False
+
+    # -- a state that comes again --------------------------------------------------------------
+
+    def saved(self, now: int) -> SavedPoll:
+        """Return all that decides what this does next, relative to *now*."""
+        issued, waits = self._progress is not None, self._wait is not Wait.NONE
+        return SavedPoll(
+            self._wait,
+            self._answered,
+            self._progress,
+            tuple([_later(event, -now) for event in self._events]),
+            NEVER if self.events_us == NEVER else self.events_us - now,
+            self._at_us - now if issued else 0,
+            self._deadline_us - now if issued else 0,
+            self._poll_due_us - now,
+            self._until_us - now if waits else 0,
+            NEVER if self.wait_us == NEVER else self.wait_us - now,
+            self._duty_us - now,
+        )
+
+    def restore(self, saved: SavedPoll, now: int) -> None:
+        """Take over a state before the same duty."""
+        self._wait, self._answered, self._progress = saved.wait, saved.answered, saved.progress
+        self._events = [_later(event, now) for event in saved.events]
+        self.events_us = NEVER if saved.events_us == NEVER else saved.events_us + now
+        self._at_us, self._deadline_us = saved.at_us + now, saved.deadline_us + now
+        self._poll_due_us, self._until_us = saved.poll_due_us + now, saved.until_us + now
+        self.wait_us = NEVER if saved.wait_us == NEVER else saved.wait_us + now
 
     # -- back to the client --------------------------------------------------------------------
 
