@@ -302,7 +302,7 @@ class FactsMeter:
         if group.rebalancing_since_us is None:
             group.rebalancing_since_us = event.at_us
         if isinstance(what, ev.RebalanceStarted):
-            group.waits.begin(event.at_us)
+            group.waits.begin(event.at_us, what.consumer)
 
     def _on_joined(self, event: ev.Event, what: ev.JoinPhaseEnded) -> None:
         """Begin a classic generation with the members of the event."""
@@ -311,12 +311,15 @@ class FactsMeter:
         group.waits.join(event.at_us)
 
     def _on_stable(self, _: ev.Event, what: ev.GroupStabilised) -> None:
-        self._group(what.group).rebalancing_since_us = None
+        group = self._group(what.group)
+        group.rebalancing_since_us = None
+        group.waits.syncing = False
 
     def _on_emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
         group = self._group(what.group)
         group.members.clear()
         group.rebalancing_since_us = None
+        group.waits.syncing = False
 
     def _on_converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
         group = self._group(what.group)
@@ -326,5 +329,6 @@ class FactsMeter:
     def _on_moved(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
         """Apply a load: a loaded classic group is in the generation of its record."""
         group = self._group(what.group)
+        group.waits.syncing = False
         if not group.by_coordinator:
             group.rebalancing_since_us = None

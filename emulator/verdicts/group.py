@@ -206,6 +206,9 @@ class Wait(NamedTuple):
     expired: bool = False
     """Whether the wait ended with a session that expired, not with the rebalance timeout."""
 
+    again: bool = False
+    """Whether it ended as the member began another rebalance, while SyncGroup requests were missing."""
+
 
 class Removal(NamedTuple):
     """When a member was removed, why, and when its process had ended (None: it ran)."""
@@ -228,14 +231,20 @@ class Waits:
     joined_us: int = 0
     """When the last join phase ended."""
 
+    syncing: bool = False
+    """Whether SyncGroup requests of that generation are missing."""
+
     last_revoked: str = ""
     """The last member that gave its partitions up in this join phase, to join again."""
 
     removed: dict[str, Removal] = field(default_factory=dict)
     """Members removed in this join phase."""
 
-    def begin(self, at_us: int) -> None:
-        """Begin a join phase, if none runs."""
+    def begin(self, at_us: int, consumer: str) -> None:
+        """Begin a join phase, if none runs, as a member joins, leaves or is removed."""
+        if self.syncing and consumer:
+            self._note(Wait(at_us - self.joined_us, (consumer,), SYNC, again=True))
+        self.syncing = False
         if self.since_us is None:
             self.since_us = at_us
             self.last_revoked = ""
@@ -260,7 +269,7 @@ class Waits:
             members = tuple(removed) or ((self.last_revoked,) if self.last_revoked else ())
             if members:
                 self._note(_wait(at_us, at_us - self.since_us, members, [*removed.values()]))
-        self.since_us, self.joined_us = None, at_us
+        self.since_us, self.joined_us, self.syncing = None, at_us, True
 
     def _note(self, wait: Wait) -> None:
         if self.longest is None or wait.lasted_us > self.longest.lasted_us:

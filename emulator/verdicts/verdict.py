@@ -146,6 +146,9 @@ def wait_text(wait: Wait | None) -> str:
     )
     if wait.expired:
         return waited + _of_session(wait)
+    if wait.again:
+        lasted = duration(wait.lasted_us / 1_000_000)
+        return f": a rebalance waited {lasted} for SyncGroup, until {wait.members[0]} began another"
     verb = "call" if wait.missing == POLL else "send"
     return (
         f"{waited} to {verb} {wait.missing}, up to its rebalance timeout "

@@ -240,9 +240,9 @@ def test_a_partition_stalls_from_the_last_checkpoint_with_progress():
 def test_a_rebalance_waits_for_the_last_member_that_gives_its_partitions_up():
     """The others joined again before it; the wait began with the rebalance, not with its reasons."""
     waits = Waits()
-    waits.begin(10)
+    waits.begin(10, "")
     waits.revoke("a")
-    waits.begin(20)
+    waits.begin(20, "")
     waits.revoke("b")
     waits.join(70)
 
@@ -252,7 +252,7 @@ def test_a_rebalance_waits_for_the_last_member_that_gives_its_partitions_up():
 def test_a_rebalance_that_ends_with_removals_waited_for_these_members():
     """A member that was removed earlier did not end it."""
     waits = Waits()
-    waits.begin(10)
+    waits.begin(10, "")
     waits.revoke("a")
     waits.remove(30, "b", Departure.EXPIRED)
     waits.remove(70, "c", Departure.DID_NOT_REJOIN)
@@ -265,13 +265,13 @@ def test_a_rebalance_that_ends_with_removals_waited_for_these_members():
 def test_members_that_send_no_sync_group_are_waited_for_after_the_join_phase():
     """A member that leaves a stable group is not waited for, and a shorter wait is forgotten."""
     waits = Waits()
-    waits.begin(10)
+    waits.begin(10, "")
     waits.join(20)
     assert waits.longest is None
 
     waits.remove(80, "a", Departure.DID_NOT_SYNC)
     waits.remove(90, "b", Departure.LEFT)
-    waits.begin(100)
+    waits.begin(100, "")
     waits.revoke("b")
     waits.join(110)
 
@@ -281,7 +281,7 @@ def test_members_that_send_no_sync_group_are_waited_for_after_the_join_phase():
 def test_a_wait_for_a_session_names_when_the_process_ended():
     """The member died 18 s after the others began to join, and its session ended 45 s later."""
     waits = Waits()
-    waits.begin(0)
+    waits.begin(0, "")
     waits.remove(63_000_000, "billing-2", Departure.EXPIRED, 18_000_000)
     waits.join(63_000_000)
 
@@ -296,8 +296,31 @@ def test_a_wait_for_a_session_names_when_the_process_ended():
 def test_a_wait_for_the_session_of_a_running_member_is_no_wait_for_its_poll():
     """It was paused or cut off."""
     waits = Waits()
-    waits.begin(0)
+    waits.begin(0, "")
     waits.remove(45_000_000, "billing-2", Departure.EXPIRED)
     waits.join(45_000_000)
 
     assert waits.longest == Wait(45_000_000, ("billing-2",), expired=True)
+
+
+def test_a_sync_phase_that_another_rebalance_ends_is_a_wait():
+    """Not one that ended with a stable group; nor is a removal without SyncGroup counted as both."""
+    waits = Waits()
+    waits.begin(0, "new")
+    waits.join(10)
+    waits.begin(310, "g-1")
+
+    assert waits.longest == Wait(300, ("g-1",), SYNC, again=True)
+    assert wait_text(waits.longest).endswith("for SyncGroup, until g-1 began another")
+
+    calm = Waits()
+    calm.join(10)
+    calm.syncing = False
+    calm.begin(310, "g-1")
+    assert calm.longest is None
+
+    removed = Waits()
+    removed.join(10)
+    removed.remove(70, "g-2", Departure.DID_NOT_SYNC)
+    removed.begin(70, "g-2")
+    assert removed.longest == Wait(60, ("g-2",), SYNC)
