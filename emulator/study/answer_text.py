@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
@@ -88,8 +88,17 @@ def _best(findings: Findings, goal: Goal, best: Answer) -> Iterator[str]:
     yield from tie_sentences(findings, best)
     yield from _alternatives(findings, goal, best, best.best)
     if best.worst is not None:
-        mean = mean_text(findings.summary_of(best.worst, goal.least[0]))
-        yield f"Worst: {name_of(findings.plan, best.worst)}: {plain(goal.least[0])} {mean}."
+        yield _worst_of_all(findings, best.tried, best.worst, goal.least[0])
+
+
+def _worst_of_all(findings: Findings, tried: Sequence[int], worst: int, metric: str) -> str:
+    """Return the cell with the largest mean, or that all have the same."""
+    summaries = [findings.summary_of(cell, metric) for cell in tried]
+    means = {None if each is None else each.mean.value for each in summaries}
+    text = mean_text(findings.summary_of(worst, metric))
+    if len(means) == 1:
+        return f"{plain(metric).capitalize()} is the same in all {len(tried)} cells: {text}."
+    return f"Worst: {name_of(findings.plan, worst)}: {plain(metric)} {text}."
 
 
 def _missing(findings: Findings, goal: Goal) -> str:

@@ -75,6 +75,14 @@ def test_few_seeds_say_that_a_difference_may_be_chance(goal):
         assert (said in screen) == is_said
 
 
+def test_cells_that_are_all_the_same_have_no_worst():
+    """The best one would be called the worst, too."""
+    same = list(sentences(findings_with('{ least = "reprocessed" }', [4, 5], [5, 4])))
+
+    assert "Reprocessed is the same in all 2 cells: 4.5 (4 to 5)." in same
+    assert not any(sentence.startswith("Worst") for sentence in same)
+
+
 def test_cells_that_may_equal_the_best_are_named():
     """The mean of paired differences may be zero."""
     untold = findings_with('{ least = "reprocessed" }', [1, 9, 1, 9], [9, 1, 9, 2])
