@@ -40,9 +40,10 @@ One JoinGroup of a dynamic member, from request to answer:
 
 One commit, from the client to the next owner:
 
-1. ``protocols/consumer/classic/commits.py`` (``async_commits.py`` if no call waits for it) selects the
-   offsets and creates the OffsetCommit;
-   ``protocols/consumer/requests.py`` sends it and keeps it until the response.
+1. ``protocols/consumer/committing.py`` selects the offsets; ``protocols/consumer/classic/commits.py``
+   (``async_commits.py`` if no call waits for it) creates the OffsetCommit;
+   ``protocols/consumer/requests.py`` sends it and keeps it until the response, which
+   ``protocols/consumer/classic/responses.py`` hands back.
 2. ``protocols/coordinator/dispatch.py`` hands it to ``protocols/groups/offsets.py``; the group's type
    accepts or rejects it (``protocols/groups/classic/kind.py``), and the handler proposes one
    record for each partition (``protocols/offsets_topic/records/``).
