@@ -121,7 +121,9 @@ def _resolved(kafka: str, folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pom.xml").write_text(pom)
     goal = ["dependency:build-classpath", f"-Dmdep.outputFile={listed}", "-DincludeScope=runtime"]
-    ran = _run([maven, "-q", "-B", "-f", str(folder / "pom.xml"), *goal], RESOLVE_S)
+    ran = _run(
+        [maven, "-q", "-B", "-Dstyle.color=never", "-f", str(folder / "pom.xml"), *goal], RESOLVE_S
+    )
     if ran.returncode or not listed.exists():
         raise MachineError(_unresolved(kafka, ran.stdout))
     return listed.read_text().strip()
