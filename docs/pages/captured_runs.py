@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
+from docs.pages.captured_series import series_section
 from emulator.conformance.captured.capture import find_runs
 from emulator.conformance.figures import NOT_JUDGED, Figures, judge_by_seeds
 from emulator.conformance.verifying import Play, figures_of
@@ -24,8 +25,8 @@ _OPENING = f"""\
 Printed by `python -m docs.pages`, which plays every run; do not change this page. The runs are those
 in `tests/captures`: Apache Kafka 4.4.0 on one machine with 2 cores, with Java consumers unless the name of
 the run has another client. `examples/experiments` has the files with which `rebalance capture` makes many of
-them again, and `tests/captures-more` has three runs of each, which this page does not show:
-[how far to trust it](../explanation/trust.md) says how many of them are inside. `rebalance verify` makes the same
+them again: [below](#series-of-runs) are six runs of each, and [how far to trust it](../explanation/trust.md) says what
+follows. `rebalance verify` makes the same
 comparison with any run, such as `rebalance verify tests/captures-more/crash-classic/run-1`, and with your own,
 figure by figure.
 
@@ -62,7 +63,7 @@ class Compared:
 
 def captured_runs_page() -> str:
     """Return the page as text; it plays each run under each seed."""
-    return "\n".join([_OPENING, *_table(_compared()), _CLOSING])
+    return "\n".join([_OPENING, *_table(_compared()), *series_section(), _CLOSING])
 
 
 @cache

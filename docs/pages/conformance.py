@@ -20,7 +20,8 @@ Printed by `python -m docs.pages` from `tests/kafka_cases`; change the tests or 
 page. It compares the test classes of the group coordinator and of the consumer of Apache Kafka 4.4
 with the tests of this project. Each case of a class has a test here of the same behaviour, or a reason why
 it has none. A test checks that every named test exists and that no case is missing. Cases of metrics,
-transactional commits, share groups and streams groups are left out.
+transactional commits, share groups and streams groups are left out. [Captured runs](captured-runs.md) compares runs of
+a real cluster with their emulation.
 """
 
 
