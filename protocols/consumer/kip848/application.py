@@ -152,6 +152,7 @@ class Wait(enum.Enum):
     NONE = "it turns"
     RECORDS = "it waits for records"
     WOKEN = "it was woken and has not looked for records yet"
+    CALLED = "a listener call has ended and its pass has not continued yet"
 
 
 def held_back(state: ClientState, consumer: Consumer) -> bool:

@@ -93,8 +93,9 @@ class Client:
         if isinstance(calling.outer, Closing):
             return self._took(application.on_last_call(self.state, self.consumer, now), now)
         step = application.on_called(self.state, self.consumer, now, threw=threw)
-        advance = self._pass if isinstance(calling.outer, Polling) else self._took
-        return advance(step, now)
+        if not isinstance(calling.outer, Polling):
+            return self._took(step, now)
+        return self._continue_later(step, now)
 
     # -- for a host that runs the poll loop itself ---------------------------------------------
 
@@ -146,6 +147,20 @@ class Client:
         effects += self._become(Step(application.end_pass(self.state)))
         effects += self._look(self.state.app, now)
         return Step(self.state, effects)
+
+    def _continue_later(self, step: Step[ClientState], now: int) -> Step[ClientState]:
+        """Continue a pass after a listener call once the application thread has run so far.
+
+        Meanwhile the background thread may take the end of the call alone, without the event of the
+        next poll: it acknowledges, and that event begins the next reconciliation.
+        """
+        effects = self._become(step)
+        lag = self.consumer.lags(Lag.NEXT, now)
+        leaves = any(isinstance(effect, Return) for effect in effects)
+        if leaves or not lag or not isinstance(self.state.app, Polling):
+            return self._pass(Step(self.state, effects), now)
+        self._wait = Wait.CALLED
+        return Step(self.state, (*effects, SetTimer(background.WOKEN, now + lag)))
 
     def _look(self, polling: Polling, now: int) -> Effects:
         """Collect records, unless the background thread has to check the reconciliation first."""
@@ -213,6 +228,9 @@ class Client:
             return self._take(Polling(state.app.until_us), now)
         elif self._wait is Wait.NONE:
             return ()
+        elif self._wait is Wait.CALLED:
+            self._wait = Wait.NONE
+            return self._pass(Step(state), now).effects
         self._wait = Wait.NONE
         polling = self.state.app
         assert isinstance(polling, Polling), "only poll waits for records"

@@ -28,6 +28,7 @@ class Lag(enum.StrEnum):
     ROUND = "background thread: from an answer to taking events that are queued"
     WAKE = "application thread: from the end of a wait to looking at the buffer"
     TAKE = "application thread: from queuing its event to taking records"
+    NEXT = "application thread: from the end of a listener call to the next step of poll"
 
 
 Lags = Callable[[Lag, int], int]
@@ -62,10 +63,10 @@ def measured(draw: Callable[[Lag, int], float], median_us: int = MEDIAN_US) -> L
 
     >>> lags = measured(lambda _what, _when: 0.5, median_us=500)
     >>> [lags(lag, 0) for lag in Lag]
-    [500, 175, 500, 225]
+    [500, 175, 500, 225, 225]
     """
     quantile = NormalDist(0, SPREAD).inv_cdf
-    uniform = {Lag.TAKE: _TAKES_US, Lag.ROUND: _ROUNDS_US}
+    uniform = {Lag.TAKE: _TAKES_US, Lag.NEXT: _TAKES_US, Lag.ROUND: _ROUNDS_US}
 
     def lag_us(lag: Lag, now: int) -> int:
         drawn = draw(lag, now)

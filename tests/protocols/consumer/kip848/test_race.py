@@ -183,3 +183,49 @@ def test_large_batches_from_the_buffer_are_rarely_ahead():
     ]
 
     assert sum(ahead) / len(ahead) < 0.3
+
+
+def called(next_us: int) -> ClientDriver:
+    """Return a member whose first listener call has just ended, with a newer target to reconcile.
+
+    The background thread takes the end of the call after 300 us; the application thread begins
+    its next poll after *next_us*.
+    """
+    driver = ClientDriver()
+    driver.hold_calls = True
+    driver.joining()
+    driver.beaten(2, 0, 1)
+    driver.poll()
+    driver.poll()
+    driver.beat_due()
+    driver.beaten(2, 0)
+    driver.lags = {Lag.EVENT: 300, Lag.NEXT: next_us}
+    driver.end_call()
+    driver.hold_calls = False
+    driver.advance(next_us / 1_000)
+    driver.poll(100)
+    driver.advance(1)
+    return driver
+
+
+def test_a_poll_event_that_follows_the_acknowledgement_begins_the_next_reconciliation():
+    """The end of the call is taken alone: nothing has a position yet, so nothing is committed."""
+    driver = called(400)
+    driver.fetched({0: 3})
+    driver.advance(200)
+    driver.poll(100)
+
+    assert ("revoked", (1,)) in driver.calls
+    assert [] == driver.ever(OffsetCommitRequest)
+
+
+def test_a_poll_event_taken_with_the_end_of_the_call_leaves_it_to_the_next_poll():
+    """The member still acknowledges then, so positions are found first, and the next poll commits."""
+    driver = called(200)
+    driver.fetched({0: 3, 1: 4})
+    driver.advance(200)
+    driver.poll(100)
+    driver.advance(1)
+
+    assert ("revoked", (1,)) not in driver.calls
+    assert offsets({0: 3, 1: 4}) == tuple(sorted(driver.one(OffsetCommitRequest).offsets))
