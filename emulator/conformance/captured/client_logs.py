@@ -277,8 +277,28 @@ def first_poll(lines: Sequence[LogLine]) -> int | None:
 _JOINS = re.compile(r"Member \S+ with epoch 0 transitioned from UNSUBSCRIBED to JOINING")
 _COMMIT = re.compile(r"Enqueuing OffsetCommit request for offsets: \{(.*)\}", re.DOTALL)
 _HEARD = re.compile(r"Member \S+ received heartbeat interval (\d+)ms from the group coordinator")
+_STORED = re.compile(r"OffsetCommit completed successfully for offset (\d+) partition (\S+)-(\d+)")
 _RECONCILES = "Reconciling assignment with local epoch"
 _COMMITTED = "Auto-commit before reconciling new assignment"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A client of the consumer protocol read that the coordinator has an offset."""
+
+    at_us: int
+    partition: TopicPartition
+    offset: int
+
+
+def stored_offsets(lines: Sequence[LogLine]) -> tuple[Stored, ...]:
+    """Return every offset of a successful commit, when the background thread read the response."""
+    found = ((line.at_us, _STORED.match(line.text)) for line in lines)
+    return tuple(
+        Stored(at_us, TopicPartition(match[2], int(match[3])), int(match[1]))
+        for at_us, match in found
+        if match
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,11 @@ from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.client_logs import (
     AutoCommit,
+    Stored,
     auto_commits,
     automatic_commits,
     refusals,
+    stored_offsets,
 )
 from emulator.conformance.captured.coordinator_log import OffsetLine, offset_lines, requests
 from emulator.conformance.captured.traces import Committed, GenerationSeen, SyncCommit, Trace
@@ -61,6 +63,7 @@ class _Sender:
 
     generations: tuple[GenerationSeen, ...]
     calls: tuple[SyncCommit, ...]
+    stored: tuple[Stored, ...]
     commits: list[_Commit] = field(default_factory=list)
 
     def progress(self, partition: TopicPartition, at_us: int) -> int:
@@ -151,6 +154,7 @@ def _sender(capture: Capture, trace: Trace, history: ConsumerHistory) -> _Sender
         steps={p: _columns(sorted(reached)) for p, reached in steps.items()},
         generations=tuple(e for e in trace.entries if isinstance(e, GenerationSeen)),
         calls=tuple(e for e in trace.entries if isinstance(e, SyncCommit)),
+        stored=stored_offsets(capture.client_logs[trace.name]),
     )
     for commit in _by_itself(capture, trace):
         sender.commits.append(_Commit(commit.at_us + _IN_TICK_US, commit.kind, commit.offsets))
@@ -180,8 +184,23 @@ def _answered(senders: Sequence[_Sender], lines: _Lines) -> None:
                 commit = _commit_of(sender, entry)
                 taken = lines.take(sender.trace.member_ids, entry)
                 at_us = max((line.at_us for line in taken), default=entry.at_us) + _IN_TICK_US
-                commit.answered_us = entry.at_us
                 commit.accepted_us = min(max(at_us, commit.sent_us), entry.at_us)
+                commit.answered_us = max(commit.accepted_us, _read_us(sender, commit, entry))
+
+
+def _read_us(sender: _Sender, commit: _Commit, entry: Committed) -> int:
+    """Return when the client read the response, at most when the application heard of it.
+
+    An application of the consumer protocol hears of it in its next poll; the log of the background
+    thread has the time of the response.
+    """
+    said = (
+        each.at_us + _IN_TICK_US
+        for each in sender.stored
+        if each.at_us + _IN_TICK_US >= commit.sent_us
+        and (each.partition, each.offset) in entry.offsets
+    )
+    return min(next(said, entry.at_us), entry.at_us)
 
 
 def _commit_of(sender: _Sender, entry: Committed) -> _Commit:

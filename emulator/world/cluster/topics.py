@@ -45,6 +45,11 @@ class TopicLog:
         self.partitions: list[PartitionLog] = []
 
 
+def _leader_of(topic: Topic, number: int, brokers: int) -> int:
+    """Return the first leader of a partition: as given, else in turn."""
+    return topic.leaders[number] if number < len(topic.leaders) else number % brokers + 1
+
+
 class Topics:
     """All topics of a run, as in the brokers' metadata."""
 
@@ -112,9 +117,19 @@ class Topics:
             log.partitions.append(PartitionLog(topic, arrivals, backlog, replicas, delay))
 
     def _place(self, topic: Topic, number: int) -> tuple[int, ...]:
-        first = topic.leaders[number] if number < len(topic.leaders) else number % self._brokers + 1
+        """Return the replicas of a partition, its leader first.
+
+        Kafka places as many partitions as there are brokers by one list of all brokers, each beginning
+        one broker further, then shuffles it (``StripedReplicaPlacer``). So if the leaders of these
+        partitions differ, they are that list; else the brokers follow in the order of their numbers.
+        """
+        begin = number - number % self._brokers
+        order = [_leader_of(topic, begin + step, self._brokers) for step in range(self._brokers)]
+        place = number - begin
+        if len(set(order)) < self._brokers:
+            order, place = list(range(1, self._brokers + 1)), order[place] - 1
         factor = min(topic.replicas or self._replication_factor, self._brokers)
-        return tuple((first - 1 + step) % self._brokers + 1 for step in range(factor))
+        return tuple(order[(place + step) % self._brokers] for step in range(factor))
 
     def delete(self, name: str) -> TopicLog:
         """Remove a topic and return it."""

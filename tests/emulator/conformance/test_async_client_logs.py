@@ -1,10 +1,13 @@
 """The log of a client of the consumer protocol has its commits and its first answer."""
 
+from assignors.types import TopicPartition
 from emulator.conformance.captured.client_logs import (
     FirstAnswer,
     LogLine,
+    Stored,
     automatic_commits,
     first_answer,
+    stored_offsets,
 )
 from emulator.conformance.captured.traces import Committed, Listened
 
@@ -53,6 +56,16 @@ def test_the_first_answer_has_the_interval():
 
     assert FirstAnswer(1_000_000, 3_000_000) == first_answer(said("", line % 3000, line % 5000))
     assert first_answer(said("Cluster ID: X")) is None
+
+
+def test_each_stored_offset_has_the_time_of_the_response():
+    """One line for each partition; a failed commit has others."""
+    line = "OffsetCommit completed successfully for offset 7 partition t-x-%d"
+    log = said(COMMIT % 7, line % 1, line % 0, "OffsetCommit failed with UNKNOWN_MEMBER_ID")
+
+    partitions = [TopicPartition("t-x", number) for number in (1, 0)]
+    stored = [Stored(at * 1_000_000, tp, 7) for at, tp in enumerate(partitions, start=1)]
+    assert stored == list(stored_offsets(log))
 
 
 def test_every_commit_a_real_client_knows_of_is_in_its_log(capture):

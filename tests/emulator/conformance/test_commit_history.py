@@ -41,6 +41,23 @@ def test_every_answered_commit_is_accepted_once(capture, name):
     assert answered == accepted
 
 
+def test_a_response_is_dated_by_the_thread_that_reads_it(capture):
+    """The application of the consumer protocol hears of it only once it has worked through its batch."""
+    run = capture("coordinator-pause-consumer/run-1")
+    read = {e.what.commit: e.at_us for e in history(run) if type(e.what) is CommitAnswered}
+    accepted = {e.what.commit: e.at_us for e in history(run) if type(e.what) is CommitAccepted}
+    heard = [
+        entry.at_us
+        for trace in run.traces
+        for entry in trace.entries
+        if isinstance(entry, Committed) and entry.offsets and entry.at_us <= run.end_us
+    ]
+
+    assert max(at_us - accepted[commit] for commit, at_us in read.items()) < 50_000
+    assert len(read) == len(heard)
+    assert sum(heard) - sum(read.values()) > 300_000
+
+
 def test_a_commit_whose_answer_was_not_handled_counts(copied):
     """A member that died before it read the answer has committed all the same."""
     before = of(read_capture(copied), CommitAccepted, "m1")

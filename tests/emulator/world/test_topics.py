@@ -236,6 +236,16 @@ def test_partitions_are_placed_in_turn_by_default():
     assert [4, 4, 3] == [log.replicas.leader for log in chosen.partitions]
 
 
+def test_leaders_of_as_many_partitions_as_brokers_show_the_order_of_the_copies():
+    """One list of all brokers places so many partitions, each beginning one broker further."""
+    given = Topic(name="t", partitions=7, leaders=(2, 3, 1, 2, 1, 3, 3))
+    placed = made(brokers=3, factor=3).create(given, 0).partitions
+
+    assert [(2, 3, 1), (3, 1, 2), (1, 2, 3)] == [log.replicas.brokers for log in placed[:3]]
+    assert [(2, 1, 3), (1, 3, 2), (3, 2, 1)] == [log.replicas.brokers for log in placed[3:6]]
+    assert (3, 1, 2) == placed[6].replicas.brokers
+
+
 def test_there_are_never_more_copies_than_brokers():
     """A higher replication factor is lowered."""
     assert (1, 2) == made(brokers=2, factor=3).create(Topic(name="t"), 0).partitions[
