@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protocols.consumer import metadata
 from protocols.consumer.classic import positions, rejoin
+from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.state import (
     Calling,
@@ -17,7 +18,9 @@ from protocols.consumer.classic.state import (
 from protocols.consumer.clients import Busy
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.positions import Positions
-from protocols.consumer.reader import NEVER
+from protocols.consumer.reader import MS, NEVER
+from protocols.machine import SetTimer
+from protocols.messages import HeartbeatResponse
 
 
 def settled(state: ClientState, consumer: Consumer) -> bool:
@@ -105,6 +108,30 @@ def beats_later(
     if isinstance(state.app, Calling):
         return Busy.LISTENER in waits
     return Busy.WORK in waits and isinstance(state.app, Outside)
+
+
+def waits_on(
+    state: ClientState, consumer: Consumer, body: object, until: int | None, now: int
+) -> tuple[SetTimer, ...]:
+    """Return the timer with which a wait for records goes on after a response; empty: that ends it.
+
+    *until*: when (us) poll returns; None: the application is not in poll. The poll of some clients waits for fetches alone (``ClientProfile.wakes_for_group``): it hears of
+    a rebalance later. Without a fetch in flight it looks again after each ``retry.backoff.ms``.
+    """
+    if consumer.profile.wakes_for_group or type(body) is not HeartbeatResponse or not body.error:
+        return ()
+    if until is None or not settled(state, consumer):
+        return ()
+    due = min(until, due_us(state, consumer))
+    if not consumer.fetcher.in_flight:
+        turn_us = max(1, consumer.settings.retry_backoff_ms) * MS
+        due = min(due, now + turn_us - (now - consumer.clock.polled_us) % turn_us)
+    return (SetTimer(POLL, max(now, due)),)
+
+
+def returns_first(consumer: Consumer) -> bool:
+    """Return whether poll returns the records of a fetch response before it looks at its group."""
+    return not consumer.profile.wakes_for_group and consumer.fetcher.returns_records
 
 
 def idle_until_us(state: ClientState, consumer: Consumer) -> int:

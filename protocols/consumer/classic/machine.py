@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
 
 from assignors.types import TopicPartition
 from protocols.consumer import committing, requests
@@ -32,7 +31,7 @@ from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer,
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
 
-NO_RECORDS: Final = Return(())
+NO_RECORDS = Return(())
 
 
 class Client:
@@ -229,7 +228,9 @@ class Client:
         if type(body) is FetchResponse:
             return self._fetched(body, now)
         if self._pumping() and not self.state.inbox:
-            return self._took(respond(self.state, self.consumer, envelope, now), now)
+            waits = duties.waits_on(self.state, self.consumer, body, self._poll_until, now)
+            step = respond(self.state, self.consumer, envelope, now)
+            return Step(self.state, self._become(step) + waits) if waits else self._took(step, now)
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
         if self._pumping():
             return self._took(pump(after, self.consumer, now), now)
@@ -243,6 +244,8 @@ class Client:
             self._arrived.append((now, response))
             return Step(self.state)
         effects = self._become(self._buffer(self.state, response, now))
+        if duties.returns_first(self.consumer):
+            return Step(self.state, effects + self._collect(now, self._poll_until))
         return Step(self.state, effects + self._again(now))
 
     def _pumping(self) -> bool:
@@ -296,17 +299,15 @@ class Client:
         until = self._poll_until
         if until is None:
             return ()
-        if now < until and not duties.may_collect(self.state, self.consumer):
-            return (SetTimer(POLL, until),)
-        return self._collect(now, until)
+        collects = now >= until or duties.may_collect(self.state, self.consumer)
+        return self._collect(now, until) if collects else (SetTimer(POLL, until),)
 
     def _skips_group(self, now: int) -> bool:
         """Return whether the group's part of a turn would do nothing."""
         if self._calm:
             return now < duties.due_us(self.state, self.consumer)
-        if not self._awaits_round or self._arrived:
-            return False
-        return now < duties.round_due_us(self.state, self.consumer)
+        awaits = self._awaits_round and not self._arrived
+        return awaits and now < duties.round_due_us(self.state, self.consumer)
 
     def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
         if self._skips_group(now):
@@ -319,8 +320,7 @@ class Client:
 
     def _collect(self, now: int, until: int) -> tuple[Effect, ...]:
         """Return records if there are any, else wait for the network."""
-        fetcher = self.consumer.fetcher
-        beat = self.state.beat
+        fetcher, beat = self.consumer.fetcher, self.state.beat
         effects: tuple[Effect, ...] = ()
         if self._arrived and beat is not None:
             tick = heartbeat.last_tick(beat, self.consumer, now)
@@ -346,8 +346,7 @@ class Client:
             self._poll_until = None
             return (*sends, NO_RECORDS)
         ready = fetcher.next_ready_us(now)
-        if ready is not None:
-            until = min(until, ready)
+        until = until if ready is None else min(until, ready)
         self.consumer.clock.wait(now)
         until = duties.wait_until_us(self.state, self.consumer, until, is_calm=self._calm)
         return (*sends, SetTimer(POLL, until))

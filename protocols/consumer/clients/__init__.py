@@ -141,6 +141,10 @@ class ClientProfile:
     records_while_joining: bool = True
     """Whether poll returns records of partitions that are still owned while the member joins."""
 
+    wakes_for_group: bool = True
+    """Whether the answer to a heartbeat ends a wait of poll; else poll returns the next records first,
+    and joins after the next fetch response or when a heartbeat or an automatic commit is due."""
+
     only_forward: bool = False
     """Whether an automatic commit leaves out offsets that are not greater than the committed ones."""
 

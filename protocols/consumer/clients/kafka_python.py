@@ -1,7 +1,8 @@
 """kafka-python: the Java consumer's structure in Python, read by iterating over the consumer.
 
-Source: ``consumer/group.py`` (``__next__``, ``DEFAULT_CONFIG``), ``coordinator/consumer.py``
-(``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``).
+Source: ``consumer/group.py`` (``__next__``, ``_poll_once``, ``DEFAULT_CONFIG``),
+``consumer/fetcher.py`` (``fetch_records``), ``coordinator/consumer.py``
+(``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ KAFKA_PYTHON = ClientProfile(
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
     records_while_joining=False,
+    wakes_for_group=False,
     calls_without_partitions=Joins.ALL,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
