@@ -74,6 +74,20 @@ def request_update(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     return refresh(replace(reads, metadata=wanted), reader, now)
 
 
+def with_seen_topics(metadata: Metadata, reader: Reader, *, others: bool) -> Metadata:
+    """Return the metadata with this version applied by poll; *others*: it changed the subscription.
+
+    If other topics match the client's pattern, metadata are requested again without a back-off; the
+    response to a request in flight does not count (``Metadata.requestUpdateForNewTopics``).
+    """
+    seen = replace(metadata, seen=metadata.version)
+    if not others or reader.matches is None or reader.profile.in_background:
+        return seen
+    if metadata.in_flight is not None:
+        return replace(seen, asked=())
+    return replace(seen, wanted=True, retry_us=0)
+
+
 def on_failure(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     """Retry at another broker after the back-off."""
     metadata = reads.metadata

@@ -183,9 +183,10 @@ def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
     if known.seen == known.version:
         return state
     subscribed = metadata.subscribed_topics(consumer, known)
+    seen = metadata.with_seen_topics(known, consumer, others=subscribed != state.subscribed)
     state = replace(
         state,
-        reads=replace(state.reads, metadata=replace(known, seen=known.version)),
+        reads=replace(state.reads, metadata=seen),
         subscribed=subscribed,
         snapshot=snapshot(state.group_topics.union(subscribed), known, consumer),
     )

@@ -325,5 +325,6 @@ def refresh_subscription(state: ClientState, consumer: Consumer) -> ClientState:
     known = state.metadata
     if known.seen == known.version or state.subscribed is None:
         return state
-    reads = replace(state.reads, metadata=replace(known, seen=known.version))
-    return replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
+    subscribed = metadata.subscribed_topics(consumer, known)
+    seen = metadata.with_seen_topics(known, consumer, others=subscribed != state.subscribed)
+    return replace(state, reads=replace(state.reads, metadata=seen), subscribed=subscribed)

@@ -21,11 +21,11 @@ def rejoins(driver: ClientDriver, within_ms: float) -> str | None:
     """The reason of the JoinGroup that polls lead to within a time, None if there is none."""
     until = driver.now_ms + within_ms
     while driver.now_ms < until:
-        driver.poll()
+        driver.poll(100)
+        driver.advance(100)
         if driver.pending(JoinGroupRequest):
             reason: str = driver.one(JoinGroupRequest).reason
             return reason
-        driver.advance(500)
     return None
 
 
@@ -63,6 +63,22 @@ def test_a_new_topic_that_matches_makes_any_member_rejoin():
     assert ("t1", "t2") == driver.one(JoinGroupRequest).protocols[0].metadata.topics
 
 
+def test_metadata_are_requested_again_at_once_when_other_topics_match():
+    """The age limit counts from that response; the back-off does not delay the request."""
+    driver = by_pattern()
+    driver.joined()
+    driver.poll(500)
+    driver.synced(0, topic="t1")
+    driver.advance(500)
+    driver.poll(2 * AGE)
+    before = len(driver.ever(MetadataRequest))
+    driver.topics = {"t1": 1, "t2": 1, "x": 1}
+    driver.advance_until(JoinGroupRequest)
+
+    assert before + 2 == len(driver.ever(MetadataRequest))
+    assert driver.now_us == driver.state.metadata.fetched_us
+
+
 def test_a_topic_that_does_not_match_changes_nothing():
     """Neither subscription nor snapshot."""
     driver = by_pattern()
@@ -85,8 +101,8 @@ def test_a_rejoin_reads_metadata_first():
     driver.advance(1_000)
     driver.topics = {"t1": 1, "t2": 1}
     driver.learn()
-    driver.poll()
-    driver.poll()
+    driver.poll(500)
+    driver.advance(500)
 
     assert ("t1", "t2") == driver.one(JoinGroupRequest).protocols[0].metadata.topics
 

@@ -140,6 +140,23 @@ def test_what_comes_to_match_a_pattern_of_the_client_goes_out_with_a_heartbeat()
     assert ("t", "t2") == sent[-1]
 
 
+def test_metadata_are_requested_again_when_other_topics_match_a_pattern_of_the_client():
+    """At once, though the last request was answered within the back-off; the same topics ask for none."""
+    driver = ClientDriver(matches=lambda name: name.startswith("t"), topics={"t": 1, "x": 1})
+    driver.joining()
+    driver.reconcile(2)
+    driver.beaten()
+    first = driver.ever(MetadataRequest)
+    driver.topics["t2"] = 1
+    driver.advance(300_000)
+    driver.poll()
+    driver.poll()
+
+    assert 2 == len(first)
+    assert 4 == len(driver.ever(MetadataRequest))
+    assert driver.now_us == driver.state.metadata.fetched_us
+
+
 def test_the_first_metadata_is_requested_before_the_coordinator_is_looked_up():
     """As in all captures; later lookups, with metadata at hand, request none."""
     driver = ClientDriver()
