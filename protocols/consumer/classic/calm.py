@@ -289,8 +289,11 @@ def _moved_app(
 def moves_requests(state: ClientState) -> bool:
     """Return whether all requests in flight, and the call that waits, move with whole periods.
 
-    Heartbeats and commits do, and commitSync that waits for its first response.
+    Heartbeats and commits do, and commitSync that waits for its first response. The time at which a
+    member notices that it was removed does not: it is the same whatever happens until then.
     """
+    if state.beat is not None and state.beat.notices_us is not None:
+        return False
     app = state.app
     if isinstance(app, CommittingSync):
         if app.attempt or not isinstance(app.outer, Outside) or app.correlation_id is None:

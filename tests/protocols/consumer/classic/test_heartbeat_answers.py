@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
+from protocols.consumer.classic.calm import moves_requests
 from protocols.consumer.classic.state import Generation, Membership
+from protocols.consumer.clients import JAVA
 from protocols.consumer.lookup import Unknown
 from protocols.messages import (
     FindCoordinatorRequest,
@@ -15,6 +17,7 @@ from protocols.messages import (
     OffsetCommitRequest,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import ClientDriver, manual_member, parts
 
@@ -133,3 +136,16 @@ def test_a_zombie_is_handed_more_before_it_learns_of_its_eviction():
     assert 3 == handed
     assert 3 == len(driver.batches())
     assert [("lost", parts(0, 1))] == driver.calls
+
+
+def test_a_member_that_will_notice_its_removal_does_not_move_with_whole_periods():
+    """The client checks its ownership at a fixed time; until then it goes on as a member."""
+    driver = manual_member()
+    profile = replace(JAVA, checks_ownership_us=60_000_000)
+    driver.client.consumer = replace(driver.client.consumer, profile=profile)
+    assert moves_requests(driver.state)
+    driver.learn(E.UNKNOWN_MEMBER_ID)
+
+    assert 60_000_000 == driver.state.beat.notices_us
+    assert Membership.STABLE is driver.membership
+    assert not moves_requests(driver.state)
