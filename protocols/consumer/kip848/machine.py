@@ -149,15 +149,15 @@ class Client:
         return Step(self.state, effects)
 
     def _continue_later(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        """Continue a pass after a listener call once the application thread has run so far.
+        """Continue a pass after a listener call; in a poll whose time is over, a little later.
 
-        Meanwhile the background thread may take the end of the call alone, without the event of the
-        next poll: it acknowledges, and that event begins the next reconciliation.
+        Then the next poll issues an event. Before that, the background thread may have taken the end
+        of the call alone: it acknowledges, and that event begins the next reconciliation.
         """
         effects = self._become(step)
-        lag = self.consumer.lags(Lag.NEXT, now)
-        leaves = any(isinstance(effect, Return) for effect in effects)
-        if leaves or not lag or not isinstance(self.state.app, Polling):
+        app, lag = self.state.app, self.consumer.lags(Lag.NEXT, now)
+        ends = isinstance(app, Polling) and now >= app.until_us
+        if not ends or not lag or any(isinstance(effect, Return) for effect in effects):
             return self._pass(Step(self.state, effects), now)
         self._wait = Wait.CALLED
         return Step(self.state, (*effects, SetTimer(background.WOKEN, now + lag)))

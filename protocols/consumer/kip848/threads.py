@@ -28,7 +28,7 @@ class Lag(enum.StrEnum):
     ROUND = "background thread: from an answer to taking events that are queued"
     WAKE = "application thread: from the end of a wait to looking at the buffer"
     TAKE = "application thread: from queuing its event to taking records"
-    NEXT = "application thread: from the end of a listener call to the next step of poll"
+    NEXT = "application thread: from a listener call that outlasts poll to the next step"
 
 
 Lags = Callable[[Lag, int], int]
