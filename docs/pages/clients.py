@@ -69,6 +69,12 @@ def _reads(profile: ClientProfile) -> str:
     )
 
 
+def _notices(profile: ClientProfile) -> str:
+    if profile.wakes_for_group:
+        return "at once"
+    return "after the next fetch response, whose records it returns first"
+
+
 def _returns_while_joining(profile: ClientProfile) -> str:
     return "of kept partitions" if profile.records_while_joining else "no"
 
@@ -82,6 +88,7 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("automatic commits cover", lambda p: p.covers.value),
     ("their interval counts from", lambda p: p.commit_clock.value),
     ("a cooperative rebalance commits", lambda p: p.revoke_commit.value),
+    ("joins if it hears of a rebalance while poll waits", _notices),
     ("poll returns records while the member joins", _returns_while_joining),
     ("failed ones follow again after the back-off", lambda p: p.repeats_commits.value),
     ("a commit of the application in a rebalance", lambda p: p.in_rebalance.value),
