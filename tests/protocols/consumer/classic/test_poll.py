@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from protocols.consumer.clients import profile_of
 from protocols.messages import (
     FetchedRecords,
     FetchRequest,
@@ -12,7 +11,6 @@ from protocols.messages import (
     OffsetFetchRequest,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.values import replace
 
 from .driver import BROKER, ClientDriver, parts
 
@@ -50,58 +48,6 @@ def test_a_poll_with_a_zero_time_out_never_waits():
     driver = ClientDriver()
 
     assert [()] * 3 == [driver.poll() for _ in range(3)]
-
-
-def informed(client: str, *numbers: int) -> ClientDriver:
-    """Return a member of a client whose poll waits and that is just told of a rebalance."""
-    driver = ClientDriver(enable_auto_commit=False)
-    driver.client.consumer = replace(driver.client.consumer, profile=profile_of(client))
-    driver.stable(dict.fromkeys(numbers, 0))
-    driver.advance_until(HeartbeatRequest)
-    driver.poll(10_000)
-    driver.advance(30)
-    driver.beaten(E.REBALANCE_IN_PROGRESS)
-    return driver
-
-
-def test_the_java_client_joins_as_soon_as_poll_hears_of_a_rebalance():
-    """Its poll waits for any response."""
-    assert informed("java", 0, 1).pending(JoinGroupRequest)
-
-
-def test_kafka_python_returns_the_next_records_before_it_joins():
-    """Its poll waits for fetches alone; the next poll joins."""
-    driver = informed("kafka-python", 0, 1)
-    driver.advance(200)
-    assert not driver.pending(JoinGroupRequest)
-    driver.records({0: 4})
-    assert [(0, 0, 4)] == ranges(driver.returned[-1])
-    assert not driver.pending(JoinGroupRequest)
-    driver.poll(10_000)
-
-    assert driver.pending(JoinGroupRequest)
-
-
-def test_kafka_python_joins_after_a_fetch_response_without_records():
-    """Then it looks at its group again."""
-    driver = informed("kafka-python", 0, 1)
-    driver.records({0: 0})
-
-    assert driver.pending(JoinGroupRequest)
-
-
-def test_kafka_python_joins_when_its_next_heartbeat_is_due():
-    """Its wait is never longer than until then."""
-    driver = informed("kafka-python", 0, 1)
-
-    assert 2_970 == driver.advance_until(JoinGroupRequest)
-
-
-def test_kafka_python_without_partitions_looks_at_its_group_every_tenth_of_a_second():
-    """No fetch is in flight that could end its wait."""
-    driver = informed("kafka-python")
-
-    assert 70 == driver.advance_until(JoinGroupRequest)
 
 
 def test_a_waiting_poll_returns_as_soon_as_records_arrive():
