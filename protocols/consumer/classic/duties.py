@@ -118,7 +118,7 @@ def waits_on(
     *until*: when (us) poll returns; None: the application is not in poll. The poll of some clients waits for fetches alone (``ClientProfile.wakes_for_group``): it hears of
     a rebalance later. Without a fetch in flight it looks again after each ``retry.backoff.ms``.
     """
-    if consumer.profile.wakes_for_group or type(body) is not HeartbeatResponse or not body.error:
+    if type(body) is not HeartbeatResponse or not body.error:
         return ()
     if until is None or not settled(state, consumer):
         return ()

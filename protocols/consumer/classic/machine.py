@@ -228,15 +228,16 @@ class Client:
         if type(body) is FetchResponse:
             return self._fetched(body, now)
         if self._pumping() and not self.state.inbox:
-            waits = duties.waits_on(self.state, self.consumer, body, self._poll_until, now)
+            waits = not self.consumer.profile.wakes_for_group and duties.waits_on(
+                self.state, self.consumer, body, self._poll_until, now
+            )
             step = respond(self.state, self.consumer, envelope, now)
             return Step(self.state, self._become(step) + waits) if waits else self._took(step, now)
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
         if self._pumping():
             return self._took(pump(after, self.consumer, now), now)
-        return Step(
-            self.state, self._become(heartbeat.wake_for_responses(after, self.consumer, now))
-        )
+        effects = self._become(heartbeat.wake_for_responses(after, self.consumer, now))
+        return Step(self.state, effects)
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
         """Buffer records at once if poll waits for them, else when a thread polls the network."""
