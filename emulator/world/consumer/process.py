@@ -122,11 +122,11 @@ class Process:
         self._effects.clear()
         self.application.abandon()
         event = self.run.recorder.write(stopped, cause)
-        why = how if how in ("closed", "failed") else "crashed"
+        why = "closed" if how == "closed" else "crashed"
         unfinished = list(self.application.records_in_progress())
         self.progress.close_retired()
         for tp in self.progress.owned:
-            self.progress.close(tp, why, event)
+            self.progress.close(tp, "failed" if how == "failed" else why, event)
         for tp, offset, began_us in unfinished:
             self.progress.partly(tp, offset, began_us, event)
         self._on_end(self, event)
@@ -225,7 +225,8 @@ class Process:
     def resume(self, cause: int) -> None:
         """Resume: held-back actions run now, in their order, before responses that have arrived.
 
-        A Java thread on the network finds its timeout expired before it reads them (seen in captures).
+        A Java thread that waited on the network finds its timeout expired before it reads responses
+        that arrived meanwhile (seen in all captures of paused processes).
         """
         held, self._held = self._held or [], None
         self.run.recorder.write(ConsumerResumed(consumer=self.blueprint.name), cause)
@@ -271,8 +272,9 @@ class Process:
         if self._held is not None:
             self._unread.append(envelope)
             return
-        held = self._assignor is not None and self.hold(lambda: self.receive(envelope))
-        if held or (self._loop is not None and self._loop.receive(envelope)):
+        if self._assignor is not None and self.hold(lambda: self.receive(envelope)):
+            return
+        if self._loop is not None and self._loop.receive(envelope):
             return
         self.unfold()
         if type(envelope.body) is FetchResponse:
@@ -310,16 +312,11 @@ class Process:
         if self._assignor is not None and not self.paused:
             self.timers.set(timer, max(self._assignor.until_us, now))
             return
-        if not self.alive or self.hold(lambda: self._wake_late(timer)):
+        if not self.alive or self.hold(lambda: self._wake(timer, self.run.kernel.now)):
             return
         if self._wait is not None:
             self._wait.end(now, timer)
         self.carry_out(self.client.wake(timer, now))
-
-    def _wake_late(self, timer: str) -> None:
-        """Wake with a deadline that passed in a pause, unless it has been set anew since."""
-        if timer not in self.timers:
-            self._wake(timer, self.run.kernel.now)
 
     # -- effects of its client -------------------------------------------------------------------
 
@@ -354,7 +351,8 @@ class Process:
         self._context.router.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        late, due_us = self.blueprint.lateness_us, effect.deadline_us
+        late = self.blueprint.lateness_us
+        due_us = effect.deadline_us
         if late is not None and not is_wake_up(self.client, effect.name):
             due_us += late(due_us)
         self.timers.set(effect.name, due_us)

@@ -27,10 +27,16 @@ from protocols.consumer.classic.state import (
     Membership,
 )
 from protocols.consumer.clients import SessionEnd
-from protocols.consumer.lookup import LOSES_COORDINATOR, Known, Unknown, back_off_lookup
+from protocols.consumer.lookup import (
+    LOOKUP,
+    LOSES_COORDINATOR,
+    Known,
+    Unknown,
+    back_off_lookup,
+)
 from protocols.consumer.reader import MS, NEVER, backoff_us, turn_interval_us
 from protocols.consumer.requests import look_up
-from protocols.machine import SetTimer, Step
+from protocols.machine import CancelTimer, SetTimer, Step
 from protocols.messages import (
     FindCoordinatorResponse,
     HeartbeatRequest,
@@ -337,7 +343,7 @@ def on_coordinator_found(
         session = now + consumer.settings.session_timeout_ms * MS
         beat = replace(beat, session_us=session)
     known = replace(state, coordinator=Known(response.node_id), beat=beat)
-    return send_pending(known, consumer, now)
+    return send_pending(known, consumer, now).also(CancelTimer(LOOKUP))
 
 
 def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -47,7 +47,7 @@ from protocols.consumer.requests import (
     on_request_timeout,
     without_request,
 )
-from protocols.machine import Send, SetTimer, Step, in_turn
+from protocols.machine import CancelTimer, Send, SetTimer, Step, in_turn
 from protocols.messages import (
     ConsumerGroupHeartbeatResponse,
     Disconnected,
@@ -278,7 +278,7 @@ def on_coordinator_found(
         return Step(state)
     if response.error is not ErrorCode.NONE:
         return on_lookup_failed(state, consumer, now)
-    return Step(replace(state, coordinator=Known(response.node_id)))
+    return Step(replace(state, coordinator=Known(response.node_id)), (CancelTimer(LOOKUP),))
 
 
 def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
