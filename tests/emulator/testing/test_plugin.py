@@ -30,6 +30,9 @@ ROOT = Path(__file__).parents[3]
 def ran(pytester, monkeypatch):
     """Return a function that runs pytest with the plugin on some files."""
     monkeypatch.chdir(pytester.path)
+    # pytest does not shorten its summary where CI or BUILD_NUMBER is set.
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
     (pytester.path / "small.toml").write_text(SMALL, encoding="utf-8")
 
     def run(*arguments, python="", **files):
