@@ -27,13 +27,7 @@ from protocols.consumer.classic.state import (
     Membership,
 )
 from protocols.consumer.clients import SessionEnd
-from protocols.consumer.lookup import (
-    LOOKUP,
-    LOSES_COORDINATOR,
-    Known,
-    Unknown,
-    back_off_lookup,
-)
+from protocols.consumer.lookup import LOOKUP, LOSES_COORDINATOR, Known, Unknown, back_off_lookup
 from protocols.consumer.reader import MS, NEVER, backoff_us, turn_interval_us
 from protocols.consumer.requests import look_up
 from protocols.machine import CancelTimer, SetTimer, Step
@@ -238,6 +232,11 @@ def _session_reset(state: ClientState, consumer: Consumer, now: int) -> ClientSt
     """Take a heartbeat as successful (``Heartbeat.receiveHeartbeat``)."""
     if state.failed_beats:
         state = replace(state, failed_beats=0)
+    return _renew_session(state, consumer, now)
+
+
+def _renew_session(state: ClientState, consumer: Consumer, now: int) -> ClientState:
+    """Restart the client's own copy of its session, if the thread runs."""
     if state.beat is None:
         return state
     session = now + consumer.settings.session_timeout_ms * MS
@@ -338,11 +337,7 @@ def on_coordinator_found(
     unavailable = broken.broker == response.node_id and now < broken.ready_us
     if response.error is not ErrorCode.NONE or unavailable:
         return on_lookup_failed(state, consumer, now)
-    beat = state.beat
-    if beat is not None:
-        session = now + consumer.settings.session_timeout_ms * MS
-        beat = replace(beat, session_us=session)
-    known = replace(state, coordinator=Known(response.node_id), beat=beat)
+    known = replace(_renew_session(state, consumer, now), coordinator=Known(response.node_id))
     return send_pending(known, consumer, now).also(CancelTimer(LOOKUP))
 
 
