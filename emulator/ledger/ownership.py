@@ -245,6 +245,10 @@ class Ownership:
             coordinators=self._coordinators.of(epoch.group),
         )
 
+    def account_of(self, key: AccountKey) -> Account | None:
+        """Return the account of a partition, also that of a deleted topic until it is created again."""
+        return self.accounts.get(key) or self._deleted.get(key)
+
     def _account(self, epoch: Epoch) -> Account:
         """Return the account of an epoch; the first epoch of a partition sets its base.
 
@@ -253,7 +257,7 @@ class Ownership:
         """
         stable = self._stable.setdefault(epoch.group, epoch.opened.instant)
         key = self._key(epoch.group, epoch.consumer, epoch.partition)
-        account = self.accounts.get(key) or self._deleted.get(key)
+        account = self.account_of(key)
         if account is None:
             topic, number = self.topics.of(epoch.partition.topic), epoch.partition.partition
             base = epoch.start

@@ -26,7 +26,7 @@ class Restores:
     def on_restored(self, event: ev.Event, fact: ev.StoreRestored) -> None:
         """Replace a committed offset by that of the backup; remove the results that it does not have."""
         self._set_offset(event, fact)
-        account = self._ownership.accounts.get(AccountKey(fact.group, fact.partition))
+        account = self._ownership.account_of(AccountKey(fact.group, fact.partition))
         if account is None or not fact.undone:
             return
         attribution = self._ownership.attributions.for_undone(event, fact, account.latest)

@@ -70,7 +70,9 @@ class _Draw:
         self.run_for_ms = self.pick(600, 800, 1_000, 1_000, 1_500, 2_500)
 
     def pick(self, *among: Any) -> Any:
-        return self.random.choice(among)
+        """Return one of some values; a table is copied, since a world may change its own."""
+        chosen = self.random.choice(among)
+        return dict(chosen) if isinstance(chosen, dict) else chosen
 
     def rarely(self, one_of: int) -> bool:
         return self.random.randrange(one_of) == 0

@@ -125,6 +125,27 @@ def test_results_that_are_gone_below_an_owner_that_works_on_are_lost(offset):
     assert {str(Cause.RESET): 30} == history.ledger().by_cause(EntryKind.LOST)
 
 
+def test_results_of_a_deleted_topic_are_lost():
+    """Its records cannot be read again; what the topic of the same name holds later are others."""
+    history = History()
+    history.topic()
+    history.start("a")
+    history.open("a")
+    history.work("a", 0, COMMITTED)
+    history.commit("a", COMMITTED)
+    history.delete_topic()
+    history.close("a", COMMITTED, "revoked")
+    history.say(
+        ev.StoreRestored(
+            store="db", group=GROUP, partition=P0, before=COMMITTED, offset=-1, undone=((10, 40),)
+        )
+    )
+    history.end([])
+
+    assert {str(Cause.RESET): 30} == history.ledger().by_cause(EntryKind.LOST)
+    assert 30 == undone_of(history)
+
+
 def test_without_an_offset_nobody_is_known_to_read_them_again():
     """``auto.offset.reset`` decides where the next owner begins, and there is none yet."""
     history = restored(-1, (10, 40))
