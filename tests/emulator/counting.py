@@ -31,6 +31,7 @@ from emulator.events import (
     RunEnded,
     StoreRestored,
     TopicCreated,
+    TopicDeleted,
 )
 from emulator.playing import Run
 
@@ -102,6 +103,9 @@ class Log:
     gone: int | None = None
     """The end of what a truncation took."""
 
+    deleted: bool = False
+    """Whether its topic is gone, and with it what could be read again."""
+
     def incarnation(self, record: int) -> int:
         """Return how many truncations there had been when a record was appended."""
         return max(
@@ -162,6 +166,10 @@ class Count:
     def on_TopicCreated(self, what: TopicCreated) -> None:  # noqa: N802 (the event's own name)
         for number in range(len(what.log_starts)):
             self.logs[TopicPartition(what.topic, number)] = Log(self.stable)
+
+    def on_TopicDeleted(self, what: TopicDeleted) -> None:  # noqa: N802
+        for tp, log in self.logs.items():
+            log.deleted |= tp.topic == what.topic
 
     def on_PartitionsAdded(self, what: PartitionsAdded) -> None:  # noqa: N802
         for number in range(what.partitions):
@@ -343,7 +351,7 @@ class Count:
 
     def read_again(self, log: Log) -> set[int]:
         """Return the records whose results are gone and that the next owner will read."""
-        if log.latest is None or log.latest.working or log.committed is None:
+        if log.deleted or log.latest is None or log.latest.working or log.committed is None:
             return set()
         return {record for record in log.undone if record >= log.committed}
 

@@ -15,7 +15,20 @@ from protocols.consumer.clients import CLIENTS, profile_of
 from .both_ways import hold_whole_run
 from .small_worlds import small_world
 
-FOUND = (4139, 501386, 9381, 9783, 1002163, 1001162, 2003083, 2020324, 2021388, 2022084)
+FOUND = (
+    4139,
+    501386,
+    9381,
+    9783,
+    1002163,
+    1001162,
+    2003083,
+    2020324,
+    2021388,
+    2022084,
+    2657115,
+    3011328,
+)
 """Worlds that were wrong once.
 
 In 4139 a member closes at the end of a record that takes no time; in 501386 a listener and its
@@ -25,7 +38,9 @@ in 1001162 a heartbeat acknowledges an empty assignment while the client applies
 in 2003083 aiokafka moves its position while the handler works on records of the partition;
 in 2020324 a batch takes longer than the poll interval, and the run ends before its member is back;
 in 2021388 a process ends whose worker has finished a record of its earlier epoch; in 2022084 a
-heartbeat sent while a listener is called with new partitions gives them away.
+heartbeat sent while a listener is called with new partitions gives them away; in 2657115 a member is
+told to close while it is paused in a record that ends when it goes on; in 3011328 a backup is restored
+after its topic was deleted.
 """
 
 

@@ -200,13 +200,13 @@ class Application:
 
     def await_batch(self, batch: Batch) -> None:
         """Wait for the end of the batch, or of its next record if each is watched."""
+        self._token = token = self._token + 1
         if batch.reported == batch.count:
             self._batch_done(batch)
             return
         self.doing, self._awaited = Doing.WORKING, True
         if self.seen is not None:
             self.seen.begin(*batch.record(batch.reported))
-        self._token = token = self._token + 1
         when = batch.end_us(batch.reported if self._each_record or batch.flaws else batch.count - 1)
         end = self._kernel.push(when, self._order, lambda _: self._worked(token))
         end.recurs = True
