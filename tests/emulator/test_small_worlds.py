@@ -27,6 +27,7 @@ FOUND = (
     2021388,
     2022084,
     2657115,
+    2663000,
     3011328,
 )
 """Worlds that were wrong once.
@@ -39,7 +40,8 @@ in 2003083 aiokafka moves its position while the handler works on records of the
 in 2020324 a batch takes longer than the poll interval, and the run ends before its member is back;
 in 2021388 a process ends whose worker has finished a record of its earlier epoch; in 2022084 a
 heartbeat sent while a listener is called with new partitions gives them away; in 2657115 a member is
-told to close while it is paused in a record that ends when it goes on; in 3011328 a backup is restored
+told to close while it is paused in a record that ends when it goes on; in 2663000
+records that end a wait in poll are worked on for the whole poll interval; in 3011328 a backup is restored
 after its topic was deleted.
 """
 

@@ -50,6 +50,7 @@ class CalmPoll:
     """
 
     __slots__ = (
+        "_arrived",
         "_beat",
         "_consumer",
         "_due_us",
@@ -98,6 +99,9 @@ class CalmPoll:
         self.late_reads = 0
         """How often responses had waited for the poll that read them."""
 
+        self._arrived = False
+        """Whether a fetch response has just ended the wait."""
+
         self.until_us = 0
         self.wait_us = NEVER
         """When the wait in poll ends; ``NEVER``: the application is outside."""
@@ -112,9 +116,15 @@ class CalmPoll:
         self.until_us, self.wait_us = now + timeout_us, now
 
     def turn(self, now: int) -> tuple[Handed, ...] | None:
-        """Run the poll loop once; return the records of poll, or None if it waits."""
-        self.clock.polled_us = now
+        """Run the poll loop once; return the records of poll, or None if it waits.
+
+        Records that have just arrived are returned before the coordinator is polled again, which
+        restarts ``max.poll.interval.ms`` (``ClassicKafkaConsumer.pollForFetches``).
+        """
         handed = self._collect(now)
+        if not (handed and self._arrived):
+            self.clock.polled_us = now
+        self._arrived = False
         if handed or now >= self.until_us:
             self.wait_us = NEVER
             if handed:
@@ -149,6 +159,7 @@ class CalmPoll:
             self.unread.append((now, response))
             return False
         self._fetcher.arrived(response)
+        self._arrived = True
         return True
 
     def turn_phase_us(self, now: int) -> int:

@@ -115,8 +115,9 @@ def waits_on(
 ) -> tuple[SetTimer, ...]:
     """Return the timer with which a wait for records goes on after a response; empty: that ends it.
 
-    *until*: when (us) poll returns; None: the application is not in poll. The poll of some clients waits for fetches alone (``ClientProfile.wakes_for_group``): it hears of
-    a rebalance later. Without a fetch in flight it looks again after each ``retry.backoff.ms``.
+    *until*: when (us) poll returns; None: the application is not in poll. The poll of some clients
+    waits for fetches alone (``ClientProfile.wakes_for_group``): it hears of a rebalance later. Without
+    a fetch in flight it looks again after each ``retry.backoff.ms``.
     """
     if type(body) is not HeartbeatResponse or not body.error:
         return ()
@@ -129,9 +130,13 @@ def waits_on(
     return (SetTimer(POLL, max(now, due)),)
 
 
-def returns_first(consumer: Consumer) -> bool:
-    """Return whether poll returns the records of a fetch response before it looks at its group."""
-    return not consumer.profile.wakes_for_group and consumer.fetcher.returns_records
+def returns_first(consumer: Consumer, *, is_calm: bool) -> bool:
+    """Return whether poll returns the records of a fetch response before it looks at its group.
+
+    A client that is calm, which has nothing to do there, does, and ``max.poll.interval.ms`` does not
+    begin again (``ClassicKafkaConsumer.pollForFetches``).
+    """
+    return (is_calm or not consumer.profile.wakes_for_group) and consumer.fetcher.returns_records
 
 
 def idle_until_us(state: ClientState, consumer: Consumer) -> int:

@@ -76,6 +76,19 @@ def test_a_long_poll_never_passes_the_poll_interval():
     assert [] == driver.ever(LeaveGroupRequest)
 
 
+def test_records_that_end_a_wait_do_not_wind_the_clock_up():
+    """They are returned before the coordinator is polled again (``pollForFetches``)."""
+    driver = manual_member(max_poll_interval_ms=1_000)
+    driver.poll(10_000)
+    driver.advance(450)
+    driver.records({0: 1})
+    assert driver.returned[-1]
+    driver.advance(850)
+    (left,) = driver.ever(LeaveGroupRequest)
+
+    assert left.at_us < 450_000 + 1_000_000
+
+
 def test_a_poll_winds_the_clock_up_even_without_a_coordinator():
     """Step 2c comes before the lookup."""
     driver = manual_member(max_poll_interval_ms=4_000)
