@@ -317,10 +317,14 @@ class Epoch:
 
     @property
     def reach(self) -> int:
-        """The end of what it may have processed: where workers overtake, all that poll returned."""
+        """The end of what it may have processed: where workers overtake, all that poll returned.
+
+        What poll returned to an owner that works on is known only if polls are recorded: it does not count.
+        """
         if not self.overtakes:
             return self.cursor
-        return max(self.cursor, self.position, *self.out_of_order.values())
+        returned = self.cursor if self.closed_by is None else self.position
+        return max(self.cursor, returned, *self.out_of_order.values())
 
     @property
     def is_kept(self) -> bool:

@@ -29,6 +29,7 @@ FOUND = (
     2657115,
     2663000,
     3011328,
+    3050544,
 )
 """Worlds that were wrong once.
 
@@ -42,7 +43,8 @@ in 2021388 a process ends whose worker has finished a record of its earlier epoc
 heartbeat sent while a listener is called with new partitions gives them away; in 2657115 a member is
 told to close while it is paused in a record that ends when it goes on; in 2663000
 records that end a wait in poll are worked on for the whole poll interval; in 3011328 a backup is restored
-after its topic was deleted.
+after its topic was deleted; in 3050544 a process
+with a pool of workers works on beside its replacement.
 """
 
 
