@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 from heapq import merge
 
-from emulator.scenario.model import Constant, Group, Scenario, Topic
+from emulator.scenario.model import CommitPolicy, Constant, Group, Scenario, Topic
 from emulator.scenario.rates import changes_of, segments_of
 from emulator.scenario.resolution import broker_settings, commit_policy, consumer_settings
 from emulator.scenario.units import US_PER_S
 
 LONGEST_PERIOD_US = 120_000_000
 """The longest period that is searched for."""
+
+SHORTER = 3
+"""How many times a short period has to fit into one with heartbeats: less would hardly save time."""
 
 LAGS_REPEAT_US = 5_000_000
 """After which time the delays of the threads of a consumer of the consumer protocol repeat.
@@ -48,6 +51,26 @@ def period_of(scenario: Scenario) -> int | None:
     return period_us if period_us <= longest_us else None
 
 
+def short_period_of(scenario: Scenario, expected_us: int) -> int | None:
+    """Return after which time members may do the same again between two heartbeats (us); None: see below.
+
+    Only members of the classic protocol that commit each batch or record do much between heartbeats;
+    of others, or if the time is hardly shorter than *expected_us*, all of that is one period.
+    """
+    intervals = [1_000]
+    for group in scenario.group:
+        for member in group.members:
+            settings, policy = consumer_settings(group, member), commit_policy(group, member)
+            if settings.group_protocol != "classic" or not _is_often(policy):
+                return None
+            intervals.append(max(settings.retry_backoff_ms, 1) * 1_000)
+    intervals += [every_us for t in scenario.topic if (every_us := period_of_records_us(t))]
+    if expected_us % scenario.lag_every == 0:
+        intervals.append(scenario.lag_every)
+    short_us = math.lcm(*intervals)
+    return short_us if SHORTER * short_us <= expected_us else None
+
+
 def longest_interval_of(scenario: Scenario) -> int:
     """Return the longest interval at which a member does something (us); 0: it commits by batches."""
     if any(_commits_often(group) for group in scenario.group):
@@ -59,8 +82,11 @@ def longest_interval_of(scenario: Scenario) -> int:
 
 def _commits_often(group: Group) -> bool:
     """Return whether the application of a member commits after each batch or record."""
-    policies = [commit_policy(group, member) for member in group.members]
-    return any(p.call in ("sync", "async") and p.when != "every" for p in policies)
+    return any(_is_often(commit_policy(group, member)) for member in group.members)
+
+
+def _is_often(policy: CommitPolicy) -> bool:
+    return policy.call in ("sync", "async") and policy.when != "every"
 
 
 def _beats_us(scenario: Scenario) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from assignors.values import dataclass
 from emulator import events
 from emulator.scenario.model import Group, Scenario, Topic
-from emulator.scenario.periods import period_of
+from emulator.scenario.periods import period_of, short_period_of
 from emulator.versions import KAFKA
 from emulator.world import faults
 from emulator.world.cluster.broker_threads import Loaders
@@ -280,7 +280,9 @@ def _skip_periods(world: World, samples: Samples, ending: Ending | None) -> None
 
     if period_us % world.run.scenario.lag_every == 0:
         samples.recur()
-    Periods(world, period_us, (lambda: True) if ending is None else ending.is_far).begin()
+    short_us = short_period_of(world.run.scenario, period_us)
+    goes_on = (lambda: True) if ending is None else ending.is_far
+    Periods(world, period_us, short_us, goes_on).begin()
 
 
 def _end(world: World) -> None:

@@ -346,7 +346,7 @@ PLANTED = (
         f"{PERIODS}.state:_relative", "process.fetches.relative(process, positions, now)", "1", 1013
     ),
     Planted(
-        f"{PERIODS}.search:Periods._measured",
+        f"{PERIODS}.marks:measured",
         "repeated_events(before, state, mark.events)",
         "mark.events",
         BEHIND,

@@ -7,43 +7,32 @@ At instants that are one expected period apart the run's state is compared with 
 After a disturbance one member may settle later than all others, so several states are marked in each
 of the first periods. Later the last state is compared, and one that is renewed at growing distances,
 as in Brent's search for cycles.
+
+Where members commit each batch, all but their heartbeats may repeat much sooner. Where few whole periods
+can be skipped, those between two heartbeats are searched for instead (:class:`ShortPeriods`).
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from assignors.values import dataclass
-from emulator.events import CommitSent, Event
 from emulator.scenario.periods import (
     LONGEST_PERIOD_US,
     changes_of_rates,
     longest_interval_of,
 )
-from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Rank
-from emulator.world.periods.beginnings import commits_repeat, repeated_events
-from emulator.world.periods.shift import LogGrowth, can_move, is_commit
-from emulator.world.periods.skip import Period, Skip, added, counts_requests, logs_of
-from emulator.world.periods.state import (
-    State,
-    grown,
-    is_same,
-    moves_again,
-    moving_timers,
-    sessions_moved,
-    state_of,
-)
-from emulator.world.periods.upkeep import habits_of
+from emulator.world.periods.marks import Mark, measured
+from emulator.world.periods.shorts import ShortPeriods
+from emulator.world.periods.skip import Period, Skip
+from emulator.world.periods.state import State, is_same, moves_again, state_of
 from emulator.world.world import World
 from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.machine import Client as ClassicClient
-from protocols.offsets_topic.records import Record
 
 SHORTEST_WAIT_US = 101_000
 LONGEST_WAIT_US = 809_000
@@ -58,28 +47,22 @@ MOST_UNSETTLED = 32
 """The most looks that wait for members with full batches: some groups always have them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """A state that may come again, and what happens from then on."""
-
-    state: State
-    events: list[Event] = field(default_factory=list)
-    appended: dict[int, list[StoredBatch]] = field(default_factory=dict)
-    """By number of the offsets partition."""
-
-
 class Periods:
     """Finds and skips the periods of one run."""
 
-    def __init__(self, world: World, expected_us: int, goes_on: Callable[[], bool]) -> None:
+    def __init__(
+        self, world: World, expected_us: int, short_us: int | None, goes_on: Callable[[], bool]
+    ) -> None:
         """Begin without a known period; *expected_us*: a multiple of all intervals.
 
+        *short_us*: of all but those of heartbeats, which then limit how many periods are skipped.
         *goes_on*: whether the run cannot end before the next event that does not recur. The first
         time that it may, the search ends.
         """
         self._world, self._goes_on = world, goes_on
         self._kernel = world.run.kernel
         self._expected_us = expected_us
+        self._shorts = ShortPeriods(self._kernel, expected_us, short_us)
         self._between_us = max(
             longest_interval_of(world.run.scenario), expected_us // MARKS_IN_A_PERIOD
         )
@@ -111,9 +94,7 @@ class Periods:
         self._disturbances = 0
         """The number of disturbances before the last look."""
 
-        lag_every = world.run.scenario.lag_every
-        self._grid_us = math.lcm(1_000, lag_every if expected_us % lag_every == 0 else 1)
-        """The times of looks differ by multiples of this if samples, and timestamps, fall alike."""
+        self._grid_us = _grid_us(world.run.scenario.lag_every, expected_us)
 
         self.skipped = 0
         """The number of periods skipped so far."""
@@ -141,18 +122,49 @@ class Periods:
             self._look_after(self._until_period_us())
             return
         state = state_of(self._world, self._kernel.now) if self._is_worth_it() else None
-        if state is None:
+        if state is None and not self._stays_known():
             self._look_soon()
             return
         self._wait_us = SHORTEST_WAIT_US
-        if period is None or not self._is_again(period, state):
-            period = self._period = self._found(state)
-        if period is not None:
-            skip = Skip(self._world, period, state)
-            if skip.times > 0:
-                skip.carry_out()
-                self.skipped += skip.times
+        if state is not None:
+            self._skip(state)
         self._look_after(self._next_us())
+
+    def _stays_known(self) -> bool:
+        """Return whether the known period stays known: a heartbeat may just have interrupted it."""
+        if self._period is None or not self._shorts.is_short(self._period):
+            return False
+        if self._shorts.is_missed_too_often():
+            self._period = None
+        return self._period is not None
+
+    def _skip(self, state: State) -> None:
+        """Skip whole periods if one ends in this state; else mark the state."""
+        period = self._ended(state)
+        self._due_us = self._kernel.now
+        if period is None:
+            return
+        if self._marks:
+            self._forget()
+        skip = Skip(self._world, period, state)
+        if skip.times > 0:
+            skip.carry_out()
+            self.skipped += skip.times
+        if self._shorts.is_short(period):
+            self._due_us = skip.ends_us - 1
+        if self._shorts.note(period, skip):
+            self._period = None
+
+    def _ended(self, state: State) -> Period | None:
+        """Return the period that ends in this state: the one that is known, or another."""
+        if self._period is not None and self._shorts.is_unwanted(self._period):
+            self._period = None
+        if self._period is not None and self._is_again(self._period, state):
+            return self._period
+        period = self._found(state)
+        if period is not None or not self._stays_known():
+            self._period = period
+        return period
 
     def _look_soon(self) -> None:
         """Look again after a short wait: the run is not at rest.
@@ -183,13 +195,17 @@ class Periods:
 
     def _next_us(self) -> int:
         """Return the time until the next look: an early mark's period ends, or a mark is due."""
+        now, wanted_us = self._kernel.now, self._shorts.wanted_us
         if self._period is not None:
-            self._due_us = self._kernel.now + self._expected_us
+            self._due_us = self._shorts.ends_us(self._period, max(now, self._due_us))
             return self._until_period_us()
-        if not self._marks or not self._is_early:
+        if not self._marks:
+            return wanted_us or self._expected_us
+        if not self._is_early:
             return self._expected_us
-        now = self._kernel.now
         ends = [mark.state.at_us + self._expected_us - now for mark in self._marks]
+        if wanted_us is not None:
+            ends.append(self._marks[-1].state.at_us + wanted_us - now)
         return min([self._between_us, *(left_us for left_us in ends if left_us > 0)])
 
     def _until_period_us(self) -> int:
@@ -230,9 +246,10 @@ class Periods:
 
     def _found(self, state: State) -> Period | None:
         """Return the period that ends in this state; None: none is known, the search goes on."""
-        for mark in self._marks:
+        takes_short = self._shorts.wanted_us is not None
+        for mark in reversed(self._marks) if takes_short else self._marks:
             if not self._off_grid(mark.state, state) and is_same(mark.state, state):
-                period = self._measured(mark, state)
+                period = measured(self._world, mark, state, takes_short=takes_short)
                 if period is not None:
                     self._forget()
                     return period
@@ -256,8 +273,12 @@ class Periods:
             self._marks = [self._marks[0], Mark(state=state)]
 
     def _recent(self, now: int) -> list[Mark]:
-        """Return the marks whose period has not ended."""
-        return [mark for mark in self._marks if mark.state.at_us + self._expected_us > now]
+        """Return the marks whose period has not ended; of many for short periods, those that are apart."""
+        found = [mark for mark in self._marks if mark.state.at_us + self._expected_us > now]
+        if len(found) < 2 or self._shorts.wanted_us is None:
+            return found
+        apart_us = found[-1].state.at_us - found[-2].state.at_us
+        return found[:-1] if apart_us < self._between_us else found
 
     def _watch(self) -> None:
         """Collect events and appends from now on for every mark."""
@@ -267,46 +288,6 @@ class Periods:
             batches = [mark.appended.setdefault(shard.number, []) for mark in self._marks]
             for log in shard.led.values():
                 log.watched = batches
-
-    def _measured(self, mark: Mark, state: State) -> Period | None:
-        """Return the period between the marked state and the same one now; None: it is irregular."""
-        before = mark.state
-        events = repeated_events(before, state, mark.events)
-        moving = moving_timers(before, state)
-        counts = grown(before.counts, state.counts)
-        if events is None or moving is None or state.metadata_us != before.metadata_us:
-            return None
-        records = list(_records_of(mark.appended))
-        if not commits_repeat(before, state, events, records):
-            return None
-        if not sessions_moved(before, state):
-            return None
-        if not all(can_move(event.what) for event in events):
-            return None
-        if counts_requests(events) and not self._counts_alike(before, state):
-            return None
-        if not all(map(is_commit, records)):
-            return None
-        return Period(
-            end=state,
-            logs=logs_of(self._world),
-            adds=added(before, state, _growths(mark.appended)),
-            counts=counts,
-            moving=moving,
-            habits=habits_of(self._world, events, before, state.at_us),
-            events=events,
-            sent_us=_sent_us(before, events),
-            counts_requests=counts_requests(events),
-            appended=mark.appended,
-        )
-
-    def _counts_alike(self, before: State, after: State) -> bool:
-        """Return whether samples between two states recur, and count the same requests each time.
-
-        Where no request is sent, equal counts do not show that samples are as far away.
-        """
-        every_us = self._world.run.scenario.lag_every
-        return before.counts == after.counts and (after.at_us - before.at_us) % every_us == 0
 
     def _watch_members(self) -> None:
         """Collect when members read responses, since the first of the marks."""
@@ -318,6 +299,11 @@ class Periods:
             _stop_watching(process)
             if first is not None:
                 _watch(process, self._kernel.now)
+
+
+def _grid_us(lag_every: int, expected_us: int) -> int:
+    """Return by what the times of looks differ, or multiples of it, if samples and timestamps fall alike."""
+    return math.lcm(1_000, lag_every if expected_us % lag_every == 0 else 1)
 
 
 def _stop_watching(process: Process) -> None:
@@ -348,29 +334,3 @@ def _is_full(process: Process) -> bool:
 def _counts(state: State) -> Counter[str]:
     """Return the requests that are not written yet; those for metadata do not recur."""
     return Counter({kind: n for kind, n in state.counts.items() if kind != "Metadata"})
-
-
-def _sent_us(before: State, events: Iterable[Event]) -> dict[str, int]:
-    """Return when each commit of a period was sent: those that were open at its begin, too."""
-    found = {name: request.sent_us for name, request in before.in_flight.items()}
-    for event in events:
-        if type(event.what) is CommitSent:
-            found[event.what.commit] = event.at_us
-    return found
-
-
-def _records_of(appended: dict[int, list[StoredBatch]]) -> Iterator[Record]:
-    for batches in appended.values():
-        for batch in batches:
-            yield from batch.records
-
-
-def _growths(appended: dict[int, list[StoredBatch]]) -> dict[int, LogGrowth]:
-    """Return the growth of each offsets partition by these batches."""
-    return {
-        number: LogGrowth(
-            sum(batch.header.record_count for batch in batches),
-            sum(batch.size for batch in batches),
-        )
-        for number, batches in appended.items()
-    }

@@ -31,6 +31,10 @@ from emulator.world.periods.state import Moving, State, first_limit_us, grown, t
 from emulator.world.periods.sums import can_sum, open_commits, sums_of
 from emulator.world.periods.upkeep import Habit, Upkeep
 from emulator.world.world import World
+from protocols.consumer.classic.calm import POLL
+from protocols.consumer.classic.duties import wait_until_us
+from protocols.consumer.classic.heartbeat import deadlines_of, with_deadlines
+from protocols.consumer.classic.machine import Client
 from protocols.consumer.open_requests import Renumbered
 
 if TYPE_CHECKING:
@@ -115,6 +119,10 @@ class Skip:
         self._state = state
         limit_us = min(self._kernel.limit_us(), first_limit_us(state, period.moving))
         self._upkeep = Upkeep(world, period.habits, state.at_us, limit_us)
+        names = [process.name for process in world.consumers.everyone()]
+        self._moving = dict(zip(names, period.moving, strict=False))
+        """By process; behind them *moving* has those of coordinators."""
+
         self.times = self._find_times()
         """How many periods can be skipped."""
 
@@ -148,6 +156,11 @@ class Skip:
             )
             for process in self._world.consumers.everyone()
         )
+
+    @property
+    def ends_us(self) -> int:
+        """Before which time the last whole period would have to end."""
+        return self._upkeep.limit_us
 
     def carry_out(self) -> None:
         """Write the events of the skipped periods, and move the run behind them."""
@@ -252,10 +265,21 @@ class Skip:
         for process in world.consumers.everyone():
             records = adds.records[process.blueprint.group.id]
             mine = {tp: records[tp] for tp in process.client.consumer.positions.readings}
+            staying = self._staying(process)
             process.move(adds.later_us, mine, numbers[process.name])
+            if staying:
+                _keep(process, staying)
         self._append(since, times)
         in_flight.move(world, adds.later_us, adds.records, numbers)
         self._count(end_us, adds.later_us, times)
+
+    def _staying(self, process: Process) -> dict[str, int]:
+        """Return the deadlines of a heartbeat thread that do not move with a period."""
+        client: Any = process.client
+        if not isinstance(client, Client):
+            return {}
+        moving = self._moving[process.name]
+        return {n: at_us for n, at_us in deadlines_of(client.state).items() if n not in moving}
 
     def _renumbered(self, process: Process, adds: Shift) -> Renumbered:
         """Return the correlation ids of a process behind the skipped periods."""
@@ -301,3 +325,15 @@ class Skip:
         more += period.end.counts[_METADATA] if period.counts_requests else 0
         if more:
             router.counts[_METADATA] += more
+
+
+def _keep(process: Process, staying: Mapping[str, int]) -> None:
+    """Let deadlines of a heartbeat thread stay: a poll that waits now runs again at the next heartbeat."""
+    client: Any = process.client
+    client.state = with_deadlines(client.state, staying)
+    poll_us = process.timers.deadline(POLL)
+    if poll_us is None:
+        return
+    runs_us = wait_until_us(client.state, client.consumer, poll_us)
+    if runs_us < poll_us:
+        process.timers.set(POLL, runs_us)

@@ -23,6 +23,7 @@ from emulator.world.periods import in_flight
 from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
 from protocols.consumer.classic.calm import POLL
+from protocols.consumer.classic.heartbeat import NEXT_BEAT, SESSION_END, deadlines_of
 from protocols.consumer.classic.machine import Client
 from protocols.consumer.lookup import LOOKUP
 from protocols.consumer.metadata import METADATA, due_us
@@ -44,7 +45,7 @@ class State:
     """All that a period leaves as it is; times and offsets in it are relative."""
 
     timers: tuple[Timers, ...]
-    """The deadlines of each process and each coordinator."""
+    """The deadlines of each process, those of its heartbeat thread included, and each coordinator."""
 
     positions: Mapping[str, Offsets]
     """By group."""
@@ -62,9 +63,6 @@ class State:
 
     metadata_us: tuple[int, ...]
     """When each process next requests metadata: this does not recur with a period."""
-
-    sessions_us: tuple[int, ...]
-    """When the session of each process ends, as its client sees it, unless a response comes before."""
 
 
 def state_of(world: World, now: int) -> State | None:
@@ -107,7 +105,6 @@ def state_of(world: World, now: int) -> State | None:
         in_flight=open_requests,
         counts=Counter(world.router.counts),
         metadata_us=tuple([_metadata_us(process) for process in processes]),
-        sessions_us=tuple([_session_us(process) for process in processes]),
     )
 
 
@@ -119,7 +116,7 @@ def _is_undisturbed(world: World) -> bool:
 def _relative(process: Process, now: int, waits: list[Timers]) -> object:
     """Return a process relative to *now* and to its positions; None: it is not regular.
 
-    Adds to *waits* when its poll runs again, if that waits by arithmetic.
+    Adds to *waits* when its poll runs again, if that waits by arithmetic, and its heartbeat thread.
     """
     client: Any = process.client
     if not _is_regular(process.blueprint) or not client.is_at_rest:
@@ -131,6 +128,8 @@ def _relative(process: Process, now: int, waits: list[Timers]) -> object:
         return None
     calm = process.calculated()
     waits.append({POLL: calm.wait_us} if calm is not None and calm.waits_for else {})
+    if isinstance(client, Client):
+        waits[-1].update(deadlines_of(client.state))
     positions = client.consumer.positions.offsets
     parts = (
         process.application.relative(now, positions),
@@ -157,7 +156,7 @@ def _unwritten(process: Process, now: int) -> dict[TopicPartition, Unwritten]:
 
 
 def _deadlines(world: World, waits: Sequence[Timers]) -> tuple[Timers, ...]:
-    """Return the deadlines of each of :func:`timers_of`; *waits*: those of polls by arithmetic."""
+    """Return the deadlines of each of :func:`timers_of`; *waits*: those that are no timers."""
     found = [timers.times for timers in timers_of(world)]
     for times, more in zip(found, waits, strict=False):  # behind the consumers come coordinators
         times.update(more)
@@ -167,13 +166,6 @@ def _deadlines(world: World, waits: Sequence[Timers]) -> tuple[Timers, ...]:
 def _metadata_us(process: Process) -> int:
     client: Any = process.client
     return due_us(client.state.metadata, client.consumer)
-
-
-def _session_us(process: Process) -> int:
-    """Return when the client gives its session up; one of the consumer protocol never does."""
-    client = process.client
-    beat = client.state.beat if isinstance(client, Client) else None
-    return NEVER if beat is None else beat.session_us
 
 
 def _is_regular(blueprint: Blueprint) -> bool:
@@ -230,7 +222,7 @@ def moving_timers(before: State, after: State) -> Moving | None:
         names |= {
             name
             for name in new.keys() - names
-            if name.startswith(SESSION) and _is_renewed(old[name], new[name], before, after)
+            if _is_session(name) and _is_renewed(old[name], new[name], before, after)
         }
         if any(new[name] != old[name] for name in new.keys() - names):
             return None
@@ -238,12 +230,18 @@ def moving_timers(before: State, after: State) -> Moving | None:
     return tuple(found)
 
 
-def sessions_moved(before: State, after: State) -> bool:
-    """Return whether the session of every client ends later by the time between two states, or was renewed."""
-    later_us = after.at_us - before.at_us
+def _is_session(name: str) -> bool:
+    """Return whether a deadline is the end of a session, as the coordinator or the client sees it."""
+    return name.startswith(SESSION) or name == SESSION_END
+
+
+def beats_move(state: State, moving: Moving) -> bool:
+    """Return whether all heartbeats, and the sessions that they renew, move with a period."""
     return all(
-        new in (NEVER, old + later_us) or _is_renewed(old, new, before, after)
-        for old, new in zip(before.sessions_us, after.sessions_us, strict=True)
+        name in names
+        for timers, names in zip(state.timers, moving, strict=True)
+        for name, when in timers.items()
+        if name == NEXT_BEAT or (name == SESSION_END and when != NEVER)
     )
 
 
@@ -262,11 +260,8 @@ def _moved_names(old: Timers, new: Timers, later_us: int) -> frozenset[str]:
 
 
 def moves_again(mark: State, state: State, moving: Moving) -> bool:
-    """Return whether these deadlines, and all sessions, are where they were, relative to the state."""
+    """Return whether these deadlines are where they were, relative to the state."""
     later_us = state.at_us - mark.at_us
-    sessions = zip(mark.sessions_us, state.sessions_us, strict=True)
-    if not all(new in (NEVER, old + later_us) for old, new in sessions):
-        return False
     return all(
         names <= _moved_names(old, new, later_us)
         for old, new, names in zip(mark.timers, state.timers, moving, strict=True)

@@ -229,7 +229,7 @@ def relative_state(
     """Return all that decides what a calm client does next, without the absolute times.
 
     *until_us*: when the poll that waits returns; None: the application is outside poll. When the
-    metadata are due, and when the session ends, is left out.
+    metadata are due, and :func:`heartbeat.deadlines_of`, are left out.
     """
     beat, reads = state.beat, state.reads
     assert beat is not None, "a stable client has a heartbeat thread"
@@ -247,7 +247,7 @@ def relative_state(
         rest,
         _relative_requests(state, consumer, now),
         None if until_us is None else until_us - now,
-        (beat.phase_us - now, beat.due_us - now),
+        now - last_tick(beat, consumer, now),
         state.autocommit_us - now if automatic else None,
         consumer.clock.polled_us - now,
         reads.without_times(),
