@@ -317,10 +317,7 @@ class Epoch:
 
     @property
     def reach(self) -> int:
-        """The end of what it may have processed: where workers overtake, all that poll returned.
-
-        What poll returned to an owner that works on is known only if polls are recorded: it does not count.
-        """
+        """The end of what it may have processed; of workers that overtake, once it is closed: what was polled."""
         if not self.overtakes:
             return self.cursor
         returned = self.cursor if self.closed_by is None else self.position
