@@ -3,7 +3,8 @@
 ``python -m benchmarks.mutations COUNT [SEED] [PATH…]`` draws places in ``protocols/`` and
 ``emulator/ledger/`` (or in PATHs), changes each in a copy of the tree, and prints the share that was
 noticed, the survivors, and those whose tests did not end in time. A survivor is a test that is missing,
-or a change without effect.
+or a change without effect. What a fork of the loaded tests does not notice is tried in a process of its own,
+as a change may have its effect when a file is imported.
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.warm_tests import Change, Warm
+
 ROOT = Path(__file__).parent.parent
 ROOMS = ("protocols", "emulator/ledger")
+LOADED = tuple(f"tests/{room}" for room in ROOMS)
+"""Folders of tests that are loaded at once; a change is tried with those of its own room."""
+
 LIMIT_S = 300
 """Tests that run longer than this have noticed an endless loop, unless the machine is slow: each is printed."""
 
-LIKELY = 3
-"""How many files of tests are tried before the rest of the room."""
+FAILED = (1, 2)
+"""Exit statuses of pytest: a test failed, or could not be imported."""
 
 OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -90,8 +96,8 @@ def tests_of(path: Path) -> str:
     return folder.relative_to(ROOT).as_posix()
 
 
-def in_order(path: Path) -> list[str]:
-    """Return the files of a room's tests: those that name a file's module most often come first.
+def in_order(path: Path, tree: Path) -> list[str]:
+    """Return the files of a room's tests in a tree: those that name a file's module most often come first.
 
     Tests stop at the first failure, so that a change is noticed sooner.
     """
@@ -99,44 +105,65 @@ def in_order(path: Path) -> list[str]:
     def named(test: Path) -> int:
         return len(re.findall(rf"\b{path.stem}\b", f"{test.stem} {test.read_text('utf-8')}"))
 
-    tests = sorted((ROOT / tests_of(path)).rglob("test_*.py"))
+    tests = sorted((tree / tests_of(path)).rglob("test_*.py"))
     own = [test for test in tests if test.stem == f"test_{path.stem}"]
     others = sorted((test for test in tests if test not in own), key=named, reverse=True)
-    return [test.relative_to(ROOT).as_posix() for test in (*own, *others)]
+    return [test.relative_to(tree).as_posix() for test in (*own, *others)]
 
 
-def is_noticed(mutation: Mutation, copy: Path) -> bool:
-    """Return whether the tests of the room fail in a copy of the tree with this change.
+class Trial:
+    """A copy of the tree in which changes are tried, and the loaded tests of its rooms."""
 
-    The files that are most likely to notice it are tried alone first: a room has many to load.
-    """
-    changed = copy / mutation.path.relative_to(ROOT)
-    original = changed.read_text(encoding="utf-8")
-    changed.write_text(mutation.source, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    tests = in_order(mutation.path)
-    try:
-        return any(
-            _fails(each, copy, environment) for each in (tests[:LIKELY], tests[LIKELY:]) if each
-        )
-    except subprocess.TimeoutExpired:
-        print(f"longer than {LIMIT_S} s: {_place(mutation)}", flush=True)
-        return True
-    finally:
-        changed.write_text(original, encoding="utf-8")
+    def __init__(self, copy: Path) -> None:
+        """Take an unchanged copy of the tree."""
+        self._copy = copy
+        self._rooms: dict[str, Warm] = {}
+
+    def is_noticed(self, mutation: Mutation) -> bool:
+        """Return whether the tests of the room fail with this change."""
+        status = self._forked(mutation)
+        if status is not None and status < 0:
+            print(f"ended by signal {-status}: {_place(mutation)}", flush=True)
+            return True
+        return status in FAILED or self._alone(mutation)
+
+    def _forked(self, mutation: Mutation) -> int | None:
+        tests = tests_of(mutation.path)
+        loaded = next((each for each in LOADED if f"{tests}/".startswith(f"{each}/")), tests)
+        if loaded not in self._rooms:
+            self._rooms[loaded] = Warm(self._copy, loaded)
+        path = self._copied(mutation)
+        change = Change(path, path.read_text(encoding="utf-8"), mutation.source, tests)
+        return self._rooms[loaded].status(change)
+
+    def _alone(self, mutation: Mutation) -> bool:
+        """Return whether a new process, which imports the changed file, notices it."""
+        changed = self._copied(mutation)
+        original = changed.read_text(encoding="utf-8")
+        changed.write_text(mutation.source, encoding="utf-8")
+        try:
+            return _fails(in_order(mutation.path, self._copy), self._copy)
+        except subprocess.TimeoutExpired:
+            print(f"longer than {LIMIT_S} s: {_place(mutation)}", flush=True)
+            return True
+        finally:
+            changed.write_text(original, encoding="utf-8")
+
+    def _copied(self, mutation: Mutation) -> Path:
+        return self._copy / mutation.path.relative_to(ROOT)
 
 
-def _fails(tests: list[str], copy: Path, environment: dict[str, str]) -> bool:
+def _fails(tests: list[str], copy: Path) -> bool:
     """Return whether a test fails, or cannot be imported any more."""
     done = subprocess.run(  # noqa: S603  our own command
         [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *tests],
         cwd=copy,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         timeout=LIMIT_S,
         check=False,
     )
-    return done.returncode in (1, 2)
+    return done.returncode in FAILED
 
 
 def main(count: int, seed: int, paths: list[str]) -> None:
@@ -149,8 +176,9 @@ def main(count: int, seed: int, paths: list[str]) -> None:
         copy = Path(folder) / "tree"
         left_out = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build")
         shutil.copytree(ROOT, copy, ignore=left_out)
+        trial = Trial(copy)
         for number, each in enumerate(drawn):
-            if is_noticed(each, copy):
+            if trial.is_noticed(each):
                 noticed += 1
                 continue
             print(f"survived, after {noticed} of {number} noticed: {_place(each)}", flush=True)
