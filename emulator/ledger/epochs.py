@@ -148,10 +148,7 @@ class Marks:
         self._kept = [each.without(offset) for each in self._kept if each.processed > offset]
 
     def finished_us(self, offset: int) -> int | None:
-        """Return when the record at *offset* was finished, at the resolution of the kept marks.
-
-        None: no mark is left that shows it.
-        """
+        """Return when the record at *offset* was finished, as the marks that are left show it."""
         wanted = -1
         for each in self._kept:
             if wanted < 0 and each.processed > offset:
@@ -216,8 +213,7 @@ class Attribution:
     """The previous owner."""
 
     after: Epoch | None
-    """The owner that started below or beyond the end of the previous one; None if there is
-    none."""
+    """The owner that started below or beyond the end of the previous one; None if there is none."""
 
 
 class PendingRepeat(NamedTuple):
