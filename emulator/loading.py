@@ -15,7 +15,7 @@ from emulator.errors import RefusedError
 from emulator.input_files import nearest_file, read_stream
 from emulator.ledger.entries import Cause
 from emulator.metrics.catalogue import unknown_metric
-from emulator.metrics.traffic import EVICTIONS
+from emulator.metrics.members import EVICTIONS
 from emulator.scenario import load as scenario_files
 from emulator.scenario.model import AddPartitions, Scenario
 from emulator.scenario.part import Document, ScenarioSource

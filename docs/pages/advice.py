@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 from emulator.advice.changes import CHANGES
 from emulator.ledger.entries import Cause
-from emulator.report.advice import (
-    CONVERT_BACK,
+from emulator.report.advice import CONVERT_BACK, ONE_CLASSIC_JOIN
+from emulator.report.deviation_hints import BROKER_HINTS, DEVIATION_HINTS
+from emulator.report.downtime_hints import (
     FENCE_SOONER,
     KEPT_BY_ID,
-    ONE_CLASSIC_JOIN,
     ONLY_MOVED_STOP,
     SESSION_ABOVE_RESTARTS,
     SHORTER_SESSION,
     STABLE_IDS,
 )
-from emulator.report.deviation_hints import BROKER_HINTS, DEVIATION_HINTS
 from emulator.report.hints import HINTS
 from emulator.report.hints_of_verdicts import VERDICT_HINTS
 from emulator.report.owner_hints import WITHOUT_ID

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.metrics.catalogue import as_markdown
+from emulator.metrics.catalogue import LISTINGS, TABLES, VALUES
 
 _OPENING = """\
 # Metrics
@@ -18,4 +18,10 @@ of a table as `"reprocessed.by_cause[rewind]" = "<= 200"`. An entry that does no
 
 def metrics_page() -> str:
     """Return the page as text."""
-    return f"{_OPENING}\n{as_markdown()}"
+    parts = []
+    for title, metrics in (("Values", VALUES), ("Tables", TABLES), ("Listings", LISTINGS)):
+        rows = [f"| `{metric.name}` | {metric.unit} | {metric.meaning} |" for metric in metrics]
+        parts.append(
+            "\n".join([f"## {title}", "", "| name | unit | meaning |", "|---|---|---|", *rows])
+        )
+    return "\n\n".join([_OPENING.rstrip(), *parts]) + "\n"

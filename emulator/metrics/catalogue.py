@@ -307,6 +307,7 @@ TABLES = (
     Metric("monitor_alarms.by_state", "count", "by the monitor and the state that it gave"),
     Metric("rebalances.by_reason", "count", "by the coordinator's reason, without ids"),
     Metric("downtime.by_partition", "s", "time without an owner that processes"),
+    Metric("downtime_max.by_group", "s", "the longest such time of one partition, by group"),
     Metric("member_idle.by_member", "s", "time of a running consumer without a partition"),
     Metric("processed.by_member", "records", "completed processings, reprocessing included"),
     Metric(
@@ -337,6 +338,16 @@ LISTINGS = (
         "without_owner",
         "rows",
         "each partition that had no owner that processes at the end: since when",
+    ),
+    Metric(
+        "evictions",
+        "rows",
+        "each removal by the coordinator after a timeout: member, reason, when, whether its process ran",
+    ),
+    Metric(
+        "drop_outs",
+        "rows",
+        "each consumer that left, fenced or beyond its poll interval: reason, when",
     ),
     Metric(
         "handovers",
@@ -386,14 +397,3 @@ def unknown_metric(name: str) -> str:
     near = [meant] if meant else get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"there is no metric {name!r}{hint}"
-
-
-def as_markdown() -> str:
-    """Return all names as tables for the documentation."""
-    parts = []
-    for title, metrics in (("Values", VALUES), ("Tables", TABLES), ("Listings", LISTINGS)):
-        rows = [f"| `{metric.name}` | {metric.unit} | {metric.meaning} |" for metric in metrics]
-        parts.append(
-            "\n".join([f"## {title}", "", "| name | unit | meaning |", "|---|---|---|", *rows])
-        )
-    return "\n\n".join(parts) + "\n"

@@ -22,39 +22,16 @@ from emulator import events as ev
 from emulator.metrics.readings import (
     Handler,
     Key,
+    PartitionState,
     Reading,
     Row,
     Stopwatch,
     in_seconds,
     longest,
+    longest_by_group,
     named,
     seconds,
 )
-
-
-@dataclass(slots=True)
-class PartitionState:
-    """One partition: its owners in the order of their epochs, and how many of them work."""
-
-    owners: list[str] = field(default_factory=list)
-    working: int = 0
-    starting: bool = False
-    """Whether its start-up lasts: it existed when its group started, and had no owner since."""
-
-    unowned: Stopwatch = field(default_factory=Stopwatch)
-    overlap: Stopwatch = field(default_factory=Stopwatch)
-
-    def change(self, step: int, at_us: int) -> None:
-        """Add *step* (1 or -1) to the number of working owners."""
-        self.working += step
-        if self.working == 0:
-            self.unowned.begin(at_us)
-        else:
-            self.unowned.end(at_us)
-        if self.working > 1:
-            self.overlap.begin(at_us)
-        else:
-            self.overlap.end(at_us)
 
 
 @dataclass(slots=True)
@@ -159,24 +136,28 @@ class DowntimeMeter:
             process.idle.end(ended_us)
         unowned = {key: state.unowned.total_us for key, state in states.items()}
         idle = {name: p.idle.total_us for name, p in sorted(self._processes.items())}
-        idles = [process.idle for process in self._processes.values()]
-        start_ups = (max(start.complete_us - start.began_us, 0) for start in self._starts.values())
         return Reading(
             values={
-                "start_up_max_s": longest(start_ups),
+                "start_up_max_s": self._longest_start_up_s(),
                 "downtime_total_s": seconds(sum(unowned.values())),
                 "downtime_max_s": longest(state.unowned.longest_us for state in states.values()),
                 "member_idle_total_s": seconds(sum(idle.values())),
-                "member_idle_max_s": longest(stopwatch.longest_us for stopwatch in idles),
+                "member_idle_max_s": longest(p.idle.longest_us for p in self._processes.values()),
                 "overlap_s": seconds(sum(state.overlap.total_us for state in states.values())),
                 "overlap_records": self._overlap_records,
             },
             tables={
                 "downtime.by_partition": in_seconds(named(unowned)),
+                "downtime_max.by_group": longest_by_group(
+                    {key: each.unowned for key, each in states.items()}
+                ),
                 "member_idle.by_member": in_seconds(idle),
             },
             listings={"without_owner": without_owner},
         )
+
+    def _longest_start_up_s(self) -> float:
+        return longest(max(s.complete_us - s.began_us, 0) for s in self._starts.values())
 
     def _add_unassigned(self) -> None:
         """Add the partitions that came later to topics that groups read, and were never assigned."""

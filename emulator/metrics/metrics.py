@@ -20,6 +20,7 @@ from emulator.metrics.brokers import AvailabilityMeter, LogMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
 from emulator.metrics.downtime import DowntimeMeter
 from emulator.metrics.laws import Finding, LawChecker
+from emulator.metrics.members import MemberMeter
 from emulator.metrics.readings import (
     Key,
     LateMeter,
@@ -36,7 +37,6 @@ from emulator.metrics.traffic import (
     CapacityMeter,
     CommitMeter,
     FailureMeter,
-    MemberMeter,
     TrafficMeter,
 )
 

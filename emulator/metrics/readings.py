@@ -63,6 +63,31 @@ class Stopwatch:
             self.since_us = at_us
 
 
+@dataclass(slots=True)
+class PartitionState:
+    """One partition: its owners in the order of their epochs, and how many of them work."""
+
+    owners: list[str] = field(default_factory=list)
+    working: int = 0
+    starting: bool = False
+    """Whether its start-up lasts: it existed when its group started, and had no owner since."""
+
+    unowned: Stopwatch = field(default_factory=Stopwatch)
+    overlap: Stopwatch = field(default_factory=Stopwatch)
+
+    def change(self, step: int, at_us: int) -> None:
+        """Add *step* (1 or -1) to the number of working owners."""
+        self.working += step
+        if self.working == 0:
+            self.unowned.begin(at_us)
+        else:
+            self.unowned.end(at_us)
+        if self.working > 1:
+            self.overlap.begin(at_us)
+        else:
+            self.overlap.end(at_us)
+
+
 class Meter(Protocol):
     """Computes one concern of a run, event by event, in bounded memory."""
 
@@ -95,6 +120,14 @@ def seconds(duration_us: int) -> float:
 def in_seconds(durations_us: Mapping[str, int]) -> dict[str, Number]:
     """Return a table of microseconds as one of seconds."""
     return {name: seconds(duration) for name, duration in durations_us.items()}
+
+
+def longest_by_group(stopwatches: Mapping[Key, Stopwatch]) -> dict[str, Number]:
+    """Return the longest time of each group's partitions, in seconds, by group."""
+    found: dict[str, int] = {}
+    for (group, _), each in sorted(stopwatches.items(), key=lambda item: item[0]):
+        found[group] = max(found.get(group, 0), each.longest_us)
+    return in_seconds(found)
 
 
 def named(counts: Mapping[Key, int]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Measure the traffic of brokers and members: requests, commits, the offsets log, evictions, records.
+"""Measure the traffic of brokers and members: requests, commits, records, time of a group.
 
 The *first record* of a group counts from the start of its first consumer. A partition is *hot* if it
 gets more than twice the records of an average other partition of its group.
@@ -14,16 +14,6 @@ from typing import Final
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.metrics.readings import Handler, Key, Reading, Row, longest, seconds
-
-EVICTIONS = (
-    ev.Departure.EXPIRED,
-    ev.Departure.DID_NOT_REJOIN,
-    ev.Departure.DID_NOT_SYNC,
-    ev.Departure.DID_NOT_REVOKE,
-)
-"""Removals of a member by the coordinator after a timeout, as in ``MemberRemoved.why``."""
-
-HOUR_S = 3_600
 
 
 class TrafficMeter:
@@ -119,92 +109,6 @@ class FailureMeter:
         self._failures += what.failures
         if what.to:
             self._forwarded[what.group, what.to, str(what.partition), what.offset] += 1
-
-
-class MemberMeter:
-    """Measures members' running time and counts evictions."""
-
-    def __init__(self) -> None:
-        self._evictions = Counter[str]()
-        self._evicted_living = 0
-        self._dropped = Counter[str]()
-        self._paused: set[str] = set()
-        self._entered_us: dict[str, int] = {}
-        """Member id: start of the process that joined with it."""
-
-        self._ran_us = Counter[str]()
-        self._since_us: dict[str, int] = {}
-        self._processed = 0
-
-    def handlers(self) -> Mapping[type, Handler]:
-        """Return the handler of each event type."""
-        return {
-            ev.ConsumerStarted: self._on_started,
-            ev.ConsumerStopped: self._on_stopped,
-            ev.ConsumerPaused: self._on_paused,
-            ev.ConsumerResumed: self._on_resumed,
-            ev.MemberAdded: self._on_added,
-            ev.MemberRemoved: self._on_removed,
-            ev.ClientDropped: self._on_dropped,
-        }
-
-    def read(self, ended_us: int) -> Reading:
-        """Return the hours and evictions of a run that ended at *ended_us*."""
-        for name in list(self._since_us):
-            self._end(name, ended_us)
-        hours = {name: seconds(us) / HOUR_S for name, us in sorted(self._ran_us.items())}
-        return Reading(
-            values={
-                "member_hours": sum(hours.values()),
-                "evictions": self._evictions.total(),
-                "evictions_living": self._evicted_living,
-                "drop_outs": self._dropped.total(),
-            },
-            tables={
-                "member_hours.by_member": {**hours},
-                "evictions.by_reason": {**dict(sorted(self._evictions.items()))},
-                "drop_outs.by_reason": {**dict(sorted(self._dropped.items()))},
-            },
-        )
-
-    def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
-        self._end(what.consumer, event.at_us)
-        self._since_us[what.consumer] = event.at_us
-        self._paused.discard(what.consumer)
-
-    def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
-        self._end(what.consumer, event.at_us)
-
-    def _end(self, name: str, at_us: int) -> None:
-        since_us = self._since_us.pop(name, None)
-        if since_us is not None:
-            self._ran_us[name] += at_us - since_us
-
-    def _on_paused(self, _: ev.Event, what: ev.ConsumerPaused) -> None:
-        self._paused.add(what.consumer)
-
-    def _on_resumed(self, _: ev.Event, what: ev.ConsumerResumed) -> None:
-        self._paused.discard(what.consumer)
-
-    def _on_removed(self, _: ev.Event, what: ev.MemberRemoved) -> None:
-        if what.why in EVICTIONS:
-            self._evictions[what.why] += 1
-            self._evicted_living += self._alive(what.consumer, what.member_id)
-
-    def _on_added(self, _: ev.Event, what: ev.MemberAdded) -> None:
-        since_us = self._since_us.get(what.consumer)
-        if since_us is not None:
-            self._entered_us[what.member_id] = since_us
-
-    def _alive(self, name: str, member_id: str) -> bool:
-        """Return whether the process that joined as this member runs, and not only a later one."""
-        since_us = self._since_us.get(name)
-        if since_us is None or name in self._paused:
-            return False
-        return self._entered_us.get(member_id, since_us) == since_us
-
-    def _on_dropped(self, _: ev.Event, what: ev.ClientDropped) -> None:
-        self._dropped[what.reason] += 1
 
 
 _NO_ANSWER: Final = "NETWORK_EXCEPTION"

@@ -9,7 +9,6 @@ from typing import Any
 from emulator.ledger.attribution import RESULTS_REMOVED
 from emulator.ledger.causes import IN_CLOSE, NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
-from emulator.metrics.metrics import Metrics
 from emulator.report.cases import SWITCH, Case, GivenHint, Hint, may_commit_ahead
 from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
@@ -19,61 +18,8 @@ from emulator.report.owner_hints import (
     commits_nowhere,
     reason_of_two_owners,
 )
-from emulator.report.subject import Commits, GroupFacts, Subject
+from emulator.report.subject import GroupFacts, Subject
 from emulator.report.wording import duration
-
-LONG_DOWNTIME_S = 10
-LONGEST_SESSION_MS = 1_800_000
-"""No longer session is recommended: it is Kafka's default of ``group.max.session.timeout.ms``."""
-
-LEAST_HEARTBEATS = 4
-"""No hint asks for a session timeout of fewer heartbeat intervals."""
-
-SHORTER_SESSION = Hint(
-    "shorter-session",
-    "Downtime: the group detects a dead member after {session.timeout.ms}. A smaller value, at "
-    "least three times {heartbeat.interval.ms}, shortens the downtime. Trade-off: shorter pauses "
-    "are enough to remove a running member.",
-)
-
-FENCE_SOONER = Hint(
-    "fence-sooner",
-    "No new records: the controller fences a dead broker after {broker.session.timeout.ms}. Until "
-    "then the high watermark of every partition with an in-sync replica on it does not advance, "
-    "and commits to such offsets partitions time out. A smaller value shortens this. Trade-off: "
-    "shorter pauses are enough to fence a running broker. A controlled shutdown causes no wait.",
-)
-
-KEPT_BY_ID = Hint(
-    "static-membership",
-    "Members that left and joined again caused two rebalances each. With a group.instance.id for each "
-    "member (static membership), a member that is back within {session.timeout.ms} keeps its "
-    "partitions. Trade-off: one that does not come back is detected only after that time.",
-)
-
-SESSION_ABOVE_RESTARTS = Hint(
-    "session-above-restarts",
-    "Static members were back later than {session.timeout.ms}, and had lost their partitions: set it "
-    "above the longest restart. Trade-off: a member that stays away is detected only after that time.",
-)
-
-STABLE_IDS = Hint(
-    "stable-instance-ids",
-    "Give static members names that outlast a deploy (a StatefulSet, or an id by ordinal): an id that "
-    "does not come back keeps its partitions until {session.timeout.ms} is over.",
-)
-
-BATCH_BEYOND_GRACE = (
-    "No record was reprocessed for it in this run, but a deploy that meets a backlog kills processes before "
-    "they have committed: use a longer grace period, or a smaller {max.poll.records}."
-)
-
-ONLY_MOVED_STOP = Hint(
-    "cooperative",
-    "Each rebalance of the eager protocol stops all partitions. With "
-    "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer only those that move "
-    f"stop ({SWITCH}).",
-)
 
 SHARED_OFFSETS = (
     "Several members read the same partition and commit to the group's one offset: a member "
@@ -144,100 +90,13 @@ def hints_for(case: Case) -> list[GivenHint]:
     return [given(hint, case.subject, case.group) for hint in hints]
 
 
-def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> list[GivenHint]:
-    """Return hints that shorten waits for session timeouts, or avoid rebalances of restarts.
-
-    *is_sound*: members left for restarts only, not because they had died or dropped out in a loop.
-    """
-    return [
-        *_for_members(subject, metrics),
-        *_for_brokers(subject, metrics),
-        *_for_restarts(subject, metrics, is_sound=is_sound),
-    ]
-
-
-def _for_restarts(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iterator[GivenHint]:
-    """Yield hints for groups that members left and joined again."""
-    for group in subject.groups:
-        if group.new_ids:
-            yield given(STABLE_IDS, subject, group)
-    if came_late(subject.groups[0], metrics):
-        yield given(SESSION_ABOVE_RESTARTS, subject, subject.groups[0])
-    if (
-        not is_sound
-        or not {"member left", "member added"} <= metrics.tables["rebalances.by_reason"].keys()
-    ):
-        return
-    for group in subject.groups[:1]:
-        if not (group.static or group.autoscaler or group.names_change) and _session_may_last(
-            subject, group, metrics
-        ):
-            yield given(KEPT_BY_ID, subject, group)
-        if group.stays_eager and not group.shared:
-            yield given(ONLY_MOVED_STOP, subject, group)
-
-
-def _session_may_last(subject: Subject, group: GroupFacts, metrics: Metrics) -> bool:
-    """Return whether a session as long as the longest time without an owner is reasonable.
-
-    Its limit may be one that the brokers have, or are recommended to have.
-    """
-    kind = "group.consumer" if group.by_coordinator else "group"
-    longest_ms = int(subject.broker_settings[f"{kind}.max.session.timeout.ms"])
-    return bool(metrics["downtime_max_s"] * 1_000 <= max(longest_ms, LONGEST_SESSION_MS))
-
-
-def quiet_hints(subject: Subject) -> Iterator[GivenHint]:
-    """Yield hints on risks that a run need not have shown: batches that outlast the grace period."""
-    for group in subject.groups:
-        batch_us, grace_us = group.batch_us, group.grace_us
-        if batch_us is None or grace_us is None or batch_us <= grace_us:
-            continue
-        if Commits.EACH_RECORD not in group.commit_kinds:
-            text = _with_values(BATCH_BEYOND_GRACE, subject, group)
-            numbers = (
-                f"A full batch takes {group.value('max.poll.records')} × "  # noqa: RUF001
-                f"{duration(group.work_us / 1_000_000)} = {duration(batch_us / 1_000_000)}, and a process "
-                f"has {duration(grace_us / 1_000_000)} from SIGTERM to SIGKILL."
-            )
-            yield GivenHint(
-                "longer-grace", f"{numbers} {text}", group.id, has_numbers=True, quiet=True
-            )
-
-
-def came_late(group: GroupFacts, metrics: Metrics) -> bool:
-    """Return whether static members were removed before they came back."""
-    reasons = metrics.tables["rebalances.by_reason"].keys()
-    return bool(group.static) and {"session expired", "member added"} <= reasons
-
-
-def _for_brokers(subject: Subject, metrics: Metrics) -> list[GivenHint]:
-    timeout_ms = int(subject.broker_settings["broker.session.timeout.ms"])
-    if metrics["unreadable_max_s"] * 1_000 < timeout_ms:
-        return []
-    return [given(FENCE_SOONER, subject, subject.groups[0])]
-
-
-def _for_members(subject: Subject, metrics: Metrics) -> list[GivenHint]:
-    expired = metrics.tables["evictions.by_reason"].get("session expired", 0)
-    short = metrics["downtime_max_s"] < LONG_DOWNTIME_S
-    if short or expired <= metrics["evictions_living"]:
-        return []
-    if came_late(subject.groups[0], metrics):
-        return []
-    group = max(subject.groups, key=lambda group: int(group.value("session.timeout.ms")))
-    least_ms = LEAST_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
-    if int(group.value("session.timeout.ms")) <= least_ms:
-        return []
-    return [given(SHORTER_SESSION, subject, group)]
-
-
 def given(hint: Hint, subject: Subject, group: GroupFacts) -> GivenHint:
     """Return a hint for a group, with the values in force."""
-    return GivenHint(hint.id, _with_values(hint.text, subject, group), group.id)
+    return GivenHint(hint.id, with_values(hint.text, subject, group), group.id)
 
 
-def _with_values(text: str, subject: Subject, group: GroupFacts) -> str:
+def with_values(text: str, subject: Subject, group: GroupFacts) -> str:
+    """Return a text in which each setting in braces has its name and value in force."""
     values = {**subject.broker_settings, **group.settings}
     if group.deployed_interval_ms is not None:
         values["max.poll.interval.ms"] = group.deployed_interval_ms

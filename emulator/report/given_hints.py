@@ -8,8 +8,9 @@ from dataclasses import replace
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.laws import Law
 from emulator.metrics.metrics import Metrics
-from emulator.report.advice import downtime_hints, hints_for, migration_hints, quiet_hints
+from emulator.report.advice import hints_for, migration_hints
 from emulator.report.cases import Case, GivenHint
+from emulator.report.downtime_hints import downtime_hints, figures_of, quiet_hints
 from emulator.report.proposals import Proposal
 from emulator.report.subject import Commits, FinishedRun, GroupFacts
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
@@ -24,7 +25,7 @@ OF_BROKERS = frozenset({"fence-sooner"})
 """Hints about settings of brokers, whichever group they were found with."""
 
 OF_REBALANCES = frozenset({"cooperative"})
-"""Hints on how to rebalance, by which a run without a rebalance has nothing to gain."""
+"""Hints on how to rebalance, by which a group without a rebalance has nothing to gain."""
 
 WITH_CAUSES = (EntryKind.LOST, EntryKind.REPROCESSED, EntryKind.TRUNCATED)
 """The kinds of entries that have a cause, in the order of reports."""
@@ -36,8 +37,10 @@ def hints_of(run: FinishedRun) -> list[GivenHint]:
     Hints for a group that cannot make progress by itself come before them.
     """
     found = dict[tuple[str, str], GivenHint]()
-    without = OF_REBALANCES if not run.metrics["rebalances"] else frozenset()
-    for hint in (each for each in _all_hints(run) if each.id not in without):
+    rebalanced = {row["group"] for row in run.metrics.listings["rebalances"]}
+    for hint in _all_hints(run):
+        if hint.id in OF_REBALANCES and hint.group not in rebalanced:
+            continue
         key = hint.id, hint.group
         found[key] = _merged(found[key], hint) if key in found else hint
     for hint in quiet_hints(run.subject):
@@ -104,8 +107,7 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
         from emulator.report.removal_hints import restarted  # noqa: PLC0415  few runs kill
 
         yield from _because("downtime", restarted(run.subject, run.verdicts))
-    hints = downtime_hints(run.subject, run.metrics, is_sound=is_sound)
-    yield from _because("downtime", hints)
+    yield from _because("downtime", downtime_hints(run.subject, run.metrics, is_sound=is_sound))
 
 
 def _deviation_hints(run: FinishedRun) -> Iterator[GivenHint]:
@@ -155,13 +157,12 @@ def records_of(entries: Sequence[Entry]) -> int:
 
 def case_of(run: FinishedRun, entries: Sequence[Entry]) -> Case:
     """Return the case of entries of one cause and group."""
-    tables = run.metrics.tables
     cause, group = entries[0].cause, run.subject.group(entries[0].group)
     assert cause is not None, "only partial entries have none"
-    evictions = {*tables["evictions.by_reason"], *tables["drop_outs.by_reason"]}
-    if not run.metrics["evictions_living"]:
+    figures = figures_of(run.metrics, group.id)
+    evictions = {*figures.removals} - _advised(run.verdicts, group.id)
+    if not figures.living:
         evictions.discard("session expired")
-    evictions -= _advised(run.verdicts)
     return Case(
         cause=cause,
         subject=run.subject,
@@ -191,8 +192,8 @@ def _is_store_bound(group: GroupFacts, metrics: Metrics) -> bool:
     return metrics["commit_round_max_s"] > due_s
 
 
-def _advised(verdicts: Sequence[Verdict]) -> set[str]:
-    """Return why members left or were removed where the hint for a verdict says what to do."""
-    loops = [verdict for verdict in verdicts if verdict.id is VerdictId.MEMBER_LOOP]
+def _advised(verdicts: Sequence[Verdict], group: str) -> set[str]:
+    """Return why members left a group or were removed where the hint for a verdict says what to do."""
+    loops = [each for each in verdicts if each.id is VerdictId.MEMBER_LOOP and each.group == group]
     reasons = {reason for verdict in loops for reason in verdict.reasons}
     return reasons | ({*LEFT_BY_ITSELF} if POLL_TOO_LATE in reasons else set())

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.metrics.members import EVICTIONS
 from emulator.metrics.readings import Handler
-from emulator.metrics.traffic import EVICTIONS
 from emulator.verdicts.facts import (
     LEFT_BY_ITSELF,
     POLL_TOO_LATE,

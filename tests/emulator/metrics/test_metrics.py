@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from docs.pages.metrics import metrics_page
 from emulator import events as ev
-from emulator.metrics.catalogue import LISTINGS, TABLES, VALUES, as_markdown, is_metric
+from emulator.metrics.catalogue import LISTINGS, TABLES, VALUES, is_metric
 from emulator.metrics.metrics import measure
 
 from ..ledger.history import P0, P1, History
@@ -94,7 +95,7 @@ def test_metrics_are_plain_values():
 
 def test_the_documentation_has_a_line_for_each_name():
     """The page is printed from the catalogue."""
-    page = as_markdown()
+    page = metrics_page()
 
     assert all(f"| `{metric.name}` |" in page for metric in (*VALUES, *TABLES, *LISTINGS))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from emulator import events as ev
-from emulator.metrics.traffic import MemberMeter, TrafficMeter
+from emulator.metrics.members import MemberMeter
+from emulator.metrics.traffic import TrafficMeter
 
 from ..ledger.history import GROUP, History
 from .meters import read

@@ -42,8 +42,8 @@ def test_a_deploy_that_makes_the_change_is_not_told_to_make_it():
 def test_a_run_without_a_rebalance_has_nothing_to_gain():
     """Causes alone do not make the hint."""
     report = reported(load_named("rolling-restart-eager", ["run_for=100s"]), 0)[1]
-    values = {**report.metrics.values, "rebalances": 0}
-    without = replace(report, metrics=replace(report.metrics, values=values))
+    listings = {**report.metrics.listings, "rebalances": ()}
+    without = replace(report, metrics=replace(report.metrics, listings=listings))
 
     found = ["cooperative" in [hint.id for hint in hints_of(run)] for run in (report, without)]
     assert found == [True, False]

@@ -1,0 +1,184 @@
+"""Hints that shorten downtime, or avoid rebalances of restarts: for each group by its own figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assignors.values import dataclass
+from emulator.events import Departure
+from emulator.metrics.metrics import Metrics
+from emulator.metrics.rebalances import reason_kind
+from emulator.report.advice import given, with_values
+from emulator.report.cases import SWITCH, GivenHint, Hint
+from emulator.report.subject import Commits, GroupFacts, Subject
+from emulator.report.wording import duration
+
+LONG_DOWNTIME_S = 10
+LONGEST_SESSION_MS = 1_800_000
+"""No longer session is recommended: it is Kafka's default of ``group.max.session.timeout.ms``."""
+
+LEAST_HEARTBEATS = 4
+"""No hint asks for a session timeout of fewer heartbeat intervals."""
+
+SHORTER_SESSION = Hint(
+    "shorter-session",
+    "Downtime: the group detects a dead member after {session.timeout.ms}. A smaller value, at "
+    "least three times {heartbeat.interval.ms}, shortens the downtime. Trade-off: shorter pauses "
+    "are enough to remove a running member.",
+)
+
+FENCE_SOONER = Hint(
+    "fence-sooner",
+    "No new records: the controller fences a dead broker after {broker.session.timeout.ms}. Until "
+    "then the high watermark of every partition with an in-sync replica on it does not advance, "
+    "and commits to such offsets partitions time out. A smaller value shortens this. Trade-off: "
+    "shorter pauses are enough to fence a running broker. A controlled shutdown causes no wait.",
+)
+
+KEPT_BY_ID = Hint(
+    "static-membership",
+    "Members that left and joined again caused two rebalances each. With a group.instance.id for each "
+    "member (static membership), a member that is back within {session.timeout.ms} keeps its "
+    "partitions. Trade-off: one that does not come back is detected only after that time.",
+)
+
+SESSION_ABOVE_RESTARTS = Hint(
+    "session-above-restarts",
+    "Static members were back later than {session.timeout.ms}, and had lost their partitions: set it "
+    "above the longest restart. Trade-off: a member that stays away is detected only after that time.",
+)
+
+STABLE_IDS = Hint(
+    "stable-instance-ids",
+    "Give static members names that outlast a deploy (a StatefulSet, or an id by ordinal): an id that "
+    "does not come back keeps its partitions until {session.timeout.ms} is over.",
+)
+
+BATCH_BEYOND_GRACE = (
+    "No record was reprocessed for it in this run, but a deploy that meets a backlog kills processes before "
+    "they have committed: use a longer grace period, or a smaller {max.poll.records}."
+)
+
+ONLY_MOVED_STOP = Hint(
+    "cooperative",
+    "Each rebalance of the eager protocol stops all partitions. With "
+    "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer only those that move "
+    f"stop ({SWITCH}).",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """The figures of one group in a run with several."""
+
+    rebalances: frozenset[str]
+    """The reasons of its rebalances."""
+
+    removals: frozenset[str]
+    """Why its members were removed after a timeout, or left by themselves."""
+
+    expired: int
+    """Its members whose session expired."""
+
+    living: int
+    """Its members that were removed while their process ran."""
+
+    downtime_max_s: float
+    """The longest downtime of one of its partitions."""
+
+
+def figures_of(metrics: Metrics, group: str) -> GroupFigures:
+    """Return the figures of one group."""
+    rows = {
+        name: [row for row in metrics.listings[name] if row["group"] == group]
+        for name in ("rebalances", "evictions", "drop_outs")
+    }
+    removed = [row["reason"] for row in rows["evictions"]]
+    return GroupFigures(
+        rebalances=frozenset(reason_kind(row["reason"]) for row in rows["rebalances"]),
+        removals=frozenset([*removed, *(row["reason"] for row in rows["drop_outs"])]),
+        expired=removed.count(Departure.EXPIRED),
+        living=sum(row["living"] for row in rows["evictions"]),
+        downtime_max_s=metrics[f"downtime_max.by_group[{group}]"],
+    )
+
+
+def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iterator[GivenHint]:
+    """Yield hints that shorten waits for session timeouts, or avoid rebalances of restarts.
+
+    *is_sound*: members left for restarts only, not because they had died or dropped out in a loop.
+    """
+    groups = [(group, figures_of(metrics, group.id)) for group in subject.groups]
+    for group, figures in groups:
+        if _waits_for_sessions(group, figures):
+            yield given(SHORTER_SESSION, subject, group)
+    yield from _for_brokers(subject, metrics)
+    for group, _ in groups:
+        if group.new_ids:
+            yield given(STABLE_IDS, subject, group)
+    for group, figures in groups:
+        if came_late(group, figures):
+            yield given(SESSION_ABOVE_RESTARTS, subject, group)
+        if is_sound:
+            yield from _for_restarts(subject, group, figures)
+
+
+def _for_restarts(
+    subject: Subject, group: GroupFacts, figures: GroupFigures
+) -> Iterator[GivenHint]:
+    """Yield hints for a group that members left and joined again."""
+    if not {"member left", "member added"} <= figures.rebalances:
+        return
+    keeps_names = not (group.static or group.autoscaler or group.names_change)
+    if keeps_names and _session_may_last(subject, group, figures):
+        yield given(KEPT_BY_ID, subject, group)
+    if group.stays_eager and not group.shared:
+        yield given(ONLY_MOVED_STOP, subject, group)
+
+
+def _session_may_last(subject: Subject, group: GroupFacts, figures: GroupFigures) -> bool:
+    """Return whether a session as long as the longest time without an owner is reasonable.
+
+    Its limit may be one that the brokers have, or are recommended to have.
+    """
+    kind = "group.consumer" if group.by_coordinator else "group"
+    longest_ms = int(subject.broker_settings[f"{kind}.max.session.timeout.ms"])
+    return figures.downtime_max_s * 1_000 <= max(longest_ms, LONGEST_SESSION_MS)
+
+
+def came_late(group: GroupFacts, figures: GroupFigures) -> bool:
+    """Return whether static members were removed before they came back."""
+    return group.static and {"session expired", "member added"} <= figures.rebalances
+
+
+def _for_brokers(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
+    timeout_ms = int(subject.broker_settings["broker.session.timeout.ms"])
+    if metrics["unreadable_max_s"] * 1_000 >= timeout_ms:
+        yield given(FENCE_SOONER, subject, subject.groups[0])
+
+
+def _waits_for_sessions(group: GroupFacts, figures: GroupFigures) -> bool:
+    """Return whether partitions of dead members waited long, and a shorter session is reasonable."""
+    short = figures.downtime_max_s < LONG_DOWNTIME_S
+    if short or figures.expired <= figures.living or came_late(group, figures):
+        return False
+    least_ms = LEAST_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
+    return int(group.value("session.timeout.ms")) > least_ms
+
+
+def quiet_hints(subject: Subject) -> Iterator[GivenHint]:
+    """Yield hints on risks that a run need not have shown: batches that outlast the grace period."""
+    for group in subject.groups:
+        batch_us, grace_us = group.batch_us, group.grace_us
+        if batch_us is None or grace_us is None or batch_us <= grace_us:
+            continue
+        if Commits.EACH_RECORD not in group.commit_kinds:
+            text = with_values(BATCH_BEYOND_GRACE, subject, group)
+            numbers = (
+                f"A full batch takes {group.value('max.poll.records')} × "  # noqa: RUF001
+                f"{duration(group.work_us / 1_000_000)} = {duration(batch_us / 1_000_000)}, and a process "
+                f"has {duration(grace_us / 1_000_000)} from SIGTERM to SIGKILL."
+            )
+            yield GivenHint(
+                "longer-grace", f"{numbers} {text}", group.id, has_numbers=True, quiet=True
+            )

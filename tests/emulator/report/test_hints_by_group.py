@@ -1,0 +1,65 @@
+"""With several groups each hint goes by the figures of its own group, whatever their order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emulator.advising import reported
+from emulator.loading import ScenarioText, load_text
+from emulator.report.given_hints import hints_of
+
+TOPIC = '[[topic]]\nname = "orders"\npartitions = 4\nrate = "10/s"\n'
+
+STRATEGY = 'settings = { "partition.assignment.strategy" = "range" }'
+STATIC = 'static = true\nsettings = { "session.timeout.ms" = "10s" }'
+
+
+def group(name: str, *lines: str) -> str:
+    keys = [f'id = "{name}"', 'topics = ["orders"]', "members = 2", *lines]
+    return "\n".join(["[[group]]", *keys, ""])
+
+
+def hints(act: str, *groups: str, run_for: str = "60s") -> set[tuple[str, str]]:
+    text = f'title = "two groups"\nrun_for = "{run_for}"\n{TOPIC}' + "".join(groups) + act
+    return {
+        (hint.id, hint.group)
+        for hint in hints_of(
+            reported(load_text(ScenarioText("two groups", "two groups", text, Path())), 0)[1]
+        )
+    }
+
+
+DEPLOY = '[[act]]\nat = "20s"\nrolling_restart = "billing"\ngap = "8s"\ndown_time = "2s"\n'
+
+
+@pytest.mark.parametrize("places", [(0, 1), (1, 0)])
+def test_only_the_group_that_is_deployed_gets_hints_on_restarts(places):
+    """The first group of a file may be another one."""
+    groups = [group("billing", STRATEGY), group("audit", STRATEGY)]
+
+    found = hints(DEPLOY, *(groups[place] for place in places))
+
+    assert found == {("static-membership", "billing"), ("cooperative", "billing")}
+
+
+def test_only_the_group_whose_static_members_are_late_is_told_so():
+    """A restart of one group says nothing on the sessions of another."""
+    act = '[[fault]]\nat = "20s"\ncrash = "billing-0"\nrestart_after = "20s"\n'
+
+    found = hints(act, group("audit", STATIC), group("billing", STATIC))
+
+    assert ("session-above-restarts", "billing") in found
+    assert "audit" not in {name for _, name in found}
+
+
+def test_only_the_group_in_which_a_member_dies_is_told_of_a_shorter_session():
+    """It was the group with the longest session."""
+    long = 'settings = { "session.timeout.ms" = "60s" }'
+    act = '[[fault]]\nat = "15s"\ncrash = "billing-0"\n'
+
+    found = hints(act, group("audit", long), group("billing"), run_for="90s")
+
+    assert ("shorter-session", "billing") in found
+    assert "audit" not in {name for _, name in found}
