@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from assignors import values
 from assignors.errors import EmulatorError, did_you_mean
 from emulator.errors import HandlerError
 from emulator.scenario.units import format_moment
@@ -55,12 +56,15 @@ class Guard:
             raise self.error(f"{doing} raised {_described(error)}") from error
 
 
+_FOLDERS_OF_ACTIONS = {Path(__file__).parent, Path(values.__file__).parent}
+"""Of the code that makes an action of what the user gave, and refuses it."""
+
+
 def _described(error: BaseException) -> str:
     """Return an exception of the user's code with the line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    here = Path(__file__).parent
     files = [frame for frame in frames if frame.filename[:1] != "<"]
-    own = [frame for frame in files if Path(frame.filename).parent != here]
+    own = [frame for frame in files if Path(frame.filename).parent not in _FOLDERS_OF_ACTIONS]
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
     return f"{type(error).__name__}: {error}{place}"
 
