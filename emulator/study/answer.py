@@ -105,7 +105,7 @@ def _given(settings: Settings) -> Labels:
 
 
 def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol: str) -> Answer:
-    feasible = [each for each in results if _may_be_best(each) and violations(each, goal) == 0]
+    feasible = [each for each in results if each.may_be_best and violations(each, goal) == 0]
     axes = ranks_of(results)
     numbers = {each.cell.number for each in feasible}
     margins = margins_among(results, numbers, goal)
@@ -123,11 +123,6 @@ def _answer(results: Sequence[CellResults], goal: Goal, given: Labels, protocol:
         worst=None if goal.least[0] in axes else _worst(results, goal.least[0]),
         margins=margins(ties[0]) if ties else (),
     )
-
-
-def _may_be_best(each: CellResults) -> bool:
-    """Return whether no run of a cell failed, or is disqualified."""
-    return not each.failed and not each.disqualified
 
 
 # -- constraints -------------------------------------------------------------------------------

@@ -61,6 +61,11 @@ class Findings:
         """The number of runs that failed."""
         return sum(each.failed for each in self.results)
 
+    @property
+    def best_cells(self) -> frozenset[int]:
+        """The best cell of each answer: for each given value and each protocol."""
+        return frozenset(each.best for each in self.answers if each.best is not None)
+
     def result_of(self, cell: int) -> CellResults:
         """Return the results of a cell that has runs."""
         return next(each for each in self.results if each.cell.number == cell)

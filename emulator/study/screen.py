@@ -16,6 +16,7 @@ from emulator.report.wording import counted, figure, paragraph
 from emulator.study.answer_text import answer_table, few_seeds, sentences
 from emulator.study.findings import Findings
 from emulator.study.labels import label_of, mean_text
+from emulator.study.overview_tables import front_rows, front_title, sensitivity_rows
 from emulator.study.plan import Cell
 from emulator.study.summary import CellResults, Front
 from emulator.verdicts.disqualifying import mark
@@ -55,14 +56,8 @@ def _answer(findings: Findings) -> Iterator[str]:
     for number, sentence in enumerate(sentences(findings)):
         yield from [""] if number == 0 else []
         yield from paragraph(sentence)
-    head, *rows = answer_table(findings) or [()]
-    if rows:
-        table = Table(box=box.MARKDOWN)
-        for title in head:
-            table.add_column(title)
-        for row in rows:
-            table.add_row(*cells(*row))
-        yield from fitted(table)
+    if rows := answer_table(findings):
+        yield from _rows(rows, names=len(rows[0]))
 
 
 def _table(findings: Findings, metric: str) -> Table:
@@ -123,34 +118,23 @@ def _sensitivities(findings: Findings) -> Iterator[str]:
         return
     yield ""
     yield "Sensitivity: the share of the variance between cells that a setting explains"
-    table = Table(box=box.MARKDOWN)
-    for title in ("metric", "setting"):
-        table.add_column(title)
-    for title in ("share", "smallest mean, at", "largest mean, at"):
-        table.add_column(title, justify="right")
-    for each in findings.influences:
-        share = f"{each.share:.0%} ({each.low:.0%} to {each.high:.0%})"
-        least = f"{figure(each.least_mean)}, {each.least}"
-        most = f"{figure(each.most_mean)}, {each.most}"
-        label = label_of(each.metric, findings.plan)
-        table.add_row(*cells(label, each.axis, share, least, most))
-    yield from fitted(table)
+    yield from _rows(sensitivity_rows(findings), names=2)
 
 
 def _front(each: Front, findings: Findings) -> Iterator[str]:
     yield ""
-    labels = [label_of(metric, findings.plan) for metric in each.metrics]
-    yield from paragraph(
-        f"Pareto-optimal in {', '.join(labels)}: {len(each.cells)} of "
-        f"{counted(len(each.means), 'cell')} (means)"
-    )
+    yield from paragraph(front_title(findings, each))
+    yield from _rows(front_rows(findings, each, MOST_ROWS), names=1)
+
+
+def _rows(rows: Sequence[Sequence[str]], *, names: int) -> Iterator[str]:
+    """Yield a table whose first columns are *names*, and whose other columns are figures."""
+    head, *others = rows
     table = Table(box=box.MARKDOWN)
-    table.add_column("cell")
-    for label in labels:
-        table.add_column(label, justify="right")
-    for number in each.cells[:MOST_ROWS]:
-        name = findings.plan.cells[number].settings.name
-        table.add_row(*cells(name, *map(figure, each.means[number])))
+    for place, title in enumerate(head):
+        table.add_column(title, justify="left" if place < names else "right")
+    for row in others:
+        table.add_row(*cells(*row))
     yield from fitted(table)
 
 

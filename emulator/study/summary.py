@@ -46,6 +46,11 @@ class CellResults:
     disqualified: tuple[Disqualified, ...] = ()
     """Why the cell must not be called best; empty: it may be."""
 
+    @property
+    def may_be_best(self) -> bool:
+        """Return whether no run of the cell failed, or is disqualified."""
+        return not self.failed and not self.disqualified
+
     def by_seed(self, metric: str) -> dict[int, float]:
         """Return a metric's value by seed; seeds in which it has none are left out."""
         pairs = zip(self.seeds, self.values[metric], strict=True)
@@ -218,20 +223,28 @@ class Front:
     cells: tuple[int, ...]
     """The Pareto-optimal cells, sorted by the first metric."""
 
+    left_out: tuple[int, ...]
+    """Cells that may not be called best: they are not Pareto-optimal and dominate no other cell."""
+
 
 def front(results: Sequence[CellResults], metrics: tuple[str, ...]) -> Front:
-    """Return the Pareto set for the means of some metrics, of the cells that have all of them."""
+    """Return the Pareto set for the means of some metrics, of the cells that have all of them.
+
+    A downtime of 0 in a cell whose members died must dominate nothing.
+    """
     with_runs = [each for each in results if all(each.known(name) for name in metrics)]
-    means = np.array([[np.mean(each.known(name)) for name in metrics] for each in with_runs])
-    optimal = [row for row in range(len(with_runs)) if not is_dominated(means, row)]
-    optimal.sort(key=lambda row: (*means[row], with_runs[row].cell.number))
+    all_means = {
+        each.cell.number: tuple(float(np.mean(each.known(name))) for name in metrics)
+        for each in with_runs
+    }
+    rivals = [each.cell.number for each in with_runs if each.may_be_best]
+    costs = np.array([all_means[number] for number in rivals])
+    optimal = [number for row, number in enumerate(rivals) if not is_dominated(costs, row)]
     return Front(
         metrics=metrics,
-        means={
-            each.cell.number: tuple(map(float, row))
-            for each, row in zip(with_runs, means, strict=True)
-        },
-        cells=tuple(with_runs[row].cell.number for row in optimal),
+        means=all_means,
+        cells=tuple(sorted(optimal, key=lambda number: (all_means[number], number))),
+        left_out=tuple(number for number in all_means if number not in rivals),
     )
 
 

@@ -89,6 +89,9 @@ class Table:
     is_index: bool = False
     """Whether the entries below have all that it shows: phones show only these."""
 
+    has_row_names: bool = False
+    """Whether the first column names the rows: phones show a name above the rest of its row."""
+
 
 @dataclass(frozen=True, slots=True)
 class EventLine:

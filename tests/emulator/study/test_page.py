@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,8 @@ from emulator.report.pages.charts import Bars, Curve
 from emulator.report.pages.heat_map import HeatMap
 from emulator.study import store
 from emulator.study.findings import find
+from emulator.study.labels import name_of
+from emulator.study.overview_charts import front_chart
 from emulator.study.page import drawn, pictures, study_page
 from emulator.study.screen import study_screen
 
@@ -77,6 +80,27 @@ def test_the_best_cell_of_each_protocol_is_marked(findings):
     assert [each for each in over if each in marked] == (over if findings.answers else [])
     assert all("best cell" in [name for _, name in each.legend] for each in marked)
     assert ("<dt>best cell: " in study_page(findings)) == bool(findings.answers)
+
+
+def test_pareto_sets_and_sensitivities_are_also_tables(findings):
+    """A phone and paper have no tool tips: each cell that is Pareto-optimal is named below its chart."""
+    page = study_page(findings)
+    names = [name_of(findings.plan, cell) for each in findings.fronts for cell in each.cells]
+
+    tables = page.partition('id="pareto-sets"')[2]
+
+    assert names == re.findall('<th scope="row">([^<]+)</th>', tables)
+    assert ('id="sensitivity"' in page) == bool(findings.influences)
+    assert all(each.points for each in front_chart(findings, findings.fronts[0]).series)
+
+
+def test_a_page_marks_the_cells_that_may_not_be_best(findings):
+    """With a shape of their own, and a sentence."""
+    front = findings.fronts[0]
+    chart = front_chart(findings, replace(front, left_out=front.cells[:1], cells=front.cells[1:]))
+
+    assert 1 == len([each for each in chart.series if each.name.startswith("left out")])
+    assert "left out of the set" in chart.caption
 
 
 def test_the_page_loads_nothing(findings):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from emulator.metrics.distribution import summarise
 from emulator.study.model import Until, Within
 from emulator.study.sensitivity import bootstrap_weights, draws, influences
 from emulator.study.summary import differences, front, rules_not_met, summaries, summary_row
+from emulator.verdicts.disqualifying import Disqualified
 from emulator.world.draws import draw
 
 from .samples import plan_of, results_of, study_of
@@ -171,3 +174,14 @@ def test_the_front_is_pareto_optimal(grid):
 
     assert (0, 5, 1, 3) == found.cells
     assert (2.0, 6.0) == found.means[2]
+
+
+def test_a_disqualified_cell_dominates_nothing(grid):
+    """Its members died, so that its downtime is 0; without it, the next cell is Pareto-optimal."""
+    results = results_of(grid, *([cost] * 2 for cost in (0.0, 5.0, 6.0, 7.0, 8.0, 9.0)))
+    died = Disqualified("members died", "2 of 2 members ended", 2)
+    results[0] = replace(results[0], disqualified=(died,))
+    found = front(results, ("reprocessed",))
+
+    assert ((1,), (0,)) == (found.cells, found.left_out)
+    assert (0.0,) == found.means[0]
