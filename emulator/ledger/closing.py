@@ -168,7 +168,7 @@ def _add_next_owner(account: Account, offsets: CommittedOffsets, ownership: Owne
         coverage.read_again(start, attribution)
     if committed.truncation is not None:
         return
-    if start > coverage.frontier or (account.unread_gaps and start > coverage.base):
+    if start > coverage.frontier or account.unread_gaps:
         opening = Opening(
             epoch=replace(before, start=start),
             before=before,

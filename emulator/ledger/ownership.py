@@ -212,8 +212,9 @@ class Ownership:
         topic, number = self.topics.of(epoch.partition.topic), epoch.partition.partition
         epoch.gaps = epoch.passable = topic.gaps_for(epoch.group, number)
         committed = self._offsets.of(epoch.group, epoch.partition)
-        if account.latest is not None and _continues(epoch, account, committed):
-            account.latest.marks.forget_below(epoch.start)
+        before = account.latest
+        if before is not None and _continues(epoch, before, account, committed):
+            before.marks.forget_below(epoch.start)
             committed.on_epoch_opened()
         else:
             self._judge(self._opening(epoch, account, committed, fact), account)
@@ -376,12 +377,10 @@ def _correct_committed(opening: Opening) -> None:
         committed.on_epoch_opened()
 
 
-def _continues(epoch: Epoch, account: Account, committed: Committed) -> bool:
+def _continues(epoch: Epoch, before: Epoch, account: Account, committed: Committed) -> bool:
     """Return whether an epoch begins exactly at the end of all others and needs no cause."""
-    before = account.latest
     return (
-        before is not None
-        and epoch.start == before.cursor == account.coverage.frontier
+        epoch.start == before.cursor == account.coverage.frontier
         and committed.offset <= epoch.start
         and not (before.pending_repeats or committed.unacknowledged or account.unread_gaps)
     )

@@ -344,3 +344,12 @@ def test_an_empty_join_phase_accepts_any_protocol():
 
     assert ErrorCode.NONE == waiting.error
     assert [second] == list(driver.group.members)
+
+
+@pytest.mark.parametrize(("version", "asked"), [(3, False), (4, True)])
+def test_a_newcomer_is_asked_to_join_with_its_id_from_version_4_on(version, asked):
+    """Before that it is a member at once (KIP-394)."""
+    driver = GroupDriver()
+    call = driver.join("a", version=version)
+
+    assert asked is (bool(call.answers) and ErrorCode.MEMBER_ID_REQUIRED == call.error)

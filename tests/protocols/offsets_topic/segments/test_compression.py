@@ -72,6 +72,14 @@ def test_snappy_blocks_have_a_length_that_can_be(length):
         decompress(XERIAL + struct.pack(">i", length) + block, Compression.SNAPPY)
 
 
+def test_a_snappy_block_may_be_missing_behind_its_length():
+    """Its length is read; one that is cut off itself is told apart."""
+    with pytest.raises(BadBatch, match="a block of 7 bytes where 0 are left"):
+        decompress(XERIAL + struct.pack(">i", 7), Compression.SNAPPY)
+    with pytest.raises(BadBatch, match="ends within the length"):
+        decompress(XERIAL + struct.pack(">i", 7)[:3], Compression.SNAPPY)
+
+
 def test_gzip_may_have_several_members():
     """As Java's stream reads them."""
     assert b"onetwo" == decompress(gzip.compress(b"one") + gzip.compress(b"two"), 1)

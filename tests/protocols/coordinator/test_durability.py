@@ -15,8 +15,8 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import GroupDriver
-from .wire import GROUP, errors_of, some
+from ..groups.classic.driver import GroupDriver
+from ..groups.classic.wire import GROUP, errors_of, some
 
 
 def other_commit(driver: GroupDriver):

@@ -8,7 +8,7 @@ from protocols.facts import Departure, MemberRemoved
 from protocols.messages import TEMPORARY_LEAVE_EPOCH
 from protocols.messages.errors import ErrorCode
 
-from .driver import AGAIN, Migration, consumers, convert, mixed, some
+from ..migration.driver import AGAIN, Migration, consumers, convert, mixed, some
 
 
 def away(**settings: int | str) -> Migration:

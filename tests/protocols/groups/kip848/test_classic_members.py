@@ -6,7 +6,7 @@ from protocols.facts import Departure, MemberRemoved
 from protocols.messages import LeaveGroupRequest, LeavingMember
 from protocols.messages.errors import ErrorCode
 
-from .driver import AGAIN, GROUP, Migration, consumers, convert, some
+from ..migration.driver import AGAIN, GROUP, Migration, consumers, convert, some
 
 
 def test_a_cooperative_member_gives_up_in_two_steps():

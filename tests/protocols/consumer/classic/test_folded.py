@@ -1,0 +1,27 @@
+"""Clients whose polls are played by arithmetic leave what they leave poll by poll."""
+
+from __future__ import annotations
+
+import pytest
+
+from ....emulator.both_ways import hold_both_ways
+from ....emulator.periodic_worlds import how_played, periodic_world
+from ....emulator.polling_worlds import polling_world, timed_world
+
+SKIPPING = (302, 303, 308)
+"""Seeds of worlds that come to a period which is skipped."""
+
+
+@pytest.mark.parametrize("world", [polling_world, timed_world])
+@pytest.mark.parametrize("seed", [303, 304, 305, 308])
+def test_polls_and_commits_are_those_of_single_polls(world, seed):
+    """With short intervals that seldom divide each other, so that each ends in any part of a poll."""
+    hold_both_ways(world(seed), seed)
+
+
+@pytest.mark.parametrize("seed", [301, 306, 307, *SKIPPING])
+def test_members_under_faults_and_acts_leave_the_same(seed):
+    """Requests, heartbeats and waits of a client are moved over the periods that are skipped."""
+    skipped = hold_both_ways(periodic_world(seed), seed, **how_played(seed))
+
+    assert (seed in SKIPPING) is (skipped > 0)
