@@ -18,7 +18,7 @@ TRACE = "groups/kip848/test_worked_trace.py::test_"
 COMMIT = "groups/kip848/test_commits.py::test_"
 UP = "groups/migration/test_upgrade.py::test_"
 DOWN = "groups/migration/test_downgrade.py::test_"
-MIXED = "groups/migration/test_classic_members.py::test_"
+MIXED = "groups/kip848/test_classic_members.py::test_"
 CLIENT = "consumer/kip848/test_"
 
 Table = dict[str, dict[str, tuple[str, ...]]]
