@@ -82,7 +82,7 @@ def sensitivity_chart(findings: Findings) -> Plot:
         series.append(Bars(label_of(metric, findings.plan), number, bars))
     percent = [(tenth / 10, f"{tenth * 10} %") for tenth in range(0, 11, 2)]
     return Plot(
-        title="Sensitivity",
+        title="What the variance of each metric comes from",
         caption="The part of the variance of a metric between cells that one setting explains alone. Parts "
         "need not add up to 100 %: the rest depends on several settings together, or is chance. "
         "Whisker: 95 % confidence interval.",

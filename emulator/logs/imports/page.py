@@ -83,8 +83,8 @@ def _generations(found: GroupFindings) -> Plot:
         *_marks(changes, found.term),
     ]
     words = (
-        f"The line is the number of members; each dot is one {found.term}, by its probable "
-        "reason. Shaded: probably a deploy."
+        f"The line is the number of members; each mark is one {found.term}, by its probable reason."
+        + " Shaded: probably a deploy." * bool(found.deploys)
     )
     left_out = len(found.changes) - len(changes)
     more = f" {left_out} older ones are not drawn; rebalances.parquet has them." if left_out else ""
@@ -176,7 +176,8 @@ def _offsets(found: GroupFindings) -> Plot:
     places = [point for curve in found.curves for point in curve.points]
     return Plot(
         title="Committed offsets of each partition over time",
-        caption=f"By partition, downsampled. Marks: an offset went backwards.{more}",
+        caption="One line for each partition, of a limited number of points; a later line "
+        f"covers an equal one.{' Marks: an offset went backwards.' * bool(back)}{more}",
         x=_times([at_ms for at_ms, _ in places]),
         y=value_axis_of("committed offset", [offset for _, offset in places]),
         series=series,

@@ -252,6 +252,8 @@ def _swatch(series: Series) -> str:
     if isinstance(series, Rings):
         return swatch(_ring(14, 7, 5.5))
     line = element("polyline", points="0,7 28,7", class_=_line_class(series.style))
+    if isinstance(series, Curve) and not series.markers:
+        return swatch(line)
     dot = _marker(series.style, 14, 7, hollow=isinstance(series, Dots) and series.hollow)
     return swatch((line if isinstance(series, Curve) else "") + dot)
 

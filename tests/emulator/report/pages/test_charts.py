@@ -152,3 +152,13 @@ def test_long_names_of_variants_are_in_lines():
 
     assert ["a session that", "is much shorter", "…static members", "eager"] == lines
     assert "Whiskers" not in chart.caption
+
+
+@pytest.mark.parametrize("markers", [True, False])
+def test_a_legend_shows_markers_only_where_the_curve_has_them(markers):
+    """Marks of a chart whose curves have none mean something else."""
+    axis = value_axis_of("y", [0, 5])
+    curve = Curve("name", 0, [Point(0, 1), Point(1, 2)], markers=markers)
+    (swatch, _), *_ = draw_plot(Plot(title="t", caption="", x=axis, y=axis, series=[curve])).legend
+
+    assert markers == ("<use" in swatch)
