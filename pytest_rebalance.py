@@ -102,7 +102,12 @@ def scenario(request: pytest.FixtureRequest) -> ScenarioPlayer:
     """Return what a test calls to play a scenario under its seeds."""
     from emulator.testing.stash import player_of  # noqa: PLC0415  only if a test plays one
 
-    return player_of(request.node)
+    try:
+        return player_of(request.node)
+    except (
+        pytest.UsageError
+    ) as error:  # the message is enough: the user's test is not in the traceback
+        pytest.fail(str(error), pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)

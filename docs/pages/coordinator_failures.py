@@ -36,17 +36,17 @@ other processes continue.
 
 - No record is reprocessed and no member is evicted at any step: the members commit their work when
   there is a coordinator again, and the new coordinator restarts every session.
-- The next coordinator restores the group from the last record of it in its log. Until the leader's
-  assignment is replicated, that is the group before the rebalance: the new member is unknown, joins
-  again, and the rebalance begins again. After that it is the new generation, though followers
-  without a response may cause one more rebalance.
+- The next coordinator restores the group from the last record of the group in its log. If the leader's
+  assignment was not replicated yet, that record shows the group before the rebalance: the new member is
+  unknown and joins again, so the rebalance begins again. If it was replicated, the record shows the new
+  generation; followers that got no response may cause one more rebalance.
 - The step decides which members own partitions in the meantime. Until the join phase ends, the old
-  owners keep their partitions; from then until positions have been fetched no member owns any, for
-  the nine seconds of `broker.session.timeout.ms` and the time of the new join.
-- Peak lag is at least the production of nine seconds in every row: while the dead broker counts as in
-  sync, the high watermark of each partition with a replica on it does not advance, that of the
-  offsets topic included. No new record is read for nine seconds, and no commit accepted for a little
-  longer, until the log is loaded (`unreadable_max_s`, `commits_unavailable_max_s`).
+  owners keep their partitions. From then on no member owns any until positions have been fetched. This
+  takes the nine seconds of `broker.session.timeout.ms` and the time of the new join.
+- Peak lag is at least the production of nine seconds in every row. While the dead broker counts as in
+  sync, the high watermark of each partition with a replica on it does not advance; this includes the
+  offsets topic. No new record is read for nine seconds. Commits are accepted a little later, when the log
+  is loaded (`unreadable_max_s`, `commits_unavailable_max_s`).
 
 ## Killed in a commit, with the member that sent it
 

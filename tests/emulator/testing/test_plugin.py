@@ -216,12 +216,13 @@ def test_a_file_that_is_not_toml_is_an_error_of_collection(ran):
     ],
 )
 def test_seeds_that_are_none_are_refused(ran, arguments, marker, message):
-    """With what to write instead."""
+    """With what to write instead, and no code of the plugin."""
     python = f"import pytest\n{marker}\ndef test_it(scenario):\n    scenario('quiet')\n"
     result = ran(*arguments, python=python)
 
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"*{message}"])
+    assert "fixture.py" not in result.stdout.str()
 
 
 def test_the_smallest_scenario_that_fails_is_printed_and_kept(ran, pytester):
