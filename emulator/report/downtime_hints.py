@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assignors.values import dataclass
-from emulator.events import Departure
+from emulator.metrics.group_figures import GroupFigures, figures_of
 from emulator.metrics.metrics import Metrics
-from emulator.metrics.rebalances import reason_kind
 from emulator.report.advice import given, with_values
 from emulator.report.cases import SWITCH, GivenHint, Hint
 from emulator.report.subject import Commits, GroupFacts, Subject
@@ -67,42 +65,6 @@ ONLY_MOVED_STOP = Hint(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFigures:
-    """The figures of one group in a run with several."""
-
-    rebalances: frozenset[str]
-    """The reasons of its rebalances."""
-
-    removals: frozenset[str]
-    """Why its members were removed after a timeout, or left by themselves."""
-
-    expired: int
-    """Its members whose session expired."""
-
-    living: int
-    """Its members that were removed while their process ran."""
-
-    downtime_max_s: float
-    """The longest downtime of one of its partitions."""
-
-
-def figures_of(metrics: Metrics, group: str) -> GroupFigures:
-    """Return the figures of one group."""
-    rows = {
-        name: [row for row in metrics.listings[name] if row["group"] == group]
-        for name in ("rebalances", "evictions", "drop_outs")
-    }
-    removed = [row["reason"] for row in rows["evictions"]]
-    return GroupFigures(
-        rebalances=frozenset(reason_kind(row["reason"]) for row in rows["rebalances"]),
-        removals=frozenset([*removed, *(row["reason"] for row in rows["drop_outs"])]),
-        expired=removed.count(Departure.EXPIRED),
-        living=sum(row["living"] for row in rows["evictions"]),
-        downtime_max_s=metrics[f"downtime_max.by_group[{group}]"],
-    )
-
-
 def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Iterator[GivenHint]:
     """Yield hints that shorten waits for session timeouts, or avoid rebalances of restarts.
 
@@ -127,7 +89,7 @@ def _for_restarts(
     subject: Subject, group: GroupFacts, figures: GroupFigures
 ) -> Iterator[GivenHint]:
     """Yield hints for a group that members left and joined again."""
-    if not {"member left", "member added"} <= figures.rebalances:
+    if not {"member left", "member added"} <= figures.reasons:
         return
     keeps_names = not (group.static or group.autoscaler or group.names_change)
     if keeps_names and _session_may_last(subject, group, figures):
@@ -148,7 +110,7 @@ def _session_may_last(subject: Subject, group: GroupFacts, figures: GroupFigures
 
 def came_late(group: GroupFacts, figures: GroupFigures) -> bool:
     """Return whether static members were removed before they came back."""
-    return group.static and {"session expired", "member added"} <= figures.rebalances
+    return group.static and {"session expired", "member added"} <= figures.reasons
 
 
 def _for_brokers(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from emulator.events import Departure
 from emulator.ledger.entries import Entry, EntryKind, Ledger
+from emulator.metrics.group_figures import figures_of
 from emulator.metrics.laws import Law
 from emulator.metrics.metrics import Metrics
 from emulator.report.advice import hints_for, migration_hints
 from emulator.report.cases import Case, GivenHint
-from emulator.report.downtime_hints import downtime_hints, figures_of, quiet_hints
+from emulator.report.downtime_hints import downtime_hints, quiet_hints
 from emulator.report.proposals import Proposal
 from emulator.report.subject import Commits, FinishedRun, GroupFacts
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
@@ -196,4 +198,6 @@ def _advised(verdicts: Sequence[Verdict], group: str) -> set[str]:
     """Return why members left a group or were removed where the hint for a verdict says what to do."""
     loops = [each for each in verdicts if each.id is VerdictId.MEMBER_LOOP and each.group == group]
     reasons = {reason for verdict in loops for reason in verdict.reasons}
+    if any(each.id is VerdictId.DELETED_TOPIC and each.group == group for each in verdicts):
+        reasons |= {Departure.DID_NOT_REVOKE, Departure.DID_NOT_REJOIN}
     return reasons | ({*LEFT_BY_ITSELF} if POLL_TOO_LATE in reasons else set())

@@ -56,6 +56,13 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "shorter batches and listener calls, bound the wait."
         ),
     },
+    VerdictId.DELETED_TOPIC: {
+        "unsubscribe-first": (
+            "Let all members unsubscribe from a topic before it is deleted, or name only other topics in "
+            "commits: a client repeats a commit that names a deleted one, and in a revocation all "
+            "partitions of the member wait."
+        ),
+    },
     VerdictId.FOUND_LATE: {
         "smaller-metadata-age": (
             "New partitions and topics are found by the next metadata refresh, after at most "

@@ -1,4 +1,4 @@
-"""Hints for members that were removed before they had left: killed, closing, or computing."""
+"""Hints for members that were removed before they had left, or wait for a commit of a deleted topic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from emulator.report.advice import given
 from emulator.report.cases import GivenHint, Hint
 from emulator.report.lag_hints import Given, now
-from emulator.report.subject import GroupFacts, Subject
+from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 from emulator.verdicts.verdict import Verdict, VerdictId
 
@@ -65,4 +65,17 @@ def removed_assigning(
         f"Raise {now(group, 'session.timeout.ms')} and request.timeout.ms above the time of the assignor: "
         "the leader sends no heartbeats while it computes, and SyncGroup of the others waits. A simpler assignor (range, roundrobin) or several smaller groups "
         "shorten it; with group.protocol=consumer the coordinator computes.",
+    )
+
+
+def deleted_topics(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    """Yield what keeps members from repeating commits of a deleted topic."""
+    sync = f"commitSync() for {now(group, 'default.api.timeout.ms')}"
+    auto = f"an automatic commit before a revocation up to {now(group, 'max.poll.interval.ms')}"
+    by_itself = not group.commit_kinds.isdisjoint((Commits.AUTO, Commits.BACKGROUND))
+    yield Given(
+        "unsubscribe-first",
+        "Let all members unsubscribe from a topic before it is deleted (with a pattern: change it), or "
+        f"name only other topics in commits: the client repeats a commit that names a deleted one, "
+        f"{auto if by_itself else sync}, and in a revocation all partitions of the member wait.",
     )

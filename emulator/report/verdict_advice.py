@@ -323,6 +323,7 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.MEMBERS_DIED: _died,
     VerdictId.GROUP_DEAD: _died,
     VerdictId.LONG_DOWNTIME: _long_downtime,
+    VerdictId.DELETED_TOPIC: removal_hints.deleted_topics,
     VerdictId.FOUND_LATE: _found_late,
     VerdictId.BACKLOG_UNREAD: _unread,
     VerdictId.PARTITION_STALLED: _stalled,

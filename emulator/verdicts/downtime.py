@@ -1,15 +1,14 @@
-"""Verdicts on partitions that had no owner for long."""
+"""Verdicts on partitions that had no owner for long, and on commits that make them wait."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emulator.metrics.group_figures import figures_of
 from emulator.report.wording import counted, duration
-from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, longest_wait, wait_text
+from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, longest_wait, named, wait_text
 
 LONG_DOWNTIME_S = 60
-UNSYNCED = "did not sync in time"
-"""The coordinator's reason for a member that joined and sent no SyncGroup."""
 
 
 def long_downtime(evidence: Evidence) -> Iterator[Verdict]:
@@ -19,7 +18,11 @@ def long_downtime(evidence: Evidence) -> Iterator[Verdict]:
         return
     table = evidence.metrics.tables["downtime.by_partition"]
     long = [name for name, down_s in table.items() if down_s >= LONG_DOWNTIME_S]
-    worst = max(table, key=lambda name: table[name])
+    by_group = evidence.metrics.tables["downtime_max.by_group"]
+    group = max(by_group, key=lambda name: by_group[name])
+    its_own = [name for name in table if name.startswith(f"{group}/")] or table
+    worst = max(its_own, key=lambda name: table[name])
+    figures = figures_of(evidence.metrics, group)
     wait = longest_wait(evidence.facts, worst, longest_s)
     yield Verdict(
         id=VerdictId.LONG_DOWNTIME,
@@ -30,12 +33,41 @@ def long_downtime(evidence: Evidence) -> Iterator[Verdict]:
         numbers={
             "partitions": len(long),
             "longest_s": longest_s,
-            "rebalance_s": evidence.metrics["time_to_stable_max_s"],
-            "unsynced": evidence.metrics.tables["evictions.by_reason"].get(UNSYNCED, 0),
+            "rebalance_s": figures.rebalance_max_s,
+            "unsynced": figures.unsynced,
             "session_expired": wait is not None and wait.expired,
         },
+        group=group,
         problem=True,
     )
+
+
+REPEATED_LONG_S = 10
+
+
+def deleted_topics(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield each group whose members repeated commits of a deleted topic for long."""
+    for group in evidence.facts.groups:
+        long = [each for each in group.of_deleted if each.lasted_us >= REPEATED_LONG_S * 1_000_000]
+        if long:
+            worst = max(long, key=lambda each: each.lasted_us)
+            members = list(dict.fromkeys(each.consumer for each in long))
+            down_s = evidence.metrics[f"downtime_max.by_group[{group.group}]"]
+            yield Verdict(
+                id=VerdictId.DELETED_TOPIC,
+                sentence=(
+                    f"{named(members)} repeated commits of {worst.topic}, which had been deleted, for up to "
+                    f"{duration(worst.lasted_us / 1_000_000)} ({worst.error}); the longest downtime of a "
+                    f"partition was {duration(down_s)}"
+                ),
+                numbers={
+                    "members": len(members),
+                    "times": sum(each.times for each in long),
+                    "longest_s": worst.lasted_us / 1_000_000,
+                },
+                group=group.group,
+                problem=True,
+            )
 
 
 FOUND_LATE_S = 30

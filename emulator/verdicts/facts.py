@@ -51,6 +51,16 @@ class Repeated(NamedTuple):
     times: int
 
 
+class OfDeleted(NamedTuple):
+    """Commits of a consumer that named a deleted topic, were refused, and repeated for a time."""
+
+    consumer: str
+    topic: str
+    error: str
+    times: int
+    lasted_us: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEnd:
     """One group at the end of a run."""
@@ -85,6 +95,9 @@ class GroupEnd:
 
     thrown: tuple[Repeated, ...] = ()
     """Calls of rebalance listeners that threw: ``assigned``, ``revoked`` or ``lost``."""
+
+    of_deleted: tuple[OfDeleted, ...] = ()
+    """For each consumer and deleted topic: the longest series of refused commits."""
 
     stuck: tuple[Stuck, ...] = ()
     stalled: tuple[Stalled, ...] = ()

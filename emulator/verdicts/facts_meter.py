@@ -16,11 +16,12 @@ from emulator.verdicts.facts import (
     GroupEnd,
     Lasting,
     Missed,
+    OfDeleted,
     Repeated,
     Skipped,
     StoppedDeploy,
 )
-from emulator.verdicts.group import Failure, GroupFacts, Killed, Process
+from emulator.verdicts.group import Failure, GroupFacts, Killed, Process, Refusals
 
 CLOSES = frozenset({"close", "restart"})
 """The verbs that close a member."""
@@ -30,6 +31,10 @@ GIVE_UP = "give_up"
 
 POISON = "poison"
 """The verb of a record that takes long or fails, which has no end."""
+
+
+UNKNOWN_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
+"""The errors of commits that name a deleted topic, by protocol; clients repeat them."""
 
 
 class FactsMeter:
@@ -59,6 +64,7 @@ class FactsMeter:
         self._skipped: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
         """Group and partition: the first offset, and the one at which the first owner started."""
 
+        self._deleted: set[str] = set()
         self._log_ends: dict[TopicPartition, int] = {}
         self._lag_unit = "record"
         self._disturbed_us = 0
@@ -94,6 +100,8 @@ class FactsMeter:
             ev.LagSampled: self._on_sampled,
             ev.TopicCreated: self._on_created,
             ev.PartitionsAdded: self._on_created,
+            ev.TopicDeleted: lambda _, what: self._deleted.add(what.topic),
+            ev.CommitRefused: self._on_commit_refused,
             ev.OffsetGaps: self._on_gaps,
             ev.RecordsCompacted: self._on_gaps,
             ev.RunEnded: self._on_ended,
@@ -159,6 +167,10 @@ class FactsMeter:
             removed_assigning=tuple(group.removed_assigning),
             thrown=tuple(Repeated(*key, times) for key, times in group.thrown.items()),
             loops=tuple(Repeated(*key, times) for key, times in group.loops.most_common()),
+            of_deleted=tuple(
+                OfDeleted(*key, found.error, found.most, found.longest_us)
+                for key, found in group.of_deleted.items()
+            ),
             stuck=tuple(group.progress.stuck()),
             stalled=tuple(group.progress.stalled()),
             growth=group.progress.growth(self._disturbed_us),
@@ -287,8 +299,17 @@ class FactsMeter:
     def _on_created(self, event: ev.Event, what: ev.TopicCreated | ev.PartitionsAdded) -> None:
         if isinstance(what, ev.TopicCreated):
             self._log_starts[what.topic] = what.log_starts
+            self._deleted.discard(what.topic)
         if event.at_us:
             self._created_us[what.topic] = event.at_us
+
+    def _on_commit_refused(self, event: ev.Event, what: ev.CommitRefused) -> None:
+        if what.error not in UNKNOWN_TOPIC:
+            return
+        of_deleted = self._group(what.group).of_deleted
+        for topic in sorted({partition.topic for partition, _ in what.offsets} & self._deleted):
+            first = Refusals(what.error, event.at_us, event.at_us)
+            of_deleted.setdefault((what.consumer, topic), first).add(event.at_us)
 
     def _on_sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
         self._group(what.group).progress.sample(event.at_us, what)

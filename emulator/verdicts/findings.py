@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from emulator.ledger.entries import Ledger
+from emulator.metrics.group_figures import figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.loads import Load
-from emulator.verdicts.downtime import found_late, long_downtime
+from emulator.verdicts.downtime import deleted_topics, found_late, long_downtime
 from emulator.verdicts.facts import Facts
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
@@ -252,6 +253,7 @@ def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
     for group in evidence.facts.groups:
         if group.thrown:
             times = sum(each.times for each in group.thrown)
+            down_s = evidence.metrics[f"downtime_max.by_group[{group.group}]"]
             members = sorted({each.consumer for each in group.thrown})
             calls = list(
                 dict.fromkeys(f"onPartitions{each.reason.title()}()" for each in group.thrown)
@@ -260,7 +262,7 @@ def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
                 id=VerdictId.LISTENER_THREW,
                 sentence=(
                     f"{joined(calls)} threw {counted(times, 'time')} in {named(members)}; the longest "
-                    f"downtime of a partition was {duration(evidence.metrics['downtime_max_s'])}"
+                    f"downtime of a partition was {duration(down_s)}"
                 ),
                 numbers={"times": times, "members": len(members)},
                 group=group.group,
@@ -279,15 +281,15 @@ def _removed(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _shared_group(evidence: Evidence) -> Iterator[Verdict]:
-    rebalances = evidence.metrics["rebalances"]
     for load in evidence.loads:
+        rebalances = figures_of(evidence.metrics, load.group).rebalances
         if load.disjoint and rebalances:
             first, second = load.disjoint
             yield Verdict(
                 id=VerdictId.SHARED_GROUP,
                 sentence=(
                     f"members of {load.group} subscribe to different topics ({first} and {second}): "
-                    f"each of the {counted(int(rebalances), 'rebalance')} affected all of them"
+                    f"each of the {counted(rebalances, 'rebalance')} affected all of them"
                 ),
                 numbers={"rebalances": rebalances},
                 group=load.group,
@@ -340,6 +342,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _dead,
     _loops,
     _stuck,
+    deleted_topics,
     long_downtime,
     found_late,
     _of_lag,

@@ -53,6 +53,32 @@ class Stalled(NamedTuple):
     """When its owner last processed records of any partition, at most a checkpoint too late."""
 
 
+REPEATED_WITHIN_US: Final = 5_000_000
+"""A refused commit that is followed by another one within this time was repeated."""
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Refused commits of one consumer that named one deleted topic: the longest series of repetitions."""
+
+    error: str
+    began_us: int
+    last_us: int
+    times: int = 0
+    longest_us: int = 0
+    most: int = 0
+    """Refusals in the longest series."""
+
+    def add(self, at_us: int) -> None:
+        """Add a refusal to the series, or begin another one."""
+        if at_us - self.last_us > REPEATED_WITHIN_US:
+            self.began_us, self.times = at_us, 0
+        self.last_us = at_us
+        self.times += 1
+        if at_us - self.began_us >= self.longest_us:
+            self.longest_us, self.most = at_us - self.began_us, self.times
+
+
 class Growth(NamedTuple):
     """Lag that grew in every quarter of a window before the end."""
 
@@ -333,6 +359,9 @@ class GroupFacts:
     killed: list[Killed] = field(default_factory=list)
     removed_assigning: list[str] = field(default_factory=list)
     thrown: Counter[tuple[str, str]] = field(default_factory=Counter)
+    of_deleted: dict[tuple[str, str], Refusals] = field(default_factory=dict)
+    """By consumer and deleted topic."""
+
     progress: Progress = field(default_factory=Progress)
     waits: Waits = field(default_factory=Waits)
 

@@ -37,6 +37,7 @@ class VerdictId(enum.StrEnum):
     PARTITION_STUCK = "partition-stuck"
     PARTITION_STALLED = "partition-stalled"
     LONG_DOWNTIME = "long-downtime"
+    DELETED_TOPIC = "deleted-topic"
     FOUND_LATE = "found-late"
     BACKLOG_UNREAD = "backlog-unread"
     OVERLOAD = "overload"

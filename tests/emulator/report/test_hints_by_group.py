@@ -9,6 +9,7 @@ import pytest
 from emulator.advising import reported
 from emulator.loading import ScenarioText, load_text
 from emulator.report.given_hints import hints_of
+from emulator.verdicts.verdict import VerdictId
 
 TOPIC = '[[topic]]\nname = "orders"\npartitions = 4\nrate = "10/s"\n'
 
@@ -21,14 +22,14 @@ def group(name: str, *lines: str) -> str:
     return "\n".join(["[[group]]", *keys, ""])
 
 
-def hints(act: str, *groups: str, run_for: str = "60s") -> set[tuple[str, str]]:
+def played(act: str, *groups: str, run_for: str = "60s"):
     text = f'title = "two groups"\nrun_for = "{run_for}"\n{TOPIC}' + "".join(groups) + act
-    return {
-        (hint.id, hint.group)
-        for hint in hints_of(
-            reported(load_text(ScenarioText("two groups", "two groups", text, Path())), 0)[1]
-        )
-    }
+    return reported(load_text(ScenarioText("two groups", "two groups", text, Path())), 0)[1]
+
+
+def hints(act: str, *groups: str, run_for: str = "60s") -> set[tuple[str, str]]:
+    report = played(act, *groups, run_for=run_for)
+    return {(hint.id, hint.group) for hint in hints_of(report)}
 
 
 DEPLOY = '[[act]]\nat = "20s"\nrolling_restart = "billing"\ngap = "8s"\ndown_time = "2s"\n'
@@ -63,3 +64,15 @@ def test_only_the_group_in_which_a_member_dies_is_told_of_a_shorter_session():
 
     assert ("shorter-session", "billing") in found
     assert "audit" not in {name for _, name in found}
+
+
+def test_a_long_downtime_is_one_of_its_group():
+    """Rebalances of other groups do not explain it, and its hints name the settings of its group."""
+    long = 'settings = { "session.timeout.ms" = "70s" }'
+    act = '[[fault]]\nat = "15s"\ncrash = "billing-0"\n'
+
+    verdicts = played(act, group("audit"), group("billing", long), run_for="120s").verdicts
+    (found,) = [each for each in verdicts if each.id is VerdictId.LONG_DOWNTIME]
+
+    assert found.group == "billing"
+    assert "billing/orders-" in found.sentence

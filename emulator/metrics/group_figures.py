@@ -1,0 +1,58 @@
+"""The figures of one group, of a run with several."""
+
+from __future__ import annotations
+
+from assignors.values import dataclass
+from emulator.events import Departure
+from emulator.metrics.metrics import Metrics
+from emulator.metrics.rebalances import reason_kind
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """The figures of one group."""
+
+    rebalances: int
+    reasons: frozenset[str]
+    """The reasons of its rebalances."""
+
+    rebalance_max_s: float
+    """The longest time until it was stable again; of the only group, with the follow-ups of a rebalance."""
+
+    removals: frozenset[str]
+    """Why its members were removed after a timeout, or left by themselves."""
+
+    expired: int
+    """Its members whose session expired."""
+
+    unsynced: int
+    """Its members that joined and sent no SyncGroup."""
+
+    living: int
+    """Its members that were removed while their process ran."""
+
+    downtime_max_s: float
+    """The longest downtime of one of its partitions."""
+
+
+def figures_of(metrics: Metrics, group: str) -> GroupFigures:
+    """Return the figures of one group."""
+    rounds, evictions, drop_outs = (
+        [row for row in metrics.listings[name] if row["group"] == group]
+        for name in ("rebalances", "evictions", "drop_outs")
+    )
+    removed = [row["reason"] for row in evictions]
+    lasted = [
+        each["stable_s"] - each["started_s"] for each in rounds if each["stable_s"] is not None
+    ]
+    is_only = len(rounds) == metrics["rebalances"]
+    return GroupFigures(
+        rebalances=len(rounds),
+        reasons=frozenset(reason_kind(row["reason"]) for row in rounds),
+        rebalance_max_s=metrics["time_to_stable_max_s"] if is_only else max(lasted, default=0.0),
+        removals=frozenset([*removed, *(row["reason"] for row in drop_outs)]),
+        expired=removed.count(Departure.EXPIRED),
+        unsynced=removed.count(Departure.DID_NOT_SYNC),
+        living=sum(row["living"] for row in evictions),
+        downtime_max_s=metrics[f"downtime_max.by_group[{group}]"],
+    )
