@@ -19,6 +19,16 @@ def test_polls_and_commits_are_those_of_single_polls(world, seed):
     hold_both_ways(world(seed), seed)
 
 
+@pytest.mark.parametrize("world", [polling_world, timed_world])
+@pytest.mark.parametrize("seed", [303, 304, 305, 308, 312])
+def test_a_poll_that_returns_records_before_it_reads_responses_is_one_of_them(world, seed):
+    """As that of kafka-python, which hears of a rebalance later."""
+    document = world(seed)
+    document["group"][0]["client"] = "kafka-python"
+
+    hold_both_ways(document, seed)
+
+
 @pytest.mark.parametrize("seed", [301, 306, 307, *SKIPPING])
 def test_members_under_faults_and_acts_leave_the_same(seed):
     """Requests, heartbeats and waits of a client are moved over the periods that are skipped."""
