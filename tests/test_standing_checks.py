@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks import mutations, soak
+import sys
+
+import pytest
+
+from benchmarks import mutations, soak, warm_tests
 
 
 def test_a_mutation_changes_one_comparison_or_condition(tmp_path):
@@ -25,6 +29,33 @@ def test_the_tests_of_a_room_are_those_that_mirror_it():
 
     assert "tests/protocols/consumer/classic" == mutations.tests_of(path)
     assert mutations.mutations(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ("def f(a):\n    return a < 1\n", "def f(a):\n    return a <= 1\n", {"f"}),
+        (
+            "class C:\n    def f(self):\n        return [a for a in self if a]\n",
+            "class C:\n    def f(self):\n        return [a for a in self if not a]\n",
+            {"C.f.<locals>.<listcomp>"} if sys.version_info < (3, 12) else {"C.f"},
+        ),
+        ("A = 1 < 2\n", "A = 1 <= 2\n", None),
+        (
+            "class C:\n    if 1 < 2:\n        a = 1\n",
+            "class C:\n    if 1 > 2:\n        a = 1\n",
+            None,
+        ),
+        ("A = lambda a: a\n", "A = lambda a: not a\n", {"<lambda>"}),
+    ],
+)
+def test_a_fork_takes_changes_of_functions_and_not_of_what_runs_at_the_import(
+    tmp_path, before, after, changed
+):
+    """Those need a process of their own."""
+    new = warm_tests._new_codes(warm_tests.Change(tmp_path / "one.py", before, after, "tests"))
+
+    assert changed == (None if new is None else {each.name for each in warm_tests._changed(new)})
 
 
 def test_a_soak_finds_the_tests_of_every_suite():

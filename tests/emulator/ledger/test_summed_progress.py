@@ -75,6 +75,23 @@ def test_equal_periods_beyond_the_frontier_skip_what_lies_before():
     assert (30, 20) == (ledger.processed, ledger.lost)
 
 
+@pytest.mark.parametrize("summed", [True, False])
+def test_equal_periods_in_a_truncated_log_are_told_apart(summed):
+    """The owner had records in hand that the log lost: those it processed are not unprocessed ones."""
+    history = begun()
+    history.work("a", 0, 50)
+    history.truncate(60, 120)
+    if summed:
+        progress(history, "a", 50, 80)
+    else:
+        for first in (50, 60, 70):
+            history.work("a", first, first + 10)
+    history.end([(P0, 60)])
+    ledger = history.ledger()
+
+    assert (80, 80, 40, 0) == (ledger.processed, ledger.distinct, ledger.truncated, ledger.lost)
+
+
 def test_equal_periods_of_an_owner_of_which_nothing_is_known_open_an_epoch():
     """A history may begin in the middle."""
     history = History()

@@ -302,3 +302,27 @@ def test_a_partition_without_a_leader_is_not_fetched():
     fetcher.positions.seek(tp(0), 1)
 
     assert {} == asked(fetcher)
+
+
+# -- paused partitions ---------------------------------------------------------------------------
+
+
+def test_records_of_a_paused_partition_do_not_keep_its_broker_from_being_asked():
+    """They stay buffered; those of another partition do."""
+    fetcher = reading({0: 0, 1: 0, 2: 0}, brokers=2)
+    fetcher.requests()
+    arrive(fetcher, {0: 1})
+    arrive(fetcher, {1: 1}, broker=2)
+    fetcher.paused = frozenset([tp(0)])
+
+    assert [1] == fetcher.take_free()
+
+
+def test_a_partition_that_is_assigned_again_is_not_paused_any_more():
+    """One that stays assigned stays paused."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.paused = frozenset([tp(0), tp(1)])
+    fetcher.assign([tp(0)])
+    fetcher.assign([tp(0), tp(1)])
+
+    assert frozenset([tp(0)]) == fetcher.paused

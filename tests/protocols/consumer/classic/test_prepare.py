@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.classic.rejoin import _prepare
-from protocols.consumer.classic.state import PrepareCommitting, PrepareNeeded
+from protocols.consumer.classic.revocation_commit import commit_at_revocation
+from protocols.consumer.classic.state import PrepareCommitted, PrepareCommitting, PrepareNeeded
 from protocols.consumer.committing import RETRIED
 from protocols.facts import CommitRefused, CommitSent
 from protocols.messages import FetchRequest, JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import ClientDriver, offsets, parts
 
@@ -258,3 +260,17 @@ def test_a_poll_at_the_deadline_of_a_prepare_joins():
     step = _prepare(driver.state, driver.client.consumer, waiting.deadline_us, 0)
 
     assert not isinstance(step.state.prepare, PrepareCommitting)
+
+
+@pytest.mark.parametrize(
+    ("now", "commit", "waits"), [(9, 3, True), (10, 3, False), (11, 3, False), (9, None, False)]
+)
+def test_a_commit_at_a_revocation_is_waited_for_until_its_deadline(now, commit, waits):
+    """Or until it has failed, where the commit is before the listener call."""
+    driver = ClientDriver()
+    driver.stable()
+    waiting = PrepareCommitting(10, commit, frozenset())
+    state = replace(driver.state, prepare=waiting)
+    after = commit_at_revocation(state, driver.client.consumer, frozenset(), now).state.prepare
+
+    assert (waiting if waits else PrepareCommitted(frozenset())) == after
