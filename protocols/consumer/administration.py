@@ -42,21 +42,21 @@ _AGAIN: Final = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 _ELSEWHERE: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
 
-def next_step(answer: Message | None) -> Next:
-    """Return the next step after *answer*; None: the connection broke."""
-    if answer is None:
+def next_step(response: Message | None) -> Next:
+    """Return the next step after *response*; None: the connection broke."""
+    if response is None:
         return Next.LOOK_UP
-    errors = errors_of(answer)
+    errors = errors_of(response)
     if any(error in _ELSEWHERE for error in errors):
         return Next.LOOK_UP
-    waits = ErrorCode.REBALANCE_IN_PROGRESS if isinstance(answer, OffsetCommitResponse) else None
+    waits = ErrorCode.REBALANCE_IN_PROGRESS if isinstance(response, OffsetCommitResponse) else None
     again = any(error in _AGAIN or error is waits for error in errors)
     return Next.AGAIN if again else Next.FINAL
 
 
-def errors_of(answer: Message) -> tuple[ErrorCode, ...]:
+def errors_of(response: Message) -> tuple[ErrorCode, ...]:
     """Return the errors in a response; raise TypeError if no admin client receives its type."""
-    match answer:
+    match response:
         case DescribeGroupResponse(error=error) | OffsetFetchResponse(error=error):
             found = [error]
         case OffsetDeleteResponse(error=error, errors=errors):
@@ -66,7 +66,7 @@ def errors_of(answer: Message) -> tuple[ErrorCode, ...]:
         case DeleteGroupsResponse(results=results):
             found = [code for _, code in results]
         case _:
-            raise TypeError(f"not an answer to an admin client: {type(answer).__name__}")
+            raise TypeError(f"not a response to an admin client: {type(response).__name__}")
     return tuple(dict.fromkeys(error for error in found if error is not ErrorCode.NONE))
 
 

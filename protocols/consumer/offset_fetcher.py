@@ -253,19 +253,19 @@ def throw_out_of_range(reads: Reads, reader: Reader) -> Step[Reads]:
     return Step(replace(reads, out_of_range={}))
 
 
-ReadingAnswer = MetadataResponse | ListOffsetsResponse | OffsetsForLeaderEpochResponse
+ReadingResponse = MetadataResponse | ListOffsetsResponse | OffsetsForLeaderEpochResponse
 
 
 def on_response(
-    reads: Reads, reader: Reader, number: int, answer: ReadingAnswer, now: int
+    reads: Reads, reader: Reader, number: int, response: ReadingResponse, now: int
 ) -> Step[Reads]:
     """Handle the response to request *number*, if the request is still in flight."""
-    match answer:
+    match response:
         case MetadataResponse() if reads.metadata.in_flight == number:
-            return metadata.on_response(reads, reader, answer, now)
+            return metadata.on_response(reads, reader, response, now)
         case ListOffsetsResponse() if number in reads.listing:
-            return on_list_offsets_response(reads, reader, number, answer, now)
+            return on_list_offsets_response(reads, reader, number, response, now)
         case OffsetsForLeaderEpochResponse() if number in reads.validating:
-            return validation.on_epoch_response(reads, reader, number, answer, now)
+            return validation.on_epoch_response(reads, reader, number, response, now)
         case _:
             return Step(reads)

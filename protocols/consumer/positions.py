@@ -35,7 +35,7 @@ class Phase(enum.Enum):
     """The states of a position, by what it waits for (``FetchStates``)."""
 
     INITIALIZING = "its committed offset"
-    RESETTING = "an answer to its reset"
+    RESETTING = "a response to its reset"
     VALIDATING = "its leader to confirm it"
     READING = "nothing"
 

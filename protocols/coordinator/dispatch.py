@@ -13,7 +13,6 @@ from typing import Any, Final
 from protocols.coordinator.durability import HostContractError
 from protocols.facts import OffsetsDropped
 from protocols.groups import deletion, kip848, migration
-from protocols.groups.answers import append_failed_response, error_response, join_error_response
 from protocols.groups.classic import join, rebalance, sessions, sync
 from protocols.groups.classic import kind as classic
 from protocols.groups.classic.group import (
@@ -29,6 +28,7 @@ from protocols.groups.classic.kind import CLASSIC, describe_group
 from protocols.groups.classic.sessions import on_session_timeout
 from protocols.groups.deletion import EXPIRE_OFFSETS
 from protocols.groups.offsets import offset_commit, offset_fetch, reject_commit, still_gone
+from protocols.groups.responses import append_failed_response, error_response, join_error_response
 from protocols.groups.shard import (
     AnyShard,
     Broker,
@@ -87,7 +87,7 @@ def kind_in(durable: Durable, group_id: str) -> GroupKind:
 
 
 def _in_either(classic: Handler, consumer: Callable[[], InConsumerGroup]) -> Handler:
-    """Answer a request of the classic protocol, in a classic group or in a consumer group.
+    """Respond to a request of the classic protocol, in a classic group or in a consumer group.
 
     *consumer* returns the handler for the latter; it is called when a consumer group exists.
     """
@@ -116,12 +116,12 @@ def _commit(
 def _stable_fetch(
     shard: AnyShard, header: Header, request: OffsetFetchRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a stable fetch from the newest state, once all of that state is durable."""
+    """Respond to a stable fetch from the newest state, once all of that state is durable."""
     refused = kind_of(shard, request.group_id).validate_fetch(shard.durable, request)
     if refused is not None:
         return Turn(shard, (Send(header, OffsetFetchResponse(error=refused)),))
-    answer = offset_fetch(shard.durable, request, at.broker)
-    return Turn(shard, waits=(Send(header, answer),))
+    response = offset_fetch(shard.durable, request, at.broker)
+    return Turn(shard, waits=(Send(header, response),))
 
 
 def _offset_delete(
@@ -163,7 +163,7 @@ HANDLERS: Final[MappingProxyType[type, Handler]] = MappingProxyType(
 
 
 def read(request: Any, shard: AnyShard, view: Durable, broker: Broker) -> Message | None:
-    """Answer a request that only reads, else return None; a group is visible once it is durable.
+    """Respond to a request that only reads, else return None; a group is visible once it is durable.
 
     *view*: the durable state.
     """
@@ -314,7 +314,7 @@ def on_durable(shard: AnyShard, waiting: Waiting, at: Moment) -> Turn[AnyShard]:
 def on_append_failed(
     shard: AnyShard, waiting: Waiting, error: ErrorCode, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a request that waited for an append that failed with *error* or timed out."""
+    """Respond to a request that waited for an append that failed with *error* or timed out."""
     if isinstance(waiting, Send):
         return Turn(shard, (Send(waiting.to, append_failed_response(waiting.message, error)),))
     if isinstance(waiting, Report):

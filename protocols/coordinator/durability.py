@@ -176,7 +176,7 @@ class Durability:
     def advance(self, log_offset: int) -> list[Waiting]:
         """Raise the high watermark to *log_offset*; return the released waits in order.
 
-        Facts precede the answers.
+        Facts precede the responses.
         """
         if log_offset <= self.high_watermark:
             return []
@@ -240,7 +240,7 @@ class Durability:
     def relative(self, now_us: int) -> object:
         """Return what is not durable, and when it times out, relative to *now_us* and to the end.
 
-        None: more than answers waits, or groups appear or end with it.
+        None: more than responses waits, or groups appear or end with it.
         """
         if self._facts or any(proposal.made or proposal.ended for proposal in self._proposals):
             return None
@@ -262,7 +262,7 @@ class Durability:
         return self._deferred[0].deadline_us if self._timer_set else None
 
     def waiting(self) -> list[Header]:
-        """Return the headers of the answers that wait, in order."""
+        """Return the headers of the responses that wait, in order."""
         headers = [deferred.waiting.to for deferred in self._deferred]
         return [header for header in headers if isinstance(header, Header)]
 
@@ -290,9 +290,9 @@ class Durability:
     def move(self, later_us: int, renumbered: Callable[[Header], Header]) -> None:
         """Move the waits by whole periods; their requests have later numbers."""
         for number, deferred in enumerate(self._deferred):
-            answer = replace(deferred.waiting, to=renumbered(deferred.waiting.to))
+            response = replace(deferred.waiting, to=renumbered(deferred.waiting.to))
             deadline_us = deferred.deadline_us + later_us
-            self._deferred[number] = deferred._replace(deadline_us=deadline_us, waiting=answer)
+            self._deferred[number] = deferred._replace(deadline_us=deadline_us, waiting=response)
 
     def check(self, newest: Durable) -> None:
         """Assert that batches, waits and views are consistent."""

@@ -2,8 +2,8 @@
 
 The host passes in requests, timers and outcomes of the log, and carries out the effects of every
 :class:`Step` in order. The coordinator is the only writer of its log and counts its offsets: the
-records of an ``Append`` begin at the previous ``next_log_offset``, and the host answers with
-``durable`` (all records below an offset are durable) or ``rejected``.
+records of an ``Append`` begin at the previous ``next_log_offset``, and the host reports their
+outcome: ``durable`` (all records below an offset are durable) or ``rejected``.
 
 A new coordinator loads: the host sets the high watermark by ``durable``, replays the log, and
 calls ``loaded``. Until then requests get COORDINATOR_LOAD_IN_PROGRESS.
@@ -136,7 +136,7 @@ class GroupCoordinator:
     def recurring(self, now_us: int) -> object:
         """Return the state without the offsets if it is the same after every quiet period.
 
-        None: more than answers waits for the log, or the time alone may change a group. The host
+        None: more than responses wait for the log, or the time alone may change a group. The host
         sets the timer of the timeout again (:meth:`~protocols.coordinator.durability.Durability.renew_timeout`).
         """
         if self._phase is not Phase.ACTIVE or not queries.recurs(self.state):
@@ -161,7 +161,7 @@ class GroupCoordinator:
     # -- requests and timers -----------------------------------------------------------------
 
     def handle(self, envelope: Envelope, now_us: int) -> Step[AnyShard]:
-        """Answer or park a request. Raises TypeError if it is not a group request."""
+        """Respond to a request or park it. Raises TypeError if it is not a group request."""
         header = envelope.header
         request: Any = envelope.body  # the tables decide by its type
         at = Moment(now_us, self._broker)
@@ -181,7 +181,7 @@ class GroupCoordinator:
             return Step(self.state, (Send(header, seen),))
         handler = HANDLERS.get(type(request))
         if handler is None:
-            raise TypeError(f"a coordinator does not answer {type(request).__name__}")
+            raise TypeError(f"a coordinator does not respond to {type(request).__name__}")
         return self._carry_out(handler(self.state, header, request, at), at)
 
     def wake(self, timer: str, now_us: int) -> Step[AnyShard]:
@@ -253,7 +253,7 @@ class GroupCoordinator:
     def unload(self, now_us: int) -> Step[AnyShard]:
         """Unload the coordinator: every parked request gets NOT_COORDINATOR.
 
-        The effects are only answers and cancelled timers, no facts.
+        The effects are only responses and cancelled timers, no facts.
         """
         at = Moment(now_us, self._broker)
         effects = list[Effect]()
@@ -363,7 +363,7 @@ class GroupCoordinator:
     def _quiet_heartbeat(
         self, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
     ) -> Step[AnyShard] | None:
-        """Answer a heartbeat that only renews a session, the most frequent request, else None."""
+        """Respond to a heartbeat that only renews a session, the most frequent request, else None."""
         group = self.state.durable.groups.entries.get(request.group_id)
         if type(group) is not kip848.group.Group or self._phase is not Phase.ACTIVE:
             return None
@@ -371,7 +371,7 @@ class GroupCoordinator:
         member = kip848.heartbeat.quiet_member(group, soft, header, request, at)
         if member is None:
             return None
-        session, reply = kip848.heartbeat.quiet_answer(member, header, at)
+        session, reply = kip848.heartbeat.quiet_response(member, header, at)
         if self._log.all_durable:
             return Step(self.state, (session, reply))
         return self._carry_out(Turn(self.state, (session,), (), (reply,)), at)

@@ -36,8 +36,8 @@ def delete_groups(
         results.append((group_id, error or ErrorCode.NONE))
         if error is None:
             turn = turn.then(functools.partial(_delete, group_id=group_id, kind=kind))
-    answer = DeleteGroupsResponse(results=tuple(results))
-    return turn.after_append(Send(header, answer))
+    response = DeleteGroupsResponse(results=tuple(results))
+    return turn.after_append(Send(header, response))
 
 
 def _delete(shard: AnyShard, group_id: str, kind: GroupKind) -> Turn[AnyShard]:
@@ -66,8 +66,8 @@ def offset_delete(
         if shard.durable.offset(group_id, *partition) is not None
     )
     facts = dropped(group_id, gone, "deleted")
-    answer = Send(header, OffsetDeleteResponse(errors=errors))
-    return Turn(shard, (), tombstones(group_id, gone), (*facts, answer))
+    response = Send(header, OffsetDeleteResponse(errors=errors))
+    return Turn(shard, (), tombstones(group_id, gone), (*facts, response))
 
 
 def _error(

@@ -123,7 +123,7 @@ _RETENTION_VERSION_MAX = 4
 def offset_commit(
     shard: AnyShard, header: Header, request: OffsetCommitRequest, kind: GroupKind, at: Moment
 ) -> Turn[AnyShard]:
-    """Validate a commit and propose its records; the answer waits until they are durable.
+    """Validate a commit and propose its records; the response waits until they are durable.
 
     Partitions that the broker does not know are rejected before the group is checked.
     """
@@ -133,7 +133,7 @@ def offset_commit(
         offsets = tuple(entry for entry in offsets if entry.partition not in refused)
     if not offsets:
         facts = _refusals(header, request, refused)
-        return Turn(shard, (*facts, Send(header, _answer(request, refused))))
+        return Turn(shard, (*facts, Send(header, _response(request, refused))))
     asked = replace(request, offsets=offsets) if refused else request
     verdict = kind.validate_commit(shard, asked, at)
     if not isinstance(verdict, ErrorCode):
@@ -142,7 +142,7 @@ def offset_commit(
         return _stored(shard, header, request, refused, at, verdict)
     refused.update((entry.partition, verdict) for entry in offsets)
     facts = _refusals(header, request, refused)
-    return Turn(shard, (*facts, Send(header, _answer(request, refused))))
+    return Turn(shard, (*facts, Send(header, _response(request, refused))))
 
 
 def reject_commit(
@@ -150,7 +150,7 @@ def reject_commit(
 ) -> tuple[Effect, ...]:
     """Reject a commit at a coordinator that is loading or no longer active."""
     refused = {entry.partition: error for entry in request.offsets} | _unknown(request, topics)
-    return (*_refusals(header, request, refused), Send(header, _answer(request, refused)))
+    return (*_refusals(header, request, refused), Send(header, _response(request, refused)))
 
 
 def _unknown(request: OffsetCommitRequest, topics: TopicsByName) -> Refused:
@@ -211,7 +211,7 @@ def _stored(
         effects += (_accepted(header, request, tuple(accepted)),)
     if refused:
         effects += _refusals(header, request, refused)
-    reply = Send(header, _answer(request, refused))
+    reply = Send(header, _response(request, refused))
     return Turn(shard, effects, tuple(records), (reply,))
 
 
@@ -231,7 +231,7 @@ def _topic_id(topic: str, broker: Broker) -> str:
     return ZERO_TOPIC_ID if broker.topics is None else broker.topics[topic].topic_id
 
 
-def _answer(request: OffsetCommitRequest, refused: Refused) -> OffsetCommitResponse:
+def _response(request: OffsetCommitRequest, refused: Refused) -> OffsetCommitResponse:
     if not refused:
         return OffsetCommitResponse(errors=tuple((entry[0], _NONE) for entry in request.offsets))
     return OffsetCommitResponse(
@@ -281,9 +281,9 @@ _BY_ID_VERSION = 10
 
 
 def offset_fetch(view: Durable, request: OffsetFetchRequest, broker: Broker) -> OffsetFetchResponse:
-    """Answer from one view of the log; the caller has validated the member.
+    """Respond from one view of the log; the caller has validated the member.
 
-    *view*: the newest state for a stable fetch, whose answer then waits until all of it is durable;
+    *view*: the newest state for a stable fetch, whose response then waits until all of it is durable;
     otherwise the durable state, which can be older than before right after a failover.
     """
     group_id = request.group_id

@@ -147,7 +147,7 @@ class LeaveGroupRequest:
 
 
 class LeftMember(NamedTuple):
-    """The answer to one entry of a LeaveGroup request."""
+    """The response to one entry of a LeaveGroup request."""
 
     member_id: str
     group_instance_id: str | None

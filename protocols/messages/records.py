@@ -144,7 +144,7 @@ class FetchRequest:
 
 
 class FetchedRecords(NamedTuple):
-    """The answer for one partition: the records ``first`` up to ``next_offset``, exclusive."""
+    """The response for one partition: the records ``first`` up to ``next_offset``, exclusive."""
 
     partition: TopicPartition
     first: int
@@ -179,7 +179,7 @@ class ListOffsetsRequest:
 
 
 class ListedOffset(NamedTuple):
-    """The answer for one partition; offset -1: no record has that timestamp or a later one."""
+    """The response for one partition; offset -1: no record has that timestamp or a later one."""
 
     partition: TopicPartition
     offset: int
@@ -255,7 +255,7 @@ class OffsetsForLeaderEpochRequest:
 
 
 class EpochEndOffset(NamedTuple):
-    """The answer for one partition; epoch and offset -1: the log has no such epoch."""
+    """The response for one partition; epoch and offset -1: the log has no such epoch."""
 
     partition: TopicPartition
     leader_epoch: int = UNKNOWN_EPOCH

@@ -131,7 +131,7 @@ class ConsumerSettings:
         Setting(
             "fetch.min.bytes",
             Kind.BYTES,
-            "Minimum data with which a broker answers a fetch at once.",
+            "Minimum data with which a broker responds to a fetch at once.",
         ),
     )
     fetch_max_wait_ms: int = declared(

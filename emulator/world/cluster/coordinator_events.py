@@ -17,7 +17,7 @@ from emulator.world.run import Run
 from protocols import facts
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.groups import kip848
-from protocols.groups.answers import client_error
+from protocols.groups.responses import client_error
 from protocols.machine import Send, Step
 from protocols.messages import Envelope, JoinGroupRequest, SyncGroupRequest
 from protocols.messages.errors import ErrorCode

@@ -122,7 +122,7 @@ def local_error(exception: ExceptionName) -> ErrorCode:
     return ErrorCode.UNKNOWN_MEMBER_ID
 
 
-# -- answers ------------------------------------------------------------------------------------
+# -- responses -------------------------------------------------------------------------------------
 
 
 def on_commit_response(

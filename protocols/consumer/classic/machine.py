@@ -188,11 +188,11 @@ class Client:
         calm.go_on(self.state.beat, self._due_us)
         return self._due_us
 
-    def beat(self, now: int, answer: Envelope | None = None) -> Step[ClientState] | None:
-        """Send a heartbeat, or take the *answer* to one, while the poller waits; None: not now."""
+    def beat(self, now: int, response: Envelope | None = None) -> Step[ClientState] | None:
+        """Send a heartbeat, or take the *response* to one, while the poller waits; None: not now."""
         if not self._calm:
             return None
-        step = turn.beat(self.state, self.consumer, now, answer)
+        step = turn.beat(self.state, self.consumer, now, response)
         return None if step is None else Step(self.state, self._become(step))
 
     @property

@@ -110,11 +110,11 @@ _LAST_DUTIES = (async_commits.autocommit_due, positions.update_positions)
 
 
 def beat(
-    state: ClientState, consumer: Consumer, now: int, answer: Envelope | None
+    state: ClientState, consumer: Consumer, now: int, response: Envelope | None
 ) -> Step[ClientState] | None:
-    """Let the heartbeat thread send a heartbeat, or take the *answer* to one; None: it does more."""
-    if answer is not None:
-        return respond(state, consumer, answer, now)
+    """Let the heartbeat thread send a heartbeat, or take the *response* to one; None: it does more."""
+    if response is not None:
+        return respond(state, consumer, response, now)
     return heartbeat.beat_only(state, consumer, now)
 
 

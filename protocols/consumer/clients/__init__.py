@@ -142,7 +142,7 @@ class ClientProfile:
     """Whether poll returns records of partitions that are still owned while the member joins."""
 
     wakes_for_group: bool = True
-    """Whether the answer to a heartbeat ends a wait of poll; else poll returns the next records first,
+    """Whether the response to a heartbeat ends a wait of poll; else poll returns the next records first,
     and joins after the next fetch response or when a heartbeat or an automatic commit is due."""
 
     only_forward: bool = False

@@ -147,7 +147,7 @@ def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> S
     return Step(step.state, (Report(sent), *step.effects))
 
 
-# -- answers ---------------------------------------------------------------------------------------
+# -- responses -------------------------------------------------------------------------------------
 
 
 def on_commit_response(

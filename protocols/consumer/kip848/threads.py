@@ -25,7 +25,7 @@ class Lag(enum.StrEnum):
     """The delays of the two threads."""
 
     EVENT = "background thread: from the queuing of an event to taking it"
-    ROUND = "background thread: from an answer to taking events that are queued"
+    ROUND = "background thread: from a response to taking events that are queued"
     WAKE = "application thread: from the end of a wait to looking at the buffer"
     TAKE = "application thread: from queuing its event to taking records"
     NEXT = "application thread: from a listener call that outlasts poll to the next step"

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Final
 
 from protocols.facts import Departure, MemberAdded, MemberRemoved
-from protocols.groups.answers import join_error_response
 from protocols.groups.classic import static_members
 from protocols.groups.classic.group import (
     Group,
@@ -37,6 +36,7 @@ from protocols.groups.classic.rebalance import (
     prepare_rebalance,
 )
 from protocols.groups.classic.states import JOIN_GROUP, Act, Sender, State
+from protocols.groups.responses import join_error_response
 from protocols.groups.shard import Fix, Moment, Turn
 from protocols.java_maps import spread
 from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
@@ -50,7 +50,7 @@ NEW_MEMBER_TIMEOUT_MS: Final = 300_000
 
 
 def join_group(shard: Shard, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Shard]:
-    """Answer or park a JoinGroup; one without a member id may create the group."""
+    """Respond to a JoinGroup or park it; one without a member id may create the group."""
     known = shard.groups.get(request.group_id)
     if known is not None:
         return on_group(shard, _joined(known, header, request, at))
@@ -97,13 +97,13 @@ def _refusal(sender: Sender, state: State) -> ErrorCode:
 def _hand_out_id(
     group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Group]:
-    """Answer MEMBER_ID_REQUIRED with a new member id, which expires unless it is used to join."""
+    """Respond with MEMBER_ID_REQUIRED and a new member id, which expires unless it is used to join."""
     member_id = at.broker.new_id(header.client_id)
     pending = replace(group, pending_joins=group.pending_joins.set(member_id, None))
     deadline_us = at.after(request.session_timeout_ms)
-    answer = join_error_response(ErrorCode.MEMBER_ID_REQUIRED, member_id, request.version)
+    response = join_error_response(ErrorCode.MEMBER_ID_REQUIRED, member_id, request.version)
     timer = session_timer(group.group_id, member_id)
-    return Turn(pending, (SetTimer(timer, deadline_us), Send(header, answer)))
+    return Turn(pending, (SetTimer(timer, deadline_us), Send(header, response)))
 
 
 def _admit(group: Group, header: Header, request: JoinGroupRequest, at: Moment) -> Turn[Group]:
@@ -176,7 +176,7 @@ def _parked(group: Group, header: Header, request: JoinGroupRequest) -> Turn[Gro
 
 
 def _repeat(group: Group, header: Header, request: JoinGroupRequest, _: Moment) -> Turn[Group]:
-    """Answer with the current generation; the group does not change."""
+    """Respond with the current generation; the group does not change."""
     return Turn(group, (Send(header, joined(group, group.members[request.member_id])),))
 
 

@@ -17,7 +17,6 @@ from immutables import Map
 
 from assignors.types import TopicPartition
 from protocols.facts import GroupLoaded
-from protocols.groups.answers import client_error
 from protocols.groups.classic import static_members, sync
 from protocols.groups.classic.group import (
     ANSWERED,
@@ -41,10 +40,10 @@ from protocols.groups.classic.group import (
 )
 from protocols.groups.classic.membership import sender_in_generation
 from protocols.groups.classic.rebalance import (
-    answer_joins,
-    answer_syncs,
     mark_answered,
     prepare_rebalance,
+    respond_to_joins,
+    respond_to_syncs,
 )
 from protocols.groups.classic.records import restored
 from protocols.groups.classic.states import (
@@ -55,6 +54,7 @@ from protocols.groups.classic.states import (
     Sender,
     State,
 )
+from protocols.groups.responses import client_error
 from protocols.groups.shard import Durable, GroupKind, Moment, Turn
 from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import (
@@ -244,9 +244,9 @@ def on_unloaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
     """Unload a group: its state becomes DEAD, and parked requests get NOT_COORDINATOR."""
     group = shard.groups[group_id]
     gone = ErrorCode.NOT_COORDINATOR
-    turn = answer_joins(
+    turn = respond_to_joins(
         group, lambda member: JoinGroupResponse(error=gone, member_id=member.member_id)
-    ).then(lambda group: answer_syncs(group, at, lambda _: SyncGroupResponse(error=gone)))
+    ).then(lambda group: respond_to_syncs(group, at, lambda _: SyncGroupResponse(error=gone)))
     dead = transition(turn.state, State.DEAD, at.now_ms)
     return on_group(shard, Turn(dead, turn.effects).also(*timers_of(group)))
 
@@ -271,14 +271,14 @@ def restore(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
 
 
 def discard(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:
-    """Discard a group whose first record could not be appended, and answer its parked requests."""
+    """Discard a group whose first record could not be appended, and respond to its parked requests."""
     group = shard.groups[group_id]
     seen = client_error(error)
-    turn = answer_joins(group, lambda _: JoinGroupResponse(error=seen)).then(
-        lambda group: answer_syncs(group, at, lambda _: SyncGroupResponse(error=seen))
+    turn = respond_to_joins(group, lambda _: JoinGroupResponse(error=seen)).then(
+        lambda group: respond_to_syncs(group, at, lambda _: SyncGroupResponse(error=seen))
     )
-    answers = (effect for effect in turn.effects if isinstance(effect, Send))
-    return Turn(shard.without_group(group_id), (*answers, *timers_of(group)))
+    responses = (effect for effect in turn.effects if isinstance(effect, Send))
+    return Turn(shard.without_group(group_id), (*responses, *timers_of(group)))
 
 
 def timers_of(group: Group) -> tuple[CancelTimer, ...]:
@@ -309,7 +309,7 @@ def on_durable(shard: Shard, waiting: Waiting, at: Moment) -> Turn[Shard]:
 
 
 def on_append_failed(shard: Shard, waiting: Waiting, error: ErrorCode, at: Moment) -> Turn[Shard]:
-    """Answer the requests that waited for an append that failed with *error* or timed out."""
+    """Respond to the requests that waited for an append that failed with *error* or timed out."""
     group = shard.groups.get(waiting.group_id)
     if group is None:
         return Turn(shard)
@@ -326,20 +326,20 @@ def on_append_failed(shard: Shard, waiting: Waiting, error: ErrorCode, at: Momen
 
 
 def _join_failed(group: Group, waiting: JoinWaits, error: ErrorCode) -> Turn[Group]:
-    """Answer the client with an error; the member stays and counts as joined."""
+    """Respond to the client with an error; the member stays and counts as joined."""
     joining = mark_answered(group.joining, waiting.member_id, waiting.header)
     if joining is None:
         return Turn(group)
-    answer = JoinGroupResponse(error=client_error(error))
-    return Turn(replace(group, joining=joining), (Send(waiting.header, answer),))
+    response = JoinGroupResponse(error=client_error(error))
+    return Turn(replace(group, joining=joining), (Send(waiting.header, response),))
 
 
 def _sync_failed(group: Group, waiting: SyncWaits, error: ErrorCode) -> Turn[Group]:
     syncing = mark_answered(group.syncing, waiting.member_id, waiting.header)
     if syncing is None:
         return Turn(group)
-    answer = SyncGroupResponse(error=client_error(error))
-    return Turn(replace(group, syncing=syncing), (Send(waiting.header, answer),))
+    response = SyncGroupResponse(error=client_error(error))
+    return Turn(replace(group, syncing=syncing), (Send(waiting.header, response),))
 
 
 CLASSIC: Final = GroupKind(

@@ -1,4 +1,4 @@
-"""The join phase of a classic group: its start, its end, and the answers it sends.
+"""The join phase of a classic group: its start, its end, and the responses it sends.
 
 Source: ``GroupMetadataManager.prepareRebalance``, ``completeClassicGroupJoin``,
 ``tryCompleteInitialRebalanceElseSchedule`` (KIP-134).
@@ -79,15 +79,15 @@ def prepare_rebalance(group: Group, at: Moment, reason: str, member_id: str) -> 
 
 
 def cancel_sync_phase(group: Group, at: Moment, error: ErrorCode) -> Turn[Group]:
-    """Cancel the sync phase: clear assignments, answer every pending SyncGroup with *error*.
+    """Cancel the sync phase: clear assignments, respond to every pending SyncGroup with *error*.
 
     In any other state, nothing changes.
     """
     if group.state is not State.COMPLETING_REBALANCE:
         return Turn(group)
-    answer = SyncGroupResponse(error=error)
-    return answer_syncs(
-        replace(group, assignments=NOTHING, user_data=NOTHING), at, lambda _: answer
+    response = SyncGroupResponse(error=error)
+    return respond_to_syncs(
+        replace(group, assignments=NOTHING, user_data=NOTHING), at, lambda _: response
     )
 
 
@@ -226,12 +226,12 @@ def _next_generation(group: Group, at: Moment) -> Turn[Group]:
         sync_by_us = at.after(rebalance_timeout_ms(group))
         effects.append(SetTimer(sync_timer(group.group_id), sync_by_us))
     return Turn(group, tuple(effects)).then(
-        lambda group: answer_joins(group, lambda member: joined(group, member))
+        lambda group: respond_to_joins(group, lambda member: joined(group, member))
     )
 
 
 def joined(group: Group, member: Member) -> JoinGroupResponse:
-    """Return the answer to the JoinGroup of a *member* of the current generation.
+    """Return the response to the JoinGroup of a *member* of the current generation.
 
     The leader receives all members, including static members that have not rejoined.
     """
@@ -256,20 +256,20 @@ def everyone(group: Group) -> tuple[JoinGroupMember, ...]:
 
 
 def reject_join(group: Group, member_id: str, error: ErrorCode, named: str = "") -> Turn[Group]:
-    """Answer a member's parked JoinGroup, if any, with *error*.
+    """Respond to a member's parked JoinGroup, if any, with *error*.
 
-    *named*: the member id in the answer.
+    *named*: the member id in the response.
     """
     header = group.joining.get(member_id)
     if header is None:
         return Turn(group)
-    answer = JoinGroupResponse(error=error, member_id=named)
+    response = JoinGroupResponse(error=error, member_id=named)
     joining = group.joining.delete(member_id)
-    return Turn(replace(group, joining=joining), _sent(header, answer))
+    return Turn(replace(group, joining=joining), _sent(header, response))
 
 
 def reject_sync(group: Group, member_id: str, error: ErrorCode) -> Turn[Group]:
-    """Answer a member's parked SyncGroup, if any, with *error*; its session is unchanged."""
+    """Respond to a member's parked SyncGroup, if any, with *error*; its session is unchanged."""
     header = group.syncing.get(member_id)
     if header is None:
         return Turn(group)
@@ -277,28 +277,28 @@ def reject_sync(group: Group, member_id: str, error: ErrorCode) -> Turn[Group]:
     return Turn(replace(group, syncing=syncing), _sent(header, SyncGroupResponse(error=error)))
 
 
-def answer_syncs(
-    group: Group, at: Moment, answer: Callable[[Member], SyncGroupResponse]
+def respond_to_syncs(
+    group: Group, at: Moment, respond: Callable[[Member], SyncGroupResponse]
 ) -> Turn[Group]:
-    """Answer every parked SyncGroup and renew the session of each answered member."""
+    """Respond to every parked SyncGroup and renew the session of each answered member."""
     effects = list[Effect]()
     syncing = group.syncing
     for member in in_order(group) if syncing else ():
         header = syncing.get(member.member_id)
         if header is not None:
-            effects += _sent(header, answer(member))
+            effects += _sent(header, respond(member))
             effects.append(SetTimer(member.timer, at.after(member.session_timeout_ms)))
     return Turn(replace(group, syncing=NOTHING), tuple(effects))
 
 
-def answer_joins(group: Group, answer: Callable[[Member], JoinGroupResponse]) -> Turn[Group]:
-    """Answer every parked JoinGroup; sessions are unchanged."""
+def respond_to_joins(group: Group, respond: Callable[[Member], JoinGroupResponse]) -> Turn[Group]:
+    """Respond to every parked JoinGroup; sessions are unchanged."""
     effects = list[Effect]()
     joining = group.joining
     for member in in_order(group) if joining else ():
         header = joining.get(member.member_id)
         if header is not None:
-            effects += _sent(header, answer(member))
+            effects += _sent(header, respond(member))
     return Turn(replace(group, joining=NOTHING), tuple(effects))
 
 
@@ -307,12 +307,12 @@ def mark_answered(
 ) -> Map[str, Header] | None:
     """Return *waiting* with *header* marked as answered, or None if it is no longer parked.
 
-    The member still waits for its phase to end, but no further answer is sent.
+    The member still waits for its phase to end, but no further response is sent.
     """
     if waiting.get(member_id) != header:
         return None
     return waiting.set(member_id, ANSWERED)
 
 
-def _sent(header: Header, answer: JoinGroupResponse | SyncGroupResponse) -> tuple[Send, ...]:
-    return () if header == ANSWERED else (Send(header, answer),)
+def _sent(header: Header, response: JoinGroupResponse | SyncGroupResponse) -> tuple[Send, ...]:
+    return () if header == ANSWERED else (Send(header, response),)

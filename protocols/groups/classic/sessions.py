@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 
 from protocols.facts import Departure, MemberRemoved
-from protocols.groups.answers import leave_answer
 from protocols.groups.classic.group import SESSION, Group, Shard, on_group, session_timer
 from protocols.groups.classic.membership import (
     sender_in_generation,
@@ -25,6 +24,7 @@ from protocols.groups.classic.rebalance import (
     reject_join,
 )
 from protocols.groups.classic.states import HEARTBEAT, LEAVE_GROUP, Act, Sender, State
+from protocols.groups.responses import leave_response
 from protocols.groups.shard import Moment, Turn, ids_in_timer
 from protocols.machine import CancelTimer, Report, Send, SetTimer
 from protocols.messages import (
@@ -44,7 +44,7 @@ _OF_MEMBER = HEARTBEAT[Sender.MEMBER]  # the hot row: saves one lookup for each 
 
 
 def heartbeat(shard: Shard, header: Header, request: HeartbeatRequest, at: Moment) -> Turn[Shard]:
-    """Answer a heartbeat: renew the session and say whether to rejoin; nothing is copied."""
+    """Respond to a heartbeat: renew the session and say whether to rejoin; nothing is copied."""
     group = shard.groups.get(request.group_id)
     if group is None:
         return _refused(shard, header, HEARTBEAT[Sender.UNKNOWN][State.ABSENT])
@@ -57,8 +57,8 @@ def heartbeat(shard: Shard, header: Header, request: HeartbeatRequest, at: Momen
         return _refused(shard, header, verdict)
     member = group.members[member_id]
     kept = SetTimer(member.timer, at.now_us + member.session_timeout_ms * 1000)
-    answer = _ALIVE if verdict is Act.KEEP else _REJOIN
-    return Turn(shard, (kept,), (), (Send(header, answer),))
+    response = _ALIVE if verdict is Act.KEEP else _REJOIN
+    return Turn(shard, (kept,), (), (Send(header, response),))
 
 
 def _refused(shard: Shard, header: Header, verdict: ErrorCode | Act | None) -> Turn[Shard]:
@@ -111,11 +111,13 @@ def _has_parked_request(group: Group, member_id: str) -> bool:
 def leave_group(
     shard: Shard, header: Header, request: LeaveGroupRequest, at: Moment
 ) -> Turn[Shard]:
-    """Remove the named members, then rebalance once; the answer waits for the written records."""
+    """Remove the named members, then rebalance once; the response waits for the written records."""
     group = shard.groups.get(request.group_id)
     if group is None:
         refused = _refusal(Sender.UNKNOWN, State.ABSENT)
-        return Turn(shard, (Send(header, leave_answer(request, [refused] * len(request.members))),))
+        return Turn(
+            shard, (Send(header, leave_response(request, [refused] * len(request.members))),)
+        )
     if group.state is State.DEAD:
         gone = LeaveGroupResponse(error=_refusal(Sender.UNKNOWN, State.DEAD))
         return Turn(shard, (Send(header, gone),))
@@ -132,7 +134,7 @@ def leave_group(
     ]
     first = _member_of(group, left[0]) if left else ""
     turn = turn.then(lambda group: _rebalanced(group, left, first, at))
-    return on_group(shard, turn.after_append(Send(header, leave_answer(request, errors))))
+    return on_group(shard, turn.after_append(Send(header, leave_response(request, errors))))
 
 
 def _refusal(sender: Sender, state: State) -> ErrorCode:

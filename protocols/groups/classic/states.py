@@ -1,8 +1,8 @@
-"""The verdict tables of a classic group: how it answers each request, by sender and state.
+"""The verdict tables of a classic group: its response to each request, by sender and state.
 
 A group has five states; a sixth column is for a group that does not exist. Each request has a
-table: its rows are senders (:class:`Sender`), its columns states. A cell is the error to answer
-with or the :class:`Act` to perform. Handlers take their verdict from these tables only;
+table: its rows are senders (:class:`Sender`), its columns states. A cell is the error of the
+response or the :class:`Act` to perform. Handlers take their verdict from these tables only;
 ``docs/reference/classic-verdicts.md`` is generated from them; a test covers every cell.
 
 State changes: JoinGroup, LeaveGroup and timers begin a join phase

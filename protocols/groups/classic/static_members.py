@@ -7,7 +7,6 @@ Source: ``GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin``,
 from __future__ import annotations
 
 from protocols.facts import Departure, MemberAdded, MemberRemoved
-from protocols.groups.answers import client_error
 from protocols.groups.classic.group import (
     Group,
     InstanceStored,
@@ -28,6 +27,7 @@ from protocols.groups.classic.rebalance import (
 )
 from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import State
+from protocols.groups.responses import client_error
 from protocols.groups.shard import Fix, Moment, Turn
 from protocols.machine import Effect, Report, Send, SetTimer
 from protocols.messages import Header, JoinGroupRequest, JoinGroupResponse
@@ -139,7 +139,7 @@ def _replaced(
 
 
 def on_instance_stored(group: Group, waiting: InstanceStored) -> Turn[Group]:
-    """Answer a restarted member, if it still waits, with the current generation.
+    """Respond to a restarted member, if it still waits, with the current generation.
 
     A rebalance that began meanwhile no longer counts it as joined. If the member is the leader,
     Kafka cannot send it the member list during that rebalance, and the request stays parked.
@@ -154,7 +154,7 @@ def on_instance_stored(group: Group, waiting: InstanceStored) -> Turn[Group]:
 
 
 def _same_generation(group: Group, waiting: InstanceStored, *, leads: bool) -> JoinGroupResponse:
-    """Return the answer; an older client gets the old leader id and so acts as a follower."""
+    """Return the response; an older client gets the old leader id and so acts as a follower."""
     skips = waiting.version >= _SKIPPING_VERSION
     return JoinGroupResponse(
         generation_id=group.generation,

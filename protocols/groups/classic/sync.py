@@ -8,7 +8,6 @@ from __future__ import annotations
 from immutables import Map
 
 from protocols.facts import Departure, GroupStabilised, MemberRemoved
-from protocols.groups.answers import client_error
 from protocols.groups.classic.group import (
     AssignmentStored,
     Group,
@@ -21,9 +20,14 @@ from protocols.groups.classic.group import (
     without,
 )
 from protocols.groups.classic.membership import sender_of_sync, without_member
-from protocols.groups.classic.rebalance import answer_syncs, cancel_sync_phase, prepare_rebalance
+from protocols.groups.classic.rebalance import (
+    cancel_sync_phase,
+    prepare_rebalance,
+    respond_to_syncs,
+)
 from protocols.groups.classic.records import group_record
 from protocols.groups.classic.states import SYNC_GROUP, Act, Sender, State
+from protocols.groups.responses import client_error
 from protocols.groups.shard import Moment, Turn
 from protocols.machine import CancelTimer, Effect, Report, Send
 from protocols.messages import Header, SyncGroupRequest, SyncGroupResponse
@@ -32,7 +36,7 @@ from protocols.values import replace
 
 
 def sync_group(shard: Shard, header: Header, request: SyncGroupRequest, at: Moment) -> Turn[Shard]:
-    """Answer or park a SyncGroup."""
+    """Respond to a SyncGroup or park it."""
     del at
     group = shard.groups.get(request.group_id)
     if group is None:
@@ -78,12 +82,12 @@ def _stored(group: Group, header: Header, request: SyncGroupRequest) -> Turn[Gro
 
 
 def _given(group: Group, header: Header, member_id: str) -> Turn[Group]:
-    """Answer with the stored assignment; the session timer is not reset."""
+    """Respond with the stored assignment; the session timer is not reset."""
     synced = group
     if member_id in group.pending_syncs:
         synced = replace(group, pending_syncs=group.pending_syncs.delete(member_id))
-    answer = Send(header, _answer(group, member_id))
-    return Turn(synced, (*_last_sync(group, synced), answer))
+    response = Send(header, _response(group, member_id))
+    return Turn(synced, (*_last_sync(group, synced), response))
 
 
 def _last_sync(before: Group, after: Group) -> tuple[CancelTimer, ...]:
@@ -92,7 +96,7 @@ def _last_sync(before: Group, after: Group) -> tuple[CancelTimer, ...]:
     return ()
 
 
-def _answer(group: Group, member_id: str) -> SyncGroupResponse:
+def _response(group: Group, member_id: str) -> SyncGroupResponse:
     return SyncGroupResponse(
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,
@@ -105,7 +109,7 @@ def _answer(group: Group, member_id: str) -> SyncGroupResponse:
 
 
 def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) -> Turn[Group]:
-    """Answer parked SyncGroups with the assignment, unless another rebalance has begun since."""
+    """Respond to parked SyncGroups with the assignment, unless another rebalance has begun since."""
     if not _awaits_assignment(group, waiting):
         return Turn(group)
     group = replace(
@@ -122,7 +126,7 @@ def on_assignment_stored(group: Group, waiting: AssignmentStored, at: Moment) ->
         ),
     )
     return Turn(group, (Report(facts),)).then(
-        lambda group: answer_syncs(group, at, lambda member: _answer(group, member.member_id))
+        lambda group: respond_to_syncs(group, at, lambda member: _response(group, member.member_id))
     )
 
 
@@ -132,12 +136,12 @@ def on_assignment_failed(
     """Begin a new rebalance, unless one has begun since the append."""
     if not _awaits_assignment(group, waiting):
         return Turn(group)
-    answer = client_error(error)
+    seen = client_error(error)
     reason = (
-        f"Error {answer.name} when storing group assignment during SyncGroup "
+        f"Error {seen.name} when storing group assignment during SyncGroup "
         f"(member: {waiting.leader_id})."
     )
-    return cancel_sync_phase(group, at, answer).then(
+    return cancel_sync_phase(group, at, seen).then(
         lambda group: prepare_rebalance(group, at, reason, waiting.leader_id)
     )
 

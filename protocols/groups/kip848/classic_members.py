@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from assignors.types import Subscription
 from protocols.facts import MemberAdded
-from protocols.groups.answers import error_response, join_error_response
 from protocols.groups.kip848.group import NO_METADATA, Group, Member, MemberState, named
 from protocols.groups.kip848.membership import Arrival, holder, with_member
 from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
 from protocols.groups.kip848.target import TargetAssignmentError
+from protocols.groups.responses import error_response, join_error_response
 from protocols.groups.shard import LateTimers, Moment, Turn
 from protocols.groups.topics import TopicsImage
 from protocols.machine import Report, Send, SetTimer
@@ -54,7 +54,7 @@ _NO_PREFIX = ""
 def join(
     group: Group, soft: Soft, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[Soft]:
-    """Answer a JoinGroup as soon as its records are durable."""
+    """Respond to a JoinGroup as soon as its records are durable."""
     context = arrived(group, soft, header, request, at)
     if isinstance(context, HeartbeatContext):
         try:
@@ -62,8 +62,8 @@ def join(
         except TargetAssignmentError:  # a JoinGroup response has no field for the message
             context = ErrorCode.UNKNOWN_SERVER_ERROR
     if context is ErrorCode.MEMBER_ID_REQUIRED:
-        answer = join_error_response(context, at.broker.new_id(_NO_PREFIX), request.version)
-        return Turn(soft, (Send(header, answer),))
+        response = join_error_response(context, at.broker.new_id(_NO_PREFIX), request.version)
+        return Turn(soft, (Send(header, response),))
     if isinstance(context, ErrorCode):
         return Turn(soft, (Send(header, error_response(request, context)),))
     return _joined(context, header, request)
@@ -182,8 +182,8 @@ def _added(
     )
 
 
-def answer_to(context: HeartbeatContext, request: JoinGroupRequest) -> JoinGroupResponse:
-    """Return the answer to a joined member: its first protocol, no leader and no member list."""
+def join_response(context: HeartbeatContext, request: JoinGroupRequest) -> JoinGroupResponse:
+    """Return the response to a joined member: its first protocol, no leader and no member list."""
     return JoinGroupResponse(
         generation_id=context.member.current.epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
@@ -203,8 +203,8 @@ def _joined(context: HeartbeatContext, header: Header, request: JoinGroupRequest
             (resync_timer(group_id, member.member_id), request.rebalance_timeout_ms),
         ),
     )
-    answer = Send(header, answer_to(context, request))
-    return Turn(context.soft, context.effects, context.draft.records, (timers, answer))
+    response = Send(header, join_response(context, request))
+    return Turn(context.soft, context.effects, context.draft.records, (timers, response))
 
 
 # -- SyncGroup and heartbeats ------------------------------------------------------------------
@@ -213,9 +213,9 @@ def _joined(context: HeartbeatContext, header: Header, request: JoinGroupRequest
 def sync(
     group: Group, soft: Soft, header: Header, request: SyncGroupRequest, at: Moment
 ) -> Turn[Soft]:
-    """Answer a SyncGroup with the member's assignment; the assignments it carries are ignored.
+    """Respond to a SyncGroup with the member's assignment; the assignments it carries are ignored.
 
-    With the answer, the member's session is renewed.
+    With the response, the member's session is renewed.
     """
     member = _known(group, request.member_id, request.group_instance_id, request.generation_id)
     if isinstance(member, ErrorCode):
@@ -224,14 +224,14 @@ def sync(
     if request.protocol_type not in {None, CONSUMER_PROTOCOL_TYPE} or (
         request.protocol_name not in {None, first}
     ):
-        answer = SyncGroupResponse(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        return Turn(soft, (Send(header, answer),))
+        response = SyncGroupResponse(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return Turn(soft, (Send(header, response),))
     current = member.current
     unrevoked = current.state is MemberState.UNREVOKED_PARTITIONS
     if current.epoch < group.target_epoch and not unrevoked:
-        answer = SyncGroupResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)
-        return _start_rejoin_timer(group, soft, member, at).also(Send(header, answer))
-    answer = SyncGroupResponse(
+        response = SyncGroupResponse(error=ErrorCode.REBALANCE_IN_PROGRESS)
+        return _start_rejoin_timer(group, soft, member, at).also(Send(header, response))
+    response = SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
         assignment=named(current.assigned, at.broker.image),
@@ -242,13 +242,13 @@ def sync(
         ends=(resync_timer(group.group_id, member.member_id),),
         starts=((member.session_timer, _classic(member).session_timeout_ms),),
     )
-    return Turn(soft, waits=(timers, Send(header, answer)))
+    return Turn(soft, waits=(timers, Send(header, response)))
 
 
 def heartbeat(
     group: Group, soft: Soft, header: Header, request: HeartbeatRequest, at: Moment
 ) -> Turn[Soft]:
-    """Renew a classic member's session; answer REBALANCE_IN_PROGRESS if it must rejoin."""
+    """Renew a classic member's session; respond with REBALANCE_IN_PROGRESS if it must rejoin."""
     member = _known(group, request.member_id, request.group_instance_id, request.generation_id)
     if isinstance(member, ErrorCode):
         return Turn(soft, (Send(header, HeartbeatResponse(error=member)),))
@@ -256,8 +256,8 @@ def heartbeat(
     error = ErrorCode.NONE
     if has_to_rejoin(group, member):
         turn, error = _start_rejoin_timer(group, soft, member, at), ErrorCode.REBALANCE_IN_PROGRESS
-    answer = Send(header, HeartbeatResponse(error=error))
-    return turn.also(_session(member, at)).after_append(answer)
+    response = Send(header, HeartbeatResponse(error=error))
+    return turn.also(_session(member, at)).after_append(response)
 
 
 def has_to_rejoin(group: Group, member: Member) -> bool:

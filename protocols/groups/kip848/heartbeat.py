@@ -32,7 +32,7 @@ from protocols.messages.errors import ErrorCode
 def heartbeat(
     group: Group, soft: Soft, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[Soft]:
-    """Answer a heartbeat with epoch 0 or higher; *group* is a new one if there was none."""
+    """Respond to a heartbeat with epoch 0 or higher; *group* is a new one if there was none."""
     member_id = request.member_id
     if not has_room(group, request, at.settings.group_consumer_max_size):
         return _refused(soft, header, request, ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -49,7 +49,7 @@ def heartbeat(
         return Turn(soft, (Send(header, unknown_server_error(str(error))),))
     if isinstance(moved, ErrorCode):
         return _refused(soft, header, request, moved)
-    return _answered(moved, header, request, at)
+    return _responded(moved, header, request, at)
 
 
 def _refused(
@@ -85,10 +85,10 @@ def _entered(
     return context.with_effects(Report(added))
 
 
-# -- the answer --------------------------------------------------------------------------------
+# -- the response ----------------------------------------------------------------------------------
 
 
-def _answered(
+def _responded(
     context: HeartbeatContext, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[Soft]:
     member, current = context.member, context.member.current
@@ -96,14 +96,14 @@ def _answered(
     shows = (
         request.member_epoch == JOIN_EPOCH or is_full(request) or current.assigned != (had or {})
     )
-    answer = ConsumerGroupHeartbeatResponse(
+    response = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=current.epoch,
         heartbeat_interval_ms=at.settings.group_consumer_heartbeat_interval_ms,
         assignment=as_message(current.assigned) if shows else None,
     )
     effects = (*context.effects, _renewed_session(member, at))
-    return Turn(context.soft, effects, context.draft.records, (Send(header, answer),))
+    return Turn(context.soft, effects, context.draft.records, (Send(header, response),))
 
 
 def _renewed_session(member: Member, at: Moment) -> SetTimer:
@@ -111,7 +111,7 @@ def _renewed_session(member: Member, at: Moment) -> SetTimer:
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Return whether a request is full, as after an error; then its answer is full as well."""
+    """Return whether a request is full, as after an error; then its response is full as well."""
     subscribes = (
         request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     )
@@ -160,7 +160,7 @@ def _is_settled(group: Group, soft: Soft, member: Member, epoch: int) -> bool:
 
 
 def recurs(group: Group) -> bool:
-    """Return whether the answers to heartbeats do not depend on the time.
+    """Return whether the responses to heartbeats do not depend on the time.
 
     They do while a target assignment waits for its interval, and with patterns, which are looked
     up again.
@@ -168,11 +168,11 @@ def recurs(group: Group) -> bool:
     return group.epoch == group.target_epoch and not group.pattern_users
 
 
-def quiet_answer(member: Member, header: Header, at: Moment) -> tuple[SetTimer, Send]:
-    """Answer a heartbeat of a :func:`quiet_member`: renew the session, change nothing else."""
-    answer = ConsumerGroupHeartbeatResponse(
+def quiet_response(member: Member, header: Header, at: Moment) -> tuple[SetTimer, Send]:
+    """Respond to a heartbeat of a :func:`quiet_member`: renew the session, change nothing else."""
+    response = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.current.epoch,
         heartbeat_interval_ms=at.settings.group_consumer_heartbeat_interval_ms,
     )
-    return _renewed_session(member, at), Send(header, answer)
+    return _renewed_session(member, at), Send(header, response)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from protocols.facts import Departure, GroupEmptied, GroupEpochRaised, MemberMoved, MemberRemoved
-from protocols.groups.answers import leave_answer
 from protocols.groups.kip848 import patterns
 from protocols.groups.kip848.group import (
     AWAY_EPOCH,
@@ -36,6 +35,7 @@ from protocols.groups.kip848.soft import (
     timers_beside,
 )
 from protocols.groups.kip848.validation import heartbeat_error_response
+from protocols.groups.responses import leave_response
 from protocols.groups.shard import Moment, Retry, Turn
 from protocols.machine import CancelTimer, Effect, Report, Send
 from protocols.messages import (
@@ -54,7 +54,7 @@ from protocols.values import replace
 def leave(
     group: Group, soft: Soft, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[Soft]:
-    """Answer a heartbeat with epoch -1 or -2."""
+    """Respond to a heartbeat with epoch -1 or -2."""
     member = _leaving(group, request)
     if isinstance(member, ErrorCode):
         return Turn(soft, (Send(header, heartbeat_error_response(member, request)),))
@@ -62,10 +62,10 @@ def leave(
         turn = _away(group, soft, member, at)
     else:
         turn = removed(group, soft, (member,), Departure.LEFT, at)
-    answer = ConsumerGroupHeartbeatResponse(
+    response = ConsumerGroupHeartbeatResponse(
         member_id=request.member_id, member_epoch=request.member_epoch
     )
-    return turn.after_append(Send(header, answer))
+    return turn.after_append(Send(header, response))
 
 
 def _leaving(group: Group, request: ConsumerGroupHeartbeatRequest) -> Member | ErrorCode:
@@ -151,7 +151,7 @@ def remove_members(
     if gone:
         why = _why(tuple(gone.values()))
         turn = removed(group, soft, tuple(gone.values()), why, at)
-    return turn.after_append(Send(header, leave_answer(request, errors)))
+    return turn.after_append(Send(header, leave_response(request, errors)))
 
 
 def _why(gone: Sequence[Member]) -> Departure:

@@ -92,7 +92,7 @@ def is_valid_epoch(
 ) -> bool:
     """Return whether the epoch in a member's request is valid.
 
-    The member may have missed one answer: its previous epoch is valid if it owns no partitions
+    The member may have missed one response: its previous epoch is valid if it owns no partitions
     outside its assignment. Epoch 0, with which it rejoins, is always valid.
     """
     current = member.current

@@ -145,13 +145,13 @@ def soft_of(shard: AnyShard, group_id: str) -> Soft:
 def consumer_heartbeat(
     shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a heartbeat; one that joins creates its group if there is none."""
+    """Respond to a heartbeat; one that joins creates its group if there is none."""
     group_id = request.group_id
     group, soft = group_in(shard, group_id), soft_of(shard, group_id)
     if group is None:
         if request.member_epoch != JOIN_EPOCH or group_id in shard.durable.groups:
-            answer = heartbeat_error_response(ErrorCode.GROUP_ID_NOT_FOUND, request)
-            return Turn(shard, (Send(header, answer),))
+            response = heartbeat_error_response(ErrorCode.GROUP_ID_NOT_FOUND, request)
+            return Turn(shard, (Send(header, response),))
         group, soft = Group(group_id), NOTHING_SOFT
     handle = heartbeat if request.member_epoch >= JOIN_EPOCH else leave.leave
     return _on_shard(shard, group_id, handle(group, soft, header, request, at))
@@ -165,7 +165,7 @@ def at_group(
     request: R,
     at: Moment,
 ) -> Turn[AnyShard]:
-    """Answer a request to a consumer group with the given handler."""
+    """Respond to a request to a consumer group with the given handler."""
     turn = handle(group, soft_of(shard, group.group_id), header, request, at)
     return _on_shard(shard, group.group_id, turn)
 

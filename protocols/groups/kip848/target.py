@@ -142,8 +142,8 @@ def _assigned(group: Group, subscriptions: Subscriptions, at: Moment) -> Assignm
     name, topics = assignor_of(group, at), _topics(group, at)
     assign = at.broker.assignors[name]
     with user_code(name, "assign"):
-        answer = assign(topics, subscriptions)
-    return answer if name in _TRUSTED else check_assignment(answer, subscriptions).assignment
+        assigned = assign(topics, subscriptions)
+    return assigned if name in _TRUSTED else check_assignment(assigned, subscriptions).assignment
 
 
 _TRUSTED = frozenset({"uniform", "range"})

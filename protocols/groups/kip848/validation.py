@@ -91,7 +91,7 @@ def _error_response(error: ErrorCode, message: str | None) -> ConsumerGroupHeart
 
 
 def unknown_server_error(message: str) -> ConsumerGroupHeartbeatResponse:
-    """Return the answer to a heartbeat whose target assignment could not be computed."""
+    """Return the response to a heartbeat whose target assignment could not be computed."""
     return _error_response(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 

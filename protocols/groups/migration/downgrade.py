@@ -17,7 +17,6 @@ from immutables import Map
 from assignors.java import hash_map_length
 from assignors.types import TopicPartition
 from protocols.facts import GroupConverted, GroupEpochRaised
-from protocols.groups.answers import error_response
 from protocols.groups.classic import group as classic
 from protocols.groups.classic import rebalance
 from protocols.groups.classic.group import on_group
@@ -33,6 +32,7 @@ from protocols.groups.kip848.replay import replayed
 from protocols.groups.kip848.shard import group_in, soft_of, without_soft
 from protocols.groups.kip848.soft import timers_of as consumer_timers
 from protocols.groups.kip848.steps import HeartbeatContext, carried_over
+from protocols.groups.responses import error_response
 from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.java_maps import spread
 from protocols.machine import Effect, Report, Send, SetTimer
@@ -139,7 +139,7 @@ def convert_with_replaced_member(
     """Add a static member and convert all members to a classic group.
 
     The member takes over the target of the old one. If the target was behind, the group
-    rebalances: the answer has no generation, and the member rejoins.
+    rebalances: the response has no generation, and the member rejoins.
     """
     moved = classic_members.arrived(group, soft_of(shard, group.group_id), header, request, at)
     if isinstance(moved, HeartbeatContext):
@@ -161,8 +161,8 @@ def convert_with_replaced_member(
         )
     effects = (*_without_epoch(moved.effects), *consumer_timers(group), *turn.effects)
     records = (*moved.draft.records, *deleted, *turn.records)
-    answer = Send(header, classic_members.answer_to(moved, request))
-    return Turn(turn.state, effects, records, turn.waits).after_append(answer)
+    response = Send(header, classic_members.join_response(moved, request))
+    return Turn(turn.state, effects, records, turn.waits).after_append(response)
 
 
 # -- the classic group -------------------------------------------------------------------------

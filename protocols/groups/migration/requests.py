@@ -34,7 +34,7 @@ from protocols.values import replace
 def heartbeat_at_any_group(
     shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a heartbeat of the consumer protocol."""
+    """Respond to a heartbeat of the consumer protocol."""
     group = shard.groups.get(request.group_id)
     if group is None or request.member_epoch != JOIN_EPOCH:
         turn = consumer_heartbeat(shard, header, request, at)
@@ -62,7 +62,7 @@ def _upgrade(
 def join_consumer_group(
     shard: AnyShard, group: Group, header: Header, request: JoinGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a JoinGroup to a consumer group."""
+    """Respond to a JoinGroup to a consumer group."""
     if (last := downgrade.last_replaced(group, request, at)) is not None:
         return downgrade.convert_with_replaced_member(shard, group, last, header, request, at)
     if group.members:
@@ -75,21 +75,21 @@ def join_consumer_group(
 def sync_in_consumer_group(
     shard: AnyShard, group: Group, header: Header, request: SyncGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a SyncGroup to a consumer group."""
+    """Respond to a SyncGroup to a consumer group."""
     return at_group(shard, group, classic_members.sync, header, request, at)
 
 
 def heartbeat_in_consumer_group(
     shard: AnyShard, group: Group, header: Header, request: HeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a heartbeat of the classic protocol to a consumer group."""
+    """Respond to a heartbeat of the classic protocol to a consumer group."""
     return at_group(shard, group, classic_members.heartbeat, header, request, at)
 
 
 def leave_consumer_group(
     shard: AnyShard, group: Group, header: Header, request: LeaveGroupRequest, at: Moment
 ) -> Turn[AnyShard]:
-    """Answer a LeaveGroup to a consumer group."""
+    """Respond to a LeaveGroup to a consumer group."""
     turn = at_group(shard, group, consumer_leave.remove_members, header, request, at)
     return downgrade.downgrade_if_due(shard, request.group_id, turn, at)
 

@@ -15,7 +15,7 @@ from protocols.facts import GroupConverted
 from protocols.groups.classic import group as classic
 from protocols.groups.classic import kind
 from protocols.groups.classic.kind import timers_of as classic_timers
-from protocols.groups.classic.rebalance import answer_joins, answer_syncs
+from protocols.groups.classic.rebalance import respond_to_joins, respond_to_syncs
 from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import group as consumer
 from protocols.groups.kip848.records import (
@@ -58,14 +58,14 @@ def may_upgrade(group: classic.Group, at: Moment) -> bool:
 
 
 def reject_waiting(group: classic.Group, at: Moment) -> Turn[classic.Group]:
-    """Answer all parked requests with an error; this also takes effect if the upgrade fails.
+    """Respond to all parked requests with an error; this also takes effect if the upgrade fails.
 
     New members still count as joined, and members that have sent SyncGroup still count as synced.
     """
     again = ErrorCode.REBALANCE_IN_PROGRESS
-    turn = answer_joins(
+    turn = respond_to_joins(
         group, lambda member: JoinGroupResponse(error=again, member_id=member.member_id)
-    ).then(lambda group: answer_syncs(group, at, lambda _: SyncGroupResponse(error=again)))
+    ).then(lambda group: respond_to_syncs(group, at, lambda _: SyncGroupResponse(error=again)))
     answered = replace(
         turn.state,
         joining=Map(dict.fromkeys(group.newcomers, classic.ANSWERED)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.groups.answers import error_response
+from protocols.groups.responses import error_response
 from protocols.messages import (
     FetchedOffset,
     OffsetFetchRequest,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocols.groups.kip848.heartbeat import heartbeat, quiet_answer, quiet_member
+from protocols.groups.kip848.heartbeat import heartbeat, quiet_member, quiet_response
 from protocols.groups.kip848.shard import soft_of
 from protocols.groups.shard import Moment
 from protocols.messages import ConsumerGroupHeartbeatRequest, Header
@@ -31,7 +31,7 @@ def both(it: ConsumerGroupDriver, header: Header, **more: Any) -> tuple[Any, Any
     soft = soft_of(it.coordinator.state, GROUP)
     member = quiet_member(it.group, soft, header, request, at)
     long = heartbeat(it.group, soft, header, request, at)
-    return member and quiet_answer(member, header, at), long
+    return member and quiet_response(member, header, at), long
 
 
 HEADER = Header("A", 1, "A", HOST)

@@ -83,7 +83,7 @@ def join_error_response(error: ErrorCode, member_id: str, version: int) -> JoinG
     return JoinGroupResponse(error=error, member_id=member_id, protocol_name=name)
 
 
-def leave_answer(request: LeaveGroupRequest, errors: Sequence[ErrorCode]) -> LeaveGroupResponse:
+def leave_response(request: LeaveGroupRequest, errors: Sequence[ErrorCode]) -> LeaveGroupResponse:
     """Return the response of each entry; up to version 2, the error of the only entry."""
     if request.version < 3:
         return LeaveGroupResponse(error=errors[0] if errors else ErrorCode.NONE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.groups.answers import append_failed_response, error_response
+from protocols.groups.responses import append_failed_response, error_response
 from protocols.messages import (
     DeleteGroupsRequest,
     DescribeGroupRequest,
