@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from emulator.world.consumer import poll_loop
-from emulator.world.periods import search
+from emulator.world.periods import marks
 
 from .both_ways import play_whole, scenario_from
 from .steady_runs import steady
@@ -17,7 +17,7 @@ def habits(document: dict, seed: int) -> list[tuple[int, str, list[int]]]:
     """Return the end of each period that is found, and for each process when it waits in it."""
     found = []
 
-    class Noting(search.Period):
+    class Noting(marks.Period):
         __slots__ = ()
 
         def __init__(self, **given: object) -> None:
@@ -25,7 +25,7 @@ def habits(document: dict, seed: int) -> list[tuple[int, str, list[int]]]:
             for name, habit in self.habits.items():
                 found.append((self.end.at_us, name, list(habit.waits)))
 
-    with patch.object(search, "Period", Noting):
+    with patch.object(marks, "Period", Noting):
         play_whole(scenario_from(document), seed, folding=True)
     return found
 
