@@ -129,7 +129,8 @@ class Cycles:
 
     def _state(self, calm: CalmPoll, now: int) -> State | None:
         fetches = self._fetches.state(now)
-        return None if fetches is None else (fetches, calm.unread_state(now))
+        since_polled_us = now - calm.clock.polled_us
+        return None if fetches is None else (fetches, calm.unread_state(now), since_polled_us)
 
     def _search(self, calm: CalmPoll, batch: Batch) -> None:
         """Count a batch that does not begin as the marked one; renew the mark at times."""
