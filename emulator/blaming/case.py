@@ -51,6 +51,15 @@ class Case:
     """What the records of a full batch may be beside the default, if they are busy."""
 
     @property
+    def base_before(self) -> Table:
+        """The scenario without the topics that appear in the incident."""
+        new = {topic for topic, _ in self.symptoms.appeared}
+        group = self.base["group"][0]
+        mine = group | {"topics": [topic for topic in group["topics"] if topic not in new]}
+        topics = [topic for topic in self.base["topic"] if topic["name"] not in new]
+        return self.base | {"topic": topics, "group": [mine]}
+
+    @property
     def records(self) -> float:
         """About how many records a run of an explanation processes."""
         seen = self.evidence.work

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from emulator.blaming.clients import batch_keys, timeout_settings
-from emulator.blaming.hypotheses import Happening
+from emulator.blaming.happening import Happening
 from emulator.blaming.policies import Policy
 from emulator.blaming.setup import Table, seconds_text
 from protocols.consumer.clients import profile_of
@@ -17,21 +19,32 @@ def completed(
     *after_us*: how long the run lasts from then on; None: as long as that of *base*.
     """
     group = base["group"][0]
-    topics = [
-        topic | {"partitions": happening.partitions.get(topic["name"], topic["partitions"])}
-        for topic in base["topic"]
-    ]
+    topics = [topic | dict(happening.topics.get(topic["name"], {})) for topic in base["topic"]]
+    changed = {"member": [*_members(group["member"], happening)]}
     lasting = {} if after_us is None else {"run_for": seconds_text(onset_us + after_us)}
     return (
         base
         | lasting
         | {
             "topic": topics,
-            "group": [group | _of_client(policy, group["settings"] | dict(happening.settings))],
+            "group": [
+                group | changed | _of_client(policy, group["settings"] | dict(happening.settings))
+            ],
             "fault": [_from(onset_us, each) for each in happening.faults],
             "act": [_from(onset_us, each) for each in happening.acts],
         }
     )
+
+
+def _members(members: Sequence[Table], happening: Happening) -> Iterator[Table]:
+    """Yield the members with their settings, and those that only the happening has."""
+    for each in members:
+        own = happening.members.get(each["name"])
+        yield each if own is None else each | {"settings": each.get("settings", {}) | own}
+    known = {each["name"] for each in members}
+    for name, own in happening.members.items():
+        if name not in known:
+            yield {"name": name, "start": "by act", "settings": own}
 
 
 def _of_client(policy: Policy, settings: Table) -> Table:

@@ -93,6 +93,9 @@ def evidence_of(events: Iterable[ev.Event], group: str, work_us: int) -> Evidenc
     work, commits = list[Work](), list[Committed]()
     generations, joins = list[int](), list[Joined]()
     polls = _Polls(work_us)
+    epochs = set[int]()
+    """A group of the consumer protocol is stable some time after its record has been written."""
+
     for event in events:
         what = event.what
         if getattr(what, "group", None) != group:
@@ -105,7 +108,10 @@ def evidence_of(events: Iterable[ev.Event], group: str, work_us: int) -> Evidenc
                 work += polls.split(what, event.at_us)
             case ev.CommitAccepted():
                 commits += [Committed(event.at_us, *offset) for offset in what.offsets]
-            case ev.GroupStabilised() | ev.GroupEpochRaised():
+            case ev.GroupEpochRaised():
+                epochs.add(what.epoch)
+                generations.append(event.at_us)
+            case ev.GroupStabilised() if what.generation not in epochs:
                 generations.append(event.at_us)
             case ev.MemberAdded():
                 joins.append(Joined(event.at_us, what.consumer))

@@ -8,7 +8,7 @@ from math import exp
 
 from assignors.values import dataclass
 from emulator.blaming.figures import Figures, Range
-from emulator.blaming.hypotheses import Happening
+from emulator.blaming.happening import Happening
 from emulator.blaming.policies import Policy
 from emulator.blaming.setup import Table
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
-from typing import Final
 
-from assignors.values import dataclass
+from emulator.blaming.happening import (
+    BUT_REFUSED,
+    IN_BATCH,
+    MID_BATCH,
+    NO_GRACE,
+    NOTHING,
+    Happening,
+)
 from emulator.blaming.setup import Setup, Table, heartbeat_ms, seconds_text, session_ms_of
 from emulator.blaming.symptoms import Stop, Symptoms
+from emulator.blaming.topic_causes import of_topics, overtaken
 
 SECOND = 1_000_000
 
 _JOIN_US = 2_500_000
 """From the start of a process to its first record, in the runs that are tried."""
 
-
-_METADATA_MS = 500
-_DISCOVERED_US = 500_000
-"""From the creation of partitions until a member discovers them, with metadata that is refreshed so often."""
 
 FOR_GOOD = 0.07
 """How unusual it is that a pause or a cut lasts up to the end of the log, as a crash does."""
@@ -33,51 +36,6 @@ SHORTEST_GRACE_US, LONGEST_GRACE_US = 4 * SECOND, 300 * SECOND
 
 _BEYOND_THE_END_US = 600 * SECOND
 """A consumer that never resumes is not to resume in the runs either."""
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """One thing that may have happened: its name, its words, and its faults and acts."""
-
-    name: str
-    words: str
-    trace: str
-    """What it leaves elsewhere than in the two logs."""
-
-    faults: tuple[Table, ...] = ()
-    """As in a scenario file; ``at`` is the time since the onset, in microseconds."""
-
-    acts: tuple[Table, ...] = ()
-    settings: tuple[tuple[str, object], ...] = ()
-    """Of the consumers, by the names of the Java client."""
-
-    partitions: Mapping[str, int] = field(default_factory=dict)
-    """Of topics that had another number of partitions before it."""
-
-    unusual: float = 0.0
-    """Added to its distance: of two that fit as well, the more usual one comes first."""
-
-    @property
-    def is_general(self) -> bool:
-        """Whether it may have happened to any group, whatever was seen of its members."""
-        return self.name in GENERAL
-
-    @property
-    def family(self) -> str:
-        """The name without the way in which consumers close."""
-        return self.name.removesuffix(MID_BATCH)
-
-
-MID_BATCH = " in mid-batch"
-
-IN_BATCH: Final[Table] = {"mid_batch": True}
-NO_GRACE: Final[Table] = {"grace": "0s"}
-"""The end of a member is a kill; a replay with a longer grace period shows what that would change."""
-
-NOTHING = Happening("nothing", "nothing happened to a member or a broker", "nothing")
-
-GENERAL: Final = frozenset({"nothing", "coordinator crash", "coordinator pause"})
-"""The names of those that are tried whatever was seen."""
 
 
 # -- what happened ---------------------------------------------------------------------------------
@@ -100,9 +58,12 @@ def happenings(symptoms: Symptoms, setup: Setup) -> list[Happening]:
             *_killed_late(symptoms, setup),
             *_alive(symptoms),
         ]
+        if symptoms.retentions:
+            stopped += [overtaken(each, symptoms) for each in stopped]
         found += [_with_starts(each, symptoms) for each in stopped]
-    if symptoms.added:
-        found.append(_expansion(symptoms, setup))
+    found += of_topics(symptoms, setup)
+    if setup.is_static:
+        found += _of_static_members(symptoms, setup)
     if symptoms.joined:
         found.append(_joins(symptoms))
     return found
@@ -314,35 +275,34 @@ def _of_brokers(group: str, halted_us: int) -> Iterator[Happening]:
 
 def _joins(symptoms: Symptoms) -> Happening:
     names = ", ".join(name for name, _ in symptoms.joined)
-    acts = tuple(
-        {"start": name, "at": max(0, at_us - symptoms.onset_us - _JOIN_US)}
-        for name, at_us in symptoms.joined
-    )
+    acts = tuple(_started(name, at_us, symptoms) for name, at_us in symptoms.joined)
     return Happening("join", f"{names} joined", _SCALED_OUT, (), acts)
 
 
-def _expansion(symptoms: Symptoms, setup: Setup) -> Happening:
-    """Return the creation of partitions, so early that the group rebalances from the onset on.
+def _of_static_members(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
+    """Yield processes that start with the instance id of a member that runs."""
+    for each in symptoms.replaced:
+        yield Happening(
+            "static member replaced",
+            f"{each.successor} started with the group.instance.id of {each.former}, which was fenced",
+            "FencedInstanceIdException in the log of the former process",
+            acts=(_started(each.successor, each.at_us, symptoms),),
+            members={each.successor: {"group.instance.id": each.former}},
+        )
+    if setup.protocol == "consumer" and symptoms.present:
+        twin = symptoms.present[0]
+        yield Happening(
+            NOTHING.name + BUT_REFUSED,
+            "a second process with the group.instance.id of a member was refused",
+            "UnreleasedInstanceIdException in the log of the second process",
+            acts=({"start": f"{twin}+", "at": 0},),
+            members={f"{twin}+": {"group.instance.id": twin}},
+        )
 
-    Clients of the classic protocol discover partitions when their metadata is refreshed, which may be
-    minutes after the creation; how long is not in the logs, and each is played as if it were short.
-    """
-    counts: dict[str, int] = {}
-    earlier: dict[str, int] = {}
-    for (topic, number), _ in symptoms.added:
-        counts[topic] = max(counts.get(topic, 0), number + 1)
-        earlier[topic] = min(earlier.get(topic, number), number)
-    is_classic = setup.protocol == "classic"
-    at_us = -_DISCOVERED_US if is_classic else 0
-    acts = tuple({"add_partitions": topic, "to": to, "at": at_us} for topic, to in counts.items())
-    return Happening(
-        "partitions added",
-        f"partitions were added to {', '.join(counts)}",
-        "the creation of the partitions",
-        acts=acts,
-        settings=(("metadata.max.age.ms", _METADATA_MS),) if is_classic else (),
-        partitions=earlier,
-    )
+
+def _started(name: str, at_us: int, symptoms: Symptoms) -> Table:
+    """Return the start of a consumer that began its first record at an instant."""
+    return {"start": name, "at": max(0, at_us - symptoms.onset_us - _JOIN_US)}
 
 
 def _names(symptoms: Symptoms) -> str:

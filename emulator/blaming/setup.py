@@ -21,8 +21,18 @@ SHORTEST_WARM_UP_US = 12_000_000
 _FORMING_US = 4_000_000
 """How long a group takes from its first process to its first record."""
 
+_FORMED_US = 7_000_000
+"""By then a group has formed in the runs that are tried."""
+
+_HEARTBEATS = 2
+"""Members of the consumer protocol hear with a heartbeat that they own less, and with another that they own more."""
+
+_USUAL_CONSUMER_HEARTBEAT_MS = 5_000
+
 SHORTEST_SESSION_MS, LONGEST_SESSION_MS = 3_000, 40_000
 """Times from a stop to a new group epoch that are taken for a session timeout other than 45 s."""
+
+HEARTBEAT = "group.consumer.heartbeat.interval.ms"
 
 USUAL_SESSION_MS, USUAL_HEARTBEAT_MS = 45_000, 3_000
 
@@ -60,6 +70,14 @@ def warm_up_us(evidence: Evidence, symptoms: Symptoms) -> int:
     """Return when the incident begins in the runs that are tried: as seen, within bounds."""
     seen_us = symptoms.onset_us - evidence.work[0].began_us + _FORMING_US
     return min(max(seen_us, SHORTEST_WARM_UP_US), LONGEST_WARM_UP_US)
+
+
+def formed_us(base: Table) -> int:
+    """Return when a group has formed in runs of a scenario of :func:`scenario_of`."""
+    if base["group"][0]["settings"]["group.protocol"] == "classic":
+        return _FORMED_US
+    every_ms: int = base["cluster"]["settings"].get(HEARTBEAT, _USUAL_CONSUMER_HEARTBEAT_MS)
+    return max(_FORMED_US, _FORMING_US // 4 + _HEARTBEATS * every_ms * 1_000)
 
 
 def scenario_of(setup: Setup, evidence: Evidence, symptoms: Symptoms) -> Table:
@@ -100,13 +118,16 @@ def _topic(evidence: Evidence, symptoms: Symptoms, name: str) -> Table:
     numbers = {done.partition.partition for done in evidence.work if done.partition.topic == name}
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}
+    gone = (each.gone_us for each in symptoms.recreated if each.topic == name)
+    until_us = min(gone, default=symptoms.ended_us)
     for done in evidence.work:
-        if done.partition.topic == name:
+        if done.partition.topic == name and done.ended_us <= until_us:
             firsts.setdefault(done.partition.partition, done.first)
             number = done.partition.partition
             lasts[number] = max(lasts.get(number, 0), done.next_offset)
-    seconds = max(1.0, (symptoms.ended_us - evidence.work[0].began_us) / 1e6)
-    records = sum(lasts[number] - firsts[number] for number in numbers)
+    begun_us = dict(symptoms.appeared).get(name, evidence.work[0].began_us)
+    seconds = max(1.0, (until_us - begun_us) / 1e6)
+    records = sum(lasts[number] - firsts[number] for number in firsts)
     table = {"name": name, "partitions": max(numbers) + 1}
     if is_busy(evidence, symptoms):
         return table | {"rate": "0.01/s", "backlog": records // len(numbers)}

@@ -11,6 +11,8 @@ from operator import attrgetter
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.blaming.evidence import Evidence, Work, grouped
+from emulator.blaming.static_members import Replaced, replaced
+from emulator.blaming.topic_symptoms import Absence, appeared, recreated, retentions
 
 QUIET_US = 4_000_000
 """A group has formed when it makes no new generation for this time."""
@@ -64,6 +66,21 @@ class Symptoms:
     halted_us: int = 0
     """How long partitions stopped at the onset, where no consumer stopped longer than the others."""
 
+    appeared: tuple[tuple[str, int], ...] = ()
+    """Topics whose first record is first processed after the group has formed, and when."""
+
+    recreated: tuple[Absence, ...] = ()
+    """Topics that begin at offset 0 again."""
+
+    retentions: Mapping[str, int] = field(default_factory=dict)
+    """By topic how long records were kept (microseconds), where a stop ends behind deleted ones."""
+
+    replaced: tuple[Replaced, ...] = ()
+    """Consumers whose partitions another one got without a new generation."""
+
+    present: tuple[str, ...] = ()
+    """Consumers that work before it."""
+
     def until(self, end_us: int) -> Symptoms:
         """Return those of a log that ends at an instant."""
         stops = (
@@ -77,6 +94,9 @@ class Symptoms:
             stops=tuple(stops),
             added=tuple(each for each in self.added if each[1] <= end_us),
             joined=tuple(each for each in self.joined if each[1] <= end_us),
+            appeared=tuple(each for each in self.appeared if each[1] <= end_us),
+            recreated=tuple(each for each in self.recreated if each.back_us <= end_us),
+            replaced=tuple(each for each in self.replaced if each.at_us <= end_us),
         )
 
 
@@ -85,7 +105,9 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
     ended_us = evidence.work[-1].ended_us
     by_consumer = grouped(evidence.work, attrgetter("consumer"))
     formed_us = _formed_us(evidence, by_consumer)
+    taken_over = tuple(replaced(evidence, by_consumer, formed_us))
     late = _late(evidence, by_consumer, formed_us)
+    late += [each.successor for each in taken_over if each.successor not in late]
     present = {name: done for name, done in by_consumer.items() if name not in late}
     stops = _outstanding(
         [
@@ -97,7 +119,8 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
     )
     stops = _with_repeats(evidence.work, _with_new_processes(evidence, present, formed_us, stops))
     later = [at_us for at_us in evidence.generations_us if at_us > formed_us]
-    begun = [stop.stopped_us for stop in stops] + later[:1]
+    absent = tuple(recreated(evidence, formed_us))
+    begun = [stop.stopped_us for stop in stops] + later[:1] + [each.gone_us for each in absent]
     halted = [] if stops else list(_of_partitions(evidence, formed_us, ended_us))
     if not begun:
         begun = [stop.stopped_us for stop in halted]
@@ -106,7 +129,21 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
     next_us = next((at_us for at_us in later if at_us >= onset_us), None)
     added = tuple(_added(evidence, formed_us))
     halted_us = max((stop.lasted_us(ended_us) for stop in halted if stop.resumed_us), default=0)
-    return Symptoms(formed_us, onset_us, ended_us, next_us, stops, added, joined, halted_us)
+    return Symptoms(
+        formed_us,
+        onset_us,
+        ended_us,
+        next_us,
+        stops,
+        added,
+        joined,
+        halted_us,
+        tuple(appeared(evidence, formed_us + QUIET_US)),
+        absent,
+        retentions(evidence.work, stops),
+        taken_over,
+        tuple(present),
+    )
 
 
 def _late(

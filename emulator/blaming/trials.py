@@ -32,10 +32,11 @@ from emulator.blaming.figures import (
     contradicted,
     differences,
 )
-from emulator.blaming.hypotheses import NOTHING, Happening, happenings
+from emulator.blaming.happening import MID_BATCH, NOTHING, Happening
+from emulator.blaming.hypotheses import happenings
 from emulator.blaming.policies import Policy, policies
 from emulator.blaming.ranges import taken_apart
-from emulator.blaming.setup import Setup, Table, work_us_of
+from emulator.blaming.setup import Setup, Table, formed_us, work_us_of
 from emulator.blaming.symptoms import Symptoms
 from emulator.playing import run
 from emulator.scenario.load import scenario_of as checked
@@ -44,9 +45,6 @@ from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
 
 SECOND = 1_000_000
-_FORMED_US = 7 * SECOND
-"""By then a group has formed in the runs that are tried."""
-
 POLICIES_KEPT = 7
 """The number of commit policies that are tried with a happening."""
 
@@ -171,12 +169,12 @@ class _Likely:
 
 def _likely(case: Case, tried: Sequence[Policy], runs: _Runs) -> list[_Likely]:
     """Return the policies whose commits are most like those before the incident, each with its best batch."""
-    found = []
+    found, formed = [], formed_us(case.base)
     for policy in tried:
         quiet = runs.quiet(case, policy)
-        usual = before(quiet, _FORMED_US, case.usual_us)
+        usual = before(quiet, formed, case.usual_us)
         off = _distance(case, usual, BEFORE) + policy.unusual
-        onset_us = max(_FORMED_US, case.warm_us + later_us(case, quiet))
+        onset_us = max(formed, case.warm_us + later_us(case, quiet))
         found.append(_Likely(policy, usual, off, onset_us))
     found.sort(key=lambda each: each.distance)
     of_each = grouped(found, lambda each: (each.policy.reader, each.policy.name))
@@ -200,7 +198,7 @@ class _Runs:
 
     def quiet(self, case: Case, policy: Policy) -> Evidence:
         """Return what the logs show of a policy up to the incident."""
-        short = case.base | {"run_for": f"{case.quiet_us / SECOND:.3f}s"}
+        short = case.base_before | {"run_for": f"{case.quiet_us / SECOND:.3f}s"}
         return self._play(completed(short, policy, NOTHING, 0), 0)
 
     def explained(self, case: Case, likely: _Likely, happening: Happening) -> Explanation:
@@ -249,7 +247,7 @@ def _explanation(
     middle = {name: each[1] for name, each in figures.items()}
     off = (_distance(case, middle, AFTER) + _distance(case, middle, BEFORE)) / 2
     against = contradicted(figures, case.seen, case.figures)
-    closes_early = happening.name != happening.family and policy.commit == "auto"
+    closes_early = happening.name.endswith(MID_BATCH) and policy.commit == "auto"
     if case.seen["skipped"] and (policy.can_lose or closes_early):
         against = tuple(name for name in against if name != "skipped")
     off += policy.unusual + happening.unusual + CONTRADICTION * len(against)

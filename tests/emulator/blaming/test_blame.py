@@ -11,9 +11,10 @@ import pytest
 import emulator
 from emulator.blaming.evidence import Evidence, Work, evidence_of, recorded
 from emulator.blaming.explanations import Explanation
-from emulator.blaming.hypotheses import MID_BATCH, Happening
+from emulator.blaming.happening import BUT_REFUSED, MID_BATCH, NOTHING, Happening
 from emulator.blaming.policies import Policy
 from emulator.blaming.setup import Setup
+from emulator.blaming.topic_causes import OVERTAKEN
 from emulator.blaming.trials import blame_for
 from emulator.conformance.captured.capture import Capture, read_capture
 from emulator.conformance.captured.traces import Worked, member_settings
@@ -147,6 +148,13 @@ def fault_in(capture: Capture) -> str:
     """Return what was done to a captured run, as an explanation names it."""
     done = [(action.do, action.member) for action in capture.actions]
     verbs = {verb for verb, _ in done}
+    if "maketopic" in verbs:
+        return "topic recreated" if "deltopic" in verbs else "topic created"
+    if _of_one_instance(capture):
+        is_classic = capture.traces[0].protocol == "classic"
+        return "static member replaced" if is_classic else NOTHING.name + BUT_REFUSED
+    if "retention" in capture.scenario:
+        return "pause" + OVERTAKEN
     for verb, name in {
         "killcoord": "coordinator crash",
         "stopcoord": "coordinator pause",
@@ -164,6 +172,16 @@ def fault_in(capture: Capture) -> str:
         ending = MID_BATCH if member_settings(capture.traces[0]).stops_in_batch else ""
         return (returned if "start" in verbs else "close") + ending
     return "join" if "start" in verbs else "nothing"
+
+
+def _of_one_instance(capture: Capture) -> bool:
+    """Return whether two members have the same instance id."""
+    owners = {
+        (trace.conf["c.group.instance.id"], trace.member)
+        for trace in capture.traces
+        if "c.group.instance.id" in trace.conf
+    }
+    return len({instance for instance, _ in owners}) < len(owners)
 
 
 def _all_of(one: Explanation) -> list[tuple[Policy, Happening]]:

@@ -17,7 +17,7 @@ from emulator.blaming.budget import (
 from emulator.blaming.case import case_of
 from emulator.blaming.completing import completed
 from emulator.blaming.evidence import Evidence
-from emulator.blaming.hypotheses import NOTHING
+from emulator.blaming.happening import NOTHING
 from emulator.blaming.policies import Policy
 from emulator.blaming.trials import blame_for
 from emulator.errors import RefusedError

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
+import emulator
 from emulator.blaming.case import case_of
-from emulator.blaming.evidence import Work, in_order
+from emulator.blaming.evidence import Work, evidence_of, grouped, in_order
 from emulator.blaming.ranges import taken_apart
-from emulator.blaming.setup import work_us_of
+from emulator.blaming.setup import formed_us, scenario_of, work_us_of
+from emulator.blaming.symptoms import symptoms_of
 
 from .incidents import SECOND, SETUP, evidence, orders, steady
 
@@ -78,3 +81,31 @@ def test_rows_for_many_records_bound_the_time_of_one():
     found = work_us_of(case_of(replace(seen, work=tuple(pieces)), SETUP).base)
 
     assert 20_000 <= found <= 22_000
+
+
+def test_a_group_of_the_consumer_protocol_has_one_generation_for_each_epoch():
+    """It is stable later, which its log does not say; a run waits until members have heard of their partitions."""
+    scenario = emulator.loads("""
+        title = "a group forms"
+        run_for = "20s"
+        [[topic]]
+        name = "orders"
+        partitions = 4
+        rate = "5/s"
+        [[group]]
+        id = "billing"
+        topics = ["orders"]
+        members = 2
+        work = "10ms"
+        settings.group.protocol = "consumer"
+        """)
+    seen = evidence_of(emulator.run(scenario, seed=3, polls=True).events, "billing", 10_000)
+    base = scenario_of(replace(SETUP, protocol="consumer"), seen, symptoms_of(seen))
+
+    assert 2 == len(seen.generations_us)
+    assert seen.generations_us[-1] < 1_000_000
+    assert SECOND < _last_to_begin_us(seen) < formed_us(base)
+
+
+def _last_to_begin_us(seen):
+    return max(done[0].began_us for done in grouped(seen.work, attrgetter("consumer")).values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from emulator.blaming.explanations import CLIENTS_DIFFER, Explanation, merged
-from emulator.blaming.hypotheses import MID_BATCH, NOTHING
+from emulator.blaming.happening import MID_BATCH, NOTHING
 from emulator.blaming.policies import Policy
 
 AUTO = Policy("automatic commits", "auto")

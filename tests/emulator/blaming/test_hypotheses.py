@@ -167,7 +167,7 @@ def test_new_partitions_are_discovered_at_the_onset():
     found = []
     for protocol in ("classic", "consumer"):
         setup = replace(SETUP, protocol=protocol)
-        [grew] = [each for each in happenings(symptoms_of(seen), setup) if each.partitions]
+        [grew] = [each for each in happenings(symptoms_of(seen), setup) if each.topics]
         base = scenario_of(SETUP, seen, symptoms_of(seen))
         [group] = completed(base, policies(seen, SETUP)[0], grew, 20 * SECOND)["group"]
         found.append((grew.acts[0]["at"], group["settings"].get("metadata.max.age.ms")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.blaming.explanations import Explanation
 from emulator.blaming.figures import FIGURES, after, before, contradicted
-from emulator.blaming.hypotheses import NOTHING
+from emulator.blaming.happening import NOTHING
 from emulator.blaming.policies import policies
 from emulator.blaming.screen import blame_screen
 from emulator.blaming.setup import Setup
