@@ -18,6 +18,7 @@ from emulator.blaming.symptoms import Symptoms
 
 LONGEST_WARM_UP_US = 40_000_000
 SHORTEST_WARM_UP_US = 12_000_000
+SECOND_US = 1_000_000
 _FORMING_US = 4_000_000
 """How long a group takes from its first process to its first record."""
 
@@ -74,10 +75,14 @@ def warm_up_us(evidence: Evidence, symptoms: Symptoms) -> int:
 
 def formed_us(base: Table) -> int:
     """Return when a group has formed in runs of a scenario of :func:`scenario_of`."""
-    if base["group"][0]["settings"]["group.protocol"] == "classic":
+    return _formed_us(base["group"][0]["settings"]["group.protocol"], base["cluster"]["settings"])
+
+
+def _formed_us(protocol: str, cluster: Table) -> int:
+    if protocol == "classic":
         return _FORMED_US
-    every_ms: int = base["cluster"]["settings"].get(HEARTBEAT, _USUAL_CONSUMER_HEARTBEAT_MS)
-    return max(_FORMED_US, _FORMING_US // 4 + _HEARTBEATS * every_ms * 1_000)
+    every_ms: int = cluster.get(HEARTBEAT, _USUAL_CONSUMER_HEARTBEAT_MS)
+    return max(_FORMED_US, SECOND_US + _HEARTBEATS * every_ms * 1_000)
 
 
 def scenario_of(setup: Setup, evidence: Evidence, symptoms: Symptoms) -> Table:
@@ -88,11 +93,15 @@ def scenario_of(setup: Setup, evidence: Evidence, symptoms: Symptoms) -> Table:
     quiet = [done for done in evidence.work if done.ended_us <= symptoms.onset_us]
     joined = dict(symptoms.joined)
     members = sorted({done.consumer for done in evidence.work})
+    cluster = _cluster_settings(setup, symptoms)
+    topics = [_topic(evidence, symptoms, name) for name in _topics(evidence)]
+    if setup.protocol != "classic":
+        topics = [_from_when_formed(topic, _formed_us(setup.protocol, cluster)) for topic in topics]
     return {
         "title": f"what happened to {setup.group}",
-        "cluster": {"settings": _cluster_settings(setup, symptoms)},
+        "cluster": {"settings": cluster},
         "run_for": f"{(warm_up_us(evidence, symptoms) + symptoms.ended_us - symptoms.onset_us) / 1e6:.1f}s",
-        "topic": [_topic(evidence, symptoms, name) for name in _topics(evidence)],
+        "topic": topics,
         "group": [
             {
                 "id": setup.group,
@@ -132,6 +141,17 @@ def _topic(evidence: Evidence, symptoms: Symptoms, name: str) -> Table:
     if is_busy(evidence, symptoms):
         return table | {"rate": "0.01/s", "backlog": records // len(numbers)}
     return table | {"rate": f"{max(records / len(numbers) / seconds, 0.01):.3g}/s"}
+
+
+def _from_when_formed(topic: Table, at_us: int) -> Table:
+    """Return a topic whose producer starts when the group has formed.
+
+    Members that hear of their partitions two heartbeats later would begin with a backlog, which the log
+    does not show.
+    """
+    if "backlog" in topic:
+        return topic
+    return topic | {"produce_from": seconds_text(at_us - SECOND_US)}
 
 
 def is_busy(evidence: Evidence, symptoms: Symptoms) -> bool:

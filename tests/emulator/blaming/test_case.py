@@ -105,6 +105,7 @@ def test_a_group_of_the_consumer_protocol_has_one_generation_for_each_epoch():
     assert 2 == len(seen.generations_us)
     assert seen.generations_us[-1] < 1_000_000
     assert SECOND < _last_to_begin_us(seen) < formed_us(base)
+    assert {"10.000s"} == {topic["produce_from"] for topic in base["topic"]}
 
 
 def _last_to_begin_us(seen):
