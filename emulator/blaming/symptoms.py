@@ -109,15 +109,7 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
     late = _late(evidence, by_consumer, formed_us)
     late += [each.successor for each in taken_over if each.successor not in late]
     present = {name: done for name, done in by_consumer.items() if name not in late}
-    stops = _outstanding(
-        [
-            stop
-            for name, done in present.items()
-            for stop in _stops(name, done, formed_us, ended_us)
-        ],
-        ended_us,
-    )
-    stops = _with_repeats(evidence.work, _with_new_processes(evidence, present, formed_us, stops))
+    stops = _stops_of(evidence, present, formed_us, ended_us)
     later = [at_us for at_us in evidence.generations_us if at_us > formed_us]
     absent = tuple(recreated(evidence, formed_us))
     begun = [stop.stopped_us for stop in stops] + later[:1] + [each.gone_us for each in absent]
@@ -144,6 +136,17 @@ def symptoms_of(evidence: Evidence) -> Symptoms:
         taken_over,
         tuple(present),
     )
+
+
+def _stops_of(
+    evidence: Evidence, present: Mapping[str, Sequence[Work]], formed_us: int, ended_us: int
+) -> tuple[Stop, ...]:
+    """Return the stops of consumers that work before the incident."""
+    each = [
+        stop for name, done in present.items() for stop in _stops(name, done, formed_us, ended_us)
+    ]
+    found = _with_new_processes(evidence, present, formed_us, _outstanding(each, ended_us))
+    return _with_repeats(evidence.work, found)
 
 
 def _late(
