@@ -9,7 +9,7 @@ from typing import Any
 from emulator.ledger.attribution import RESULTS_REMOVED
 from emulator.ledger.causes import IN_CLOSE, NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
-from emulator.report.cases import SWITCH, Case, GivenHint, Hint, may_commit_ahead
+from emulator.report.cases import SWITCH, Case, GivenHint, Hint, may_commit_ahead, only_outside
 from emulator.report.group_state import DescribedGroup
 from emulator.report.hints import HINTS
 from emulator.report.owner_hints import (
@@ -46,10 +46,17 @@ ACKNOWLEDGED_AND_LOST = (
 )
 """Used if all entries of a group have the same detail."""
 
-RESET_FROM_OUTSIDE = (
-    "The position was outside the log, and auto.offset.reset=latest moved it to the end. Records up to "
-    "there were skipped."
-)
+RESET_FROM_OUTSIDE: Mapping[Cause, str] = {
+    Cause.RESET_TO_LATEST: (
+        "The position was outside the log, and auto.offset.reset=latest moved it to the end. Records up to "
+        "there were skipped."
+    ),
+    Cause.RESET_BY_DURATION: (
+        "The position was outside the log, and auto.offset.reset=by_duration moved it to a fixed time "
+        "before now. Records up to there were skipped."
+    ),
+}
+"""Why, if each position was outside the log, and not without a committed offset."""
 
 _SETTING = re.compile(r"\{([a-z.]+)\}")
 
@@ -70,17 +77,13 @@ def reason_of(case: Case) -> str:
         return AHEAD_BY_BACKGROUND_THREAD
     if case.cause is Cause.RESET and case.mentions(RESULTS_REMOVED):
         return RESULTS_GONE
-    if case.cause is Cause.RESET_TO_LATEST and _only_outside(case):
-        return RESET_FROM_OUTSIDE
+    if case.cause in RESET_FROM_OUTSIDE and only_outside(case):
+        return RESET_FROM_OUTSIDE[case.cause]
     if case.cause is Cause.NOT_REPLICATED and case.mentions(UNCLEAN) != case.mentions(
         NOT_ON_NEXT_LEADER
     ):
         return ACKNOWLEDGED_AND_LOST if case.mentions(UNCLEAN) else APPENDED_ONLY
     return WHY[case.cause]
-
-
-def _only_outside(case: Case) -> bool:
-    return bool(case.details) and all("out of range" in each for each in case.details)
 
 
 def hints_for(case: Case) -> list[GivenHint]:

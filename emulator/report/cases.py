@@ -271,11 +271,30 @@ STATIC = Hint(
         and not case.verbs.isdisjoint(RESTARTS)
     ),
 )
-RESET_EARLIEST = Hint(
-    "reset-to-earliest",
-    "Set auto.offset.reset=earliest: a partition without a committed offset is then read from its "
-    "beginning.",
-    lambda case: case.group.settings["auto.offset.reset"] != "earliest",
+
+
+def only_outside(case: Case) -> bool:
+    """Return whether each position was reset because it was outside the log."""
+    return bool(case.details) and all("out of range" in each for each in case.details)
+
+
+def _resets_elsewhere(case: Case) -> bool:
+    return bool(case.group.settings["auto.offset.reset"] != "earliest")
+
+
+RESET_EARLIEST = (
+    Hint(
+        "reset-to-earliest",
+        "Set auto.offset.reset=earliest: a partition without a committed offset is then read from its "
+        "beginning.",
+        lambda case: _resets_elsewhere(case) and not only_outside(case),
+    ),
+    Hint(
+        "reset-to-earliest",
+        "Set auto.offset.reset=earliest: a position before the first record of the log then moves to that "
+        "record, and only what retention has deleted is lost.",
+        lambda case: _resets_elsewhere(case) and only_outside(case),
+    ),
 )
 
 

@@ -34,6 +34,7 @@ from emulator.report.cases import (
     auto,
     evicted,
     may_commit_ahead,
+    only_outside,
     too_slow,
 )
 from emulator.report.coordinator_hints import COORDINATOR_HINTS, RESET_HINTS, THREE_REPLICAS
@@ -141,6 +142,16 @@ GROUP_OF_ITS_OWN = (
     "from each commit. Give the consumers of such a topic their own group.id, or keep one running."
 )
 
+KEPT_FOR_OUTAGES = (
+    "Keep records longer than the maximum lag of the group (retention.ms of the topic): the longest outage "
+    "plus the lag recovery after it."
+)
+LONGER_RETENTION = Hint(
+    "longer-retention",
+    KEPT_FOR_OUTAGES,
+    lambda case: only_outside(case) and not _unclean(case),
+)
+
 OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.EXPIRED: (
         Hint("longer-offsets-retention", RAISE_RETENTION),
@@ -161,7 +172,8 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.RESET: RESET_HINTS,
     Cause.RESET_TO_LATEST: (
         COMMIT_AT_ALL,
-        RESET_EARLIEST,
+        *RESET_EARLIEST,
+        LONGER_RETENTION,
         Hint(
             "smaller-metadata-age",
             "Use a smaller {metadata.max.age.ms} to discover new partitions and topics earlier; this "
@@ -174,7 +186,8 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.RESET_BY_DURATION: (
         COMMIT_AT_ALL,
-        RESET_EARLIEST,
+        *RESET_EARLIEST,
+        LONGER_RETENTION,
         Hint("reset-before-start", SET_BEFORE_THE_START, _removed_while_empty),
     ),
 }
@@ -304,11 +317,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         IDEMPOTENT,
     ),
     Cause.RETENTION: (
-        Hint(
-            "longer-retention",
-            "Keep records longer than the maximum lag of the group (retention.ms of the topic): the "
-            "longest outage plus the lag recovery after it.",
-        ),
+        Hint("longer-retention", KEPT_FOR_OUTAGES),
         Hint(
             "monitor-age",
             "Monitor the age of the next record to read, not only the lag in records.",
