@@ -70,6 +70,7 @@ from emulator.advice.session_changes import (
     session_above_close,
     session_above_commits,
     session_above_restarts,
+    shorter_listener,
     shorter_session,
     static_membership,
 )
@@ -82,22 +83,24 @@ from emulator.scenario.units import US_PER_S
 # -- batches, grace periods and polls ------------------------------------------------------------
 
 
+SLOW: Final = 0.1
+"""A record that takes a larger part of a batch's time than this prolongs its batch beyond the margin."""
+
+
 def longer_interval(situation: Situation) -> Draft | None:
     """A poll interval above the longest batch or record, with a margin."""
     steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
     batch_s, slow_s = situation.batch_s * steps, situation.slowest_record_s
     if batch_s == inf:
         return None
-    slow_too_s = slow_s + (steps - 1) * situation.batch_s
-    value = milliseconds((max(batch_s, slow_too_s) + situation.listener_s) * MARGIN)
+    more_s = slow_s - situation.work_s
+    is_slow = more_s > batch_s * SLOW
+    longest_s = batch_s + (more_s if is_slow else 0) + situation.listener_s
+    value = milliseconds(longest_s * MARGIN)
     if value <= situation.facts.shortest_interval_ms:
         return None
-    longest = (
-        f"the slowest record takes {duration(slow_s)}"
-        + (f", {steps - 1} batches {duration(slow_too_s - slow_s)}" if steps > 1 else "")
-        if slow_too_s > batch_s
-        else situation.batch_text + (f", {steps} of them {duration(batch_s)}" if steps > 1 else "")
-    )
+    longest = situation.batch_text + (f", {steps} of them {duration(batch_s)}" if steps > 1 else "")
+    longest += f", the slowest record {duration(slow_s)}" if is_slow else ""
     longest += situation.listener_text
     now = duration(situation.facts.shortest_interval_ms / 1_000)
     if situation.facts.deployed_interval_ms is not None:
@@ -225,7 +228,10 @@ CHANGES: Final[Changes] = {
     **WRITE_CHANGES,
     **LOAD_CHANGES,
     "acks-all": (("acks-all", acks_all),),
-    "close-within-session": (("longer-session", session_above_close),),
+    "close-within-session": (
+        ("shorter-listener", shorter_listener),
+        ("longer-session", session_above_close),
+    ),
     "clean-elections": (("clean-elections", clean_elections),),
     "commit-after-work": (("commit-sync-per-batch", sync_per_batch),),
     "store-after-work": (("store-after-work", store_after_work),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from emulator.advice.drafts import STRATEGY, Draft, Make
+from emulator.advice.drafts import STRATEGY, Draft, Make, consumer
 from emulator.advice.situation import Situation
 from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration
@@ -190,10 +190,28 @@ def newer_brokers(situation: Situation) -> Draft | None:
     )
 
 
+REQUEST_MS: Final = 30_000
+"""The default of ``request.timeout.ms`` since Kafka 2.0; JoinGroup has a timeout of its own (KIP-266)."""
+
+
+def shorter_request_timeout(situation: Situation) -> Draft | None:
+    """A client that gives up a lost SyncGroup sooner, and joins again."""
+    name = "request.timeout.ms"
+    if "pending_syncs" not in situation.scenario.cluster.outdated:
+        return None
+    if situation.value(name) <= REQUEST_MS:
+        return None
+    given_up = duration(situation.seconds(name))
+    return consumer(situation, name, REQUEST_MS, f"A lost SyncGroup is given up after {given_up}.")
+
+
 GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "assignor-in-two-steps": (("assignor-in-two-steps", assignor_in_two_steps),),
     "as-the-client-does": (("as-the-client-does", as_the_client_does),),
-    "newer-brokers": (("newer-brokers", newer_brokers),),
+    "newer-brokers": (
+        ("newer-brokers", newer_brokers),
+        ("shorter-request-timeout", shorter_request_timeout),
+    ),
     "look-up-coordinator": (("look-up-coordinator", look_up_again),),
     "wait-in-close": (("wait-in-close", wait_in_close),),
     "own-instance-id": (("own-instance-id", own_instance_ids),),

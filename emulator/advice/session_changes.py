@@ -10,7 +10,7 @@ from emulator.advice.situation import Situation, milliseconds, round_down
 from emulator.report.downtime_hints import LONGEST_SESSION_MS
 from emulator.report.wording import counted, duration
 from emulator.scenario.resolution import topics_of
-from emulator.scenario.units import US_PER_S
+from emulator.scenario.units import US_PER_MS, US_PER_S
 
 LEAST_HEARTBEATS: Final = 4
 """Heartbeats of a session that a change asks for: Kafka recommends at least three."""
@@ -80,6 +80,21 @@ def session_above_close(situation: Situation) -> Draft | None:
     """A session that outlasts the rebalance listener: in close() no heartbeats are sent meanwhile."""
     call_s = situation.listener_s
     return _session_above(situation, call_s, f"A call of the listener takes {duration(call_s)}")
+
+
+def shorter_listener(situation: Situation) -> Draft | None:
+    """A rebalance listener that ends within a session: what it does in close() sends no heartbeats."""
+    session_s, call_s = situation.seconds(SESSION), situation.listener_s
+    value = round_down(session_s * US_PER_S / US_PER_MS / MARGIN)
+    if not 0 < value < call_s * US_PER_S / US_PER_MS:
+        return None
+    shorter, group = duration(value / 1_000), situation.group
+    return Draft(
+        f"A call of the listener takes {duration(call_s)}, and the session times out after "
+        f"{duration(session_s)}.",
+        (f"flush before close(), or more often (played: calls of the listener take {shorter})",),
+        (f"group[{group.id}].listener={value}ms",),
+    )
 
 
 def session_above_assignor(situation: Situation) -> Draft | None:

@@ -66,6 +66,14 @@ class Expected:
     inconclusive: bool = False
     """Whether the run was too short to decide it; ``ok`` is then False."""
 
+    why: str = ""
+    """If so: what had not ended, as the verdict says it."""
+
+    @property
+    def undecided(self) -> str:
+        """What is reported where the reason was said before."""
+        return self.reported.partition(f": {self.why}")[0] if self.why else self.reported
+
     @property
     def reported(self) -> str:
         """The message, for places without a word before it: also says if it is inconclusive."""
@@ -229,7 +237,7 @@ def _decided(metric: str, bound: Bound, measured: float) -> bool:
 def _undecided(expected: Expected, reasons: Sequence[str], runs: int) -> Expected:
     where = "" if runs == 1 else f" (in {len(reasons)} of {runs} runs)"
     text = f"{expected.message}: {reasons[0]} at the end{where}"
-    return replace(expected, ok=False, inconclusive=True, message=text)
+    return replace(expected, ok=False, inconclusive=True, message=text, why=reasons[0])
 
 
 def split_name(name: str) -> tuple[str, str]:

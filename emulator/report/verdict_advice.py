@@ -93,7 +93,7 @@ def _by_record(group: GroupFacts, stuck: Verdict) -> bool:
         return True
     interval_us = group.shortest_interval_ms * 1_000
     batch_us = int(group.value("max.poll.records")) * group.work_us
-    return group.work_us > interval_us or batch_us <= interval_us
+    return group.slowest_us > interval_us or batch_us <= interval_us
 
 
 def _poll_too_late(group: GroupFacts, *, one_record: bool) -> Iterator[Given]:

@@ -14,7 +14,6 @@ VERBS = {
     "gc": "pause",
     "kill": "crash",
     "partition": "cut",
-    "restart": "rolling_restart",
     "scale_up": "start",
     "shutdown": "close",
     "reclaim": "drain_node",
@@ -24,6 +23,12 @@ VERBS = {
     "terminate": "close",
 }
 """Words that people use for faults and acts, and the verbs they mean."""
+
+RESTART = (
+    'no verb; did you mean close = "MEMBER" with restart_after = "5s" (stop_broker for a broker), or '
+    'rolling_restart = "GROUP" for all its members?'
+)
+"""The answer to a word that has no verb of its own."""
 
 _AMOUNT = 'type = "Pods" with value = 1 is written replicas = 1, and type = "Percent" is percent'
 _RULES = "belongs in scale_up or scale_down, as in behavior"
@@ -162,6 +167,8 @@ def unknown_key(key: object, table: str, known: Iterable[str]) -> str:
 
 def no_verb(table: Collection[str], verbs: Collection[str]) -> str:
     """Return the reason against a fault or act without a verb, with the verb that is meant."""
+    if "restart" in table:
+        return RESTART
     meant = next((VERBS[key] for key in table if key in VERBS), "")
     if meant:
         return f'no verb; did you mean "{meant}"?'

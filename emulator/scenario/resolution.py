@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.scenario.deviations import Deviations, deviating
-from emulator.scenario.distributions import mean_us
+from emulator.scenario.distributions import Constant, Pareto, Trace, Uniform, mean_us
 from emulator.scenario.model import (
     Bursts,
     Cluster,
@@ -271,12 +271,30 @@ def contested_groups(scenario: Scenario) -> frozenset[str]:
     return frozenset(group for group, found in lists.items() if len(found) > 1)
 
 
+def _longest_us(distribution: Distribution) -> float | None:
+    """Return the longest time that a distribution has (us); None: it has no bound."""
+    match distribution:
+        case Constant(constant=us):
+            return us
+        case Uniform(uniform=(_, high)):
+            return high
+        case Pareto(pareto=shape):
+            return shape.maximum
+        case Trace(trace=times):
+            return max(times)
+    return None
+
+
 def slowest_us(group: Group, scenario: Scenario, usual_us: float) -> float:
-    """Return the longest work on one record of a group (us): of a rule, of a hang, or the usual one."""
+    """Return the longest work on one record of a group (us).
+
+    Of a rule, of a hang, of a distribution with a bound, or the usual one.
+    """
     names = {member.name for member in group.members}
+    drawn = [_longest_us(work_of(group, member)) or 0 for member in group.members]
     rules = [rule.work_us(int(usual_us)) for rule in group.poison]
     hangs = [act.lasting for act in scenario.fault if isinstance(act, Hang) and act.member in names]
-    return max([usual_us, *rules, *hangs])
+    return max([usual_us, *drawn, *rules, *hangs])
 
 
 # -- rates ------------------------------------------------------------------------------------

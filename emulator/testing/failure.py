@@ -26,6 +26,7 @@ from emulator.testing.figures import Claim
 from emulator.testing.fixture import shown
 from emulator.testing.playing import PlayedSeed, play_seeds
 from emulator.testing.results import Results
+from emulator.verdicts.verdict import Verdict
 
 MOST_LINES = 40
 """Of a sequence on the screen; the file has all."""
@@ -78,7 +79,7 @@ def _one(results: Results, folder: Path, reporting: Reporting) -> Iterator[str]:
     if not reporting.is_stated:
         yield from dict.fromkeys(f"  {claim.message}" for claim in results.claims)
     yield ""
-    yield from first_lines(played.verdicts)
+    yield from first_lines(_unsaid(results, played, reporting))
     yield from _causes(played)
     entry = worst_entry(played.ledger)
     if entry is not None:
@@ -92,6 +93,12 @@ def _one(results: Results, folder: Path, reporting: Reporting) -> Iterator[str]:
     yield f"kept in: {shown(folder, reporting.cwd)}"
     if results.claims and reporting.shrink_s > 0:
         yield from _smallest(results, results.claims[-1], played.seed, folder, reporting)
+
+
+def _unsaid(results: Results, played: PlayedSeed, reporting: Reporting) -> tuple[Verdict, ...]:
+    """Return the verdicts of a run without the reasons that the test itself has stated."""
+    said = {each.why for each in results.expectations} if reporting.is_stated else set()
+    return tuple(each for each in played.verdicts if each.problem or each.sentence not in said)
 
 
 def _explained(name: str, entry: str) -> str:

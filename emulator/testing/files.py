@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from emulator.errors import EmulatorError
+from emulator.metrics.checks import Expected
 from emulator.scenario.load import read_toml, text_of
 from emulator.testing.stash import player_of
 
@@ -32,6 +33,15 @@ class ExpectationError(AssertionError):
     """An expectation of a scenario does not hold."""
 
 
+def _failed(expectations: Iterable[Expected]) -> Iterator[str]:
+    """Yield a line for each expectation that does not hold; the same reason is said once."""
+    said = set[str]()
+    for each in expectations:
+        if not each.ok:
+            yield each.undecided if each.why in said else each.reported
+            said.add(each.why)
+
+
 class ScenarioItem(pytest.Item):
     """The expectations of one scenario file."""
 
@@ -39,8 +49,7 @@ class ScenarioItem(pytest.Item):
         """Play the scenario under the seeds; raise ExpectationError if an expectation fails."""
         results = player_of(self)(self.path)
         if not results.ok:
-            failed = [each.reported for each in results.expectations if not each.ok]
-            raise ExpectationError("\n".join(failed))
+            raise ExpectationError("\n".join(_failed(results.expectations)))
 
     def repr_failure(  # type: ignore[override]  # a text is enough
         self, excinfo: pytest.ExceptionInfo[BaseException]

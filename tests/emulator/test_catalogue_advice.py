@@ -40,6 +40,9 @@ def test_a_variant_helps(name, variant, metric, most):
 
 
 ADVISED = [
+    ("b4-close-beyond-session", "shorter-listener", "downtime_max_s", 18),
+    ("c5-hard-messages", "longer-poll-interval", "reprocessed", 0),
+    ("n2-lost-sync-kept", "shorter-request-timeout", "downtime_max_s", 31),
     ("d5-revoke-listener-throws", "catch-in-listener", "reprocessed", 0),
     ("f5-clients-side-by-side", "shorter-session", "downtime_max_s", 15),
     ("i6-new-group-id-at-each-start", "keep-group-id", "processed_by_both", 480),

@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 
+import emulator
 from tests.emulator.cli.commands import CRASH, rebalance
 
 
@@ -25,11 +26,21 @@ def refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("word", "verb"), [("kill", "crash"), ("restart", "rolling_restart"), ("stop", "close")]
+    ("word", "verb"), [("kill", "crash"), ("deploy", "rolling_restart"), ("stop", "close")]
 )
 def test_a_word_for_a_verb_is_answered_with_the_verb(refused, word, verb):
     """Although it is not spelled alike."""
     assert f'no verb; did you mean "{verb}"?' in refused('crash = "', f'{word} = "')
+
+
+def test_a_restart_is_a_stop_that_ends_or_a_restart_of_all(refused):
+    """Which one depends on what is restarted; the first one, as written, is a scenario."""
+    said = refused('crash = "', 'restart = "')
+
+    assert 'no verb; did you mean close = "MEMBER" with restart_after = "5s"' in said
+    assert 'rolling_restart = "GROUP" for all its members?' in said
+    restart = CRASH.replace('crash = "billing-1"', 'close = "billing-1"\nrestart_after = "5s"')
+    assert emulator.loads(restart).fault[0].verb == "close"
 
 
 def test_a_group_in_place_of_a_member_lists_its_members(refused):

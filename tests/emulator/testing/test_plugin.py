@@ -199,6 +199,18 @@ def test_a_scenario_file_with_expectations_is_a_test(ran):
     assert "  reprocessed is 15, expected <= 3" not in result.stdout.str()
 
 
+def test_an_inconclusive_file_says_each_reason_once(ran):
+    """Before its expectations are compared again in other words; problems stay."""
+    short = SMALL.replace('run_for = "30s"', 'run_for = "16s"')
+    result = ran("-r", "N", short=short + "[expect]\nlost = 0\nreprocessed = 0\n")
+
+    said = result.stdout.str()
+    assert "inconclusive: lost is 0, expected == 0: " in said
+    assert "inconclusive: reprocessed is 0, expected == 0" in said
+    assert said.count("had no owner") == 1
+    assert "INCONCLUSIVE: when the run ended," in said
+
+
 def test_a_file_that_is_not_toml_is_an_error_of_collection(ran):
     """With the line."""
     result = ran(broken="[expect\n")

@@ -229,6 +229,17 @@ def test_separate_groups_do_not_rebalance_each_other():
     assert not any(down[name] for name in down if name.startswith("billing/"))
 
 
+def test_p6_two_rolling_restarts_change_the_assignor_at_no_member_s_expense():
+    """The good way of P6: nothing is wrong, so nothing is said before the totals."""
+    run = emulator.run(load_named("p6-two-bounces").scenario)
+    elected = [e.what.protocol for e in run.events if type(e.what).__name__ == "JoinPhaseEnded"]
+
+    assert run.verdicts == ()
+    assert (run.ledger.lost, run.ledger.reprocessed) == (0, 0)
+    assert elected[-1] == "cooperative-sticky"
+    assert run.metrics["downtime_max_s"] < 5
+
+
 @pytest.mark.long
 def test_q1_the_sessions_of_killed_processes_are_what_a_restart_waits_for():
     """Not poll(): the verdict names the session timeout, and a shorter one ends the wait."""
