@@ -53,7 +53,7 @@ def test_records_in_a_dead_letter_topic_are_not_lost(name):
         ),
         (
             "b4-close-beyond-session",
-            "longer-session",
+            "shorter-listener",
             "the session times out after 10 s",
             VerdictId.REMOVED_IN_CLOSE,
         ),
