@@ -43,6 +43,7 @@ from protocols.offsets_topic.records import (
     MemberMetadata,
     Record,
 )
+from protocols.offsets_topic.records.consumer import ConsumerGroupMemberMetadataKey
 from protocols.offsets_topic.records.embedded import read_assignment, read_subscription
 from protocols.values import replace
 
@@ -131,15 +132,24 @@ def convert(
 
 
 def _as_consumer_group(group: classic.Group, at: Moment) -> Draft:
-    """Return the consumer group and its records; its epoch is the classic group's generation."""
+    """Return the consumer group and its records; its epoch is the classic group's generation.
+
+    The records are in the order of the new group's table, which is filled in the order of the classic
+    group's (``ConsumerGroup.fromClassicGroup``, ``createConsumerGroupRecords``).
+    """
     group_id, epoch, image = group.group_id, group.generation, at.broker.image
-    members = classic.in_order(group)
+    filled = Draft(consumer.Group(group_id)).with_records(
+        [_member_record(group, member) for member in classic.in_order(group)]
+    )
     wanted = {
         member.member_id: _by_id(group.assignments.get(member.member_id, ()), at)
-        for member in members
+        for member in filled.group
     }
-    draft = Draft(consumer.Group(group_id)).with_records(
-        [_member_record(group, member) for member in members]
+    draft = Draft(
+        filled.group,
+        tuple(
+            member_record(group_id, member.member_id, member.metadata) for member in filled.group
+        ),
     )
     topics_hash = image.hash_of(consumer.subscribed_topics(draft.group))
     return draft.with_records(
@@ -152,6 +162,26 @@ def _as_consumer_group(group: classic.Group, at: Moment) -> Draft:
                 for name, given in wanted.items()
             ),
         ]
+    )
+
+
+def as_replayed(turn: Turn[AnyShard], group_id: str) -> Turn[AnyShard]:
+    """Return *turn* with the members of a new consumer group in the order of the turn's records.
+
+    The coordinator discards the group that it converted, and replays the records into another.
+    """
+    groups = turn.state.durable.groups
+    group = groups.get(group_id)
+    if not isinstance(group, consumer.Group):
+        return turn
+    members = consumer.NO_MEMBERS
+    for key, _ in turn.records:
+        if isinstance(key, ConsumerGroupMemberMetadataKey):
+            member = group.members.get(key.member_id)
+            members = members if member is None else members.put(key.member_id, member)
+    groups = groups.hold(group_id, replace(group, members=members))
+    return replace(
+        turn, state=replace(turn.state, durable=replace(turn.state.durable, groups=groups))
     )
 
 

@@ -90,15 +90,15 @@ class Migration(ConsumerGroupDriver):
         )
         return self.send(request, client).error
 
-    def stable(self, *clients: str) -> None:
-        """A classic group in generation 1, each client with its share of four partitions."""
+    def stable(self, *clients: str, given: Any = None) -> None:
+        """A classic group in generation 1; without *given*, each client has its share of four partitions."""
         for client in clients:
             self.enter(client)
         self.advance(0)
         while self.classic.state is State.PREPARING_REBALANCE:
             self.advance(20_000)
         share = 4 // len(clients)
-        given = {
+        given = given or {
             client: tuple(range(place * share, (place + 1) * share))
             for place, client in enumerate(clients)
         }

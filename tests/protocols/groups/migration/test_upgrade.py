@@ -9,6 +9,7 @@ import pytest
 from protocols.facts import GroupConverted
 from protocols.groups.classic.states import State
 from protocols.groups.kip848.group import Group as ConsumerGroup
+from protocols.java_maps import TimelineMap
 from protocols.messages import LeaveGroupRequest, LeavingMember
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import GroupMetadataValue, encode_assignment
@@ -31,6 +32,55 @@ def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
     assert it.member(it.ids["x"]).uses_classic
     assert (10_000, 45_000) == (it.session_ms(it.ids["x"]), it.session_ms("C"))
     assert not [name for name in it.timers if name.startswith("heartbeat-")]
+
+
+class Captured(Migration):
+    """A coordinator that hands out these member ids."""
+
+    def __init__(self, member_ids):
+        self._left = iter(member_ids)
+        super().__init__()
+
+    def _new_id(self, prefix):
+        return next(self._left)
+
+
+def captured_order(arrived, real):
+    """Check the members' records in a captured order, and the table that replays them."""
+    it = Captured(arrived)
+    it.stable("x", "y", given={"x": range(4), "y": ()})
+    it.join("C")
+
+    written = [key.member_id for key, _ in it.batches[-1] if key.record_type == 5]
+    assert [*real, "C"] == written
+    filled = TimelineMap().put_all((member_id, None) for member_id in written)
+    assert list(filled) == [member.member_id for member in it.group]
+    return it
+
+
+def test_members_are_written_in_the_order_of_the_new_groups_table():
+    """Seen in a captured migration: the classic group's HashMap has the second one first."""
+    one = "m2-076bd8af-ab6b-40ca-b497-67fbf148edb6"
+    other = "m3-bf7de0c9-c8a8-47a1-bc84-dfa974272d7d"
+    it = captured_order((other, one), (one, other))
+
+    for record_type in (7, 8):
+        keys = [key.member_id for key, _ in it.batches[-1] if key.record_type == record_type]
+        assert [one, other] == keys[:2]
+
+
+def test_members_in_one_slot_are_in_another_order_once_their_records_are_replayed():
+    """Captured, too: the newest comes first in a slot, so the table that replays has them reversed.
+
+    The newcomer's target is computed with the table that is discarded.
+    """
+    one = "m2-5c77087d-9164-42b1-91f7-1c5cbdfb9a30"
+    other = "m3-e09ee94c-d56c-4348-bde3-967b63f93d01"
+    it = captured_order((one, other), (other, one))
+
+    targets = [key.member_id for key, _ in it.batches[-1] if key.record_type == 7]
+    assert [other, one] == targets[:2]
+    assert [other, one] == [target for target in targets[2:] if target != "C"]
 
 
 def test_an_event_has_the_change_with_all_assignments():
