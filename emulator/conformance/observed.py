@@ -20,6 +20,7 @@ from emulator.events import (
     Event,
     GroupEpochRaised,
     ListenerCalled,
+    MemberAdded,
     MemberMoved,
     MemberRemoved,
     PartitionsAdded,
@@ -332,32 +333,56 @@ class Epochs:
     """By consumer: its steps towards the targets."""
 
     _target: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _by_id: dict[str, str] = field(default_factory=dict)
+    """By member id: the name of the consumer when the member was first seen."""
+
+    _newest: dict[str, str] = field(default_factory=dict)
+    """By consumer: the name of its newest member."""
 
     def see(self, event: Event) -> None:
         """Process one event."""
         match event.what:
             case GroupEpochRaised(epoch=epoch):
                 self.raised.append(epoch)
-            case TargetComputed(epoch=epoch, changed=changed):
-                self._target |= {self.name(member): self._names(given) for member, given in changed}
-                self.targets[epoch] = {
-                    member: given for member, given in self._target.items() if given
-                }
-            case MemberRemoved(consumer=consumer):
-                self._remove(consumer)
+            case MemberAdded(consumer=consumer, member_id=member_id):
+                self._member(consumer, member_id)
+            case TargetComputed() as computed:
+                self._compute(computed)
+            case MemberRemoved() as removed:
+                self._remove(removed)
             case MemberMoved(epoch=epoch) as moved if epoch >= 0:
                 self._move(moved)
             case _:
                 pass
 
-    def _remove(self, consumer: str) -> None:
-        """Remove a member's target: that of its oldest incarnation.
+    def _compute(self, computed: TargetComputed) -> None:
+        """Add a target; without member ids each consumer has one member."""
+        ids = computed.member_ids or (None,) * len(computed.changed)
+        for (consumer, given), member_id in zip(computed.changed, ids, strict=True):
+            self._target[self._member(consumer, member_id)] = self._names(given)
+        self.targets[computed.epoch] = {
+            member: given for member, given in self._target.items() if given
+        }
 
-        A process that was started again may run before the coordinator removes the old member.
+    def _member(self, consumer: str, member_id: str | None) -> str:
+        """Return the displayed name of a member: that of the process which it is a member for.
+
+        A process that was started again may run before the coordinator removes the old member, and
+        before the new one joins.
         """
-        mine = [name for name in self._target if name.rpartition(".")[0] == consumer]
-        if mine:
-            del self._target[min(mine, key=lambda name: int(name.rpartition(".")[2]))]
+        if member_id is None:
+            return self._newest.setdefault(consumer, self.name(consumer))
+        if member_id not in self._by_id:
+            self._by_id[member_id] = self._newest[consumer] = self.name(consumer)
+        return self._by_id[member_id]
+
+    def _remove(self, removed: MemberRemoved) -> None:
+        """Remove a member's target; of an unknown one, that of the consumer's oldest process."""
+        name = self._by_id.get(removed.member_id)
+        if name is None:
+            mine = [n for n in self._target if n.rpartition(".")[0] == removed.consumer]
+            name = min(mine, key=lambda each: int(each.rpartition(".")[2]), default="")
+        self._target.pop(name, None)
 
     def _move(self, moved: MemberMoved) -> None:
         """Add a step, unless its displayed text equals that of the step before."""

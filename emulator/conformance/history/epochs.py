@@ -107,18 +107,19 @@ def _computed(match: re.Match[str], known: _Known) -> TargetComputed:
         )
         for member_id, partitions in _GIVEN.findall(match[3])
     }
-    changed = {
-        known.consumer(member_id): partitions
+    changed = sorted(
+        (known.consumer(member_id), partitions, member_id)
         for member_id, partitions in given.items()
         if known.targets.get(member_id) != partitions
-    }
+    )
     known.targets.clear()
     known.targets.update(given)
     return TargetComputed(
         group=known.group,
         epoch=int(match[1]),
         assignor=match[2],
-        changed=tuple(sorted(changed.items())),
+        changed=tuple((consumer, partitions) for consumer, partitions, _ in changed),
+        member_ids=tuple(member_id for _, _, member_id in changed),
     )
 
 

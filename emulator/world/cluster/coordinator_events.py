@@ -254,12 +254,26 @@ class CoordinatorEvents:
         causes.rebalance[fact.group] = self._write(raised, cause)
 
     def _target_computed(self, host: Coordinator, fact: facts.TargetComputed) -> None:
-        changed = self._by_consumer(fact.changed)
-        computed = recorded(fact, changed=changed, replaced_broker=host.replaced_broker)
+        computed = recorded(
+            fact,
+            changed=self._by_consumer(fact.changed),
+            member_ids=self._ids_of_shared_names(host, fact),
+            replaced_broker=host.replaced_broker,
+        )
         cause = self._causes.rebalance.get(fact.group)
         self._causes.joined[fact.group] = self._write(computed, cause)
         for consumer, _given in computed.changed:
             self._run.triggers.reached_later(consumer, "target computed")
+
+    def _ids_of_shared_names(
+        self, host: Coordinator, fact: facts.TargetComputed
+    ) -> tuple[str, ...]:
+        """Return the ids of the changed members if one consumer has several members, else none."""
+        group = host.coordinator.state.groups.get(fact.group)
+        changed = tuple(member for member, _ in fact.changed)
+        members = {*changed, *(() if group is None else group.members)}
+        is_shared = len(members) > len({self._consumer(member) for member in members})
+        return changed if is_shared else ()
 
     def _member_moved(self, host: Coordinator, fact: facts.MemberMoved) -> None:
         """Write a member's step, and that the group is stable if it was the last one."""

@@ -19,7 +19,7 @@ from emulator.events import (
     TargetComputed,
 )
 
-T0 = TopicPartition("t0", 0)
+T0, T1 = TopicPartition("t0", 0), TopicPartition("t0", 1)
 CRASH = "kip848-crash/run-1"
 ID, OTHER = "MqLAo9DuQMWcW0M5zgcNyw", "AqLAo9DuQMWcW0M5zgcNyw"
 GIVES = "[GroupId g] Computed a new target assignment for epoch 2 with 'uniform' assignor in 0ms: "
@@ -95,6 +95,7 @@ def test_a_process_that_died_and_its_successor_each_keep_their_target(capture):
 
     shown = [[(who, [tp.partition for tp in given]) for who, given in e.changed] for e in computed]
     assert [[(run.traces[0].member, [0])], [("another", [1])]] == shown
+    assert [(old,), ("another",)] == [each.member_ids for each in computed]
 
 
 def test_a_classic_group_has_no_epochs(capture):
@@ -139,3 +140,35 @@ def test_a_member_that_is_removed_late_is_the_process_before_the_restart():
 
     assert {"m.1": ("t0-0",)} == watch.targets[2]
     assert {"n.2": ("t0-0",)} == watch.targets[3]
+
+
+def test_a_target_belongs_to_the_process_of_its_member():
+    """A process that was started again runs before its member joins, beside the old one's member."""
+    incarnation = 1
+    watch = Epochs(name=lambda consumer: f"{consumer}.{incarnation}", shown=str)
+
+    def see(number, what):
+        watch.see(Event(number, number, None, what, number))
+
+    def computed(epoch, *changed, member_ids=()):
+        return TargetComputed(
+            group="g", epoch=epoch, assignor="uniform", changed=changed, member_ids=member_ids
+        )
+
+    see(1, MemberAdded(group="g", member_id="old", consumer="m", protocol="consumer"))
+    see(2, computed(2, ("m", (T0, T1))))
+    incarnation = 2
+    see(3, computed(3, ("m", (T1,))))
+    see(4, MemberAdded(group="g", member_id="new", consumer="m", protocol="consumer"))
+    see(5, computed(4, ("m", ()), ("m", (T0,)), member_ids=("old", "new")))
+    see(6, computed(5, ("m", (T1,)), member_ids=("old",)))
+    see(7, MemberRemoved(group="g", member_id="old", consumer="m", why="session expired"))
+    see(8, computed(6, ("m", (T0, T1))))
+
+    assert {
+        2: {"m.1": ("t0-0", "t0-1")},
+        3: {"m.1": ("t0-1",)},
+        4: {"m.2": ("t0-0",)},
+        5: {"m.1": ("t0-1",), "m.2": ("t0-0",)},
+        6: {"m.2": ("t0-0", "t0-1")},
+    } == watch.targets
