@@ -37,6 +37,10 @@ class Cluster(Part):
     replication: Distribution = always(1_000)
     """Time from an append until the high watermark covers it; followers have it after half of it."""
 
+    metadata_time: Distribution = always(0)
+    """Time from a decision of the controller (which brokers are alive, which lead, which replicas are in
+    sync) until a broker has applied it; drawn for each broker."""
+
     load: Distribution = always(10_000)
     """Minimum time in which a new coordinator loads an offsets partition."""
 

@@ -17,6 +17,7 @@ Source: ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``BrokerHeart
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Protocol
 
 from emulator.events import (
@@ -28,6 +29,7 @@ from emulator.events import (
 )
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.replicas import NO_BROKER, Peer, Readers, ReplicaSet, Truncation
+from emulator.world.draws import sampler, stream_key
 from emulator.world.kernel import Rank
 from emulator.world.run import Run
 
@@ -43,7 +45,7 @@ class Followers(Protocol):
 
 
 class Controller:
-    """Decides on leaders and in-sync replicas; brokers with current metadata know at once."""
+    """Decides on leaders and in-sync replicas; brokers know after ``metadata_time``."""
 
     def __init__(self, run: Run, brokers: Brokers, peers: Callable[[], Iterable[Peer]]) -> None:
         """Begin with every broker alive; *peers* yields the partitions, those of topics first."""
@@ -64,7 +66,17 @@ class Controller:
 
         self._silences = 0
         self._stale_metadata: dict[int, tuple[int, ...]] = {}
-        """Brokers that do not receive decisions, with the live brokers that they know."""
+        """Brokers that have not applied all decisions, with the live brokers that they know."""
+
+        time = run.scenario.cluster.metadata_time
+        self._apply_us = {
+            broker: sampler(time, stream_key(run.seed, "metadata time", str(broker)))
+            for broker in brokers.numbers
+        }
+        self._applying: dict[int, int] = {}
+        """Brokers that have received decisions and not applied them, with the last one's number."""
+
+        self._decisions = 0
 
     def connect(self, replication: Followers, readers: Readers) -> None:
         """Set the parts that react to its decisions; called once, before the run."""
@@ -108,13 +120,14 @@ class Controller:
         elif broker not in self._session_timers and broker not in self._fenced:
             self._start_session_timeout(broker, cause)
         if not self._brokers.informed(broker):
+            self._applying.pop(broker, None)
             self._freeze_metadata(broker)
             return False
-        if self._stale_metadata.pop(broker, None) is not None:
-            for peer in self.peers():
-                peer.replicas.inform(broker)
+        if broker not in self._applying:
+            self._inform(broker)
         if broker not in self._fenced:
             return False
+        self._publish(cause)
         self._fenced.discard(broker)
         self._run.recorder.write(BrokerUnfenced(broker=broker), cause)
         return True
@@ -122,9 +135,37 @@ class Controller:
     def _freeze_metadata(self, broker: int) -> None:
         if self._brokers.up(broker):
             self._stale_metadata.setdefault(broker, self.alive())
-        elif self._stale_metadata.pop(broker, None) is not None:
+        else:
+            self._inform(broker)
+
+    def _inform(self, broker: int) -> None:
+        """Give a broker with stale metadata the current metadata."""
+        if self._stale_metadata.pop(broker, None) is not None:
             for peer in self.peers():
                 peer.replicas.inform(broker)
+
+    def _publish(self, cause: int | None) -> None:
+        """Let each broker apply the decision that follows after a time of its own.
+
+        An earlier one that it has not applied waits for it. Source: ``MetadataLoader`` and
+        ``BrokerMetadataPublisher``, which run in a thread of each broker.
+        """
+        now = self._run.kernel.now
+        self._decisions += 1
+        for broker in self._brokers.numbers:
+            late_us = self._apply_us[broker](now)
+            if late_us and self._brokers.informed(broker):
+                self._freeze_metadata(broker)
+                self._applying[broker] = self._decisions
+                applied = partial(self._on_applied, broker, self._decisions, cause)
+                self._run.kernel.at(now + late_us, Rank.BROKER_TIMER, broker, applied)
+
+    def _on_applied(self, broker: int, decision: int, cause: int | None, _: Any) -> None:
+        if self._applying.get(broker) == decision:
+            del self._applying[broker]
+            self._inform(broker)
+            self._replication.reevaluate(cause)
+            self._readers.plan_again()
 
     def _start_session_timeout(self, broker: int, cause: int) -> None:
         if broker in self._leaving:
@@ -146,6 +187,7 @@ class Controller:
 
     def _fence(self, broker: int, cause: int) -> int:
         """Fence a broker: move its leadership to other brokers."""
+        self._publish(cause)
         self._fenced.add(broker)
         event = self._run.recorder.write(BrokerFenced(broker=broker), cause)
         self._review(event)
@@ -153,6 +195,7 @@ class Controller:
 
     def resign(self, broker: int, cause: int) -> None:
         """Move the leadership of a broker that is about to stop."""
+        self._publish(cause)
         self._leaving.add(broker)
         self._review(cause)
         self._replication.reevaluate(cause)
@@ -214,6 +257,7 @@ class Controller:
 
     def move(self, peer: Peer, leader: int, cause: int) -> None:
         """Move the leadership of a partition to another in-sync replica."""
+        self._publish(cause)
         self._elect(peer, leader, cause)
         self._replication.reevaluate(cause)
 

@@ -174,6 +174,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
                 optional={
                     "offsets_backlog": st.sampled_from(["1B", "20GiB"]),
                     "offsets_backlog_records": st.integers(0, 10**9),
+                    "metadata_time": distributions,
                 },
             )
         ),

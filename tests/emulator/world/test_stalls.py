@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from assignors.types import TopicPartition
 from emulator.events import CoordinatorLoaded, PartitionResumed, PartitionStalled
 
 from .cluster_bench import BROKER_SESSION_US, LOAD, MS, SECOND, T0, Bench
+
+T1, T2 = TopicPartition("t", 1), TopicPartition("t", 2)
 
 
 def stalls(bench, partition):
@@ -78,3 +81,66 @@ def test_a_restart_in_order_stalls_no_topic():
     assert all(
         end - begin <= LOAD + MS for begin, end in stalls(bench, bench.shard.replicas.partition)
     )
+
+
+def test_partitions_resume_when_their_leaders_have_applied_that_a_broker_is_fenced():
+    """Each broker draws its own time."""
+    bench = Bench(cluster='metadata_time = { uniform = ["20ms", "200ms"] }')
+    leaders = {T1: 2, T2: 3}
+    bench.wait(SECOND)
+    bench.brokers.crash(1, 0)
+    bench.wait(20 * SECOND)
+
+    fenced = SECOND + BROKER_SESSION_US
+    replicas = {tp: bench.world.topics.find(tp).replicas for tp in leaders}
+    assert leaders == {tp: each.leader for tp, each in replicas.items()}
+    over = {tp: stalls(bench, tp)[0][1] - fenced for tp in leaders}
+    assert all(20 * MS <= late <= 200 * MS for late in over.values())
+    assert over[T1] != over[T2]
+
+
+def test_a_new_coordinator_loads_when_it_has_applied_its_election():
+    """Until then its broker names the dead one, and refuses requests of the group."""
+    bench = Bench(cluster='metadata_time = "300ms"')
+    bench.wait(SECOND)
+    bench.brokers.crash(1, 0)
+    bench.wait(BROKER_SESSION_US + 200 * MS)
+    leader = bench.shard.replicas.leader
+    assert 1 != leader
+    assert 1 == bench.shard.replicas.leader_known_to(leader)
+    assert 1 in bench.world.controller.alive(leader)
+    assert leader not in bench.shard.hosts
+    bench.wait(SECOND)
+    (loaded,) = [e.at_us for e in bench.events if isinstance(e.what, CoordinatorLoaded)]
+
+    assert SECOND + BROKER_SESSION_US + 300 * MS + LOAD == loaded
+    assert 1 not in bench.world.controller.alive(leader)
+
+
+def test_a_decision_that_follows_a_pending_one_is_applied_with_it():
+    """The second fence restarts the time of the last broker."""
+    bench = Bench(
+        cluster='metadata_time = "3s"',
+        settings='"min.insync.replicas" = 1',
+    )
+    bench.wait(SECOND)
+    bench.brokers.crash(1, 0)
+    bench.wait(SECOND)
+    bench.brokers.crash(2, 0)
+    bench.wait(20 * SECOND)
+
+    resumed = 2 * SECOND + BROKER_SESSION_US + 3 * SECOND
+    assert [resumed] == [end for _, end in stalls(bench, T1)]
+
+
+def test_a_broker_that_dies_before_it_has_applied_a_decision_begins_with_current_metadata():
+    """Its next process reads them when it starts."""
+    bench = Bench(cluster='metadata_time = "3s"')
+    bench.wait(SECOND)
+    bench.brokers.crash(1, 0)
+    bench.wait(BROKER_SESSION_US + SECOND)
+    bench.brokers.crash(2, 0)
+    bench.wait(MS)
+
+    assert (2, 3) == bench.world.controller.alive(2)
+    assert bench.world.controller.alive(3) == (1, 2, 3)
