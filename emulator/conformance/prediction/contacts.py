@@ -8,6 +8,7 @@ shows when the coordinator received the last of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture
@@ -32,6 +33,9 @@ LATE_EVICTION_US = 130_000
 
 CONSUMER_INTERVAL_US = 1_000_000
 """``group.consumer.heartbeat.interval.ms``, which the coordinator sends to each member."""
+
+LATEST_HEARTBEAT_US = 300_000
+"""A gap between heartbeats that is longer than its interval and this is no late heartbeat."""
 
 HEARTBEAT = "Heartbeat"
 CONSUMER_HEARTBEAT = "ConsumerGroupHeartbeat"
@@ -204,6 +208,21 @@ def _undisturbed(capture: Capture, trace: Trace, until_us: int) -> list[int]:
     if not said or until_us - said[-1] < half_us or max(acts, default=-1) >= said[-1]:
         return []
     return said
+
+
+def logged_lateness(capture: Capture) -> list[int]:
+    """Return how late each logged heartbeat of classic members was, counted from the one before.
+
+    A gap of another length than the interval contains a rebalance, a pause, or a broker that failed.
+    """
+    late = []
+    for trace in capture.traces:
+        if trace.protocol == "consumer" or "lib" in trace.conf:
+            continue
+        interval_us = heartbeat_interval_us(capture, trace)
+        sent = heartbeats_sent(capture.client_logs[trace.name])
+        late += [after - before - interval_us for before, after in pairwise(sent)]
+    return [each for each in late if abs(each) <= LATEST_HEARTBEAT_US]
 
 
 def steps_us(capture: Capture, trace: Trace) -> list[int]:

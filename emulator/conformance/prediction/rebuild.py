@@ -21,7 +21,13 @@ from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.beginning import listener_begins, listener_ends
 from emulator.conformance.prediction.facts import start_us
 from emulator.conformance.prediction.faults import acts_of, broker_settings
-from emulator.conformance.prediction.noise import Noise, broker_session_ms, noise_of
+from emulator.conformance.prediction.noise import (
+    METADATA_P99_US,
+    METADATA_US,
+    Noise,
+    broker_session_ms,
+    noise_of,
+)
 from emulator.scenario.model import (
     Bursts,
     Cluster,
@@ -86,10 +92,11 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
         cluster=Cluster(
             brokers=3,
             replication=Constant(constant=_replication_us(capture)),
+            metadata_time=_metadata_time(seed),
             pattern_time=facts.pattern_time_us(capture),
             settings={
                 "min.insync.replicas": 2,
-                "broker.session.timeout.ms": broker_session_ms(seed),
+                "broker.session.timeout.ms": broker_session_ms(capture, seed),
                 **broker_settings(capture),
             },
         ),
@@ -118,6 +125,16 @@ def _lateness(noise: Noise, seed: int | None) -> Distribution:
     if seed is None:
         return Constant(constant=noise.late_mean)
     return Lognormal(lognormal=LognormalShape(median=noise.late, p99=noise.late_p99))
+
+
+def _metadata_time(seed: int | None) -> Distribution:
+    """Return how long brokers take to apply a decision of the controller.
+
+    No log shows when the controller decided, so only the differences between brokers are known.
+    """
+    if seed is None:
+        return Constant(constant=0)
+    return Lognormal(lognormal=LognormalShape(median=METADATA_US, p99=METADATA_P99_US))
 
 
 def _replication_us(capture: Capture) -> int:

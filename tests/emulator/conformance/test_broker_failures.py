@@ -6,6 +6,7 @@ partitions of 20 records a second, 10 ms of work a record; a session of 6 s.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import pytest
@@ -70,9 +71,9 @@ def test_no_member_is_removed_and_nothing_reprocessed_or_lost(fault, broker):
 
 @pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_kill_stalls_all_partitions_until_the_broker_is_missed(broker, seed):
+def test_a_kill_stalls_all_partitions_until_the_broker_is_missed(capture, broker, seed):
     """Those that others lead, too: 7.3 to 12.5 s, the first of them until it is fenced."""
-    session_ms = broker_session_ms(seed)
+    session_ms = broker_session_ms(capture("crash-range-auto/run-1"), seed)
     stalls = failed(KILLED, broker, session_ms=session_ms, seed=seed).stalls.values()
 
     assert 6 == len(stalls)
@@ -122,10 +123,23 @@ def test_commits_sent_to_a_stopped_coordinator_are_answered_when_it_runs_again()
     assert 0 < seen.commit_wait_s < 4.1
 
 
-def test_a_broker_is_missed_sooner_or_later_than_its_session_by_chance():
+def test_a_broker_is_missed_sooner_or_later_than_its_session_by_chance(capture):
     """Its last heartbeat may be 2 s old, and the controller looks every eighth of the session."""
-    drawn = [broker_session_ms(seed) for seed in range(200)]
+    run = capture("crash-range-auto/run-1")
+    drawn = [broker_session_ms(run, seed) for seed in range(200)]
 
-    assert 9_000 == broker_session_ms(None)
+    assert 9_000 == broker_session_ms(run, None)
     assert 9_000 - BROKER_HEARTBEAT_MS <= min(drawn) < 7_500
     assert 9_600 < max(drawn) <= 9_000 + FENCING_TURN_MS
+
+
+def test_lookups_of_the_coordinator_show_when_a_dead_one_was_missed(capture):
+    """One 8.5 s after the kill still named it, one at 8.7 s did not."""
+    run = capture("coordinator-kill-consumer/run-1")
+    drawn = [broker_session_ms(run, seed) for seed in range(50)]
+
+    assert 8_529 <= min(drawn) < 8_560
+    assert 8_670 < max(drawn) <= 8_702
+    assert 8_615 == broker_session_ms(run, None)
+    silent = replace(run, client_logs=dict.fromkeys(run.client_logs, ()))
+    assert 9_000 == broker_session_ms(silent, None)

@@ -2,12 +2,14 @@
 
 import pytest
 
+from emulator.conformance.captured.client_logs import heartbeats_sent
 from emulator.conformance.prediction.contacts import (
     CONSUMER_HEARTBEAT,
     counted_heartbeats,
     heartbeat_interval_us,
     heartbeats,
     last_contact,
+    logged_lateness,
 )
 from emulator.conformance.prediction.faults import acts_of
 from emulator.conformance.prediction.noise import noise_of
@@ -96,3 +98,16 @@ def test_a_process_that_continues_hears_of_its_fencing_a_little_later(capture):
 
     assert {continued.at_us} == {delay.at for delay in delays}
     assert 3 == len({delay.by for delay in delays})
+
+
+def test_logged_heartbeats_show_how_late_a_classic_clients_threads_were(capture):
+    """All members' count; a gap with a rebalance, or of a library that logs none, does not."""
+    run = capture("unequal-cooperative/run-1")
+    late_us = logged_lateness(run)
+    sent = [at for trace in run.traces for at in heartbeats_sent(run.client_logs[trace.name])]
+
+    assert len(run.traces) < len(sent) - len(late_us) < len(sent) // 2
+    assert all(abs(us) <= 300_000 for us in late_us)
+    assert sum(late_us) // len(late_us) == noise_of(run).late_mean
+    assert [] == logged_lateness(capture("crash-librdkafka/run-1"))
+    assert [] == logged_lateness(capture("kip848-crash/run-1"))

@@ -23,7 +23,6 @@ OUTSIDE = {
     "crash-classic": (1,),
     "crash-kafka-python": (1, 2),
     "crash-librdkafka": (1, 2, 3),
-    "crash-of-twenty": (2,),
     "migration": (1, 2, 3),
     "pattern-broker-consumer": (1, 3),
     "pattern-client-consumer": (3,),
@@ -32,7 +31,6 @@ OUTSIDE = {
     "recreated-topic-classic": (1,),
     "slow-listener-consumer": (2,),
     "static-return-consumer": (3,),
-    "unequal-cooperative": (1, 2),
 }
 """Runs of which some figure differs from the deterministic prediction, by experiment; most of them
 lie within the spread of seeds. Also counted on docs/explanation/trust.md."""

@@ -87,7 +87,6 @@ SUFFICIENT_SEEDS = {
     "close-midbatch-auto/run-2": (1, 22),
     "close-range-auto/run-1": (1, 5),
     "close-range-auto/run-2": (1, 33),
-    "coordinator-kill/run-1": (1, 136),
     "crash-range-auto/run-1": (1, 2),
     "crash-range-auto/run-3": (1, 140),
     "crash-range-auto/run-4": (1, 2),
