@@ -184,10 +184,8 @@ class TargetComputed:
     epoch: int
     assignor: str
     changed: tuple[tuple[str, tuple[TopicPartition, ...]], ...]
-    """The whole targets of the members whose target is new, by member id; in events by consumer."""
+    """The whole new targets by member id; in events by consumer, and their ids if one has several."""
     member_ids: tuple[str, ...] = recorded_if_set(())
-    """In events, the ids of these members if some consumer has several: the coordinator keeps the member
-    of a process that has died until its session expires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
