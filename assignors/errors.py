@@ -17,10 +17,10 @@ class Defect(enum.Enum):
     """The defects of Kafka's Java assignors that prevent an assignment."""
 
     ENDLESS_REASSIGNMENT = "endless-reassignment"
-    """Sticky, general path: swapped moves undo each other; the leader never answers."""
+    """Sticky, general path: swapped moves undo each other; the leader never sends its SyncGroup."""
 
     SIZE_OF_FIXED_MEMBER = "size-of-fixed-member"
-    """Sticky, general path: a stale claimer was set aside and its size is looked up."""
+    """Sticky, general path: the size of a stale claimer is looked up after the claimer was set aside."""
 
     QUOTA_NOT_MET = "quota-not-met"
     """Sticky, constrained path: claims of partitions that do not exist upset the quotas."""

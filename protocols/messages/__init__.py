@@ -153,7 +153,7 @@ _MAX_NODE = 2**31 - 1
 
 
 def coordinator_node(broker: int) -> int:
-    """Return the node id of the connection to ``broker`` as coordinator.
+    """Return the node id of the connection to *broker* as coordinator.
 
     It is a separate connection, so that group requests do not queue behind fetches
     (``AbstractCoordinator``: ``Integer.MAX_VALUE - nodeId``).

@@ -209,7 +209,10 @@ class ConsumerGroupHeartbeatResponse:
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
     assignment: tuple[TopicPartitions, ...] | None = None
-    """The target of the member; None: unchanged."""
+    """All partitions that the member may own now; None: unchanged.
+
+    A partition of its target that another member has not released yet comes later.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
 
-
 NO_END = 1 << 62
 """An offset behind every log."""
 
@@ -27,17 +26,25 @@ NO_END = 1 << 62
 class Gaps(NamedTuple):
     """The offsets of a partition that hold no record: markers of transactions, or compacted records.
 
-    Up to ``until`` the offsets repeat in cycles, of which the first ``records`` offsets hold records; with
-    several ``parts``, so many offsets of each of the first parts do, with one offset between two parts.
-    The Java client reads them off its batches: ``RecordBatch.nextOffset`` is behind the last offset
-    of a batch, whether or not a record of it is left, and records of control batches are skipped
-    (``CompletedFetch.nextFetchedRecord``).
+    Up to ``until`` the offsets repeat in cycles. A cycle begins with ``parts`` parts of ``records``
+    records each, with one gap offset between two parts; its remaining offsets are gaps.
+
+    The Java client finds the gaps from the batches: ``RecordBatch.nextOffset`` is the offset after
+    the last one of a batch, even if that record was removed, and records of control batches are
+    skipped (``CompletedFetch.nextFetchedRecord``).
     """
 
     cycle: int
+    """Offsets in a cycle, records and gaps."""
+
     records: int
+    """Records in a part."""
+
     until: int = NO_END
+    """From this offset on there are no gaps."""
+
     parts: int = 1
+    """Parts with records in a cycle."""
 
     @property
     def per_cycle(self) -> int:
@@ -60,7 +67,7 @@ class Gaps(NamedTuple):
         return cycles * self.per_cycle + min(within, self.per_cycle) + max(offset - self.until, 0)
 
     def end_of(self, count: int) -> int:
-        """Return the end of a log that has had so many records, behind the gap after the last one.
+        """Return the end offset of a log after *count* records, including the gap after the last one.
 
         >>> [Gaps(cycle=11, records=10).end_of(count) for count in (9, 10, 11)]
         [9, 11, 12]
@@ -79,7 +86,7 @@ class Gaps(NamedTuple):
         return self.end_of(self.records_before(offset))
 
     def move(self, offset: int, records: int) -> int:
-        """Return the offset before which so many records from *offset* on are, behind their gap.
+        """Return the position after the next *records* records from *offset*, and after their gap.
 
         >>> [Gaps(cycle=11, records=10).move(5, count) for count in (4, 5, 6)]
         [9, 11, 12]
@@ -99,7 +106,7 @@ class Gaps(NamedTuple):
             first = self.next_record(min(gap, end))
 
     def _end_of_part(self, offset: int) -> int:
-        """Return the first offset behind a record that holds none."""
+        """Return the first gap offset after the part that *offset* is in."""
         rest = offset % self.cycle
         return offset - rest % (self.records + 1) + self.records
 
@@ -109,12 +116,13 @@ class Gaps(NamedTuple):
 
 
 def next_run(gaps: Gaps | Removed, position: int, end: int, limit: int) -> tuple[int, int, int]:
-    """Return the first records without a gap, at most *limit*, and the position to read on from.
+    """Return the next range of records without a gap (first, end), and the next fetch position.
 
-    It is behind the gap after them, or behind the last record itself if that fills the limit:
-    a gap is skipped on the way to the next record (``CompletedFetch.nextFetchedRecord``), which
-    a full poll does not ask for (``fetchRecords``: ``nextFetchOffset = lastRecord.offset() + 1``).
-    Of no records begin and end are equal.
+    The range has at most *limit* records; its first and end offset are equal if there are none. The
+    position is after the gap that follows the range. If the range fills the limit, the position is
+    directly after the last record: only the search for a further record skips a gap
+    (``CompletedFetch.nextFetchedRecord``), and a full poll does not search for one
+    (``CompletedFetch.fetchRecords``: ``nextFetchOffset = lastRecord.offset() + 1``).
 
     >>> markers = Gaps(cycle=11, records=10)
     >>> [next_run(markers, 0, 22, limit) for limit in (9, 10, 11)]
@@ -273,6 +281,8 @@ class OffsetsForLeaderEpochResponse:
 def epoch_at(epochs: Sequence[EpochStart], offset: int) -> int:
     """Return the leader epoch of the record at *offset*; -1 if it is before *epochs*.
 
+    Source: ``LeaderEpochFileCache.epochForOffset``.
+
     >>> epochs = (EpochStart(0, 0), EpochStart(2, 10))
     >>> [epoch_at(epochs, offset) for offset in (9, 10)]
     [0, 2]
@@ -284,10 +294,12 @@ def epoch_at(epochs: Sequence[EpochStart], offset: int) -> int:
 
 
 def end_of_epoch(epochs: Sequence[EpochStart], epoch: int, log_end: int) -> tuple[int, int]:
-    """Return where the records of *epoch* end in a log, and the epoch that ends there.
+    """Return the leader epoch found for *epoch* in a log, and its end offset (exclusive).
 
-    That is the requested epoch, or the last one before it that has records. An epoch older than
-    the log's first ends where that begins. An epoch newer than any in the log is unknown: (-1, -1).
+    The found epoch is *epoch*, or the last one before it that has records. An epoch before the
+    log's first one ends where the first one begins. An epoch after the last one is unknown: (-1, -1).
+
+    Source: ``LeaderEpochFileCache.endOffsetFor`` (KIP-101, KIP-279).
 
     >>> epochs = (EpochStart(1, 4), EpochStart(3, 10))
     >>> [end_of_epoch(epochs, epoch, 15) for epoch in range(5)]
@@ -302,9 +314,11 @@ def end_of_epoch(epochs: Sequence[EpochStart], epoch: int, log_end: int) -> tupl
 
 
 def refusal_by_epoch(claimed: int, own: int) -> ErrorCode:
-    """Return the error code for a request with another leader epoch than the broker's own.
+    """Return the error of a request whose current leader epoch is not the broker's own, else NONE.
 
-    *claimed*: the current leader epoch in the request; -1 is not checked.
+    *claimed*: the current leader epoch in the request; -1 is not checked. *own*: the broker's.
+
+    Source: ``Partition.checkCurrentLeaderEpoch`` (KIP-320).
     """
     if claimed in (UNKNOWN_EPOCH, own):
         return ErrorCode.NONE

@@ -1,7 +1,7 @@
 """The offsets of a compacted partition whose records the log cleaner has removed.
 
-A record keeps its offset, so the offsets of the removed ones are gaps in which nothing is read (KIP-58:
-``Cleaner.cleanInto`` keeps the newest record of each key).
+Records keep their offsets, so the offsets of removed records are gaps, which a reader skips.
+Source: ``Cleaner.cleanInto``, which keeps the newest record of each key.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ Ranges = Iterable[tuple[int, int]]
 
 
 class Removed(NamedTuple):
-    """Disjoint ranges of offsets in order, no two of which are adjacent; a value that never changes."""
+    """The removed offsets: disjoint ranges in ascending order, with records between any two."""
 
     starts: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     before: tuple[int, ...] = (0,)
-    """The number of offsets in the first 0, 1, … ranges."""
+    """At index n: the number of offsets in the first n ranges."""
 
     kept_before: tuple[int, ...] = ()
-    """For each range the number of records before it."""
+    """For each range: the number of records before it."""
 
     @classmethod
     def of(cls, ranges: Ranges) -> Removed:
-        """Return the offsets of some ranges, which may overlap.
+        """Return the offsets of *ranges*, which may overlap, as one value.
 
         >>> removed = Removed.of([(8, 10), (3, 5), (5, 6)])
         >>> removed.starts, removed.ends, removed.kept_before
@@ -53,11 +53,11 @@ class Removed(NamedTuple):
         return bool(self.starts)
 
     def plus(self, ranges: Ranges) -> Removed:
-        """Return them with further ones."""
+        """Return these offsets and those of *ranges*."""
         return Removed.of([*self.ranges, *ranges])
 
     def minus(self, first: int, end: int) -> Removed:
-        """Return them without those from *first* up to *end*.
+        """Return these offsets without those in [*first*, *end*).
 
         >>> tuple(Removed.of([(3, 9)]).minus(4, 6).ranges)
         ((3, 4), (6, 9))
@@ -67,7 +67,7 @@ class Removed(NamedTuple):
         return Removed.of([*below, *above])
 
     def within(self, first: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of them from *first* up to *end*."""
+        """Yield the removed ranges, each cut to [*first*, *end*)."""
         for index in range(max(bisect_right(self.starts, first) - 1, 0), len(self.starts)):
             if self.starts[index] >= end:
                 break
@@ -97,7 +97,7 @@ class Removed(NamedTuple):
         return max(offset, self.ends[place - 1]) if place else offset
 
     def move(self, offset: int, records: int) -> int:
-        """Return the offset before which so many records from *offset* on are, behind their gap.
+        """Return the position after the next *records* records from *offset*, and after their gap.
 
         >>> [Removed.of([(3, 5)]).move(1, count) for count in (1, 2, 3)]
         [2, 5, 6]

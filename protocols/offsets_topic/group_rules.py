@@ -66,7 +66,7 @@ class GroupState(enum.StrEnum):
 def consumer_group_state(
     members: Sized, epoch: int, target_epoch: int, arrived: Iterable[bool]
 ) -> GroupState:
-    """Return the state of a consumer group, checked in Kafka's order.
+    """Return the state of a consumer group, checked in the order of ``ConsumerGroup.maybeUpdateGroupState``.
 
     *arrived*: for each member, whether it has all of the target and nothing else.
     """

@@ -214,10 +214,10 @@ class ConsumerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """The settings that only other clients than Java's have.
+    """The settings that the Java client does not have, but other clients do.
 
-    Names are those of librdkafka where it has the setting; a client that writes the name otherwise says
-    so in its profile (:mod:`protocols.consumer.clients`).
+    Names are those of librdkafka where it has the setting; the profile of a client that spells a name
+    differently has that spelling (:mod:`protocols.consumer.clients`).
     """
 
     enable_auto_offset_store: bool = declared(
@@ -300,7 +300,9 @@ def by_duration_ms(auto_offset_reset: str) -> int | None:
     """Return how far back ``by_duration:`` starts, in milliseconds; None for other policies.
 
     The rest is an ISO-8601 duration as ``java.time.Duration`` reads it (days, hours, minutes,
-    seconds, each with its own sign). Raise ValueError if it is none, or negative.
+    seconds, each with its own sign). Raise ValueError if it is not a duration, or is negative.
+
+    Source: ``AutoOffsetResetStrategy.fromString`` (KIP-1106).
 
     >>> by_duration_ms("by_duration:PT1H30M"), by_duration_ms("latest")
     (5400000, None)

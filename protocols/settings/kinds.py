@@ -86,7 +86,7 @@ auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
 leader.imbalance.per.broker.percentage unclean.leader.election.interval.ms
 """
 LEFT_OUT = frozenset(_NAMES.split())
-"""Kafka's consumer and broker settings without effect in this model, besides ``ssl.*`` and ``sasl.*``.
+"""Kafka's consumer and broker settings without effect in this model, except ``ssl.*`` and ``sasl.*``.
 
-With them an unmodelled setting can be distinguished from a misspelt one.
+They distinguish a setting that is not modelled from one that is misspelt.
 """

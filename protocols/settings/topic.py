@@ -1,6 +1,6 @@
 """Settings of one topic that concern compaction. Source: ``TopicConfig`` of Kafka 4.4.0.
 
-A topic without one of them has the broker's (``LogConfig``).
+A topic that does not set one of them uses the broker's setting (``LogConfig``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ OF_BROKERS: Final = {
     "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
     "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
 }
-"""The broker's setting that holds for topics that have none of their own."""
+"""Setting of a topic to the broker's setting that is its default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """What becomes of the segments of a topic's partitions."""
+    """A topic's configuration of segments, deletion and compaction (``TopicConfig``)."""
 
     cleanup_policy: str = declared(
         DELETE,

@@ -62,7 +62,10 @@ CurrentAssignment = (
 
 
 class MemberState(enum.StrEnum):
-    """The state of a member in its reconciliation."""
+    """The state of a member in its reconciliation.
+
+    Source: ``org.apache.kafka.coordinator.group.modern.MemberState``, and that of ``streams``.
+    """
 
     STABLE = "STABLE"
     UNREVOKED_PARTITIONS = "UNREVOKED_PARTITIONS"

@@ -99,7 +99,7 @@ class Batch(NamedTuple):
         most_bytes: int = MOST_INFLATED_BYTES,
         most: int = MOST_RECORDS,
     ) -> int:
-        """Add the records to others, field by field; raise like :meth:`records`, then adding none.
+        """Add the records to *fields*; raise like :meth:`records`, and then add none.
 
         Return their uncompressed size in bytes.
         """
@@ -141,9 +141,10 @@ def encode_batch(
 ) -> bytes:
     """Return one batch of at least one record.
 
-    *base_offset*, *last_offset*: those of the first and the last record unless compaction removed
-    these. *attributes*: compression, and the bits for transactional, control and append
-    time; the one for *delete_horizon_ms* is set here.
+    *base_offset*, *last_offset*: by default the offsets of the first and the last record; given if
+    compaction removed those records.
+    *attributes*: compression, and the bits for transactional, control and append time; the bit for
+    *delete_horizon_ms* is set here.
     Raises ``ValueError`` for no records and for an offset range too large for a batch.
     """
     if not records:

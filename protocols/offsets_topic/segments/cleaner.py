@@ -11,8 +11,7 @@ would miss the deletion; they have ``delete.retention.ms`` to read it. The marke
 without data are removed in the same way.
 
 Source: ``Cleaner.doClean``, ``cleanInto``, ``shouldRetainRecord`` and ``groupSegmentsBySize``,
-``MemoryRecords.filterTo``; the rule for the batch
-at the high watermark is that of KAFKA-20452.
+``MemoryRecords.filterTo``; KAFKA-20452 for the batch at the high watermark.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class CleanedSegment:
     base_offset: int
     replaces: tuple[Segment, ...]
     batches: Iterator[bytes]
-    """To be consumed before the next segment is requested. None at all if the file is empty."""
+    """To be consumed before the next segment is requested. No batches: the new segment is empty."""
 
 
 def compact(
@@ -101,7 +100,7 @@ def group_segments(segments: Sequence[Segment], segment_bytes: int) -> list[tupl
 
 
 def clean_batch(batch: Batch, compaction: Compaction, passed: TransactionsPassed) -> bytes | None:
-    """Return one batch after compaction: the same bytes, fewer, or None."""
+    """Return the bytes of one batch after compaction; None if nothing of it is kept."""
     header = batch.header
     can_go = passed.note(batch)
     horizon_ms = header.delete_horizon_ms

@@ -16,7 +16,10 @@ from typing import Any, Final, NamedTuple
 from protocols.offsets_topic.segments.header import BadBatch
 
 MOST_RECORDS: Final = 1_000_000
-"""Read of one batch: Kafka's largest batches hold about a tenth, and a few bytes may claim more."""
+"""Default maximum number of records that are read from one batch.
+
+Kafka's largest batches have about a tenth; the count in a damaged header may be far larger.
+"""
 
 INT_BITS: Final = 32
 LONG_BITS: Final = 64
@@ -256,8 +259,11 @@ def _add(
 
 
 _Layout = tuple[Callable[[bytes, int], tuple[Any, ...]], int, int]
-"""Reads timestamp delta, offset delta, key, size of the value as written, value, count of
-headers; with the record's length in bytes, and the size that a value has that is no null."""
+"""The function that unpacks a record, the record's length, and the size of a value that is not null.
+
+The function returns timestamp delta, offset delta, key, size of the value, value, count of headers.
+Sizes are as written, lengths in bytes.
+"""
 
 
 class _Layouts(dict[tuple[int, int], _Layout | None]):
