@@ -3,7 +3,8 @@
 Taken from the capture: names, ids, settings, partition leaders, production times,
 processing times, times of actions; the time from each process's start to its first JoinGroup;
 the time of the first members' first assignment; the logged heartbeats of classic members, the
-faulted member's last contact and the leader's last metadata refresh before the fault. Everything else is predicted.
+faulted member's last contact and the leader's last metadata refresh before the fault; the lookups
+between which the brokers heard that the coordinator was killed. Everything else is predicted.
 """
 
 from __future__ import annotations

@@ -129,8 +129,7 @@ class Cycles:
 
     def _state(self, calm: CalmPoll, now: int) -> State | None:
         fetches = self._fetches.state(now)
-        since_polled_us = now - calm.clock.polled_us
-        return None if fetches is None else (fetches, calm.unread_state(now), since_polled_us)
+        return None if fetches is None else (fetches, calm.unread_state(now))
 
     def _search(self, calm: CalmPoll, batch: Batch) -> None:
         """Count a batch that does not begin as the marked one; renew the mark at times."""
@@ -178,6 +177,7 @@ class Cycles:
             notes=calm.clock.since(mark.noted, mark.at_us),
             waits=tuple([at_us - mark.at_us for at_us in self._waits]),
             first_us={tp: at_us - mark.at_us for tp, at_us in self._first_us.items()},
+            since_polled_us=now - calm.clock.polled_us,
         )
 
     def _later(self, calm: CalmPoll, batch: Batch, cycle: Cycle, times: int) -> Batch | None:
@@ -190,7 +190,7 @@ class Cycles:
         first_us = {tp: batch.begin_us + us for tp, us in cycle.first_us.items()}
         self._finished.skip(first_us, later, self._fetches.positions())
         calm.clock.repeat(cycle.notes, batch.begin_us, cycle.period_us, times)
-        calm.move(later_us, records)
+        calm.move(later_us, records, polled_us=later.begin_us - cycle.since_polled_us)
         self._begins(batch.begin_us + later_us)
         return later
 

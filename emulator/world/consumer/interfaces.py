@@ -316,3 +316,6 @@ class Cycle(NamedTuple):
 
     first_us: Mapping[TopicPartition, int]
     """When the first batch with records of each partition begins, since the period began."""
+
+    since_polled_us: int
+    """How long before its end the poll loop took its last turn: ``max.poll.interval.ms`` counts from there."""

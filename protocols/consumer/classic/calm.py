@@ -174,9 +174,9 @@ class CalmPoll:
         """Return the responses that wait for a poll, relative to *now* and to the positions."""
         return unread_state(self.unread, self._fetcher.positions.readings, now)
 
-    def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
-        """Move the last poll and unread responses; the application is outside poll."""
-        self.clock.polled_us += later_us
+    def move(self, later_us: int, records: Mapping[TopicPartition, int], *, polled_us: int) -> None:
+        """Move unread responses; the application is outside poll, whose last turn was at *polled_us*."""
+        self.clock.polled_us = polled_us
         self.unread = moved_responses(self.unread, later_us, records)
 
     def wait_on(self, before_us: int, timeout_us: int, last_us: int) -> None:
