@@ -3,7 +3,7 @@
     python -m benchmarks.estimate [--rounds 3] [--keep FILE] [--use FILE]
 
 prints each scenario whose estimate is more than 1.5 times off, how many are within a factor of two,
-and the table for ``COSTS_US`` of ``emulator/scenario/estimate.py``. ``--keep`` writes the measured
+and the table for ``COSTS_US`` of ``emulator/scenario/estimates/cpu_time.py``. ``--keep`` writes the measured
 times to a file, ``--use`` reads them from there instead of measuring.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 import emulator
 from emulator.scenario import catalogue
-from emulator.scenario.estimate import COSTS_US, Source, counts
+from emulator.scenario.estimates.cpu_time import COSTS_US, Source, counts
 from emulator.scenario.model import Scenario
 
 MORE = {

@@ -19,7 +19,7 @@ virtual time pass and gives what the action results in::
 
 from __future__ import annotations
 
-from emulator.world.consumer.actions import (
+from emulator.world.consumer.own_code.actions import (
     Begin,
     Commit,
     Drain,
@@ -34,7 +34,7 @@ from emulator.world.consumer.actions import (
     Skip,
     Wait,
 )
-from emulator.world.consumer.own_consumer import Consumer
+from emulator.world.consumer.own_code.consumer import Consumer
 
 __all__ = [
     "Begin",

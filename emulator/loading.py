@@ -204,7 +204,7 @@ def _notes_of(
     notes = _client_file_notes(text, name, overrides, folder)
     if scenario.model_fields_set.isdisjoint(("zookeeper", "database")):
         return notes
-    from emulator.scenario.offset_stores import unused_stores  # noqa: PLC0415  few have a store
+    from emulator.scenario.checks.offset_stores import unused_stores  # noqa: PLC0415  few have a store
 
     return (*notes, *unused_stores(scenario))
 
@@ -214,7 +214,7 @@ def _client_file_notes(
 ) -> tuple[str, ...]:
     if not any(scenario_files.CLIENT_FILE in part for part in (text, *overrides)):
         return ()
-    from emulator.scenario.client_files import notes_of  # noqa: PLC0415  few have one
+    from emulator.scenario.clients.files import notes_of  # noqa: PLC0415  few have one
 
     return tuple(
         notes_of(scenario_files.document_of(text, name, overrides), ScenarioSource(name, folder))
@@ -229,12 +229,12 @@ def load_named(
 
 
 def _refuse_large(scenario: Scenario, source: str, runs: int) -> None:
-    from emulator.scenario.estimate import MOST_S, estimate  # noqa: PLC0415  only commands ask
+    from emulator.scenario.estimates.cpu_time import MOST_S, estimate  # noqa: PLC0415  only commands ask
 
     expected = estimate(scenario)
     if expected.cpu_s * runs <= MOST_S:
         return
-    from emulator.scenario.cost_text import (  # noqa: PLC0415  rarely needed
+    from emulator.scenario.estimates.cost_text import (  # noqa: PLC0415  rarely needed
         approximately,
         cheaper,
         refuse_large,

@@ -14,7 +14,7 @@ from emulator.ledger.entries import Ledger
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Measured, Measurement, Metrics
 from emulator.scenario.deploys import ever_running
-from emulator.scenario.loads import loads_of
+from emulator.scenario.estimates.loads import loads_of
 from emulator.scenario.model import CommitPolicy, Scenario
 from emulator.scenario.resolution import commit_policy, consumer_settings
 from emulator.verdicts.facts_meter import FactsMeter
@@ -23,7 +23,7 @@ from emulator.verdicts.verdict import Verdict
 from emulator.world.build import play
 from emulator.world.cluster.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
-from emulator.world.consumer.folded_time import FoldedShare
+from emulator.world.consumer.polling.folded_time import FoldedShare
 from emulator.world.run import NOTHING_REPLAYED, Replay, Sink
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def replaced_groups(scenario: Scenario) -> dict[str, str]:
 def _workload(group: Group) -> Workload:
     """Return the replicas of a group that has an autoscaler."""
     from emulator.metrics.scaling import Workload  # noqa: PLC0415  few groups have one
-    from emulator.scenario.lifetimes import first_replicas, replicas_of  # noqa: PLC0415  as above
+    from emulator.scenario.estimates.lifetimes import first_replicas, replicas_of  # noqa: PLC0415  as above
 
     of_member = {name: replica for replica in replicas_of(group) for name in replica}
     return Workload(len(first_replicas(group)), group.threads, of_member)

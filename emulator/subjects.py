@@ -23,9 +23,8 @@ from emulator.report.subject import (
 )
 from emulator.report.wording import counted, duration
 from emulator.scenario import deploys
-from emulator.scenario.groups import CLOSE_TIMEOUT_US
+from emulator.scenario.estimates.loads import Load, loads_of
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
-from emulator.scenario.loads import Load, loads_of
 from emulator.scenario.model import (
     BatchListener,
     CommitPolicy,
@@ -47,6 +46,7 @@ from emulator.scenario.resolution import (
     slowest_us,
     work_of,
 )
+from emulator.scenario.tables.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
@@ -291,7 +291,7 @@ def _describe_framework(group: Group) -> str:
     """Return the framework of a group with what it sets, or its batch listener; empty without them."""
     if group.framework is None:
         return "" if group.handler is None or not group.is_serial else "batch listener"
-    from emulator.scenario.frameworks import FRAMEWORKS, summary  # noqa: PLC0415  few groups have one
+    from emulator.scenario.clients.frameworks import FRAMEWORKS, summary  # noqa: PLC0415  few groups have one
 
     rules = tuple(rule.model_dump(include=PLACES, exclude_none=True) for rule in group.poison)
     own = {"id": group.id, "topics": group.topics, "members": group.members}
@@ -306,7 +306,7 @@ def _describe_autoscaler(group: Group) -> str:
     scaler = group.autoscaler
     if scaler is None:
         return ""
-    from emulator.scenario.lifetimes import first_members  # noqa: PLC0415  few groups need it
+    from emulator.scenario.estimates.lifetimes import first_members  # noqa: PLC0415  few groups need it
 
     first = len(first_members(group))
     static = "static " if group.static else ""

@@ -10,10 +10,10 @@ from emulator.advice.drafts import MARGIN, Draft, Make, capital, commit, consume
 from emulator.advice.situation import Situation, round_down, round_up
 from emulator.report.subject import Commits
 from emulator.report.wording import counted, duration
-from emulator.scenario.distributions import p99_us
-from emulator.scenario.handlers import Pool
 from emulator.scenario.model import CommitPolicy
 from emulator.scenario.resolution import commit_policy, work_of
+from emulator.scenario.tables.distributions import p99_us
+from emulator.scenario.tables.handlers import Pool
 from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration
 
 AUTO_INTERVAL: Final = "auto.commit.interval.ms"

@@ -8,7 +8,7 @@ from typing import Final
 from emulator.advice.proposing import changed
 from emulator.loading import LoadedScenario
 from emulator.report.proposals import Proposal
-from emulator.scenario.estimate import estimate
+from emulator.scenario.estimates.cpu_time import estimate
 
 CHEAP_S: Final = 1.0
 """CPU seconds that trials may take without being asked for."""

@@ -9,10 +9,10 @@ from emulator.advice.drafts import STRATEGY, Draft, Make, consumer
 from emulator.advice.situation import Situation
 from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration
-from emulator.scenario.cluster import TODAY
 from emulator.scenario.deploys import deployed, started_by
-from emulator.scenario.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.resolution import INSTANCE_ID, consumer_settings
+from emulator.scenario.tables.cluster import TODAY
+from emulator.scenario.tables.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.units import format_duration
 
 SESSION: Final = "session.timeout.ms"

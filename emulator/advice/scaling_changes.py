@@ -10,7 +10,7 @@ from emulator.advice.commit_changes import commit_on_revoke
 from emulator.advice.drafts import Draft, Make, sufficient_grace_s
 from emulator.advice.situation import Situation, milliseconds
 from emulator.report.wording import duration
-from emulator.scenario.cluster import LONGEST_WINDOW_US
+from emulator.scenario.tables.cluster import LONGEST_WINDOW_US
 from emulator.scenario.units import US_PER_S, format_duration
 
 USUAL_WINDOW_US = 300_000_000

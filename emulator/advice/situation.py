@@ -11,8 +11,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.subject import GroupFacts
 from emulator.report.wording import duration
 from emulator.scenario.deploys import rolling_restarts_of, stops_of
-from emulator.scenario.distributions import p99_us
-from emulator.scenario.loads import Load, loads_of
+from emulator.scenario.estimates.loads import Load, loads_of
 from emulator.scenario.model import (
     Close,
     Crash,
@@ -23,6 +22,7 @@ from emulator.scenario.model import (
     Scenario,
 )
 from emulator.scenario.resolution import CLIENTS, concurrency
+from emulator.scenario.tables.distributions import p99_us
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
 STEPS: Final = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)

@@ -7,8 +7,8 @@ from typing import Final
 
 from emulator.advice.drafts import Draft, Make
 from emulator.advice.situation import Situation
-from emulator.scenario.faults import After
 from emulator.scenario.model import RestoreStore, RollingRestart
+from emulator.scenario.tables.faults import After
 
 STORAGE: Final = "offsets.storage"
 DUAL_COMMIT: Final = "dual.commit.enabled"

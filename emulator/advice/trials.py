@@ -11,7 +11,7 @@ from emulator.metrics.laws import Law
 from emulator.playing import Run
 from emulator.processes import OnProgress, cores
 from emulator.report.proposals import Effect, Proposal, Trial
-from emulator.scenario.estimate import estimate
+from emulator.scenario.estimates.cpu_time import estimate
 from emulator.sweeps import SeedRun, Task, play_all
 from emulator.verdicts.disqualifying import disqualified
 from emulator.verdicts.verdict import VerdictId

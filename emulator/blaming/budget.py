@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from emulator.blaming.case import Case
 from emulator.blaming.policies import Policy
 from emulator.errors import RefusedError
-from emulator.scenario.estimate import estimate
+from emulator.scenario.estimates.cpu_time import estimate
 from emulator.scenario.model import Scenario
 
 BUDGET_S: Final = 36.0

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from emulator.capturing.plan import COORDINATOR, Action, Do, Step, Track, Wait, WaitForExit
 from emulator.scenario import model
+from emulator.scenario.estimates.lifetimes import first_members
 from emulator.scenario.kafka_settings import JAVA_ASSIGNORS, STRATEGY
-from emulator.scenario.lifetimes import first_members
 from emulator.scenario.resolution import broker_number
 
 MS = 1_000

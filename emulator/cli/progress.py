@@ -163,7 +163,7 @@ class Progress:
 
 def length_us(scenario: Scenario) -> int:
     """Return the simulated time of a run; about that time if it ends when it has settled."""
-    from emulator.scenario.lifetimes import settled_us
+    from emulator.scenario.estimates.lifetimes import settled_us
 
     return settled_us(scenario) if scenario.until_settled else scenario.run_for
 
@@ -178,13 +178,13 @@ def announce(scenario: Scenario, runs: int = 1, jobs: int | None = 1) -> float:
     *jobs*: processes; None: one for each CPU core.
     """
     from emulator.processes import cores
-    from emulator.scenario.estimate import LONG_S, estimate
+    from emulator.scenario.estimates.cpu_time import LONG_S, estimate
 
     expected = estimate(scenario)
     processes = min(jobs or cores(), runs)
     seconds = expected.cpu_s * runs / processes
     if seconds > LONG_S:
-        from emulator.scenario.cost_text import notice
+        from emulator.scenario.estimates.cost_text import notice
 
         sys.stderr.write(f"{notice(expected, runs, processes)}\n")
     if seconds > OVERLOADED_S:
@@ -195,7 +195,7 @@ def announce(scenario: Scenario, runs: int = 1, jobs: int | None = 1) -> float:
 
 def _overloads(scenario: Scenario) -> str:
     """Return a line for each group to which more arrives than it can process; before a long run."""
-    from emulator.scenario.loads import loads_of
+    from emulator.scenario.estimates.loads import loads_of
     from emulator.verdicts.lag import overload_text
 
     found = (overload_text(load) for load in loads_of(scenario) if load.is_overload)

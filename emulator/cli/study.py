@@ -118,8 +118,8 @@ def study(
 def _announce(work_s: float, jobs: int | None) -> float:
     """Return the estimated time on this machine in seconds; print a warning if it is long."""
     from emulator.processes import cores
-    from emulator.scenario.cost_text import approximately
-    from emulator.scenario.estimate import LONG_S
+    from emulator.scenario.estimates.cost_text import approximately
+    from emulator.scenario.estimates.cpu_time import LONG_S
 
     seconds = work_s / (jobs or cores())
     if seconds > LONG_S:

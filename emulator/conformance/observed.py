@@ -28,7 +28,7 @@ from emulator.events import (
     TargetComputed,
     TopicCreated,
 )
-from emulator.world.consumer.handler import RecordWork
+from emulator.world.consumer.handling.handler import RecordWork
 
 Call = tuple[str, tuple[str, ...]]
 """A listener call and its partitions, sorted."""

@@ -13,7 +13,7 @@ from dataclasses import field
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import CommitAnswered, CommitSent, Event, Processed, RunEnded
-from emulator.world.consumer.handler import RecordWork
+from emulator.world.consumer.handling.handler import RecordWork
 
 SECOND_US = 1_000_000
 

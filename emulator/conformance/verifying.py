@@ -41,12 +41,12 @@ from emulator.conformance.screen import one_run, overview
 from emulator.events import Event
 from emulator.input_files import each_path
 from emulator.processes import cores, parallel_map
-from emulator.scenario.cost_text import refuse_large
+from emulator.scenario.estimates.cost_text import refuse_large
 from emulator.scenario.load import check
 from emulator.scenario.model import Scenario
 from emulator.tables import arrow_table, html_table, pandas_frame
 from emulator.world.build import play
-from emulator.world.consumer.handler import RecordWork
+from emulator.world.consumer.handling.handler import RecordWork
 from emulator.world.run import Replay
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assignors.values import dataclass
 from emulator.errors import RefusedError
-from emulator.scenario.client_files import client_file
+from emulator.scenario.clients.files import client_file
 from emulator.scenario.part import ScenarioSource
 from emulator.scenario.problems import ScenarioError
 from emulator.scenario.short_forms import PARTY_NAME

@@ -17,8 +17,8 @@ from pydantic import ValidationError
 
 from emulator.input_files import nearest_file, read_bytes, utf8_text
 from emulator.scenario import short_forms
-from emulator.scenario.cluster_checks import cluster_problems, topic_problems, variant_problems
-from emulator.scenario.group_checks import assignor_problems, group_problems, protocol_problems
+from emulator.scenario.checks.cluster import cluster_problems, topic_problems, variant_problems
+from emulator.scenario.checks.groups import assignor_problems, group_problems, protocol_problems
 from emulator.scenario.kafka_settings import OLD_CONSUMER, OTHER_CLIENTS, flattened
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Document, ScenarioSource
@@ -121,7 +121,7 @@ def document_of(text: str, name: str, overrides: Sequence[str]) -> Document:
 def scenario_of(document: Document, source: ScenarioSource) -> Scenario:
     """Return the scenario that a tidy document describes."""
     if any(isinstance(group, dict) and CLIENT_FILE in group for group in _groups(document)):
-        from emulator.scenario.client_files import with_client_files  # noqa: PLC0415  few have one
+        from emulator.scenario.clients.files import with_client_files  # noqa: PLC0415  few have one
 
         document = with_client_files(document, source)
     try:
@@ -163,14 +163,14 @@ def _client_problems(scenario: Scenario) -> list[Problem]:
     )
     if plain:
         return []
-    from emulator.scenario.client_checks import client_problems  # noqa: PLC0415  few need it
+    from emulator.scenario.checks.clients import client_problems  # noqa: PLC0415  few need it
 
     return list(client_problems(scenario))
 
 
 def _store_problems(scenario: Scenario) -> Iterator[Problem]:
     if any(group.offsets != "kafka" for group in scenario.group):
-        from emulator.scenario.offset_stores import store_problems  # noqa: PLC0415  few need it
+        from emulator.scenario.checks.offset_stores import store_problems  # noqa: PLC0415  few need it
 
         yield from store_problems(scenario)
 
@@ -178,7 +178,7 @@ def _store_problems(scenario: Scenario) -> Iterator[Problem]:
 def _assign_problems(scenario: Scenario) -> Iterator[Problem]:
     by_hand = any(member.assign is not None for _, member in members_of(scenario))
     if by_hand or any(group.offsets == "none" for group in scenario.group):
-        from emulator.scenario.assign_checks import assign_problems  # noqa: PLC0415  few need it
+        from emulator.scenario.checks.assignment import assign_problems  # noqa: PLC0415  few need it
 
         yield from assign_problems(scenario)
 
@@ -187,7 +187,7 @@ def _fault_problems(scenario: Scenario) -> list[Problem]:
     """Return the problems of faults and acts."""
     if not scenario.fault:
         return []
-    from emulator.scenario import fault_checks  # noqa: PLC0415  a scenario may have no faults
+    from emulator.scenario.checks import faults as fault_checks  # noqa: PLC0415  a scenario may have no faults
 
     return [
         *fault_checks.fault_problems(scenario),
@@ -220,7 +220,7 @@ def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> li
 
 def _own_handler_problems(scenario: Scenario, folders: Sequence[Path] | None) -> Iterator[Problem]:
     if any(not group.is_serial and group.pool is None for group in scenario.group):
-        from emulator.scenario.own_handlers import (  # noqa: PLC0415  few groups need it
+        from emulator.scenario.checks.own_handlers import (  # noqa: PLC0415  few groups need it
             own_handler_problems,
         )
 

@@ -7,7 +7,6 @@ modules by subject, and all of them can be imported from here.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,7 +20,8 @@ from pydantic import (
 )
 
 from emulator.scenario import short_forms
-from emulator.scenario.acts import (
+from emulator.scenario.part import NotEmpty, Part
+from emulator.scenario.tables.acts import (
     AddPartitions,
     Close,
     CreateTopic,
@@ -38,7 +38,7 @@ from emulator.scenario.acts import (
     StopBroker,
     Subscribe,
 )
-from emulator.scenario.cluster import (
+from emulator.scenario.tables.cluster import (
     Autoscaler,
     Cluster,
     Link,
@@ -47,7 +47,8 @@ from emulator.scenario.cluster import (
     ScalingPolicy,
     ScalingRules,
 )
-from emulator.scenario.distributions import (
+from emulator.scenario.tables.commits import CommitPolicy
+from emulator.scenario.tables.distributions import (
     Constant,
     Distribution,
     Exponential,
@@ -56,13 +57,11 @@ from emulator.scenario.distributions import (
     Pareto,
     ParetoShape,
     PositiveDuration,
-    Rate,
     Trace,
     Uniform,
-    always,
     mean_us,
 )
-from emulator.scenario.faults import (
+from emulator.scenario.tables.faults import (
     After,
     Crash,
     CrashBroker,
@@ -84,11 +83,9 @@ from emulator.scenario.faults import (
     Timed,
     ZoneOutage,
 )
-from emulator.scenario.groups import CommitPolicy, Group, Member, with_names_in_acts
-from emulator.scenario.handlers import BatchListener, Deduplication, OwnHandler, Poison, Pool
-from emulator.scenario.part import NotEmpty, Part
-from emulator.scenario.rates import (
-    Arrivals,
+from emulator.scenario.tables.groups import Group, Member, with_names_in_acts
+from emulator.scenario.tables.handlers import BatchListener, Deduplication, OwnHandler, Poison
+from emulator.scenario.tables.rates import (
     Bursts,
     BurstShape,
     Curve,
@@ -100,13 +97,13 @@ from emulator.scenario.rates import (
     Repeats,
     Steps,
 )
-from emulator.scenario.topics import Topic
+from emulator.scenario.tables.stores import Database, ZooKeeper
+from emulator.scenario.tables.topics import Topic
 from emulator.scenario.units import format_number
 
 __all__ = [
     "AddPartitions",
     "After",
-    "Arrivals",
     "Autoscaler",
     "BatchListener",
     "Bound",
@@ -154,7 +151,6 @@ __all__ = [
     "PausePartitions",
     "Poison",
     "Poisson",
-    "Pool",
     "Ramp",
     "RampShape",
     "RateAt",
@@ -251,60 +247,6 @@ class Bound(Part):
     @model_serializer(when_used="json")
     def _spelled(self) -> str:
         return f"{self.relation} {format_number(self.value)}"
-
-
-class ZooKeeper(Part):
-    """The ensemble in which groups with ``offsets = "zookeeper"`` keep their offsets."""
-
-    writes: Annotated[Rate, Field(gt=0, le=1_000_000)] = 1_000.0
-    """The highest rate of writes that it takes from these groups; more of them wait in a queue."""
-
-    latency: Distribution = always(10_000)
-    """From the time at which a write is taken until a quorum has it and the client knows."""
-
-    read_latency: Distribution = always(2_000)
-    """Duration of one read; a consumer reads one partition after the other."""
-
-    versioned: bool = False
-    """Write a znode only if its version is the one that the process read or wrote last; else the write
-    fails (BadVersion). Kafka 0.8 writes without a condition."""
-
-    claim: bool = False
-    """With ``versioned``: a consumer that gets a partition writes its offset once more before it begins, so
-    that no write of the former owner has the version any more."""
-
-    connection_timeout: PositiveDuration = 6_000_000
-    """A process that starts while the ensemble is down exits after this time
-    (``zookeeper.connection.timeout.ms``); one that runs waits as long as it takes."""
-
-
-class Database(Part):
-    """The database in which groups with ``offsets = "database"`` keep results and offsets."""
-
-    transactions: Annotated[Rate, Field(gt=0, le=1_000_000)] | None = None
-    """The highest rate of transactions that it commits for these groups; more of them wait in a queue.
-    Left out: not bounded."""
-
-    latency: Distribution = always(5_000)
-    """Duration of a commit; the application waits for it."""
-
-    read_latency: Distribution = always(2_000)
-    """Duration of the query that reads the offsets of the assigned partitions."""
-
-    fenced: bool = True
-    """Write an offset only if the stored one is the one that the process read or wrote last (``UPDATE …
-    WHERE offset = expected``); else the transaction is rolled back."""
-
-    on_failure: Literal["retry", "stop"] = "retry"
-    """What the application does while the database is down: it tries the same transaction or query again
-    after ``backoff`` and does not poll meanwhile, or its process exits."""
-
-    backoff: PositiveDuration = 1_000_000
-    """With ``on_failure = "retry"``: the wait before the next attempt."""
-
-    def records_per_s(self, records_at_once: int) -> float:
-        """Return what it commits at most, with batches of so many records: a batch is a transaction."""
-        return inf if self.transactions is None else self.transactions * records_at_once
 
 
 def _numbered(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:

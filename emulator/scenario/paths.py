@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, get_args
 from pydantic import Tag, ValidationError
 
 from emulator.scenario import short_forms
-from emulator.scenario.faults import Timed
-from emulator.scenario.groups import Group
 from emulator.scenario.kafka_settings import BROKER, CONSUMER, OLD_CONSUMER, TOPIC
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Part
+from emulator.scenario.tables.faults import Timed
+from emulator.scenario.tables.groups import Group
 
 NAMED_BY = {
     "topic": "name",

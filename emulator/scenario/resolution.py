@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.scenario.deviations import Deviations, deviating
-from emulator.scenario.distributions import Constant, Pareto, Trace, Uniform, mean_us
 from emulator.scenario.model import (
     Bursts,
     Cluster,
@@ -23,7 +21,9 @@ from emulator.scenario.model import (
     Scenario,
     Topic,
 )
-from emulator.scenario.rates import mean_rate, rate_in_the_end, segments_of
+from emulator.scenario.tables.deviations import Deviations, deviating
+from emulator.scenario.tables.distributions import Constant, Pareto, Trace, Uniform, mean_us
+from emulator.scenario.tables.rates import mean_rate, rate_in_the_end, segments_of
 from emulator.scenario.units import US_PER_S
 from protocols.consumer.clients import Amount, ClientProfile, profile_of
 from protocols.settings import (

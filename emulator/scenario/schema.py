@@ -17,7 +17,6 @@ from typing import Any, get_args
 from pydantic import BeforeValidator
 
 from emulator.scenario import short_forms
-from emulator.scenario.distributions import SIZE_PATTERN, TIME_PATTERN
 from emulator.scenario.kafka_settings import (
     ASSIGNORS,
     BROKER,
@@ -27,6 +26,7 @@ from emulator.scenario.kafka_settings import (
 )
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Document, Part
+from emulator.scenario.tables.distributions import SIZE_PATTERN, TIME_PATTERN
 from emulator.versions import KAFKA, SCHEMA_VERSION
 from protocols.consumer.clients import CLIENTS, profile_of
 from protocols.settings import (

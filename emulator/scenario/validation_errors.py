@@ -57,7 +57,7 @@ def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: objec
     if kind == "extra_forbidden":
         return _unknown_key(place, given)
     if kind == "literal_error" and place[-1] == "client":
-        from emulator.scenario.client_names import unknown_client  # noqa: PLC0415  only for errors
+        from emulator.scenario.clients.names import unknown_client  # noqa: PLC0415  only for errors
 
         return unknown_client(given)
     if kind == "literal_error":

@@ -24,7 +24,7 @@ from typing import Any
 from assignors.values import dataclass
 from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
-from emulator.scenario.estimate import estimate
+from emulator.scenario.estimates.cpu_time import estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError
 from emulator.scenario.toml import toml_value

@@ -19,8 +19,8 @@ from emulator.input_files import file_in, is_there, nearest_file
 from emulator.loading import ScenarioText, load_text, read_text
 from emulator.output_files import is_uri
 from emulator.processes import parallel_map
-from emulator.scenario.cost_text import approximately
-from emulator.scenario.estimate import MOST_S
+from emulator.scenario.estimates.cost_text import approximately
+from emulator.scenario.estimates.cpu_time import MOST_S
 from emulator.scenario.load import text_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed

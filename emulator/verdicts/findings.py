@@ -13,7 +13,7 @@ from emulator.ledger.entries import Ledger
 from emulator.metrics.group_figures import figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
-from emulator.scenario.loads import Load
+from emulator.scenario.estimates.loads import Load
 from emulator.verdicts.downtime import deleted_topics, found_late, long_downtime
 from emulator.verdicts.facts import Facts
 from emulator.verdicts.verdict import (

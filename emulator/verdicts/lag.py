@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from emulator.report.wording import counted, duration, figure
-from emulator.scenario.loads import Load
+from emulator.scenario.estimates.loads import Load
 from emulator.scenario.units import US_PER_S
 from emulator.verdicts.facts import GroupEnd
 from emulator.verdicts.group import Growth, Stalled

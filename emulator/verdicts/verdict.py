@@ -12,7 +12,7 @@ from emulator.ledger.entries import Ledger
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import duration, joined
-from emulator.scenario.loads import Load
+from emulator.scenario.estimates.loads import Load
 from emulator.verdicts.facts import Facts
 from emulator.verdicts.group import POLL, Wait
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from assignors.values import dataclass
 from emulator import events
+from emulator.scenario.estimates.periods import period_of, short_period_of
 from emulator.scenario.model import Group, Scenario, Topic
-from emulator.scenario.periods import period_of, short_period_of
 from emulator.versions import KAFKA
 from emulator.world import faults
 from emulator.world.cluster.broker_threads import Loaders
@@ -23,8 +23,8 @@ from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.blueprints import blueprints
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.consumers import Consumers
-from emulator.world.consumer.fetches import Fetches
-from emulator.world.consumer.folded_time import FoldedShare
+from emulator.world.consumer.polling.fetches import Fetches
+from emulator.world.consumer.polling.folded_time import FoldedShare
 from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
 from emulator.world.kernel import MOST_BY_A_PARTY, Rank

@@ -10,7 +10,7 @@ from emulator.events import RecordsCompacted
 from emulator.scenario.resolution import topic_settings
 from emulator.scenario.units import US_PER_MS
 from emulator.world.cluster.cleaner import Cleaner
-from emulator.world.consumer.record_identity import Identities
+from emulator.world.consumer.handling.record_identity import Identities
 from emulator.world.kernel import Rank
 from emulator.world.world import World
 

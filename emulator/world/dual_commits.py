@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
-from emulator.world.consumer.handler import Ending
+from emulator.world.consumer.handling.handler import Ending
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.kernel import Rank, Then
 from protocols.facts import CommitKind

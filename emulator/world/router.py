@@ -18,8 +18,8 @@ from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics, end_offsets
-from emulator.world.consumer.fetch_in_flight import Reader
-from emulator.world.consumer.fetches import Fetches
+from emulator.world.consumer.polling.fetch_in_flight import Reader
+from emulator.world.consumer.polling.fetches import Fetches
 from emulator.world.kernel import Rank
 from emulator.world.network import Party, broker_party
 from emulator.world.run import Run

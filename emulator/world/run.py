@@ -20,8 +20,8 @@ from emulator.events import ControlEvent, DataEvent, Event, LagSampled, Requests
 from emulator.scenario.model import Scenario
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.stored_segment import LogFiles
-from emulator.world.consumer.folded_time import FoldedTime
-from emulator.world.consumer.handler import RecordWork, WorkTimes
+from emulator.world.consumer.handling.handler import RecordWork, WorkTimes
+from emulator.world.consumer.polling.folded_time import FoldedTime
 from emulator.world.kernel import Kernel
 from emulator.world.network import Wire
 from emulator.world.triggers import Triggers
@@ -291,7 +291,7 @@ class Run:
     triggers: Triggers
     replay: Replay = NOTHING_REPLAYED
     folding: bool = True
-    """Whether calm consumers poll by arithmetic (:mod:`emulator.world.consumer.poll_loop`)."""
+    """Whether calm consumers poll by arithmetic (:mod:`emulator.world.consumer.polling.poll_loop`)."""
 
     folded: FoldedTime = field(default_factory=FoldedTime)
     """How much of the consumers' time was computed that way."""

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import emulator
 from emulator.events import Event
 from emulator.playing import EXACT, FOLDED, Run
-from emulator.scenario import periods
+from emulator.scenario.estimates import periods
 from emulator.scenario.load import scenario_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource

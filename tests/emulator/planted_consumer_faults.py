@@ -54,7 +54,7 @@ PLANTED = (
     ),
     Planted(f"{CLIENT}.move", "self.consumer.fetcher.move(records)", "", "automatic commits"),
     Planted(
-        "emulator.world.consumer.fetches:Fetches._all_of",
+        "emulator.world.consumer.polling.fetches:Fetches._all_of",
         "if fetch is not None:",
         "if False:",
         "automatic commits",

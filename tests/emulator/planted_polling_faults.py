@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .planted_faults import Planted
 
-EXCHANGES = "emulator.world.consumer.exchanges"
+EXCHANGES = "emulator.world.consumer.polling.exchanges"
 ITS = f"{EXCHANGES}:Exchanges"
 CLIENT = "protocols.consumer.classic.machine:Client"
 
@@ -41,12 +41,12 @@ PLANTED = (
     ),
 )
 
-LOOP = "emulator.world.consumer.poll_loop:PollLoop"
+LOOP = "emulator.world.consumer.polling.poll_loop:PollLoop"
 BY_TIME = (
     Planted(f"{LOOP}.go_on", "self._commits_from_us <= due_us", "False", 0),
     Planted(f"{LOOP}._is_due", "commits or ", "", 0),
     Planted(
-        "emulator.world.consumer.handler:Unreported.write",
+        "emulator.world.consumer.handling.handler:Unreported.write",
         "uncommitted[tp] = following",
         "pass",
         0,

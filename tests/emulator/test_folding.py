@@ -10,9 +10,9 @@ from emulator.scenario.load import scenario_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
 from emulator.world.build import play
-from emulator.world.consumer.exchanges import ARRIVAL, Exchanges
-from emulator.world.consumer.folded_time import Live
-from emulator.world.consumer.poll_loop import PollLoop
+from emulator.world.consumer.polling.exchanges import ARRIVAL, Exchanges
+from emulator.world.consumer.polling.folded_time import Live
+from emulator.world.consumer.polling.poll_loop import PollLoop
 from emulator.world.periods.search import Periods
 
 from .test_brute_force import seeds, tidy, unhurried

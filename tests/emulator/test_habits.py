@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from emulator.world.consumer import poll_loop
+from emulator.world.consumer.polling import poll_loop
 from emulator.world.periods import marks
 
 from .both_ways import play_whole, scenario_from

@@ -32,9 +32,9 @@ from emulator.logs.imports.folder import rows_in
 from emulator.logs.imports.tables import COMMITS
 from emulator.logs.offsets_log.finding import segment_limits
 from emulator.parquet_file import opened_parquet
+from emulator.scenario.clients.spring import MOST_YAML, yaml_pairs
 from emulator.scenario.load import loads
 from emulator.scenario.problems import MOST_PROBLEMS, ScenarioError
-from emulator.scenario.spring_files import MOST_YAML, yaml_pairs
 from protocols.offsets_topic.segments.resync import Limits
 
 from .cli.commands import rebalance

@@ -9,8 +9,8 @@ import pytest
 import emulator
 from emulator import modes
 from emulator.errors import RefusedError
-from emulator.world.consumer.folded_time import Live
-from emulator.world.consumer.poll_loop import PollLoop
+from emulator.world.consumer.polling.folded_time import Live
+from emulator.world.consumer.polling.poll_loop import PollLoop
 
 from .cli.commands import CRASH, changed, rebalance, written
 

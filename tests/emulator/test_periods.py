@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from emulator.scenario.load import scenario_of
 from emulator.scenario.part import ScenarioSource
 from emulator.world.build import play
-from emulator.world.consumer.calm import Cycles
+from emulator.world.consumer.polling.calm import Cycles
 
 from .test_brute_force import tidy, unhurried
 from .test_folding import hold_equal

@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 import pytest
 
-from emulator.world.consumer import stretches
-from emulator.world.consumer.stretches import Stretches
+from emulator.world.consumer.polling import stretches
+from emulator.world.consumer.polling.stretches import Stretches
 from emulator.world.periods.search import Periods
 
 from .both_ways import Noticing, hold_both_ways, is_noticed, noticing_run
@@ -130,9 +130,9 @@ def test_random_worlds_with_stretches_that_come_again_leave_the_same():
 
 # -- planted faults ------------------------------------------------------------------------------
 
-STRETCHES = "emulator.world.consumer.stretches:Stretches"
-FETCHES = "emulator.world.consumer.calm_fetches:CalmFetches"
-FETCH = "emulator.world.consumer.fetch_in_flight:FetchInFlight"
+STRETCHES = "emulator.world.consumer.polling.stretches:Stretches"
+FETCHES = "emulator.world.consumer.polling.calm_fetches:CalmFetches"
+FETCH = "emulator.world.consumer.polling.fetch_in_flight:FetchInFlight"
 POLL = "protocols.consumer.kip848.calm:CalmPoll"
 QUIET = "nothing happens"
 

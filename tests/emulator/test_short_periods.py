@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from emulator.scenario.periods import period_of, short_period_of
+from emulator.scenario.estimates.periods import period_of, short_period_of
 from emulator.world.periods import shorts
 
 from .both_ways import hold_both_ways, is_noticed, noticing_run, play_whole, scenario_from

@@ -43,7 +43,7 @@ from emulator.scenario.model import (
     Scenario,
     Topic,
 )
-from emulator.world.consumer.handler import WorkTimes
+from emulator.world.consumer.handling.handler import WorkTimes
 from emulator.world.draws import draw, stream_key
 from emulator.world.run import Replay
 

@@ -15,7 +15,7 @@ from emulator.logs.errors import NoScenarioError
 from emulator.logs.imports.generations import CLASSIC, Follower, Generation, Member, Row
 from emulator.logs.imports.values import GroupFindings
 from emulator.scenario.short_forms import HIDDEN
-from emulator.scenario.topics import MOST_PARTITIONS
+from emulator.scenario.tables.topics import MOST_PARTITIONS
 from protocols.settings import INT_MAX
 
 CONSUMER: Final = "consumer"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.events import FaultBegan, FaultEnded, Rescaled
-from emulator.scenario.lifetimes import first_replicas, replicas_of
+from emulator.scenario.estimates.lifetimes import first_replicas, replicas_of
 from emulator.scenario.model import Autoscaler, Group
 from emulator.world.consumer.consumers import Replica
 from emulator.world.draws import draw, sampler, stream_key

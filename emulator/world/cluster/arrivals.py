@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
+from emulator.scenario.estimates.periods import per_microsecond
 from emulator.scenario.model import BurstShape
-from emulator.scenario.periods import per_microsecond
 from emulator.world.draws import draw
 
 SECOND_US = 1_000_000

@@ -22,8 +22,8 @@ from functools import partial
 from typing import NamedTuple
 
 from emulator.events import LogCompacted, SegmentRolled
-from emulator.scenario.groups import AssignorTime
 from emulator.scenario.model import Cluster, Scenario
+from emulator.scenario.tables.groups import AssignorTime
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.leader_log import LeaderLog
 from emulator.world.cluster.stored_log import Amount, StoredBatch

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from assignors.types import TopicPartition
+from emulator.scenario.estimates.periods import per_microsecond
 from emulator.scenario.model import Bursts, Poisson, Topic
-from emulator.scenario.periods import per_microsecond
-from emulator.scenario.rates import segments_of
 from emulator.scenario.resolution import factor_of
+from emulator.scenario.tables.rates import segments_of
 from emulator.world.cluster.arrivals import (
     NEVER,
     Alternating,

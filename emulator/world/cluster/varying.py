@@ -13,8 +13,8 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from emulator.scenario.periods import per_microsecond
-from emulator.scenario.rates import Segments
+from emulator.scenario.estimates.periods import per_microsecond
+from emulator.scenario.tables.rates import Segments
 from emulator.world.cluster.arrivals import NEVER
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from assignors.types import TopicPartition
-from emulator.world import consumer
-from emulator.world.consumer.handler import Batch, Doing, Ending
+from emulator.world.consumer import handling
+from emulator.world.consumer.handling.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerProcess, RecordHandler
 from emulator.world.consumer.policy import Listener, PolicyCommits
 from emulator.world.consumer.shutdown import Shutdown
@@ -40,10 +40,10 @@ class Application:
         commits = blueprint.commit.is_by_time or not blueprint.plain
         self.uncommitted = self.commits.uncommitted if commits else None
         sent = process.progress.deliveries
-        self.seen = consumer.deduplication.Deduplicator(process, sent) if sent else None
+        self.seen = handling.deduplication.Deduplicator(process, sent) if sent else None
         self._worked_through = self.seen.worked if self.seen else self.commits.worked
-        self._failures = consumer.failures.Failures(process, self) if blueprint.poison else None
-        make = None if blueprint.group.is_serial else consumer.pool.record_handler
+        self._failures = handling.failures.Failures(process, self) if blueprint.poison else None
+        make = None if blueprint.group.is_serial else handling.pool.record_handler
         self._workers: RecordHandler | None = make and make(process, self, self._failures)
         self.shutdown = Shutdown(process, self, self._workers)
 

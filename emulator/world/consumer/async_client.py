@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from emulator.scenario import periods
+from emulator.scenario.estimates import periods
 from emulator.scenario.resolution import subscription_of
 from emulator.world.consumer.blueprints import Blueprint, MemberIds, full_match, jitter
 from emulator.world.draws import base64_id, draw, stream_key
@@ -68,7 +68,7 @@ def matched_by_brokers(client: Client, existing: Iterable[str]) -> Iterator[str]
 def _lags(blueprint: Blueprint) -> Lags:
     """Return the delays of a consumer's two threads, drawn by kind and time.
 
-    They repeat (:data:`~emulator.scenario.periods.LAGS_REPEAT_US`), so that a group that is not
+    They repeat (:data:`~emulator.scenario.estimates.periods.LAGS_REPEAT_US`), so that a group that is not
     disturbed does the same in every period.
     """
     keys = {

@@ -30,8 +30,9 @@ from emulator.scenario.resolution import (
     topics_of as read_by,
 )
 from emulator.world import consumer
-from emulator.world.consumer.folded_time import Live
-from emulator.world.consumer.handler import Batch, WorkTimes, work_times
+from emulator.world.consumer import handling
+from emulator.world.consumer.handling.handler import Batch, WorkTimes, work_times
+from emulator.world.consumer.polling.folded_time import Live
 from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
 from protocols.consumer.classic.machine import Client as ClassicClient
@@ -42,8 +43,8 @@ from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
 if TYPE_CHECKING:
-    from emulator.world.consumer.conditions import Conditions
-    from emulator.world.consumer.poison import Rules
+    from emulator.world.consumer.handling.conditions import Conditions
+    from emulator.world.consumer.handling.poison import Rules
     from protocols.consumer.classic.background import BackgroundClient
     from protocols.consumer.kip848.background_client import (
         BackgroundClient as AsyncBackgroundClient,
@@ -200,7 +201,7 @@ def _blueprint(
     work: WorkTimes | None,
 ) -> Blueprint:
     constant = constant_of(work_of(group, member))
-    rules = consumer.poison.Rules(group, seed) if group.poison else None
+    rules = handling.poison.Rules(group, seed) if group.poison else None
     forwarded = _reads_forwarded(scenario, group, member)
     own = not group.is_serial and group.pool is None
     plain = not (work or rules or forwarded or group.deduplication or group.work_by or own)
@@ -263,7 +264,7 @@ def _client_settings(group: Group, member: Member) -> ConsumerSettings:
 def _reads_forwarded(scenario: Scenario, group: Group, member: Member) -> bool:
     if not any(each.poison or isinstance(each.handler, OwnHandler) for each in scenario.group):
         return False
-    from emulator.scenario.poison import reads_forwarded  # noqa: PLC0415  few scenarios need it
+    from emulator.scenario.checks.poison import reads_forwarded  # noqa: PLC0415  few scenarios need it
 
     return reads_forwarded(scenario, group, member)
 
@@ -271,7 +272,7 @@ def _reads_forwarded(scenario: Scenario, group: Group, member: Member) -> bool:
 def _conditions(group: Group, member: Member) -> Conditions | None:
     if group.work_by is None or not group.work_by.depends:
         return None
-    return consumer.conditions.Conditions(group.work_by, group.id, member.name)
+    return handling.conditions.Conditions(group.work_by, group.id, member.name)
 
 
 def redeployed(old: Blueprint, act: Deploy) -> Blueprint:

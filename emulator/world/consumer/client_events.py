@@ -9,7 +9,7 @@ from assignors.types import TopicPartition
 from emulator import events
 from emulator.world.cluster.coordinator_events import commit_name
 from emulator.world.cluster.shards import OffsetsTopic
-from emulator.world.consumer.handler import Ending
+from emulator.world.consumer.handling.handler import Ending
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.run import Run
 from protocols import facts
@@ -19,7 +19,7 @@ from protocols.values import recorded
 
 if TYPE_CHECKING:
     from emulator.scenario.model import Poison
-    from emulator.world.consumer.poison import Rule
+    from emulator.world.consumer.handling.poison import Rule
 
 
 class ClientEvents:

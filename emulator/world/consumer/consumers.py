@@ -11,6 +11,7 @@ from assignors.types import TopicPartition
 from emulator.scenario.deploys import Deploy, changes_settings
 from emulator.scenario.model import FailListener
 from emulator.world import consumer as consumer_room
+from emulator.world.consumer import handling
 from emulator.world.consumer.blueprints import (
     Blueprint,
     redeployed,
@@ -91,7 +92,7 @@ class Consumers:
     def _owners_of(self, consumer: str) -> Owners:
         group = self._blueprints[consumer].group
         if group.deduplication is not None and group.id not in self._owners:
-            deliveries = consumer_room.seen_set.Deliveries(group.deduplication)
+            deliveries = handling.seen_set.Deliveries(group.deduplication)
             self._owners[group.id] = Owners(deliveries)
         return self.owners(group.id)
 

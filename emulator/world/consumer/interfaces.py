@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled
 from emulator.scenario.model import FailListener
-from emulator.world.consumer.fetch_in_flight import Reader
-from emulator.world.consumer.fetches import Fetches
-from emulator.world.consumer.folded_time import MemberTime
-from emulator.world.consumer.handler import Batch, Doing, Ending
+from emulator.world.consumer.handling.handler import Batch, Doing, Ending
+from emulator.world.consumer.polling.fetch_in_flight import Reader
+from emulator.world.consumer.polling.fetches import Fetches
+from emulator.world.consumer.polling.folded_time import MemberTime
 from emulator.world.consumer.progress import Progress
 from emulator.world.kernel import Deadlines
 from emulator.world.run import Run

@@ -20,10 +20,10 @@ from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.application import Application
 from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
 from emulator.world.consumer.client_events import ClientEvents
-from emulator.world.consumer.exchanges import RoundWait
-from emulator.world.consumer.fetches import Fetches
-from emulator.world.consumer.folded_time import Live, MemberTime
-from emulator.world.consumer.poll_loop import PollLoop
+from emulator.world.consumer.polling.exchanges import RoundWait
+from emulator.world.consumer.polling.fetches import Fetches
+from emulator.world.consumer.polling.folded_time import Live, MemberTime
+from emulator.world.consumer.polling.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.network import Party

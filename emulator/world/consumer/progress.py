@@ -22,13 +22,13 @@ from emulator.events import (
 from emulator.world.cluster.partition_log import PartitionLog
 from emulator.world.cluster.shown_log import runs_of
 from emulator.world.consumer.epoch import Epoch, Unwritten
-from emulator.world.consumer.handler import Batch, RecordWork
+from emulator.world.consumer.handling.handler import Batch, RecordWork
 from emulator.world.run import Recorder
 from protocols.consumer.fetching import Handed
 
 if TYPE_CHECKING:
     from emulator.world.consumer.blueprints import Blueprint
-    from emulator.world.consumer.seen_set import Deliveries
+    from emulator.world.consumer.handling.seen_set import Deliveries
 
 LogOf = Callable[[TopicPartition], PartitionLog | None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from emulator.world.consumer.handler import Batch, Doing, Ending
+from emulator.world.consumer.handling.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import (
     ConsumerApplication,
     ConsumerProcess,

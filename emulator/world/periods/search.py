@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from emulator.scenario.periods import (
+from emulator.scenario.estimates.periods import (
     LONGEST_PERIOD_US,
     changes_of_rates,
     longest_interval_of,

@@ -11,12 +11,12 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.scenario import periods
+from emulator.scenario.estimates import periods
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.shards import Shard
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.epoch import Unwritten
-from emulator.world.consumer.handler import Doing
+from emulator.world.consumer.handling.handler import Doing
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Deadlines
 from emulator.world.periods import in_flight

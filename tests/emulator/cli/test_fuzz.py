@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.scenario.estimate import estimate
+from emulator.scenario.estimates.cpu_time import estimate
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
 

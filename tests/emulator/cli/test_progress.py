@@ -169,8 +169,8 @@ def test_a_closed_stderr_stops_only_the_progress(stderr):
 def test_a_run_of_more_than_ten_minutes_says_so_first(tmp_path, monkeypatch):
     """With what it is spent on, and what to do; stdout has the result alone."""
     path = written(tmp_path)
-    monkeypatch.setattr("emulator.scenario.estimate.LONG_S", 1e-3)
-    monkeypatch.setattr("emulator.scenario.cost_text.LONG_S", 1e-3)
+    monkeypatch.setattr("emulator.scenario.estimates.cpu_time.LONG_S", 1e-3)
+    monkeypatch.setattr("emulator.scenario.estimates.cost_text.LONG_S", 1e-3)
 
     answer = rebalance("run", path, "--json")
 

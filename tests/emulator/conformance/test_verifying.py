@@ -22,7 +22,7 @@ from emulator.conformance.verifying import SEEDS, Play, figures_of, verify_run
 from emulator.events import Event
 from emulator.scenario.problems import ScenarioError
 from emulator.world.build import play
-from emulator.world.consumer.handler import RecordWork
+from emulator.world.consumer.handling.handler import RecordWork
 
 from .conftest import CAPTURES
 

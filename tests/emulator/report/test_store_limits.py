@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 import emulator
-from emulator.scenario.loads import loads_of
+from emulator.scenario.estimates.loads import loads_of
 
 from ..cli.commands import rebalance, written
 

@@ -9,9 +9,9 @@ import pytest
 from benchmarks.estimate import measured
 from emulator.loading import load
 from emulator.scenario import catalogue
-from emulator.scenario.cost_text import CHEAPER, notice, refuse_large
-from emulator.scenario.estimate import COSTS_US, MOST_S, Source, counts, estimate
-from emulator.scenario.lifetimes import lifetimes, rebalances
+from emulator.scenario.estimates.cost_text import CHEAPER, notice, refuse_large
+from emulator.scenario.estimates.cpu_time import COSTS_US, MOST_S, Source, counts, estimate
+from emulator.scenario.estimates.lifetimes import lifetimes, rebalances
 from emulator.scenario.problems import ScenarioError
 
 from .samples import read

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from emulator.scenario import catalogue
-from emulator.scenario.estimate import estimate
+from emulator.scenario.estimates.cpu_time import estimate
 from emulator.scenario.load import load, loads, scenario_of, tidy
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import emulator
+from emulator.scenario.estimates.loads import loads_of
 from emulator.scenario.keys import factors_of, murmur2, partition_of
-from emulator.scenario.loads import loads_of
 from emulator.scenario.problems import ScenarioError
 
 TEXT = """

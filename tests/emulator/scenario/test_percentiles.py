@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from emulator.scenario.distributions import Distribution, p99_us
+from emulator.scenario.tables.distributions import Distribution, p99_us
 from emulator.world.draws import sampler
 
 DRAWS = 20_000

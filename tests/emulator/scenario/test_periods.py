@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.scenario.estimates.periods import period_of_records_us
 from emulator.scenario.model import Curve, CurveShape, Ramp, RampShape, RateAt, Steps, Topic
-from emulator.scenario.periods import period_of_records_us
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import pytest
 from emulator.advising import reported
 from emulator.loading import LoadedScenario
 from emulator.report.capacity import capacity_lines
+from emulator.scenario.estimates.loads import loads_of
+from emulator.scenario.estimates.periods import changes_of_rates
 from emulator.scenario.load import loads
-from emulator.scenario.loads import loads_of
 from emulator.scenario.model import Scenario
-from emulator.scenario.periods import changes_of_rates
 from emulator.scenario.problems import ScenarioError
-from emulator.scenario.rates import Segment, Segments, changes_of
 from emulator.scenario.resolution import records_of
+from emulator.scenario.tables.rates import Segment, Segments, changes_of
 
 SCENARIO = """
 title = "rates"

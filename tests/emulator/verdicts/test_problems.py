@@ -10,7 +10,7 @@ import emulator
 from emulator.loading import LoadedScenario, load_named
 from emulator.report.verdict_advice import verdict_hints
 from emulator.scenario import catalogue
-from emulator.scenario.loads import loads_of
+from emulator.scenario.estimates.loads import loads_of
 from emulator.subjects import subject_of
 from emulator.verdicts.verdict import Verdict, VerdictId
 

@@ -7,7 +7,7 @@ import pytest
 from emulator.events import CommitAccepted, ListenerCalled, Processed
 from emulator.scenario.load import loads
 from emulator.world.build import play
-from emulator.world.consumer.handler import RecordWork
+from emulator.world.consumer.handling.handler import RecordWork
 from emulator.world.run import Replay
 
 SCENARIO = loads("""

@@ -12,7 +12,7 @@ from emulator.scenario.keys import factors_of
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
 from emulator.world.cluster.cleaner import CompactedPartition
-from emulator.world.consumer.record_identity import Identities
+from emulator.world.consumer.handling.record_identity import Identities
 from protocols.settings import TopicSettings
 
 from .gapped_topic import CRASH, gapped

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import emulator
 from assignors.types import TopicPartition
 from emulator.metrics.copies import CopyRule
-from emulator.scenario.distributions import Keys
 from emulator.scenario.keys import factors_of
 from emulator.scenario.load import loads
 from emulator.scenario.model import Group, Member, Repeats, Scenario, Topic
 from emulator.scenario.problems import ScenarioError
-from emulator.world.consumer.record_identity import Identities
+from emulator.scenario.tables.distributions import Keys
+from emulator.world.consumer.handling.record_identity import Identities
 
 WORLD = """
 title = "copies"

@@ -11,7 +11,7 @@ from emulator.events import DuplicateDelivered, NotProcessed
 from emulator.ledger.entries import Cause
 from emulator.scenario.model import Deduplication
 from emulator.scenario.problems import ScenarioError
-from emulator.world.consumer.seen_set import SeenSet
+from emulator.world.consumer.handling.seen_set import SeenSet
 
 from ..test_brute_force import hold_against_count, hold_laws, play
 from ..worlds import DISTURBED

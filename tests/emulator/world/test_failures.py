@@ -12,7 +12,7 @@ from assignors.types import TopicPartition
 from emulator.events import CommitSent, Polled, ProcessingFailed
 from emulator.scenario.model import Group, Poison
 from emulator.scenario.problems import ScenarioError
-from emulator.world.consumer.poison import Rules
+from emulator.world.consumer.handling.poison import Rules
 
 SCENARIO = """
 title = "failures"

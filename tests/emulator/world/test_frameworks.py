@@ -9,10 +9,10 @@ import pytest
 
 import emulator
 from emulator.events import CommitRefused, CommitSent, Polled
-from emulator.scenario.frameworks import FRAMEWORKS, summary
-from emulator.scenario.groups import FrameworkName
+from emulator.scenario.clients.frameworks import FRAMEWORKS, summary
 from emulator.scenario.model import Group, Scenario
 from emulator.scenario.problems import ScenarioError
+from emulator.scenario.tables.groups import FrameworkName
 from emulator.subjects import _describe_framework
 
 SCENARIO = """

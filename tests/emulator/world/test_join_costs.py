@@ -17,7 +17,7 @@ from emulator.events import (
     TargetComputed,
 )
 from emulator.playing import Run
-from emulator.scenario.groups import AssignorTime
+from emulator.scenario.tables.groups import AssignorTime
 from tests.emulator.both_ways import hold_both_ways
 
 SECOND = 1_000_000

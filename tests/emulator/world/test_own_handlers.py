@@ -16,7 +16,7 @@ from emulator.events import CommitSent, NotProcessed, Processed, ProcessedOutOfO
 from emulator.ledger.entries import Cause
 from emulator.loading import load_named
 from emulator.scenario.problems import ScenarioError
-from emulator.world.consumer import own_script
+from emulator.world.consumer.own_code import script as own_script
 
 from ..test_brute_force import hold_against_count, hold_laws
 from .store_group import write_class

@@ -8,7 +8,7 @@ import emulator
 from emulator.events import ActRefused, Polled
 from emulator.playing import Run
 from emulator.scenario.problems import ScenarioError
-from emulator.world.consumer.pool import Workers
+from emulator.world.consumer.handling.pool import Workers
 
 SCENARIO = """
 title = "a queue that is full"

@@ -22,7 +22,7 @@ from emulator.ledger.entries import Cause
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import ScenarioError
 from emulator.world import build
-from emulator.world.consumer.pool import Job, Lanes
+from emulator.world.consumer.handling.pool import Job, Lanes
 from emulator.world.run import Replay
 
 from ..test_brute_force import hold_against_count, hold_laws, play

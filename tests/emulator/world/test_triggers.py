@@ -24,8 +24,8 @@ from emulator.events import (
     Processed,
     RequestsCounted,
 )
-from emulator.scenario.faults import MessageMatch, Step
 from emulator.scenario.short_forms import STEPS as ALL_STEPS
+from emulator.scenario.tables.faults import MessageMatch, Step
 from emulator.world.kernel import Kernel
 from emulator.world.triggers import STEPS_OF, Chosen, ChosenMessages, Interference, Triggers
 

@@ -8,7 +8,7 @@ import pytest
 
 import emulator
 from emulator.events import Processed, ProcessedOutOfOrder
-from emulator.scenario.loads import loads_of
+from emulator.scenario.estimates.loads import loads_of
 from emulator.scenario.part import ScenarioError
 from tests.emulator.both_ways import hold_both_ways
 

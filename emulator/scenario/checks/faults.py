@@ -1,0 +1,392 @@
+"""Check faults and deploys: their targets, their settings, and their times."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from emulator.scenario import short_forms
+from emulator.scenario.checks.cluster import Names, most_partitions, named_twice, unknown
+from emulator.scenario.checks.groups import (
+    assignor_problems_of,
+    settings_problems,
+)
+from emulator.scenario.deploys import Deploy, deployed, deploys_of, started_by
+from emulator.scenario.kafka_settings import (
+    CONSUMER,
+    OLD_CONSUMER,
+    OTHER_CLIENTS,
+    PROTOCOL,
+    REFUSED_WITH,
+    why_refused,
+)
+from emulator.scenario.model import (
+    AddPartitions,
+    After,
+    Close,
+    Crash,
+    CreateTopic,
+    Cut,
+    DelayMessage,
+    DeleteOffsets,
+    DeleteTopic,
+    DrainNode,
+    Fault,
+    Group,
+    LoseMessage,
+    Member,
+    MoveCoordinator,
+    PausePartitions,
+    ResetOffsets,
+    RestoreStore,
+    RollingBrokerRestart,
+    RollingRestart,
+    Scenario,
+    Seek,
+    SlowStore,
+    Start,
+    Step,
+    StopStore,
+    Subscribe,
+)
+from emulator.scenario.problems import NOT_GIVEN, Problem, few_listed
+from emulator.scenario.resolution import (
+    INSTANCE_ID,
+    broker_names,
+    broker_number,
+    broker_settings,
+    client_of,
+    consumer_settings,
+)
+from emulator.scenario.tables.distributions import always
+from emulator.scenario.units import format_duration
+
+
+def fault_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield the problems of faults and acts, except those of their times."""
+    ids = [(f"fault[{number}].id", fault.id) for number, fault in enumerate(scenario.fault)]
+    yield from named_twice(ids, "fault")
+    names = Names.of(scenario)
+    for fault in scenario.fault:
+        yield from _target_problems(fault, names)
+        yield from _aim_problems(fault, names)
+        yield from _demand_problems(fault, names, scenario)
+        if isinstance(fault, Crash | Close | DrainNode):
+            yield from _restart_problems(fault)
+
+
+def _path(fault: Fault, key: str = "") -> str:
+    return f"fault[{fault.id}].{key or fault.verb}"
+
+
+def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
+    """Yield a problem for each name in a fault that does not exist."""
+    path = _path(fault)
+    match fault:
+        case Cut():
+            yield from _cut_problems(path, fault.parties, names)
+        case LoseMessage() | DelayMessage():
+            yield from unknown(f"{path}.member", fault.message.member, names.member, "member")
+        case RollingBrokerRestart():
+            yield from _brokers_problems(path, fault, names)
+        case DrainNode(members=members):
+            for member in members:
+                yield from unknown(path, member, names.member, "member")
+            yield from named_twice(((path, member) for member in members), "member")
+        case SlowStore(store=store) | StopStore(store=store) | RestoreStore(store=store):
+            if all(group.offsets != store for group in names.group.values()):
+                reason = f'no group keeps its offsets there; set offsets = "{store}" of a group'
+                yield Problem(path, reason, store)
+        case _:
+            kind = short_forms.TARGETS[fault.verb]
+            known: Collection[str] = getattr(names, kind)
+            name = getattr(fault, kind)
+            if kind == "member" and name in names.group and name not in known:
+                own = [member.name for member in names.group[name].members]
+                yield Problem(path, f"a group; write one of its members: {few_listed(own)}", name)
+            else:
+                yield from unknown(path, name, known, kind)
+
+
+def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator[Problem]:
+    unknown_parties = [party for party in parties if party not in names.party]
+    for party in unknown_parties:
+        yield from unknown(path, party, names.party, "party")
+    if not unknown_parties and not names.exchange_messages(*parties):
+        reason = (
+            "these two exchange no messages; cut a consumer from a broker, a broker from "
+            "another one or from the controller"
+        )
+        yield Problem(path, reason, parties)
+
+
+def _brokers_problems(path: str, act: RollingBrokerRestart, names: Names) -> Iterator[Problem]:
+    brokers = () if isinstance(act.brokers, str) else act.brokers
+    for broker in brokers:
+        yield from unknown(path, broker, _only_brokers(names), "broker")
+    yield from named_twice(((path, broker) for broker in brokers), "broker")
+
+
+def _only_brokers(names: Names) -> list[str]:
+    return [party for party in names.broker if broker_number(party) is not None]
+
+
+def _aim_problems(fault: Fault, names: Names) -> Iterator[Problem]:
+    match fault.when:
+        case Step(member=member):
+            yield from unknown(_path(fault, "when.member"), member, names.member, "member")
+        case After(fault=aim):
+            yield from unknown(_path(fault, "when.fault"), aim, names.fault, "fault")
+
+
+# -- requirements of single verbs ------------------------------------------------------------
+
+
+def _restart_problems(fault: Crash | Close | DrainNode) -> Iterator[Problem]:
+    if fault.restart_after is None and fault.start_up != always(0):
+        yield Problem(_path(fault, "start_up"), "the process does not come back; set restart_after")
+
+
+def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator[Problem]:
+    match fault:
+        case MoveCoordinator(to=str(broker)):
+            brokers = broker_names(scenario.cluster)
+            yield from unknown(_path(fault, "to"), broker, brokers, "broker")
+        case AddPartitions():
+            yield from _growth_problems(fault, scenario)
+        case Seek(member=member) if member in names.member and not _is_java(names, member):
+            reason = "only members with the Java client seek; use another member"
+            yield Problem(_path(fault), reason, member)
+        case (
+            DeleteOffsets(topic=str(topic))
+            | ResetOffsets(topic=str(topic))
+            | Seek(topic=str(topic))
+            | PausePartitions(topic=str(topic))
+        ):
+            yield from unknown(_path(fault, "topic"), topic, names.topic, "topic")
+            yield from _partition_problems(fault, topic, scenario)
+        case CreateTopic():
+            yield from _creation_problems(fault, scenario)
+        case RollingRestart(group=group) if group in names.group:
+            yield from _rolling_problems(fault, names.group[group], names)
+        case Subscribe(group=group) if group in names.group:
+            yield from _order_problems(fault, names.group[group])
+            for topic in fault.topics:
+                yield from unknown(_path(fault, "topics"), topic, names.topic, "topic")
+            yield from named_twice(((_path(fault, "topics"), t) for t in fault.topics), "topic")
+        case Start(member=member) if member in names.member:
+            yield from _start_problems(fault, names.member[member], scenario)
+
+
+def _is_java(names: Names, member: str) -> bool:
+    """Return whether a member has the Java client."""
+    group = names.member[member]
+    return all(client_of(group, each) == "java" for each in group.members if each.name == member)
+
+
+def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Problem]:
+    """Compare with the count at that time, if the file has the times of earlier additions."""
+    before = [
+        other.to
+        for other in scenario.fault
+        if isinstance(other, AddPartitions)
+        and other.topic == fault.topic
+        and other.at is not None
+        and fault.at is not None
+        and other.at + other.delay < fault.at + fault.delay
+    ]
+    counts = [topic.partitions for topic in scenario.topic if topic.name == fault.topic]
+    if counts and fault.to <= (present := max(counts + before)):
+        reason = f"not above the present number of partitions, {present}"
+        yield Problem(_path(fault, "to"), reason, fault.to)
+
+
+def _partition_problems(
+    fault: DeleteOffsets | ResetOffsets | Seek | PausePartitions, topic: str, scenario: Scenario
+) -> Iterator[Problem]:
+    """Reject partitions that the topic never has."""
+    counts = [most_partitions(known, scenario) for known in scenario.topic if known.name == topic]
+    for number in fault.partitions if counts else ():
+        if number >= counts[0]:
+            reason = f"no such partition; {topic} has {counts[0]}, counted from 0"
+            yield Problem(_path(fault, "partitions"), reason, number)
+
+
+def _creation_problems(fault: CreateTopic, scenario: Scenario) -> Iterator[Problem]:
+    deleted = {other.topic for other in scenario.fault if isinstance(other, DeleteTopic)}
+    for topic in scenario.topic:
+        if topic.name == fault.topic and topic.created != "by act" and topic.name not in deleted:
+            reason = 'exists already; write created = "by act" in its [[topic]]'
+            yield Problem(_path(fault), reason, fault.topic)
+
+
+def _order_problems(fault: RollingRestart | Subscribe, group: Group) -> Iterator[Problem]:
+    path = _path(fault, "order")
+    members = [member.name for member in group.members]
+    order = () if isinstance(fault.order, str) else fault.order
+    for name in order:
+        yield from unknown(path, name, members, "member")
+    yield from named_twice(((path, name) for name in order), "member")
+
+
+def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iterator[Problem]:
+    yield from _order_problems(fault, group)
+    if fault.grace is not None and 0 < fault.grace <= fault.pre_stop:
+        reason = '"grace" includes "pre_stop": nothing would be left of it for close()'
+        yield Problem(_path(fault, "grace"), reason, format_duration(fault.grace))
+    from emulator.scenario.checks.deploys import deploy_key_problems  # noqa: PLC0415  few need it
+
+    yield from deploy_key_problems(_member_path(fault), fault, group, names.member)
+
+
+def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[Problem]:
+    """Reject the start of a running member, unless the scenario may end its process."""
+    member = next(member for member in group.members if member.name == fault.member)
+    ended = any(
+        (other is not fault and fault.member == getattr(other, "member", None))
+        or group.id == getattr(other, "group", None)
+        for other in scenario.fault
+    )
+    if member.start != "by act" and not ended and not _may_exit(group, member):
+        reason = 'runs from the start; write start = "by act" in its [[group.member]]'
+        yield Problem(_path(fault), reason, fault.member)
+
+
+def _may_exit(group: Group, member: Member) -> bool:
+    """Return whether a process can end by itself: fenced, or by an error of its own."""
+    policy = member.commit or group.commit
+    return (
+        group.static
+        or INSTANCE_ID in group.settings
+        or INSTANCE_ID in member.settings
+        or policy.on_refusal == "stop"
+        or any("stop" in (poison.error, poison.then) for poison in group.poison)
+    )
+
+
+def deploy_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield the problems of settings with which acts start members."""
+    brokers = broker_settings(scenario.cluster)
+    for act in deploys_of(scenario):
+        yield from _unset_problems(act)
+        yield from assignor_problems_of(
+            f"{_member_path(act)}.settings", act.settings or {}, brokers
+        )
+        for group, member in started_by(act, scenario):
+            yield from _member_problems(act, group, member)
+        if not OLD_CONSUMER.keys().isdisjoint(act.settings or {}):
+            yield from _old_consumer_problems(act, scenario)
+
+
+def _old_consumer_problems(act: Deploy, scenario: Scenario) -> Iterator[Problem]:
+    from emulator.scenario.checks.clients import old_consumer_problems  # noqa: PLC0415  few need it
+
+    for group in {group.id: group for group, _ in started_by(act, scenario)}.values():
+        yield from old_consumer_problems(f"{_member_path(act)}.settings", act.settings or {}, group)
+
+
+def _member_path(act: Deploy) -> str:
+    return f"fault[{act.id}]"
+
+
+def _unset_problems(act: Deploy) -> Iterator[Problem]:
+    path = f"{_member_path(act)}.unset"
+    for name in act.unset:
+        yield from unknown(path, name, CONSUMER | OLD_CONSUMER, "setting")
+        if name in (act.settings or {}):
+            yield Problem(path, "is in settings, too; remove one of them", name)
+
+
+def _member_problems(act: Deploy, group: Group, member: Member) -> Iterator[Problem]:
+    """Yield the problems of one member that the act causes."""
+    new_group, new_member = deployed(group, member, act)
+    protocol = consumer_settings(new_group, new_member).group_protocol
+    for name in REFUSED_WITH[protocol]:
+        yield from _refused(act, name, protocol, (new_group, new_member))
+    before = {str(problem) for problem in _started_with(group, member)}
+    for problem in _started_with(new_group, new_member):
+        _, is_setting, setting = problem.path.rpartition(".settings[")
+        if str(problem) not in before and is_setting:
+            yield Problem(f"{_member_path(act)}.settings[{setting}", problem.reason, problem.given)
+
+
+def _started_with(group: Group, member: Member) -> Iterator[Problem]:
+    """Yield the problems of the settings with which a member starts, and of its client with them."""
+    yield from settings_problems(group, member)
+    if client_of(group, member) != "java" or not OTHER_CLIENTS.keys().isdisjoint(member.settings):
+        from emulator.scenario.checks.clients import member_problems  # noqa: PLC0415  few need it
+
+        yield from member_problems(f"group[{group.id}]", group, member)
+
+
+def _refused(
+    act: Deploy, name: str, protocol: str, started: tuple[Group, Member]
+) -> Iterator[Problem]:
+    """Yield a setting of the act, or one that it leaves in force, if Kafka rejects it."""
+    group, member = started
+    if name in (act.settings or {}):
+        path = f"{_member_path(act)}.settings[{name}]"
+        yield Problem(path, why_refused(name, protocol), member.settings[name])
+        return
+    own = f"group[{group.id}].member[{member.name}].settings"
+    places = {own: member.settings, f"group[{group.id}].settings": group.settings}
+    for place, settings in places.items():
+        if name in settings:
+            reason = (
+                f"{place}[{name}] stays, and Kafka refuses it with {PROTOCOL}={protocol}; name it "
+                'in "unset"'
+            )
+            yield Problem(f"{_member_path(act)}.settings", reason)
+
+
+def timeline_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield a problem for every fault that begins after the run, or that waits for itself."""
+    faults = {fault.id: fault for fault in scenario.fault}
+    for fault in scenario.fault:
+        circle = _circle(fault, faults)
+        if circle:
+            yield Problem(f"fault[{fault.id}].when", f"waits for itself: {' → '.join(circle)}")
+        else:
+            yield from _late_problems(fault, faults, scenario.run_for)
+
+
+def _circle(fault: Fault, faults: dict[str, Fault]) -> list[str]:
+    """Return the ids on the path from a fault back to itself; empty if there is no such path."""
+    way = [fault.id]
+    while isinstance(fault.when, After) and fault.when.fault in faults:
+        fault = faults[fault.when.fault]
+        way.append(fault.id)
+        if fault.id == way[0]:
+            return way
+        if fault.id in way[:-1]:
+            return []
+    return []
+
+
+def _late_problems(fault: Fault, faults: dict[str, Fault], end: int) -> Iterator[Problem]:
+    after = f"after the end of the run; run_for is {format_duration(end)}"
+    path = f"fault[{fault.id}]"
+    if fault.between is not None and fault.between[1] + fault.delay > end:
+        window = [format_duration(us) for us in fault.between]
+        yield Problem(f"{path}.between", f"ends {after}", window)
+    elif (begins := _earliest_us(fault, faults)) >= end:
+        key = next(key for key in ("at", "between", "when") if getattr(fault, key) is not None)
+        given = format_duration(fault.at) if fault.at is not None else NOT_GIVEN
+        moment = f" at {format_duration(begins)}," if fault.delay or key == "when" else ""
+        yield Problem(f"{path}.{key}", f"comes{moment} {after}", given)
+
+
+def _earliest_us(fault: Fault, faults: dict[str, Fault]) -> int:
+    """Return the earliest time of a fault; with a circular wait, as if there were no wait."""
+    begins, seen = 0, set[str]()
+    while fault.id not in seen:
+        seen.add(fault.id)
+        begins += fault.delay
+        match fault.when:
+            case After(fault=aim, phase=phase) if aim in faults:
+                fault = faults[aim]
+                begins += getattr(fault, "lasting", 0) if phase == "ends" else 0
+            case Step(after=after):
+                return begins + after
+            case _:
+                return begins + (fault.at if fault.at is not None else (fault.between or (0,))[0])
+    return 0

@@ -1,0 +1,1 @@
+"""Settings as real clients and frameworks write them, translated to those of a scenario."""

@@ -1,0 +1,262 @@
+"""The load of each group: what arrives, and what its members can process.
+
+A load follows from rates and mean work alone; polls, rebalances and faults come on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from itertools import combinations
+from math import inf
+from typing import Any
+
+from assignors.values import dataclass
+from emulator.scenario.model import Bursts, Group, Scenario
+from emulator.scenario.resolution import (
+    concurrency,
+    factor_of,
+    mean_work_of,
+    mean_work_us,
+    rates_of,
+    records_at_once,
+    subscription_of,
+    topics_of,
+    work_of,
+    written_between,
+)
+from emulator.scenario.tables.handlers import KEYS, crowding, mean_extra_us
+from emulator.scenario.tables.rates import peak_rate, segments_of
+from emulator.scenario.units import US_PER_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What arrives for one group, and what it can process; in records per second."""
+
+    group: str
+    members: int
+    partitions: int
+    arrival: float
+    peak: float = 0.0
+    """The most that arrives at any time of the run; not above ``arrival`` if no rate changes."""
+
+    capacity: float
+    """Of all members together."""
+
+    store: float = inf
+    """What the database with its offsets can commit at most."""
+
+    hottest: str
+    """The partition that gets the most."""
+
+    hottest_arrival: float
+    hottest_key: str = ""
+    """The named key with most of its records, if it has one."""
+
+    key_arrival: float = 0.0
+    """The records of that key."""
+
+    fastest: float
+    """Of the fastest member."""
+
+    disjoint: tuple[str, str] | tuple[()] = ()
+    """The topics of two members that have none in common; empty: there are no such members."""
+
+    topics: int = 1
+    """Topics with a rate."""
+
+    compacted: bool = False
+    """Whether these are compacted in the run: what it does not process in time, it need not."""
+
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    """What each member can process."""
+
+    period_s: float = 0.0
+    """The longest period of a rate that varies; 0: all are steady."""
+
+    failing: float = 0.0
+    """The share of its members' time for slow and failing records, with their back-offs."""
+
+    different_work: bool = False
+    """Whether records of its topics take different times."""
+
+    times: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """If so: the time of a record (us) by member and topic, divided by the records in work at a time."""
+
+    best_members: int = 0
+    """The number of members that would process more, if its members slow one another down; else 0."""
+
+    best: float = 0.0
+    """What these can process."""
+
+    depends: bool = False
+    """Whether the time of a record depends on the state of the run."""
+
+    late_capacity: float = 0.0
+    """What the members can process once their partitions lag most; 0: no less than otherwise."""
+
+    late_above: int = 0
+    """The records behind a record from which on that holds."""
+
+    @property
+    def even_members(self) -> int:
+        """The next larger number of members of which each gets as many partitions; 0: none."""
+        more = range(self.members + 1, self.partitions + 1)
+        return next((number for number in more if self.partitions % number == 0), 0)
+
+    @property
+    def is_overload(self) -> bool:
+        """Whether more arrives than the members, or the owner of one partition, can process."""
+        return self.arrival > self.capacity or self.hottest_arrival > self.fastest
+
+
+def loads_of(scenario: Scenario) -> Iterator[Load]:
+    """Yield the load of each group to whose topics records are produced until the end."""
+    for group in scenario.group:
+        topics = topics_of(group, scenario)
+        rates = {
+            f"{topic.name}-{number}": rate
+            for topic in topics
+            if topic.produce_until is None or topic.produce_until >= scenario.run_for
+            for number, rate in enumerate(rates_of(topic, scenario.run_for))
+        }
+        if rates and group.members:
+            yield _load_of(group, scenario, rates)
+
+
+def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Load:
+    of_member, of_partition = concurrency(group)
+    work = {each.name: max(mean_work_of(group, each, scenario), 1.0) for each in group.members}
+    keys = KEYS if group.pool is None else group.pool.keys
+    extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
+    slower = crowding(group.work_by, min(len(work), group.most_running) * of_member)
+    alone = {name: US_PER_S / max(work[name] + extra[name], 1.0) / slower for name in work}
+    speeds = [*alone.values()][: group.most_running]
+    at_once = max(records_at_once(group, member) for member in group.members)
+    store = scenario.database.records_per_s(at_once) if group.offsets == "database" else inf
+    at_most = len(rates) * of_partition * max(speeds)
+    hottest = max(rates, key=lambda name: rates[name])
+    return Load(
+        group=group.id,
+        members=len(speeds),
+        partitions=len(rates),
+        arrival=sum(rates.values()),
+        peak=_peak(group, scenario),
+        capacity=min(sum(speeds) * of_member, at_most if group.pool else inf, store),
+        store=store,
+        hottest=hottest,
+        hottest_arrival=rates[hottest],
+        fastest=max(speeds) * of_partition,
+        **_hot_key(hottest, scenario),
+        disjoint=_disjoint(group),
+        topics=len({name.rpartition("-")[0] for name in rates}),
+        compacted=all(
+            topic.is_compacted
+            for topic in scenario.topic
+            if any(name.rpartition("-")[0] == topic.name for name in rates)
+        ),
+        speeds={name: speed * of_member for name, speed in alone.items()},
+        period_s=_longest_period_us(group, scenario) / US_PER_S,
+        failing=max((extra[name] / (work[name] + extra[name]) for name in work), default=0),
+        different_work=bool(group.work_by and group.work_by.topic),
+        times=times_by_topic(group, scenario),
+        **_late(group, sum(speeds) * of_member),
+        **_best(group, min(speeds) * slower * of_member, len(rates)),
+    )
+
+
+def _peak(group: Group, scenario: Scenario) -> float:
+    """Return the sum of the highest rates of a group's topics in the run, where rates change."""
+    peak, changes = 0.0, False
+    for topic in topics_of(group, scenario):
+        segments, rates = segments_of(topic.rate), rates_of(topic, scenario.run_for)
+        if segments is None:
+            peak += sum(rates)
+        else:
+            changes = True
+            factors = sum(factor_of(topic, number) for number in range(topic.partitions))
+            peak += factors * peak_rate(segments, *written_between(topic, scenario.run_for))
+    return peak if changes else 0.0
+
+
+def _longest_period_us(group: Group, scenario: Scenario) -> int:
+    """Return the longest period of the rates of a group's topics; 0: none repeats."""
+    longest = 0
+    for topic in topics_of(group, scenario):
+        segments = segments_of(topic.rate)
+        if segments is not None:
+            longest = max(longest, segments.every_us or 0)
+        elif isinstance(topic.rate, Bursts):
+            longest = max(longest, topic.rate.bursts.every or 0)
+    return longest
+
+
+def _hot_key(partition: str, scenario: Scenario) -> dict[str, Any]:
+    """Return the named key with most records of a partition, and their rate."""
+    name, _, number = partition.rpartition("-")
+    topic = next(topic for topic in scenario.topic if topic.name == name)
+    if topic.keys is None:
+        return {}
+    from emulator.scenario.keys import hottest_key  # noqa: PLC0415  few topics have keys
+
+    key, share = hottest_key(topic, int(number))
+    return {"hottest_key": key, "key_arrival": share * sum(rates_of(topic, scenario.run_for))}
+
+
+def _late(group: Group, capacity: float) -> dict[str, Any]:
+    """Return what is processed of records that are read late, where that is slower."""
+    if group.work_by is None or not group.work_by.depends:
+        return {}
+    slow = [step for step in group.work_by.lag if step.factor > 1]
+    if not slow:
+        return {"depends": True}
+    worst = max(slow, key=lambda step: step.factor)
+    return {
+        "depends": True,
+        "late_capacity": capacity / worst.factor,
+        "late_above": worst.above,
+    }
+
+
+def _best(group: Group, speed: float, partitions: int) -> dict[str, Any]:
+    """Return how many members of a group process most, if fewer than it has; *speed*: of one alone."""
+    of_member, _ = concurrency(group)
+    most = min(len(group.members), partitions)
+    by_number = {n: speed * n / crowding(group.work_by, n * of_member) for n in range(1, most + 1)}
+    best = max(by_number, key=lambda n: (by_number[n], -n))
+    if group.work_by is None or by_number[best] <= by_number[most] * NOTABLE_GAIN:
+        return {}
+    return {"best_members": best, "best": by_number[best]}
+
+
+NOTABLE_GAIN = 1.05
+"""Fewer members are better only if they process so many times as much."""
+
+
+def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:
+    """Return the first two subscriptions of a group, by name, that have no topic in common."""
+    topics = dict.fromkeys(subscription_of(group, member)[0] for member in group.members)
+    pairs = (
+        pair for pair in combinations(filter(None, topics), 2) if set(pair[0]).isdisjoint(pair[1])
+    )
+    first = next(pairs, None)
+    return () if first is None else (", ".join(first[0]), ", ".join(first[1]))
+
+
+def times_by_topic(group: Group, scenario: Scenario) -> dict[tuple[str, str], float]:
+    """Return the mean time of a record (us) by member and topic, divided by the records in work at a time.
+
+    Empty if the time does not depend on the topic.
+    """
+    if group.work_by is None or not group.work_by.topic:
+        return {}
+    of_member, _ = concurrency(group)
+    return {
+        (member.name, topic.name): mean_work_us(
+            work_of(group, member), group.work_by.topic, [topic], scenario.run_for
+        )
+        / of_member
+        for member in group.members
+        for topic in topics_of(group, scenario)
+    }
