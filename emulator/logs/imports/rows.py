@@ -33,12 +33,13 @@ from protocols.offsets_topic.records import (
     UnknownValue,
     decode_value,
 )
+from protocols.offsets_topic.records.markers import ControlType, EndTxnMarker
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.header import BadBatch
 from protocols.offsets_topic.segments.reader import Gap, gap_of
 from protocols.offsets_topic.segments.record import RecordFields
 from protocols.offsets_topic.segments.resync import LIMITS, Limits
-from protocols.offsets_topic.segments.transactions import MarkerType, read_marker
+from protocols.offsets_topic.segments.transactions import read_marker
 
 _MOST_ROWS: Final = 4_096
 _MOST_BYTES: Final = 2**22
@@ -97,9 +98,9 @@ class Collected:
         except BadBatch as error:
             self.gap(gap_of(batch, error))
             return
-        if marker is not None and marker.type is not MarkerType.OTHER:
+        if isinstance(marker, EndTxnMarker):
             row = {"log_offset": batch.header.base_offset, "producer_id": batch.header.producer_id}
-            is_committed = marker.type is MarkerType.COMMIT
+            is_committed = marker.control_type is ControlType.COMMIT
             self._rows["markers"].append({**row, "is_committed": is_committed})
 
     def other(self, key: Key, fields: RecordFields, place: int) -> None:

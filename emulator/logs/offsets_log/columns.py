@@ -152,7 +152,7 @@ def _sound_batches(source: bytes | BinaryIO, limits: Limits, left_out: Beside) -
 
 
 def _no_records() -> RecordFields:
-    return RecordFields([], [], [], [], {})
+    return RecordFields.empty()
 
 
 def _cut(fields: RecordFields, producer_ids: Array, size: int) -> Runs:

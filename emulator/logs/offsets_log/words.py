@@ -22,6 +22,7 @@ from protocols.offsets_topic.records import (
     decode_value,
 )
 from protocols.offsets_topic.records.markers import (
+    ControlRecord,
     EndTxnMarker,
     UnknownControlRecord,
     decode_control,
@@ -122,7 +123,7 @@ class Content(NamedTuple):
 class ControlContent(NamedTuple):
     """The content of a control record: the end of a transaction, or something else."""
 
-    control: EndTxnMarker | UnknownControlRecord | None
+    control: ControlRecord | None
     error: str | None = None
     unknown: str | None = None
 

@@ -42,6 +42,9 @@ class UnknownControlRecord:
     value: bytes | None
 
 
+ControlRecord = EndTxnMarker | UnknownControlRecord
+
+
 class _Key(NamedTuple):
     version: Int16
     type: Int16
@@ -59,7 +62,7 @@ _LAYOUT = Layout(0, flexible=False)
 _TYPES = {int(control_type): control_type for control_type in ControlType}
 
 
-def decode_control(key: bytes, value: bytes | None) -> EndTxnMarker | UnknownControlRecord:
+def decode_control(key: bytes, value: bytes | None) -> ControlRecord:
     """Return the control record of a key and a value; bytes after the last fields are ignored.
 
     Raise MalformedRecordError if the key, or the value of a known type, is cut off or of a

@@ -43,7 +43,6 @@ from protocols.offsets_topic.segments.record import (
     LogRecord,
     RecordFields,
     add_records,
-    decode_records,
     encode_records,
 )
 
@@ -85,13 +84,9 @@ class Batch(NamedTuple):
 
         Raises :class:`BadBatch` if the bytes do not match the record count of the header.
         """
-        header = self.header
-        data, at = self._plain(most_bytes)
-        base_offset, base_timestamp = header.base_offset, header.base_timestamp
-        records = decode_records(data, at, header.record_count, base_offset, base_timestamp, most)
-        if header.attributes & LOG_APPEND_TIME:
-            return [record._replace(timestamp=header.max_timestamp) for record in records]
-        return records
+        fields = RecordFields.empty()
+        self.add_to(fields, most_bytes, most)
+        return fields.records()
 
     def add_to(
         self,

@@ -120,7 +120,7 @@ class _Mapping:
         self._tombstones: set[int] = set()
         """Offsets of tombstones; superseded ones are removed from time to time."""
 
-        self._waiting = RecordFields([], [], [], [], {})
+        self._waiting = RecordFields.empty()
         """Records that fit, buffered to be mapped together."""
 
     def add(self, batch: Batch) -> int | None:
@@ -150,7 +150,7 @@ class _Mapping:
         waiting.forget_from(0)
 
     def _add_singly(self, batch: Batch) -> int | None:
-        fields = RecordFields([], [], [], [], {})
+        fields = RecordFields.empty()
         batch.add_to(fields)
         full_at = self._map_singly(fields)
         self._note_tombstones(fields)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from protocols.offsets_topic.segments.header import BadBatch
@@ -121,35 +122,25 @@ class RecordFields(NamedTuple):
     headers: dict[int, Headers]
     """The headers of records that have any, by index in the lists."""
 
+    @classmethod
+    def empty(cls) -> RecordFields:
+        """Return new lists without records."""
+        return cls([], [], [], [], {})
+
+    def records(self) -> list[LogRecord]:
+        """Return the records one by one."""
+        rows = zip(*self[:4], repeat(()))
+        records = list(map(tuple.__new__, repeat(LogRecord), rows))
+        for place, headers in self.headers.items():
+            records[place] = records[place]._replace(headers=headers)
+        return records
+
     def forget_from(self, place: int) -> None:
         """Remove all records from an index on."""
         for field in (self.offsets, self.timestamps, self.keys, self.values):
             del field[place:]
         for each in [each for each in self.headers if each >= place]:
             del self.headers[each]
-
-
-def decode_records(
-    data: bytes,
-    at: int,
-    count: int,
-    base_offset: int,
-    base_timestamp: int,
-    most: int = MOST_RECORDS,
-) -> list[LogRecord]:
-    """Return the *count* records that fill *data* from byte *at* to its end.
-
-    Raises :class:`BadBatch` with the number of the record that cannot be read.
-    """
-    _refuse_too_many(count, most)
-    records: list[LogRecord] = []
-    try:
-        end = _read_into(records, data, at, count, base_offset, base_timestamp)
-    except (IndexError, ValueError, struct.error) as error:
-        raise _bad_record(len(records) + 1, count, error) from None
-    if end != len(data):
-        raise BadBatch(f"{len(data) - end} bytes are left over after {count} records")
-    return records
 
 
 def add_records(
@@ -161,8 +152,12 @@ def add_records(
     base_timestamp: int,
     most: int = MOST_RECORDS,
 ) -> None:
-    """Add the records of :func:`decode_records`; if it would raise, raise and add none."""
-    _refuse_too_many(count, most)
+    """Add the *count* records that fill *data* from byte *at* to its end.
+
+    Raises :class:`BadBatch` with the number of the record that cannot be read, and then adds none.
+    """
+    if count > most:
+        raise BadBatch(f"{count:,} records in one batch; the limit `records` is {most:,}")
     start = len(fields.offsets)
     try:
         end = _add(fields, data, at, count, base_offset, base_timestamp)
@@ -175,54 +170,18 @@ def add_records(
         raise BadBatch(f"{len(data) - end} bytes are left over after {count} records")
 
 
-def _refuse_too_many(count: int, most: int) -> None:
-    if count > most:
-        raise BadBatch(f"{count:,} records in one batch; the limit `records` is {most:,}")
-
-
 def _bad_record(number: int, count: int, error: Exception) -> BadBatch:
     ended = isinstance(error, IndexError | struct.error)
     return BadBatch(f"record {number} of {count} {'runs past the end' if ended else error}")
 
 
-def _read_into(
-    records: list[LogRecord], data: bytes, at: int, count: int, offset: int, timestamp: int
-) -> int:
-    """Append records, relative to the batch's offset and timestamp; return their end position.
-
-    A usual record is read by one struct, which makes this loop fast.
-    """
-    append, new, layouts = records.append, tuple.__new__, _LAYOUTS
-    for _ in range(count):
-        start = at
-        size = data[at]
-        at += 1
-        if size > 0x7F:
-            size |= data[at] << 8
-            at += 1
-        key_size = data[at + 3]
-        if key_size > 0x7F:
-            key_size |= data[at + 4] << 8
-        layout = layouts[size, key_size]
-        if layout is not None:
-            unpack, length, value_size = layout
-            later, delta, key, written, value, headers = unpack(data, at)
-            if not value and written == _NULL_SIZE:
-                value, written = None, value_size
-            if written == value_size and not headers and not (later | delta) & 0x81:
-                at += length
-                fields = (offset + (delta >> 1), timestamp + (later >> 1), key, value, ())
-                append(new(LogRecord, fields))
-                continue
-        record, at = _read_record(data, start, offset, timestamp)
-        append(record)
-    return at
-
-
 def _add(
     fields: RecordFields, data: bytes, at: int, count: int, offset: int, timestamp: int
 ) -> int:
-    """Add records to lists, field by field, like :func:`_read_into`; return their end position."""
+    """Add records, relative to the batch's offset and timestamp; return their end position.
+
+    A usual record is read by one struct, which makes this loop fast.
+    """
     offsets, timestamps, keys, values, all_headers = fields
     layouts = _LAYOUTS
     for _ in range(count):

@@ -11,13 +11,17 @@ Source: ``ControlRecordType``, ``EndTransactionMarker``, ``CleanedTransactionMet
 
 from __future__ import annotations
 
-import enum
 from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from protocols.offsets_topic.records import markers
 from protocols.offsets_topic.records.errors import MalformedRecordError
+from protocols.offsets_topic.records.markers import (
+    ControlRecord,
+    ControlType,
+    UnknownControlRecord,
+    decode_control,
+)
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.header import (
     CONTROL,
@@ -97,39 +101,22 @@ class TransactionsPassed:
         marker = read_marker(batch)
         if marker is None:
             return True
+        if isinstance(marker, UnknownControlRecord):
+            return False
         producer_id = batch.header.producer_id
-        if marker.type is MarkerType.ABORT:
+        if marker.control_type is ControlType.ABORT:
             return not self._aborted.pop(producer_id, False)
-        if marker.type is MarkerType.COMMIT:
-            met = producer_id in self._committed
-            self._committed.discard(producer_id)
-            return not met
-        return False
+        met = producer_id in self._committed
+        self._committed.discard(producer_id)
+        return not met
 
     def _enter_aborted(self, offset: int) -> None:
         while self._aborted_to_come and self._aborted_to_come[0].first_offset <= offset:
             self._aborted.setdefault(self._aborted_to_come.popleft().producer_id, False)
 
 
-class MarkerType(enum.IntEnum):
-    """The type of a control record."""
-
-    ABORT = 0
-    COMMIT = 1
-    OTHER = -1
-    """Any other type; readers of this log skip it."""
-
-
-class EndTransactionMarker(NamedTuple):
-    """The end of a producer's transaction."""
-
-    type: MarkerType
-    coordinator_epoch: int
-    """Epoch of the transaction coordinator; -1 if the marker does not contain it."""
-
-
-def read_marker(batch: Batch) -> EndTransactionMarker | None:
-    """Return the marker in a control batch; None if compaction has emptied the batch.
+def read_marker(batch: Batch) -> ControlRecord | None:
+    """Return the record of a control batch; None if compaction has emptied the batch.
 
     Newer versions of key and value are read as the oldest; appended fields are skipped.
     Raises :class:`BadBatch` if key or value is too short or has a negative version.
@@ -139,9 +126,6 @@ def read_marker(batch: Batch) -> EndTransactionMarker | None:
         return None
     _, _, key, value, _ = records[0]
     try:
-        control = markers.decode_control(key or b"", value)
+        return decode_control(key or b"", value)
     except MalformedRecordError as error:
         raise BadBatch(f"a control record is malformed: {error}") from None
-    if isinstance(control, markers.UnknownControlRecord):
-        return EndTransactionMarker(MarkerType.OTHER, -1)
-    return EndTransactionMarker(MarkerType(control.control_type), control.coordinator_epoch)

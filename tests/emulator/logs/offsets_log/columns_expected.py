@@ -19,20 +19,20 @@ from protocols.offsets_topic.records import (
     decode,
     encode,
 )
+from protocols.offsets_topic.records.markers import ControlType
 from protocols.offsets_topic.records.record import RECORD_TYPES
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.compression import Compression
 from protocols.offsets_topic.segments.header import LOG_APPEND_TIME, NO_PRODUCER, Producer
 from protocols.offsets_topic.segments.reader import Gap, read_log
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.transactions import EndTransactionMarker, MarkerType
 
 from ....protocols.offsets_topic.records.strategies import (
     records_of,
     spoilt,
     unknown_records,
 )
-from ....protocols.offsets_topic.segments.control import encode_marker
+from ....protocols.offsets_topic.segments.control import OTHER, encode_marker, marker_of
 
 KEY = OffsetCommitKey("g", "t", 0)
 VALUE = OffsetCommitValue(offset=7, commit_timestamp=1_000, leader_epoch=3)
@@ -169,7 +169,7 @@ def logs(draw: st.DrawFn) -> bytes:
         if kind == "noise":
             parts.append(draw(st.binary(min_size=1, max_size=80)))
         elif kind == "marker":
-            marker = EndTransactionMarker(draw(st.sampled_from(MarkerType)), 1)
+            marker = draw(st.sampled_from([*(marker_of(each, 1) for each in ControlType), OTHER]))
             about = {"producer_id": 7, "producer_epoch": 1, "partition_leader_epoch": 0}
             parts.append(encode_marker(marker, offset=offset, timestamp=5, **about))
             offset += 1

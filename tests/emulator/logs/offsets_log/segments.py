@@ -12,12 +12,12 @@ from typing import Any
 from emulator.logs.offsets_log.dumping import LogDump, Wanted
 from emulator.logs.offsets_log.recognising import read_segment
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record, encode
+from protocols.offsets_topic.records.markers import ControlType
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.header import NO_PRODUCER, TRANSACTIONAL, Producer
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.transactions import EndTransactionMarker, MarkerType
 
-from ....protocols.offsets_topic.segments.control import encode_marker
+from ....protocols.offsets_topic.segments.control import encode_marker, marker_of
 
 KEPT = Path(__file__).parents[3] / "captures" / "offsets-log"
 """Two small real segments, the dumps of one group on each, and the coordinator's lines of it."""
@@ -124,7 +124,7 @@ def raw_batch(
 def marker(at: int, *, is_committed: bool = True) -> bytes:
     """Return the bytes of the batch that ends the transaction of ``PRODUCER``."""
     return encode_marker(
-        EndTransactionMarker(MarkerType.COMMIT if is_committed else MarkerType.ABORT, 5),
+        marker_of(ControlType.COMMIT if is_committed else ControlType.ABORT, 5),
         offset=at,
         timestamp=2_000,
         producer_id=PRODUCER.id,

@@ -25,13 +25,13 @@ from protocols.offsets_topic.records import (
     UnknownValue,
     encode,
 )
+from protocols.offsets_topic.records.markers import ControlType
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.reader import read_log
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.transactions import EndTransactionMarker, MarkerType
 
 from ....protocols.offsets_topic.records.golden import cases
-from ....protocols.offsets_topic.segments.control import encode_marker
+from ....protocols.offsets_topic.segments.control import encode_marker, marker_of
 from .columns_expected import KEY, VALUE, assert_equal, log_of, logs, read, stored
 from .segments import CAPTURES, KEPT
 
@@ -159,7 +159,7 @@ def test_text_is_encoded_by_dictionaries_of_what_there_is():
 def test_nothing_gives_no_record_batches():
     """Neither an empty stream nor one without commits."""
     marker = encode_marker(
-        EndTransactionMarker(MarkerType.COMMIT, 1),
+        marker_of(ControlType.COMMIT, 1),
         offset=0,
         timestamp=0,
         producer_id=7,

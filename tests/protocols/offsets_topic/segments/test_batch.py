@@ -40,7 +40,7 @@ def unhexed(text: str | None) -> bytes | None:
 
 def records_added(batch: Batch) -> list[LogRecord]:
     """Return a batch's records as they are read field by field."""
-    fields = RecordFields([], [], [], [], {})
+    fields = RecordFields.empty()
     batch.add_to(fields)
     return [
         LogRecord(*each, headers=fields.headers.get(place, ()))

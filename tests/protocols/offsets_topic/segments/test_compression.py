@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from protocols.offsets_topic.segments.compression import Compression, compress, decompress
 from protocols.offsets_topic.segments.header import BadBatch, InflatesTooFar
-from protocols.offsets_topic.segments.record import decode_records
+from protocols.offsets_topic.segments.record import RecordFields, add_records
 
 XERIAL = bytes.fromhex("82534e4150505900 00000001 00000001")
 PACKED = [codec for codec in Compression if codec]
@@ -169,4 +169,4 @@ def test_a_batch_of_very_many_records_is_refused():
     with pytest.raises(
         BadBatch, match="1,000,001 records in one batch; the limit `records` is 1,000,000"
     ):
-        decode_records(smallest, 0, 1_000_001, 0, 0)
+        add_records(RecordFields.empty(), smallest, 0, 1_000_001, 0, 0)

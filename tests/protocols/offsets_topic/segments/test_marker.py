@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from protocols.offsets_topic.records.markers import ControlType, UnknownControlRecord
 from protocols.offsets_topic.segments.batch import Batch, encode_batch, encode_empty_batch
 from protocols.offsets_topic.segments.header import (
     CONTROL,
@@ -15,13 +16,9 @@ from protocols.offsets_topic.segments.header import (
     Producer,
 )
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.transactions import (
-    EndTransactionMarker,
-    MarkerType,
-    read_marker,
-)
+from protocols.offsets_topic.segments.transactions import read_marker
 
-from .control import encode_marker
+from .control import encode_marker, marker_of
 from .drawn import golden
 
 MARKERS = golden("marker")
@@ -41,8 +38,7 @@ def control(key: bytes | None, value: bytes | None) -> Batch:
 def test_markers_are_written_and_read_as_kafka_does(case):
     """Fields give bytes, bytes give fields."""
     fields = case["fields"]
-    kind = MarkerType.COMMIT if fields["commit"] else MarkerType.ABORT
-    marker = EndTransactionMarker(kind, fields["coordinator_epoch"])
+    marker = marker_of(ControlType(fields["commit"]), fields["coordinator_epoch"])
     encoded = encode_marker(
         marker,
         offset=fields["base_offset"],
@@ -60,7 +56,7 @@ def test_the_worked_example_of_a_commit_marker():
     """Producer 4000, epoch 1, at offset 101: 78 bytes."""
     batch = Batch.read(EXAMPLE_F)
 
-    assert EndTransactionMarker(MarkerType.COMMIT, 5) == read_marker(batch)
+    assert marker_of(ControlType.COMMIT, 5) == read_marker(batch)
     assert (101, 4000, 1, -1, 78, True, True) == (
         batch.header.base_offset,
         batch.header.producer_id,
@@ -74,15 +70,17 @@ def test_the_worked_example_of_a_commit_marker():
 
 def test_a_newer_version_is_read_as_the_oldest():
     """Bytes behind the fields that are known are passed over."""
-    batch = control(struct.pack(">hhh", 1, 0, 9), struct.pack(">hiq", 3, 8, 9))
+    marker = read_marker(control(struct.pack(">hhh", 1, 0, 9), struct.pack(">hiq", 3, 8, 9)))
 
-    assert EndTransactionMarker(MarkerType.ABORT, 8) == read_marker(batch)
+    assert (ControlType.ABORT, 8) == (marker.control_type, marker.coordinator_epoch)
 
 
 @pytest.mark.parametrize("number", [2, 6, -1, 77])
 def test_other_control_records_are_passed_over(number):
     """Whatever their values hold."""
-    assert MarkerType.OTHER is read_marker(control(struct.pack(">hh", 0, number), None)).type
+    record = read_marker(control(struct.pack(">hh", 0, number), None))
+
+    assert isinstance(record, UnknownControlRecord)
 
 
 def test_an_emptied_control_batch_says_nothing():

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from protocols.offsets_topic.records.markers import ControlRecord, ControlType
 from protocols.offsets_topic.segments.batch import Batch, encode_empty_batch
 from protocols.offsets_topic.segments.header import NO_PRODUCER, TRANSACTIONAL, Producer
 from protocols.offsets_topic.segments.transactions import (
     AbortedTransaction,
-    EndTransactionMarker,
     LastRecord,
-    MarkerType,
     TransactionsPassed,
     last_records,
 )
 
-from .control import aborted_transactions, encode_marker
+from .control import OTHER, aborted_transactions, encode_marker, marker_of
 from .drawn import commits
 
 
@@ -27,12 +26,12 @@ def sent(
 
 
 def ended(
-    kind: MarkerType, offset: int, producer: int, *, epoch: int = 0, time: int = 1_000
+    marker: ControlRecord, offset: int, producer: int, *, epoch: int = 0, time: int = 1_000
 ) -> Batch:
     """Return the marker that ends one."""
     return Batch.read(
         encode_marker(
-            EndTransactionMarker(kind, 0),
+            marker,
             offset=offset,
             timestamp=time,
             producer_id=producer,
@@ -42,7 +41,7 @@ def ended(
     )
 
 
-ABORT, COMMIT = MarkerType.ABORT, MarkerType.COMMIT
+ABORT, COMMIT = marker_of(ControlType.ABORT, 0), marker_of(ControlType.COMMIT, 0)
 
 
 def test_a_transaction_is_aborted_from_its_first_batch_to_its_marker():
@@ -92,7 +91,7 @@ def test_a_marker_that_was_emptied_can_go():
 
 def test_unknown_control_records_are_kept():
     """Their purpose is unknown."""
-    assert not TransactionsPassed(()).note(ended(MarkerType.OTHER, 0, 7))
+    assert not TransactionsPassed(()).note(ended(OTHER, 0, 7))
 
 
 def test_the_last_record_of_a_producer_is_its_last_data():
