@@ -15,9 +15,9 @@ from emulator.events import Event
 from emulator.loading import LoadedScenario, load_text, text_of_scenario
 from emulator.playing import Run, run
 from emulator.processes import OnProgress
-from emulator.report.cases import GivenHint
-from emulator.report.given_hints import hints_of
 from emulator.report.group_state import Describer
+from emulator.report.hints.cases import GivenHint
+from emulator.report.hints.given import hints_of
 from emulator.report.proposal_wording import advice_document
 from emulator.report.proposals import Proposal, Trial
 from emulator.report.subject import FinishedRun
@@ -66,7 +66,7 @@ class Advice:
     def _lines(self) -> Iterator[str]:
         yield from (f"- {hint}" for hint in self.hints)
         if self.trials:
-            from emulator.report.trials_screen import trials_screen  # noqa: PLC0415  for people
+            from emulator.report.screens.trials import trials_screen  # noqa: PLC0415  for people
 
             yield from trials_screen(self.report)
 

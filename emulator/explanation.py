@@ -14,13 +14,13 @@ from emulator.events import Event, Instant
 from emulator.ledger.entries import Entry
 from emulator.loading import load
 from emulator.playing import Run, run
-from emulator.report.entry_screen import Line, entry_screen
 from emulator.report.event_wording import term_of
 from emulator.report.explain import explain as explain_entry
-from emulator.report.given_hints import shown_first
-from emulator.report.group_screen import group_document, group_screen
 from emulator.report.group_state import DescribedGroup, describe
+from emulator.report.hints.given import shown_first
 from emulator.report.run_document import entry_document, timed
+from emulator.report.screens.entry import Line, entry_screen
+from emulator.report.screens.group import group_document, group_screen
 from emulator.scenario.model import Scenario
 from emulator.scenario.units import format_moment
 from emulator.scenario.writing import manifest

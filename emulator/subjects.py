@@ -55,7 +55,7 @@ from protocols.settings import BrokerSettings, ConsumerSettings
 
 if TYPE_CHECKING:
     from emulator.comparison import Comparison
-    from emulator.report.columns import Column
+    from emulator.report.comparison.columns import Column
     from emulator.report.group_state import DescribedGroup
     from emulator.report.proposals import Proposal
     from emulator.report.timeline import Timeline
@@ -115,7 +115,7 @@ def finished_run(
 
 
 def _proposals(loaded: LoadedScenario, report: FinishedRun) -> tuple[Proposal, ...]:
-    from emulator.report.given_hints import hints_of  # noqa: PLC0415  read with the first report
+    from emulator.report.hints.given import hints_of  # noqa: PLC0415  read with the first report
 
     hints = hints_of(report)
     if not hints:
@@ -132,7 +132,7 @@ def _length(scenario: Scenario) -> str:
 
 def columns_of(compared: Comparison) -> list[Column]:
     """Return the variants of a comparison as its report shows them."""
-    from emulator.report.columns import Column  # noqa: PLC0415  a single run compares nothing
+    from emulator.report.comparison.columns import Column  # noqa: PLC0415  a single run compares nothing
 
     return [
         Column(

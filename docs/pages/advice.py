@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from emulator.advice.changes import CHANGES
 from emulator.ledger.entries import Cause
-from emulator.report.advice import CONVERT_BACK, ONE_CLASSIC_JOIN
-from emulator.report.deviation_hints import BROKER_HINTS, DEVIATION_HINTS
-from emulator.report.downtime_hints import (
+from emulator.report.hints.advice import CONVERT_BACK, ONE_CLASSIC_JOIN
+from emulator.report.hints.by_cause import HINTS
+from emulator.report.hints.deviations import BROKER_HINTS, DEVIATION_HINTS
+from emulator.report.hints.downtime import (
     FENCE_SOONER,
     KEPT_BY_ID,
     ONLY_MOVED_STOP,
@@ -17,10 +18,9 @@ from emulator.report.downtime_hints import (
     SHORTER_SESSION,
     STABLE_IDS,
 )
-from emulator.report.hints import HINTS
-from emulator.report.hints_of_verdicts import VERDICT_HINTS
-from emulator.report.owner_hints import WITHOUT_ID
-from emulator.report.removal_hints import TAKES_ITS_PLACE
+from emulator.report.hints.of_verdicts import VERDICT_HINTS
+from emulator.report.hints.owners import WITHOUT_ID
+from emulator.report.hints.removals import TAKES_ITS_PLACE
 
 _OPENING = """\
 # Hints

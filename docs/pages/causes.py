@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from emulator.ledger.entries import Cause
-from emulator.report.advice import WHY
-from emulator.report.hints import HINTS
+from emulator.report.hints.advice import WHY
+from emulator.report.hints.by_cause import HINTS
 
 _OPENING = """\
 # Causes

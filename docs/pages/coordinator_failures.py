@@ -6,7 +6,7 @@ import re
 
 from emulator.comparison import load_variants, play_variants
 from emulator.loading import read_text
-from emulator.report.comparison import rows_table
+from emulator.report.comparison.table import rows_table
 from emulator.subjects import columns_of
 
 _PAGE = """\

@@ -10,7 +10,7 @@ from functools import cache
 from emulator.comparison import load_variants, play_variants
 from emulator.loading import read_text
 from emulator.metrics.distribution import summarise
-from emulator.report.columns import Column
+from emulator.report.comparison.columns import Column
 from emulator.report.wording import figure
 from emulator.subjects import columns_of as columns_of_comparison
 

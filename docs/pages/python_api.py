@@ -17,7 +17,7 @@ from emulator.metrics.distribution import Comparison as Difference
 from emulator.metrics.distribution import Estimate, Summary
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics
-from emulator.report.cases import GivenHint
+from emulator.report.hints.cases import GivenHint
 from emulator.report.proposals import Proposal, Trial
 from emulator.scenario.schema import field_notes
 from emulator.study.planning import PlannedStudy

@@ -12,7 +12,7 @@ from typing import Final
 from emulator.advice.changes import CHANGES
 from emulator.advice.situation import Situation
 from emulator.loading import LoadedScenario, ScenarioText, load_text
-from emulator.report.cases import GivenHint
+from emulator.report.hints.cases import GivenHint
 from emulator.report.proposals import Proposal
 from emulator.report.subject import FinishedRun
 from emulator.scenario.model import Scenario

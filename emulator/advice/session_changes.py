@@ -7,7 +7,7 @@ from typing import Final
 from emulator.advice.batch_limits import HEARTBEAT
 from emulator.advice.drafts import MARGIN, Draft, also_of_brokers, consumer
 from emulator.advice.situation import Situation, milliseconds, round_down
-from emulator.report.downtime_hints import LONGEST_SESSION_MS
+from emulator.report.hints.downtime import LONGEST_SESSION_MS
 from emulator.report.wording import counted, duration
 from emulator.scenario.resolution import topics_of
 from emulator.scenario.units import US_PER_MS, US_PER_S

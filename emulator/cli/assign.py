@@ -51,7 +51,7 @@ def assign(
     for outcome in outcomes(_read_lines(file)):
         bad = bad or outcome.is_bad_input
         if table:
-            from emulator.report.assignment_table import table_lines
+            from emulator.report.screens.assignment import table_lines
 
             connected = say(*table_lines(outcome))
         else:

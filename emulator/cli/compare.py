@@ -30,10 +30,10 @@ from emulator.metrics.distribution import compare as difference
 from emulator.metrics.distribution import summarise
 from emulator.metrics.metrics import pairs_of, values_of
 from emulator.playing import bounds_of
-from emulator.report.columns import Column
-from emulator.report.comparison import comparison_screen, rows_screen
-from emulator.report.comparison_markdown import comparison_markdown
-from emulator.report.ranking import ranked
+from emulator.report.comparison.columns import Column
+from emulator.report.comparison.markdown import comparison_markdown
+from emulator.report.comparison.ranking import ranked
+from emulator.report.comparison.table import comparison_screen, rows_screen
 from emulator.scenario.writing import manifest
 from emulator.subjects import columns_of
 from emulator.sweeps import seeds_from

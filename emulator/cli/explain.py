@@ -161,7 +161,7 @@ def ledger(
             }
         )
     else:
-        from emulator.report.ledger_screen import ledger_screen
+        from emulator.report.screens.ledger import ledger_screen
 
         subject = subject_of(loaded)
         say_report(ledger_screen(subject, finished.seed, finished.ledger, chosen, each=each))

@@ -250,7 +250,7 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
 
 def _say_run(report: FinishedRun) -> list[str]:
     """Print the screen of a run, and return it."""
-    from emulator.report.run_screen import run_screen
+    from emulator.report.screens.run import run_screen
 
     screen = list(run_screen(report))
     say_report(screen)
@@ -327,7 +327,7 @@ def _play(
 
 def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: bool) -> bool:
     """Play the seeds and print the summary; return whether the expectations hold."""
-    from emulator.report.seeds_screen import Tally, seeds_screen
+    from emulator.report.screens.seeds import Tally, seeds_screen
     from emulator.scenario.writing import manifest
     from emulator.sweeps import sweep
 

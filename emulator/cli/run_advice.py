@@ -68,7 +68,7 @@ def with_trials(
 def advice_lines(loaded: LoadedScenario, report: FinishedRun) -> Iterator[str]:
     """Yield the trials of a run, or the command that makes them."""
     if report.trials:
-        from emulator.report.trials_screen import trials_screen
+        from emulator.report.screens.trials import trials_screen
 
         yield from trials_screen(report)
     elif report.proposals:

@@ -9,7 +9,7 @@ from emulator.cli.progress import Progress, length_us
 from emulator.events import Event
 from emulator.loading import LoadedScenario
 from emulator.modes import check_all, check_modes
-from emulator.report.modes_screen import CheckedRun, modes_document, modes_screen
+from emulator.report.screens.modes import CheckedRun, modes_document, modes_screen
 from emulator.scenario.writing import manifest
 from emulator.subjects import subject_of
 from emulator.sweeps import Task, seeds_from

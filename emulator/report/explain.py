@@ -13,8 +13,8 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC, Coordinators
 from emulator.ledger.entries import Cause, Entry, EntryKind
-from emulator.report.entry_screen import Line, LogPosition, collapse_repetitions
 from emulator.report.event_wording import event_text, instant_text, offset_of, term_of
+from emulator.report.screens.entry import Line, LogPosition, collapse_repetitions
 from emulator.report.timeline import GroupStarts, group_start
 from emulator.report.wording import offset_range
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from emulator.metrics.metrics import Metrics
 from emulator.report.capacity import drained
 from emulator.report.figures import lag_recovery, takeover
-from emulator.report.group_screen import stable_groups
+from emulator.report.screens.group import stable_groups
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import (
     aborted_text,

@@ -8,7 +8,7 @@ from math import ceil
 from shlex import quote
 from typing import Any, Final
 
-from emulator.report.given_hints import hints_of
+from emulator.report.hints.given import hints_of
 from emulator.report.proposals import JUDGED, LAG, RECORDS, Effect, Proposal, Trial
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, difference, figure, joined, paragraph

@@ -10,10 +10,10 @@ from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.metrics.laws import Finding
 from emulator.report.capacity import capacity_document
 from emulator.report.event_wording import link_text
-from emulator.report.given_hints import hints_of
-from emulator.report.group_screen import group_document
+from emulator.report.hints.given import hints_of
 from emulator.report.merging import Merged, merged_entries
 from emulator.report.proposal_wording import advice_document
+from emulator.report.screens.group import group_document
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import TimelineEntry
 from emulator.verdicts.findings import inconclusive

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from emulator.metrics.distribution import Summary
 from emulator.report.bands import BESIDE_MEANS
-from emulator.report.comparison import paired
+from emulator.report.comparison.table import paired
 from emulator.report.figures import NO_VALUE, cells, fitted
-from emulator.report.seeds_screen import within
+from emulator.report.screens.seeds import within
 from emulator.report.wording import counted, figure, paragraph
 from emulator.study.answer_text import answer_table, few_seeds, sentences
 from emulator.study.findings import Findings

@@ -14,9 +14,9 @@ from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.loading import LoadedScenario
 from emulator.playing import run
 from emulator.report.group_state import Describer
-from emulator.report.run_screen import run_screen
+from emulator.report.screens.run import run_screen
+from emulator.report.screens.verdict import first_lines
 from emulator.report.timeline import Timeline
-from emulator.report.verdict_screen import first_lines
 from emulator.report.wording import counted, file_width
 from emulator.run_pages import RunPage
 from emulator.scenario.model import Scenario

@@ -88,7 +88,7 @@ def test_the_scenario_and_the_examples_of_the_page_can_be_played():
 
 def test_every_hint_of_the_code_has_its_section_and_every_section_its_hint():
     """Their ids are found in the source, so that a hint outside the tables is noticed, too."""
-    sources = (Path(emulator.__file__).parent / "report").glob("*.py")
+    sources = (Path(emulator.__file__).parent / "report").rglob("*.py")
     made = [
         re.findall(r'\b(?:Hint|Given)\(\s*"([a-z0-9-]+)"', path.read_text()) for path in sources
     ]

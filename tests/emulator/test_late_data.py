@@ -20,7 +20,7 @@ from emulator.playing import Run, is_mistaken, own_meters, replaced_groups, shar
 from emulator.report.group_state import Describer
 from emulator.report.pages.history import Historian
 from emulator.report.run_document import run_document
-from emulator.report.run_screen import run_screen
+from emulator.report.screens.run import run_screen
 from emulator.report.timeline import Timeline
 from emulator.scenario import catalogue
 from emulator.subjects import finished_run

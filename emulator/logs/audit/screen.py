@@ -91,7 +91,7 @@ def _meaning(cause: str) -> str:
     """Return a cause in a sentence; one that only the ledger of a run has, as a run explains it."""
     if cause in MEANING:
         return MEANING[AuditCause(cause)]
-    from emulator.report.advice import WHY  # noqa: PLC0415  only for the events of a run
+    from emulator.report.hints.advice import WHY  # noqa: PLC0415  only for the events of a run
 
     return WHY[Cause(cause)]
 

@@ -11,8 +11,9 @@ from emulator.ledger.entries import Entry
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
 from emulator.report.bands import beside_means
-from emulator.report.columns import Column, reason_rows
-from emulator.report.comparison import comparison_screen, lag_unit_of, paired
+from emulator.report.comparison.columns import Column, reason_rows
+from emulator.report.comparison.ranking import reasons
+from emulator.report.comparison.table import comparison_screen, lag_unit_of, paired
 from emulator.report.figures import NO_VALUE, shown
 from emulator.report.merging import merged_entries
 from emulator.report.pages.differences import Difference, draw_differences
@@ -22,7 +23,6 @@ from emulator.report.pages.page import Figure, Number, Page, Part, Table, render
 from emulator.report.pages.run_page import CAPTION, WHAT, close_up, entry_details, table_of_entries
 from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
-from emulator.report.ranking import reasons
 from emulator.report.subject import in_force
 from emulator.report.wording import counted, figure, file_width, joined
 

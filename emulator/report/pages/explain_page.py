@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from assignors.values import dataclass
 from emulator.ledger.entries import Entry
-from emulator.report.entry_screen import Line
 from emulator.report.merging import Merged
 from emulator.report.pages.history import History
 from emulator.report.pages.marks import entry_words, marks_of
 from emulator.report.pages.page import Figure, Number, Page, Part, render
 from emulator.report.pages.run_page import CAPTION, entry_details
 from emulator.report.pages.timeline import View, draw_timeline
+from emulator.report.screens.entry import Line
 from emulator.report.wording import duration
 
 

@@ -7,10 +7,9 @@ from typing import Final
 
 from assignors.values import dataclass
 from emulator.ledger.entries import Entry, Ledger, Owner
-from emulator.report.advice import WHY
-from emulator.report.entry_screen import Line
 from emulator.report.event_wording import GENERATION, link_text
-from emulator.report.given_hints import hint_texts
+from emulator.report.hints.advice import WHY
+from emulator.report.hints.given import hint_texts
 from emulator.report.merging import Merged, merged_entries
 from emulator.report.pages.automation_tables import automation_parts
 from emulator.report.pages.history import GroupHistory, History
@@ -35,9 +34,10 @@ from emulator.report.proposal_wording import (
     paste_lines,
     verdict_of,
 )
-from emulator.report.run_screen import is_replaced, run_screen, totals_sentence
+from emulator.report.screens.entry import Line
+from emulator.report.screens.run import is_replaced, run_screen, totals_sentence
+from emulator.report.screens.verdict import outcome
 from emulator.report.subject import FinishedRun
-from emulator.report.verdict_screen import outcome
 from emulator.report.wording import counted, duration, figure, file_width
 
 Moment = Callable[[int], str]

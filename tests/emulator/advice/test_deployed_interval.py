@@ -5,7 +5,7 @@ from __future__ import annotations
 import emulator
 from emulator.advising import reported
 from emulator.loading import load_text, text_of_scenario
-from emulator.report.given_hints import hints_of
+from emulator.report.hints.given import hints_of
 
 DEPLOY = """
 title = "a deploy sets a short poll interval"

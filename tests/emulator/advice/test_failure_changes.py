@@ -8,7 +8,7 @@ import emulator
 from emulator.advice.proposing import changed
 from emulator.advising import reported
 from emulator.loading import load_named
-from emulator.report.given_hints import hints_of
+from emulator.report.hints.given import hints_of
 from emulator.report.proposals import Effect
 from emulator.verdicts.verdict import VerdictId
 

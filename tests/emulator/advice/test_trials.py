@@ -15,7 +15,7 @@ from emulator.metrics.distribution import compare
 from emulator.metrics.metrics import Metrics
 from emulator.report.proposal_wording import cell, columns_of, compared_text, verdict_of
 from emulator.report.proposals import Effect, Proposal, Trial
-from emulator.report.trials_screen import trials_screen
+from emulator.report.screens.trials import trials_screen
 from emulator.verdicts.disqualifying import Disqualified
 
 SHORT = """

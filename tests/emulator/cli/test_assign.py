@@ -14,7 +14,7 @@ from assignors.question import Outcome, outcomes
 from assignors.types import TopicPartition
 from emulator.assignment import as_json
 from emulator.cli import main
-from emulator.report.assignment_table import runs, summary
+from emulator.report.screens.assignment import runs, summary
 
 MEMBERS = [
     {"id": "A", "topics": ["t"], "ownedPartitions": [["t", 0], ["t", 1], ["t", 2], ["t", 3]]},

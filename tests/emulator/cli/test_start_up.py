@@ -39,7 +39,7 @@ at = "5s"
 for protocol, fault in (("classic", ""), ("classic", FAULT), ("consumer", "")):
     emulator.run(emulator.loads(SCENARIO.format(protocol) + fault), keep_events=False)
     print(json.dumps(sorted(sys.modules)))
-import emulator.processes, emulator.report.run_screen
+import emulator.processes, emulator.report.screens.run
 print(json.dumps(sorted(sys.modules)))
 """
 

@@ -13,7 +13,7 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.metrics.burrow import Commit, Status, append, status_of
 from emulator.metrics.monitors import MonitorMeter, MonitorRule
-from emulator.report.automation_screen import automation_lines
+from emulator.report.screens.automation import automation_lines
 from emulator.scenario.problems import ScenarioError
 from emulator.verdicts.monitoring import monitor_problems
 from emulator.verdicts.verdict import VerdictId

@@ -11,11 +11,11 @@ import emulator
 from emulator.ledger.causes import IN_CLOSE
 from emulator.ledger.entries import Cause
 from emulator.loading import load_named
-from emulator.report.advice import hints_for, reason_of
-from emulator.report.cases import Case
-from emulator.report.entry_screen import entry_screen
 from emulator.report.event_wording import term_of
 from emulator.report.explain import explain
+from emulator.report.hints.advice import hints_for, reason_of
+from emulator.report.hints.cases import Case
+from emulator.report.screens.entry import entry_screen
 from emulator.report.subject import in_force
 from emulator.subjects import subject_of
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from emulator.cli.main import app
 from emulator.ledger.causes import UNCLEAN
 from emulator.ledger.entries import Cause
-from emulator.report.advice import hints_for
-from emulator.report.cases import Case
+from emulator.report.hints.advice import hints_for
+from emulator.report.hints.cases import Case
 from emulator.report.subject import Commits, GroupFacts, Subject
 
 SPLIT_BRAIN = Path(__file__).parents[1] / "split_brain.toml"

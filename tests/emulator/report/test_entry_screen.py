@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from emulator.ledger.entries import Entry, EntryKind, Owner
-from emulator.report.entry_screen import Line, entry_screen
+from emulator.report.screens.entry import Line, entry_screen
 
 SECOND = 1_000_000
 ENTRY = Entry(

@@ -7,8 +7,8 @@ from collections import Counter
 from emulator.advising import reported
 from emulator.ledger.entries import Ledger
 from emulator.loading import load_named
-from emulator.report.given_hints import hint_texts, hints_of
-from emulator.report.run_screen import totals_sentence
+from emulator.report.hints.given import hint_texts, hints_of
+from emulator.report.screens.run import totals_sentence
 from emulator.report.subject import in_force
 from emulator.scenario.toml import toml_value
 from emulator.subjects import subject_of

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.advising import reported
 from emulator.loading import ScenarioText, load_text
-from emulator.report.given_hints import hints_of
+from emulator.report.hints.given import hints_of
 from emulator.verdicts.verdict import VerdictId
 
 TOPIC = '[[topic]]\nname = "orders"\npartitions = 4\nrate = "10/s"\n'

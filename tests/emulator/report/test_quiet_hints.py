@@ -7,7 +7,7 @@ import pytest
 import emulator
 from emulator.advising import reported
 from emulator.loading import load_named
-from emulator.report.given_hints import hints_of
+from emulator.report.hints.given import hints_of
 from emulator.verdicts.verdict import VerdictId
 
 DEPLOY = "rolling-restart-eager"

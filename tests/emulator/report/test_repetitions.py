@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.report.entry_screen import Line, collapse_repetitions
+from emulator.report.screens.entry import Line, collapse_repetitions
 
 
 def selection(*texts: str, shown: int = -1) -> list[Line]:

@@ -9,8 +9,8 @@ import pytest
 from emulator.advising import reported
 from emulator.ledger.entries import EntryKind
 from emulator.loading import ScenarioText, load_text
-from emulator.report.advice import reason_of
-from emulator.report.given_hints import case_of, hints_of, ranked
+from emulator.report.hints.advice import reason_of
+from emulator.report.hints.given import case_of, hints_of, ranked
 
 TEXT = """
 title = "retention overtakes"

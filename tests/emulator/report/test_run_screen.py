@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from emulator import events as ev
-from emulator.report.run_screen import folded_text, what_happened
+from emulator.report.screens.run import folded_text, what_happened
 from emulator.report.timeline import DISTINCT, Timeline, TimelineEntry, shortened
 
 from ..cli.commands import CRASH, rebalance, written

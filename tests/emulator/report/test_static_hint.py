@@ -6,7 +6,7 @@ import pytest
 
 from emulator.advising import reported
 from emulator.loading import load_named
-from emulator.report.given_hints import hints_of
+from emulator.report.hints.given import hints_of
 
 
 @pytest.mark.parametrize(

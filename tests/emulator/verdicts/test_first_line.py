@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import emulator
 from emulator import events as ev
-from emulator.report.verdict_screen import first_lines
+from emulator.report.screens.verdict import first_lines
 from emulator.strategies import scenarios
 
 MINUTES_US = 75_000_000

@@ -6,7 +6,7 @@ import pytest
 
 import emulator
 from emulator.loading import load_named
-from emulator.report.verdict_advice import verdict_hints
+from emulator.report.hints.verdicts import verdict_hints
 from emulator.scenario import catalogue
 from emulator.subjects import subject_of
 from emulator.verdicts.verdict import VerdictId

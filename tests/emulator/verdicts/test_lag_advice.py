@@ -9,8 +9,8 @@ import pytest
 import emulator
 from emulator.advising import reported
 from emulator.loading import load_named
-from emulator.report.given_hints import hints_of
-from emulator.report.lag_hints import lag_grows
+from emulator.report.hints.given import hints_of
+from emulator.report.hints.lag import lag_grows
 from emulator.subjects import subject_of
 from emulator.verdicts.verdict import Verdict, VerdictId
 

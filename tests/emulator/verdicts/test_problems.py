@@ -8,7 +8,7 @@ import pytest
 
 import emulator
 from emulator.loading import LoadedScenario, load_named
-from emulator.report.verdict_advice import verdict_hints
+from emulator.report.hints.verdicts import verdict_hints
 from emulator.scenario import catalogue
 from emulator.scenario.estimates.loads import loads_of
 from emulator.subjects import subject_of

@@ -19,7 +19,7 @@ from emulator.events import (
     ResultsRolledBack,
 )
 from emulator.ledger.entries import Cause
-from emulator.report.hints import HINTS
+from emulator.report.hints.by_cause import HINTS
 from emulator.scenario.problems import ScenarioError
 from protocols.consumer.offset_table import OffsetTable
 from protocols.consumer.store_history import NOTHING_STORED

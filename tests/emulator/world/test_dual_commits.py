@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import emulator
 from emulator.events import CommitAccepted, CommitSent, OffsetsRead, OffsetsStored
 from emulator.ledger.entries import Cause
-from emulator.report.hints import HINTS
+from emulator.report.hints.by_cause import HINTS
 from emulator.scenario.problems import ScenarioError
 
 from ..test_brute_force import hold_against_count, hold_laws, play

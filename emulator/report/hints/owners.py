@@ -6,8 +6,8 @@ from typing import Final
 
 from emulator.ledger.attribution import UNFINISHED
 from emulator.ledger.entries import Cause
-from emulator.report.cases import DRAIN_WORKERS, LISTENER_CATCHES, STAY_A_MEMBER, Case, Hint
-from emulator.report.coordinator_hints import TWO_IN_SYNC
+from emulator.report.hints.cases import DRAIN_WORKERS, LISTENER_CATCHES, STAY_A_MEMBER, Case, Hint
+from emulator.report.hints.coordinators import TWO_IN_SYNC
 
 
 def by_hand(case: Case) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from emulator.report import removal_hints
-from emulator.report.cases import GivenHint
-from emulator.report.hints_of_verdicts import NEW_MEMBER, VERDICT_HINTS
-from emulator.report.lag_hints import Given, lag_grows, now, overload
+from emulator.report.hints import removals as removal_hints
+from emulator.report.hints.cases import GivenHint
+from emulator.report.hints.lag import Given, lag_grows, now, overload
+from emulator.report.hints.of_verdicts import NEW_MEMBER, VERDICT_HINTS
 from emulator.report.subject import GroupFacts, Subject
 from emulator.report.wording import counted, duration
 from emulator.verdicts.facts import POLL_TOO_LATE

@@ -14,8 +14,8 @@ from emulator.metrics.distribution import Estimate, Summary, summarise
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics, values_of
 from emulator.report.figures import cells, fitted, note_if_alike, shown, why
+from emulator.report.screens.verdict import inconclusive_seeds, outcome
 from emulator.report.subject import Subject, heading, seeds_named
-from emulator.report.verdict_screen import inconclusive_seeds, outcome
 from emulator.report.wording import counted, duration, figure, paragraph
 from emulator.verdicts.verdict import Verdict
 

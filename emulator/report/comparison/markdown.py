@@ -9,8 +9,16 @@ from collections.abc import Iterator, Sequence
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.report.bands import beside_means
-from emulator.report.columns import DISQUALIFIED, Column, any_disqualified
-from emulator.report.comparison import Rows, lag_unit_of, missed, other_changes, paired, settings_of
+from emulator.report.comparison.columns import DISQUALIFIED, Column, any_disqualified
+from emulator.report.comparison.ranking import order_text, reasons
+from emulator.report.comparison.table import (
+    Rows,
+    lag_unit_of,
+    missed,
+    other_changes,
+    paired,
+    settings_of,
+)
 from emulator.report.figures import (
     ALL_SEEDS_ALIKE,
     ALWAYS,
@@ -18,7 +26,6 @@ from emulator.report.figures import (
     all_alike,
     labelled,
 )
-from emulator.report.ranking import order_text, reasons
 from emulator.report.subject import seeds_named
 from emulator.report.wording import figure, visible
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from assignors.values import dataclass
 from emulator.report.run_document import folded_document
-from emulator.report.run_screen import folded_text
+from emulator.report.screens.run import folded_text
 from emulator.report.subject import Subject, heading
 from emulator.report.wording import paragraph
 

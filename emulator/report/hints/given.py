@@ -10,9 +10,9 @@ from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.group_figures import figures_of
 from emulator.metrics.laws import Law
 from emulator.metrics.metrics import Metrics
-from emulator.report.advice import hints_for, migration_hints
-from emulator.report.cases import Case, GivenHint
-from emulator.report.downtime_hints import downtime_hints, quiet_hints
+from emulator.report.hints.advice import hints_for, migration_hints
+from emulator.report.hints.cases import Case, GivenHint
+from emulator.report.hints.downtime import downtime_hints, quiet_hints
 from emulator.report.proposals import Proposal
 from emulator.report.subject import Commits, FinishedRun, GroupFacts
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
@@ -97,7 +97,7 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
     yield from _because("deviation", _deviation_hints(run))
     yield from _because("migration", migration_hints(run.subject, run.groups))
     if any(verdict.problem for verdict in run.verdicts):
-        from emulator.report.verdict_advice import verdict_hints  # noqa: PLC0415  only for problems
+        from emulator.report.hints.verdicts import verdict_hints  # noqa: PLC0415  only for problems
 
         yield from verdict_hints(run.subject, run.verdicts)
     for kind in WITH_CAUSES:
@@ -106,7 +106,7 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
             yield from _because(str(entries[0].cause), hints)
     is_sound = UNSOUND.isdisjoint(verdict.id for verdict in run.verdicts)
     if any(verdict.id is VerdictId.KILLED_IN_GROUP for verdict in run.verdicts):
-        from emulator.report.removal_hints import restarted  # noqa: PLC0415  few runs kill
+        from emulator.report.hints.removals import restarted  # noqa: PLC0415  few runs kill
 
         yield from _because("downtime", restarted(run.subject, run.verdicts))
     yield from _because("downtime", downtime_hints(run.subject, run.metrics, is_sound=is_sound))
@@ -116,7 +116,7 @@ def _deviation_hints(run: FinishedRun) -> Iterator[GivenHint]:
     subject = run.subject
     if not (subject.outdated or any(group.deviations for group in subject.groups)):
         return
-    from emulator.report.deviation_hints import deviation_hints  # noqa: PLC0415  few scenarios
+    from emulator.report.hints.deviations import deviation_hints  # noqa: PLC0415  few scenarios
 
     has_entries = any(run.ledger.of(kind) for kind in WITH_CAUSES)
     is_harmed = has_entries or any(verdict.problem for verdict in run.verdicts)

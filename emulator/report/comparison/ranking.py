@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from emulator.metrics.distribution import summarise
-from emulator.report.columns import Column
+from emulator.report.comparison.columns import Column
 from emulator.report.wording import joined, paragraph
 from emulator.verdicts.disqualifying import REASONS, sentences
 from emulator.verdicts.verdict import VerdictId

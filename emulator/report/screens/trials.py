@@ -8,7 +8,7 @@ from shlex import quote
 from rich import box
 from rich.table import Table
 
-from emulator.report.columns import DISQUALIFIED
+from emulator.report.comparison.columns import DISQUALIFIED
 from emulator.report.figures import as_lines, cells
 from emulator.report.proposal_wording import (
     cell,

@@ -14,7 +14,8 @@ from rich.text import Text
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import pairs_of, values_of
 from emulator.report.bands import beside_means, few_seeds, with_band
-from emulator.report.columns import DISQUALIFIED, Column, any_disqualified, reason_rows
+from emulator.report.comparison.columns import DISQUALIFIED, Column, any_disqualified, reason_rows
+from emulator.report.comparison.ranking import ranking_lines
 from emulator.report.figures import (
     NO_VALUE,
     as_lines,
@@ -24,7 +25,6 @@ from emulator.report.figures import (
     shown,
     why,
 )
-from emulator.report.ranking import ranking_lines
 from emulator.report.subject import heading, in_force, seeds_named, title_lines
 from emulator.report.wording import WIDTH, difference, figure, paragraph, width
 

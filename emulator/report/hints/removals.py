@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from emulator.report.advice import given
-from emulator.report.cases import GivenHint, Hint
-from emulator.report.lag_hints import Given, now
+from emulator.report.hints.advice import given
+from emulator.report.hints.cases import GivenHint, Hint
+from emulator.report.hints.lag import Given, now
 from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 from emulator.verdicts.verdict import Verdict, VerdictId

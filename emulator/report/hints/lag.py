@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import ceil
 from typing import Final, NamedTuple
 
-from emulator.report.hints_of_verdicts import VERDICT_HINTS
+from emulator.report.hints.of_verdicts import VERDICT_HINTS
 from emulator.report.subject import Commits, GroupFacts
 from emulator.report.wording import counted, duration
 from emulator.verdicts.verdict import Verdict, VerdictId

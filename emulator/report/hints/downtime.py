@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from emulator.metrics.group_figures import GroupFigures, figures_of
 from emulator.metrics.metrics import Metrics
-from emulator.report.advice import given, with_values
-from emulator.report.cases import SWITCH, GivenHint, Hint
+from emulator.report.hints.advice import given, with_values
+from emulator.report.hints.cases import SWITCH, GivenHint, Hint
 from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 

@@ -9,10 +9,17 @@ from typing import Any
 from emulator.ledger.attribution import RESULTS_REMOVED
 from emulator.ledger.causes import IN_CLOSE, NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
-from emulator.report.cases import SWITCH, Case, GivenHint, Hint, may_commit_ahead, only_outside
 from emulator.report.group_state import DescribedGroup
-from emulator.report.hints import HINTS
-from emulator.report.owner_hints import (
+from emulator.report.hints.by_cause import HINTS
+from emulator.report.hints.cases import (
+    SWITCH,
+    Case,
+    GivenHint,
+    Hint,
+    may_commit_ahead,
+    only_outside,
+)
+from emulator.report.hints.owners import (
     COMMITTED_NOWHERE,
     WITHOUT_ID,
     commits_nowhere,

@@ -8,9 +8,9 @@ from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.checks import Expected
 from emulator.metrics.laws import Severity
 from emulator.metrics.metrics import Metrics
-from emulator.report.advice import reason_of
 from emulator.report.capacity import capacity_lines
-from emulator.report.given_hints import (
+from emulator.report.hints.advice import reason_of
+from emulator.report.hints.given import (
     MOST_CAUSES,
     case_of,
     hint_texts,
@@ -19,8 +19,8 @@ from emulator.report.given_hints import (
     records_of,
     shown_first,
 )
-from emulator.report.group_screen import groups_at_the_end
 from emulator.report.key_figures import figure_line, key_figures
+from emulator.report.screens.group import groups_at_the_end
 from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry, shortened
 from emulator.report.wording import counted, duration, figure, paragraph
@@ -49,7 +49,7 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
     yield from _length(run)
     yield ""
     if run.verdicts:
-        from emulator.report.verdict_screen import first_lines  # noqa: PLC0415  most runs have none
+        from emulator.report.screens.verdict import first_lines  # noqa: PLC0415  most runs have none
 
         yield from first_lines(run.verdicts)
     yield from paragraph(totals_sentence(run.ledger, in_groups=is_replaced(run.metrics)))
@@ -215,7 +215,7 @@ def _warnings(run: FinishedRun) -> Iterator[str]:
 def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:
     if not expectations:
         return
-    from emulator.report.verdict_screen import outcome  # noqa: PLC0415  as above
+    from emulator.report.screens.verdict import outcome  # noqa: PLC0415  as above
 
     yield from ("", "Expectations")
     for expected in expectations:
@@ -227,7 +227,7 @@ def _more_figures(run: FinishedRun) -> Iterator[tuple[str, str]]:
     yield from capacity_lines(run)
     listings = run.metrics.listings
     if listings["replicas"] or listings["monitors"]:
-        from emulator.report.automation_screen import automation_lines  # noqa: PLC0415  as above
+        from emulator.report.screens.automation import automation_lines  # noqa: PLC0415  as above
 
         yield from automation_lines(run.metrics, run.subject.moment)
 

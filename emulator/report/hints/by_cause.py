@@ -11,7 +11,7 @@ from typing import Final
 
 from emulator.ledger.causes import IN_CLOSE
 from emulator.ledger.entries import Cause
-from emulator.report.cases import (
+from emulator.report.hints.cases import (
     COMMIT_AFTER_PROCESSING,
     COMMIT_AFTER_WORK,
     COMMIT_AT_ALL,
@@ -37,8 +37,8 @@ from emulator.report.cases import (
     only_outside,
     too_slow,
 )
-from emulator.report.coordinator_hints import COORDINATOR_HINTS, RESET_HINTS, THREE_REPLICAS
-from emulator.report.owner_hints import OWNER_HINTS
+from emulator.report.hints.coordinators import COORDINATOR_HINTS, RESET_HINTS, THREE_REPLICAS
+from emulator.report.hints.owners import OWNER_HINTS
 from emulator.report.subject import Commits
 
 

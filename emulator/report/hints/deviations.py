@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from emulator.metrics.metrics import Metrics
-from emulator.report.advice import given
-from emulator.report.cases import GivenHint, Hint
+from emulator.report.hints.advice import given
+from emulator.report.hints.cases import GivenHint, Hint
 from emulator.report.subject import Subject
 
 DEVIATION_HINTS: Final[Mapping[str, Hint]] = {

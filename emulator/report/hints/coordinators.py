@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from emulator.ledger.causes import NOT_ON_NEXT_LEADER, UNCLEAN
 from emulator.ledger.entries import Cause
-from emulator.report.cases import COMMIT_MORE_OFTEN, IDEMPOTENT, Case, Hint
+from emulator.report.hints.cases import COMMIT_MORE_OFTEN, IDEMPOTENT, Case, Hint
 from emulator.report.subject import Commits
 
 BROKER_STOPS = frozenset({"crash_broker", "stop_broker"})

@@ -1,0 +1,1 @@
+"""The same runs with several settings, side by side."""

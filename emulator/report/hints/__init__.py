@@ -1,0 +1,1 @@
+"""Hints: what each cause, verdict and figure of a run suggests to change."""

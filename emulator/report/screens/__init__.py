@@ -1,0 +1,1 @@
+"""Screens: what a command prints of one run, one entry, many seeds."""
