@@ -141,17 +141,23 @@ def _settings_of(profile: ClientProfile) -> Iterator[str]:
     """Yield a client's settings: its own names, and defaults that differ from Java's."""
     usual = settings_in_force(ConsumerSettings()) | _own_defaults()
     yield f"\n### {profile.name}\n"
-    yield "| setting | Kafka's name | default |"
-    yield "| --- | --- | --- |"
+    yield "| setting | Kafka's name | default | range, if narrower than the Java consumer's |"
+    yield "| --- | --- | --- | --- |"
     spelled = {kafkas: own for own, kafkas in profile.names.items()}
     for name in sorted(usual):
         lacks = name in profile.lacks and name not in spelled
         if lacks or (name in OTHER_CLIENTS and name not in profile.own):
             continue
-        changed = name in profile.defaults or name in profile.own
+        changed = name in profile.defaults or name in profile.own or name in profile.ranges
         if changed or (name in spelled and spelled[name] != name):
             value = profile.defaults.get(name, usual[name])
-            yield _row([f"`{spelled.get(name, name)}`", f"`{name}`", _default(value)])
+            own = f"`{spelled.get(name, name)}`"
+            yield _row([own, f"`{name}`", _default(value), _range(profile, name)])
+
+
+def _range(profile: ClientProfile, name: str) -> str:
+    least, most = profile.ranges.get(name, (None, None))
+    return "" if least is None else f"{least} to {most}"
 
 
 def _own_defaults() -> dict[str, object]:

@@ -106,16 +106,17 @@ def _count(setting: Setting, value: object) -> int:
             pass
         case int():
             return _bounded(setting, value)
-    raise ValueError(f"wrong type; allowed is {_range(setting)}")
+    raise ValueError(f"wrong type; allowed is {allowed_range(setting)}")
 
 
 def _bounded(setting: Setting, value: int) -> int:
     if setting.minimum <= value <= setting.maximum:
         return value
-    raise ValueError(f"out of range; allowed is {_range(setting)}")
+    raise ValueError(f"out of range; allowed is {allowed_range(setting)}")
 
 
-def _range(setting: Setting) -> str:
+def allowed_range(setting: Setting) -> str:
+    """Return the words for the range of a number, with its unit."""
     unit = {Kind.TIME_MS: " (milliseconds)", Kind.MINUTES: " (minutes)", Kind.BYTES: " (bytes)"}
     return f"a whole number from {setting.minimum} to {setting.maximum}{unit.get(setting.kind, '')}"
 

@@ -18,8 +18,9 @@ from assignors.java import (
     topic_partition_hash,
 )
 from assignors.types import TopicPartition
+from protocols.consumer.clients import CommitClock
 from protocols.consumer.lookup import LOSES_COORDINATOR
-from protocols.consumer.reader import MS, Reader
+from protocols.consumer.reader import MS, NEVER, Reader
 from protocols.consumer.requests import A
 from protocols.machine import SetTimer, Step
 from protocols.messages import UNKNOWN_EPOCH, OffsetCommitResponse, OffsetToCommit
@@ -140,10 +141,16 @@ AUTO_COMMIT: Final = "auto-commit"
 
 
 def begin_interval(state: A, reader: Reader, now: int) -> Step[A]:
-    """Begin the interval of automatic commits with the consumer, not with its assignment."""
-    if not reader.settings.enable_auto_commit:
+    """Begin the interval of automatic commits with the consumer, not with its assignment.
+
+    A clock of fixed steps does not run with an interval of 0 (librdkafka ``rd_kafka_cgrp_new``).
+    """
+    settings = reader.settings
+    if not settings.enable_auto_commit:
         return Step(state)
-    due_us = now + reader.settings.auto_commit_interval_ms * MS
+    if reader.profile.commit_clock is CommitClock.TICKS and not settings.auto_commit_interval_ms:
+        return Step(replace(state, autocommit_us=NEVER))
+    due_us = now + settings.auto_commit_interval_ms * MS
     return Step(replace(state, autocommit_us=due_us), (SetTimer(AUTO_COMMIT, due_us),))
 
 
@@ -153,8 +160,7 @@ def next_tick(due_us: int, interval_us: int, now: int) -> int:
     >>> next_tick(5_000, 5_000, 5_000), next_tick(5_000, 5_000, 16_000)
     (10000, 20000)
     """
-    step = max(interval_us, 1)
-    return due_us + ((now - due_us) // step + 1) * step
+    return due_us + ((now - due_us) // interval_us + 1) * interval_us
 
 
 def first_error(response: OffsetCommitResponse) -> ErrorCode:

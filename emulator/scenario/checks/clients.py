@@ -11,6 +11,7 @@ from emulator.scenario.kafka_settings import (
     OTHER_CLIENTS,
     PROTOCOL,
     STRATEGY,
+    allowed_range,
 )
 from emulator.scenario.model import Group, Member, Scenario
 from emulator.scenario.problems import Problem, hint, listed
@@ -21,7 +22,8 @@ from emulator.scenario.resolution import (
     read_with,
 )
 from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
-from protocols.settings import ConsumerSettings
+from protocols.settings import ConsumerSettings, settings_of
+from protocols.values import replace
 
 COOPERATIVE = "cooperative-sticky"
 INTERVAL = "max.poll.interval.ms"
@@ -64,9 +66,24 @@ def member_problems(path: str, group: Group, member: Member) -> Iterator[Problem
     if group.close_operation != "DEFAULT" and profile.name != CLIENTS[0]:
         reason = f"close() of {profile.name} takes no CloseOptions (KIP-1092); leave it out"
         yield Problem(f"{path}.close_operation", reason, group.close_operation)
+    yield from _range_problems(path, own, member, settings, profile)
     yield from _interval_problems(own if INTERVAL in member.settings else path, settings, profile)
     where = own if STRATEGY in member.settings else path
     yield from _assignor_problems(where, settings.partition_assignment_strategy, profile)
+
+
+def _range_problems(
+    path: str, own: str, member: Member, settings: ConsumerSettings, profile: ClientProfile
+) -> Iterator[Problem]:
+    """Yield values that Java's consumer takes and this client refuses."""
+    for field, setting in settings_of(ConsumerSettings).items():
+        name, value = setting.name, getattr(settings, field)
+        least, most = profile.ranges.get(name, (setting.minimum, setting.maximum))
+        if name in profile.ranges and not least <= value <= most:
+            allowed = allowed_range(replace(setting, minimum=least, maximum=most))
+            reason = f"{profile.name}: out of range; allowed is {allowed}"
+            where = own if name in member.settings else path
+            yield Problem(f"{where}.settings[{name}]", reason, value)
 
 
 def _interval_problems(

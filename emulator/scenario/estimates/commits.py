@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emulator.scenario.model import CommitPolicy
+from emulator.scenario.units import US_PER_MS
 
 
 def commits_in_polls(
@@ -12,13 +13,14 @@ def commits_in_polls(
 
     It makes one at most for each of its *batches*, and while it waits for records
     (*living_us* less *working_us*) none before the response of the last one, after *round_us*.
+    An interval of 0 lets it commit in each millisecond.
 
     >>> commits_in_polls(1_000, 60_000_000, 60_000_000, 2_000, 30)
     30.0
     """
     waiting_us = max(living_us - working_us, 0.0)
-    most = batches + waiting_us / max(round_us, interval_us, 1.0)
-    return min(living_us / max(interval_us, 1.0), most)
+    spacing_us = max(interval_us, float(US_PER_MS))
+    return min(living_us / spacing_us, batches + waiting_us / max(round_us, spacing_us))
 
 
 def spaced_commits(policy: CommitPolicy, records: float, run_for: int) -> float:

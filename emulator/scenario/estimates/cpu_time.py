@@ -288,7 +288,7 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
     found[Source.HEARTBEATS] = living_us / _heartbeat_us(reader)
     if settings.enable_auto_commit:
         interval_us = settings.auto_commit_interval_ms * US_PER_MS
-        found[Source.COMMITS] = living_us / max(interval_us, 1)
+        found[Source.COMMITS] = living_us / max(interval_us, US_PER_MS)
         if not profile_of(client_of(group, member)).in_background:
             at_a_time, _ = concurrency(group)
             working_us = polls.records * mean_work_of(group, member, reader.scenario) / at_a_time

@@ -267,7 +267,7 @@ class BackgroundClient:
         if self.consumer.profile.commit_clock is CommitClock.TICKS:
             due = committing.next_tick(state.autocommit_us, interval, now)
         elif steady:
-            due = now + interval
+            due = now + max(interval, MS)
         else:
             return Step(state)
         step = Step(replace(state, autocommit_us=due), (SetTimer(committing.AUTO_COMMIT, due),))

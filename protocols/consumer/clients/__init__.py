@@ -42,6 +42,7 @@ class CommitClock(enum.Enum):
     ASSIGNMENT = "each assignment"
     CREATION = "creation, then each commit"
     TICKS = "creation, in fixed steps"
+    """With an interval of 0 there are no steps."""
 
 
 class RevokeCommit(enum.Enum):
@@ -244,6 +245,9 @@ class ClientProfile:
 
     limits_session: bool = False
     """Whether the client refuses a session that is longer than the poll interval."""
+
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Smallest and largest value of settings whose range is narrower than the Java consumer's."""
 
     own: frozenset[str] = frozenset()
     """Settings that the Java consumer does not have."""

@@ -1,6 +1,6 @@
 """franz-go: joins, heartbeats, fetches and commits in goroutines; a poll confirms the one before.
 
-Source: ``pkg/kgo/config.go`` (``defaultCfg``), ``consumer_group.go`` (``loopCommit``,
+Source: ``pkg/kgo/config.go`` (``defaultCfg``, ``validate``), ``consumer_group.go`` (``loopCommit``,
 ``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``), ``source.go``.
 """
 
@@ -18,6 +18,7 @@ from protocols.consumer.clients import (
     Runs,
     SessionEnd,
 )
+from protocols.settings.kinds import INT_MAX
 
 FRANZ_GO = ClientProfile(
     name="franz-go",
@@ -81,6 +82,13 @@ FRANZ_GO = ClientProfile(
         "reconnect.backoff.ms": "the back-off is a function, 250 ms to 5 s",
         "retry.backoff.max.ms": "the back-off is a function, 250 ms to 5 s",
         "retry.backoff.ms": "the back-off is a function, 250 ms to 5 s",
+    },
+    ranges={
+        "auto.commit.interval.ms": (100, INT_MAX),
+        "fetch.max.wait.ms": (10, INT_MAX),
+        "metadata.max.age.ms": (10, 3_600_000),
+        "request.timeout.ms": (100, 900_000),
+        "session.timeout.ms": (100, INT_MAX),
     },
     own=frozenset({"rebalance.timeout.ms", "greedy.auto.commit", "block.rebalance.on.poll"}),
     defaults={

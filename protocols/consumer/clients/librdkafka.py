@@ -2,7 +2,7 @@
 
 Source: ``rdkafka_cgrp.c`` (``rd_kafka_cgrp_offset_commit_tmr_cb``, ``rd_kafka_cgrp_session_timeout_check``,
 ``rd_kafka_max_poll_interval_check_tmr_cb``), ``rdkafka_assignment.c`` (``serve_removals``),
-``rdkafka.c`` (``rd_kafka_consumer_close_q``), ``CONFIGURATION.md``.
+``rdkafka.c`` (``rd_kafka_consumer_close_q``), ``rdkafka_conf.c`` (ranges), ``CONFIGURATION.md``.
 """
 
 from __future__ import annotations
@@ -76,6 +76,20 @@ LIBRDKAFKA = ClientProfile(
             "`partition.assignment.strategy` is not supported for `group.protocol=consumer`. Use "
             "`group.remote.assignor` instead"
         )
+    },
+    ranges={
+        "auto.commit.interval.ms": (0, 86_400_000),
+        "fetch.max.wait.ms": (0, 300_000),
+        "fetch.min.bytes": (1, 100_000_000),
+        "heartbeat.interval.ms": (1, 3_600_000),
+        "max.partition.fetch.bytes": (1, 1_000_000_000),
+        "max.poll.interval.ms": (1, 86_400_000),
+        "reconnect.backoff.max.ms": (0, 3_600_000),
+        "reconnect.backoff.ms": (0, 3_600_000),
+        "request.timeout.ms": (10, 300_000),
+        "retry.backoff.max.ms": (1, 300_000),
+        "retry.backoff.ms": (1, 300_000),
+        "session.timeout.ms": (1, 3_600_000),
     },
     own=frozenset({"enable.auto.offset.store", "queued.min.messages"}),
     defaults={

@@ -182,12 +182,17 @@ def raced(state: ClientState, consumer: Consumer, now: int) -> bool:
 
 
 def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: int) -> int:
-    """Return when (us) a wait for records ends: at a duty, or after ``retry.backoff.ms``."""
+    """Return when (us) a wait for records ends: at a duty, or after ``retry.backoff.ms``.
+
+    With a commit that is due, or in flight, poll waits for the interval at most; passes take no
+    time here, so at least for one millisecond (``AutoCommitState.remainingMs``).
+    """
     settings = consumer.settings
     moments = [polling.until_us, now + turn_interval_us(settings)]
     duties = [state.beat.due_us, now + (state.poll_due_us - now) // 2]
     if settings.enable_auto_commit:
-        duties.append(state.autocommit_us)
+        interval = max(settings.auto_commit_interval_ms, 1) * MS
+        duties.append(state.autocommit_us if state.autocommit_us > now else now + interval)
     return min(moments + [when for when in duties if when > now])
 
 

@@ -138,6 +138,21 @@ settings = {{ {settings} }}
             "Use `group.remote.assignor` instead; leave it out",
         ),
         (
+            'client = "librdkafka"',
+            '"retry.backoff.ms" = 0',
+            "librdkafka: out of range; allowed is a whole number from 1 to 300000 (milliseconds)",
+        ),
+        (
+            'client = "librdkafka"',
+            '"heartbeat.interval.ms" = "1h", "session.timeout.ms" = "2h", "max.poll.interval.ms" = "3h"',
+            "[session.timeout.ms] = 7200000: librdkafka: out of range",
+        ),
+        (
+            'client = "franz-go"',
+            '"auto.commit.interval.ms" = "99ms"',
+            "franz-go: out of range; allowed is a whole number from 100 to",
+        ),
+        (
             'offsets = "zookeeper"',
             '"partition.assignment.strategy" = "cooperative-sticky"',
             "takes range for any other name",

@@ -69,6 +69,19 @@ def test_whether_the_end_of_a_membership_calls_the_listener(client: str, calls: 
     assert calls == [listener for listener, _ in driver.calls]
 
 
+@pytest.mark.parametrize(("name", "times"), [("librdkafka", 0), ("aiokafka", 5)])
+def test_an_interval_of_zero_commits_in_each_millisecond_or_never(name: str, times: int):
+    """The client of librdkafka starts no timer (``rd_kafka_cgrp_new``), aiokafka does not wait."""
+    driver = background(name, auto_commit_interval_ms=0)
+    driver.stable({0: 7})
+    driver.hand({0: 1})
+    driver.advance(10)
+    before = len(driver.ever(OffsetCommitRequest))
+    driver.advance(5)
+
+    assert times == len(driver.ever(OffsetCommitRequest)) - before
+
+
 @pytest.mark.parametrize("name", ["librdkafka", "aiokafka", "franz-go"])
 def test_the_automatic_commit_is_sent_when_its_interval_is_over(name: str):
     """Its timer sends it, without a poll."""

@@ -55,6 +55,14 @@ def test_positions_are_committed_whether_or_not_the_application_polls(polls):
     assert 1 == len(driver.ever(OffsetCommitRequest)) - before
 
 
+def test_an_interval_of_zero_disables_the_commits_of_the_interval():
+    """``rd_kafka_cgrp_new`` starts no timer; ``close`` commits what is stored all the same."""
+    driver = background(auto_commit_interval_ms=0)
+    driver.advance(30_000)
+
+    assert [] == driver.ever(OffsetCommitRequest)
+
+
 def test_records_are_fetched_before_the_application_polls():
     """They wait in its queue."""
     driver = background(enable_auto_commit=False)

@@ -298,6 +298,22 @@ def test_one_interval_commit_is_under_way_at_a_time():
     assert 2 == len(driver.ever(OffsetCommitRequest))
 
 
+@pytest.mark.parametrize(("interval_ms", "step_ms"), [(0, 1), (1, 1), (20, 20)])
+def test_a_poll_that_waits_commits_at_intervals_shorter_than_the_back_off(interval_ms, step_ms):
+    """It waits no longer than the interval (``AutoCommitState.remainingMs``): for 1 ms at least."""
+    driver = auto(auto_commit_interval_ms=interval_ms)
+    driver.advance(1_000)
+    driver.poll(1_000)
+    began, times = driver.now_us, []
+    while driver.now_us < began + 5 * step_ms * 1_000:
+        if driver.pending(OffsetCommitRequest):
+            times.append((driver.now_us - began) // 1_000)
+            driver.committed()
+        driver.advance(0.1)
+
+    assert [n * step_ms for n in range(5)] == times
+
+
 @pytest.mark.parametrize(
     "error", [*RETRIED, ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID]
 )
