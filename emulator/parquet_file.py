@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -167,12 +166,7 @@ class ParquetOutput:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Rename the file to its final name; after an error, also in this step, remove it."""
         try:
             if error is None:

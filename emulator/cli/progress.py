@@ -11,7 +11,6 @@ import sys
 from threading import Event as Signal
 from threading import Thread
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
@@ -117,12 +116,7 @@ class Progress:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()

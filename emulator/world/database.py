@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 
 from assignors.types import TopicPartition
 from emulator.events import (
-    CommitAnswered,
-    CommitSent,
     OffsetsStored,
     PositionSource,
     Processed,
@@ -22,7 +20,14 @@ from emulator.scenario.model import Database
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.consumer.seeking import seek
 from emulator.world.kernel import Kernel, Rank, Then
-from emulator.world.store_reads import Offsets, answer, write_read
+from emulator.world.store_requests import (
+    Offsets,
+    answer,
+    begin_commit,
+    stored,
+    write_answer,
+    write_read,
+)
 from emulator.world.store_service import StoreService
 from protocols.consumer.offset_table import OffsetTable
 from protocols.consumer.store_history import NOTHING_STORED, Key
@@ -48,7 +53,7 @@ class DatabaseHost:
 
     def stop(self, fault: int) -> None:
         """Make it unavailable; transactions in flight are rolled back."""
-        self.table.stop()
+        self.table.queue.clear()
         self.service.stop(fault)
 
     def restore(self, offsets: Mapping[Key, int]) -> None:
@@ -157,39 +162,32 @@ class Transactions:
         """Commit the transaction with the offsets of its partitions, then continue."""
         process, host, now = self._process, self._host, self._kernel.now
         process.settle()
-        sent = self._sent(ends, kind)
-        process.run.recorder.write_data(sent)
-        waited_us, when = host.table.submit(now, host.service.write_us(sent.consumer))
-        stored = OffsetsStored(
-            consumer=sent.consumer,
-            group=sent.group,
-            commit=sent.commit,
-            store="database",
-            offsets=sent.offsets,
-            sent_us=now,
-            waited_us=waited_us,
-        )
+        self._count += 1
+        number, processed = f"db{self._count}", tuple(ends.values())
+        sent = begin_commit(process, number, kind, tuple(ends.items()), processed)
+        waited_us, when = host.table.queue.submit(now, host.service.write_us(sent.consumer))
+        commit = stored("database", sent, now, waited_us)
 
         def again() -> None:
             self._on_unavailable(
-                stored, lambda: host.fail(process, lambda: self._again(ends, kind, then))
+                commit, lambda: host.fail(process, lambda: self._again(ends, kind, then))
             )
 
         def arrived() -> None:
             if host.service.down:
                 again()
             else:
-                self._arrived(stored, then)
+                self._arrived(commit, then)
 
         self._in_flight = True
         host.service.finish(when, Rank.AT_BROKER, process.index, arrived, again)
         return True
 
-    def _on_unavailable(self, stored: OffsetsStored, then: Then) -> None:
+    def _on_unavailable(self, commit: OffsetsStored, then: Then) -> None:
         """Roll back the transaction of an ended process; a running one has to try again."""
         self._in_flight = False
         if self._process.alive:
-            self._answer(stored, UNAVAILABLE, then)
+            self._answer(commit, UNAVAILABLE, then)
         else:
             self._roll_back(STOPPED)
 
@@ -197,44 +195,31 @@ class Transactions:
         """Commit the same transaction once more."""
         self.write(ends, kind, then)
 
-    def _sent(self, ends: dict[TopicPartition, int], kind: str) -> CommitSent:
-        process = self._process
-        self._count += 1
-        return CommitSent(
-            consumer=process.blueprint.name,
-            group=process.blueprint.group.id,
-            generation=-1,
-            commit=f"{process.name}#db{self._count}",
-            kind=kind,
-            offsets=tuple(ends.items()),
-            processed=tuple(ends.values()),
-        )
-
-    def _arrived(self, stored: OffsetsStored, then: Then) -> None:
+    def _arrived(self, commit: OffsetsStored, then: Then) -> None:
         """Commit, unless the transaction is fenced; also if the process has ended meanwhile."""
         self._in_flight = False
-        rows = {(stored.group, tp): offset for tp, offset in stored.offsets}
+        rows = {(commit.group, tp): offset for tp, offset in commit.offsets}
         expected = None
         if self._host.settings.fenced:
-            expected = {(stored.group, tp): self._expected[tp] for tp, _ in stored.offsets}
+            expected = {(commit.group, tp): self._expected[tp] for tp, _ in commit.offsets}
         if self._host.table.commit(rows, expected):
-            self._committed(stored)
-            self._answer(stored, "NONE", then)
+            self._committed(commit)
+            self._answer(commit, "NONE", then)
         else:
             self._roll_back(FENCED)
-            self._answer(stored, FENCED, lambda: self._begin_again(stored, then))
+            self._answer(commit, FENCED, lambda: self._begin_again(commit, then))
 
-    def _committed(self, stored: OffsetsStored) -> None:
-        group = stored.group
+    def _committed(self, commit: OffsetsStored) -> None:
+        group = commit.group
         results = {(group, tp): (first, end) for tp, (first, end, _) in self._open.items()}
-        self._host.service.note({(group, tp): end for tp, end in stored.offsets}, results)
+        self._host.service.note({(group, tp): end for tp, end in commit.offsets}, results)
         if self._process.alive:
             self._count_processed()
         else:
-            self._write_processed(stored)
+            self._write_processed(commit)
         self._open.clear()
-        self._expected.update(stored.offsets)
-        self._process.run.recorder.write_data(stored)
+        self._expected.update(commit.offsets)
+        self._process.run.recorder.write_data(commit)
 
     def _count_processed(self) -> None:
         progress = self._process.progress
@@ -242,14 +227,14 @@ class Transactions:
             progress.worked(tp, next_offset, began_us)
         progress.write_all(self._open)
 
-    def _write_processed(self, stored: OffsetsStored) -> None:
+    def _write_processed(self, commit: OffsetsStored) -> None:
         """Write the work of a process that has ended: it has its results from now on."""
         process = self._process
         for tp, (begin, end, began_us) in self._open.items():
             for first, next_offset in process.progress.runs(tp, begin, end):
                 processed = Processed(
-                    consumer=stored.consumer,
-                    group=stored.group,
+                    consumer=commit.consumer,
+                    group=commit.group,
                     generation=self._last_epochs[tp],
                     partition=tp,
                     first=first,
@@ -258,19 +243,12 @@ class Transactions:
                 )
                 process.run.recorder.write_data(processed)
 
-    def _answer(self, stored: OffsetsStored, error: str, then: Then) -> None:
+    def _answer(self, commit: OffsetsStored, error: str, then: Then) -> None:
         process = self._process
-        if not process.alive or process.hold(lambda: self._answer(stored, error, then)):
+        if not process.alive or process.hold(lambda: self._answer(commit, error, then)):
             return
-        answered = CommitAnswered(
-            consumer=stored.consumer, group=stored.group, commit=stored.commit, error=error
-        )
-        if error == "NONE":
-            process.run.recorder.write_data(answered)
-        else:
-            process.run.recorder.write(
-                answered, None if error == FENCED else self._host.service.fault
-            )
+        fault = None if error == FENCED else self._host.service.fault
+        write_answer(process, commit, error, fault)
         then()
 
     def abandon(self) -> None:
@@ -295,9 +273,9 @@ class Transactions:
             process.run.recorder.write(lost, process.run.causes.disturbed.get(lost.consumer))
         self._open.clear()
 
-    def _begin_again(self, stored: OffsetsStored, then: Then) -> None:
+    def _begin_again(self, commit: OffsetsStored, then: Then) -> None:
         """Read the offsets again after a fenced transaction, and seek to them."""
-        partitions = tuple(tp for tp, _ in stored.offsets)
+        partitions = tuple(tp for tp, _ in commit.offsets)
         self._host.query(self._process, partitions, lambda offsets: self._seek(offsets, then))
 
     def _seek(self, offsets: Offsets, then: Then) -> None:

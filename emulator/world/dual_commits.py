@@ -19,7 +19,7 @@ from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 from protocols.settings import OldConsumerSettings, fields_by_name
 
 if TYPE_CHECKING:
-    from emulator.world.store_reads import Offsets
+    from emulator.world.store_requests import Offsets
 
 Ends = dict[TopicPartition, int]
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from emulator.scenario.model import Network
 from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
+from protocols.messages import Envelope
 
 Way = Sampler | int
 """The delay of messages of a link: constant, or drawn by the time of sending."""
@@ -24,6 +25,25 @@ class Party(NamedTuple):
     name: str
     kind: str
     """``clients`` or ``brokers``."""
+
+
+class Caller(Protocol):
+    """A sender of requests: a consumer's process, or an administrator's tool."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the run; used in headers."""
+
+    @property
+    def party(self) -> Party:
+        """Its name and kind on the wire."""
+
+    @property
+    def index(self) -> int:
+        """Its order among events at equal times."""
+
+    def receive(self, envelope: Envelope) -> None:
+        """Handle a response, or the disconnection of a connection."""
 
 
 CONTROLLER = "controller"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 from assignors.types import TopicPartition
 from emulator.events import MessageLost, RequestsCounted
@@ -21,7 +21,7 @@ from emulator.world.cluster.topics import Topics, end_offsets
 from emulator.world.consumer.polling.fetch_in_flight import Reader
 from emulator.world.consumer.polling.fetches import Fetches
 from emulator.world.kernel import Rank
-from emulator.world.network import Party, broker_party
+from emulator.world.network import Caller, Party, broker_party
 from emulator.world.run import Run
 from emulator.world.triggers import Chosen, ChosenMessages
 from protocols.machine import Send
@@ -48,25 +48,6 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 from protocols.settings.consumer import READ_COMMITTED
-
-
-class Caller(Protocol):
-    """A sender of requests: a consumer's process, or an administrator's tool."""
-
-    @property
-    def name(self) -> str:
-        """Unique in the run; used in headers."""
-
-    @property
-    def party(self) -> Party:
-        """Its name and kind on the wire."""
-
-    @property
-    def index(self) -> int:
-        """Its order among events at equal times."""
-
-    def receive(self, envelope: Envelope) -> None:
-        """Handle a response, or the disconnection of a connection."""
 
 
 def kind_of(message: Message) -> str:

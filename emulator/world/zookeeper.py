@@ -8,12 +8,19 @@ from functools import partial
 from typing import Any
 
 from assignors.types import TopicPartition
-from emulator.events import CommitAnswered, CommitSent, OffsetsStored
+from emulator.events import CommitSent, OffsetsStored
 from emulator.scenario.model import ZooKeeper
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.dual_commits import CommitTimer, KafkaCommits, storage_of
 from emulator.world.kernel import Kernel, Rank, Then
-from emulator.world.store_reads import Offsets, answer, write_read
+from emulator.world.store_requests import (
+    Offsets,
+    answer,
+    begin_commit,
+    stored,
+    write_answer,
+    write_read,
+)
 from emulator.world.store_service import StoreService
 from protocols.consumer.store_history import NOTHING_STORED, Key
 from protocols.consumer.zookeeper import NO_VERSION, Ensemble, znode_of
@@ -82,7 +89,7 @@ class EnsembleHost:
 
     def stop(self, fault: int) -> None:
         """Make it unavailable; writes and reads in flight have no effect."""
-        self.ensemble.stop()
+        self.ensemble.queue.clear()
         self.service.stop(fault)
 
     def restore(self, offsets: Mapping[Key, int]) -> None:
@@ -154,7 +161,7 @@ class EnsembleHost:
             self._claim(process, left, then, again)
 
         latency_us = self.service.write_us(process.blueprint.name)
-        _, when = self.ensemble.submit(self._kernel.now, latency_us)
+        _, when = self.ensemble.queue.submit(self._kernel.now, latency_us)
         self.service.finish(when, Rank.AT_BROKER, process.index, written, again)
 
 
@@ -232,20 +239,11 @@ class ZooKeeperCommits:
         process.settle()
         process.progress.write_all((tp,))
         self._count += 1
-        commit = f"{process.name}#zk{self._count}"
         done = process.progress.done(tp)
         if done is not None and not process.blueprint.commit.off_by_one:
             done = min(done, offset)  # the handler may have finished more since the round began
-        sent = CommitSent(
-            consumer=process.blueprint.name,
-            group=process.blueprint.group.id,
-            generation=-1,
-            commit=commit,
-            kind=kind,
-            offsets=((tp, offset),),
-            processed=(-1 if done is None else done,),
-        )
-        process.run.recorder.write_data(sent)
+        processed = (-1 if done is None else done,)
+        sent = begin_commit(process, f"zk{self._count}", kind, ((tp, offset),), processed)
         self._submit(sent, now)
 
     def _submit(self, sent: CommitSent, sent_us: int) -> None:
@@ -256,47 +254,34 @@ class ZooKeeperCommits:
         process, host, now = self._process, self._host, self._kernel.now
         if not process.alive or process.hold(lambda: self._submit(sent, sent_us)):
             return
-        queued_us, when = host.ensemble.submit(now, host.service.write_us(sent.consumer))
-        stored = OffsetsStored(
-            consumer=sent.consumer,
-            group=sent.group,
-            commit=sent.commit,
-            store="zookeeper",
-            offsets=sent.offsets,
-            sent_us=sent_us,
-            waited_us=now - sent_us + queued_us,
-        )
+        queued_us, when = host.ensemble.queue.submit(now, host.service.write_us(sent.consumer))
+        commit = stored("zookeeper", sent, sent_us, now - sent_us + queued_us)
         host.service.finish(
             when,
             Rank.AT_BROKER,
             process.index,
-            lambda: self._stored(stored),
+            lambda: self._stored(commit),
             lambda: self._submit(sent, sent_us),
         )
 
-    def _stored(self, stored: OffsetsStored) -> None:
+    def _stored(self, commit: OffsetsStored) -> None:
         """Take effect: a write that was sent does, also if its process has ended meanwhile."""
-        ((tp, offset),) = stored.offsets
+        ((tp, offset),) = commit.offsets
         version = self._versions.get(tp, NO_VERSION) if self._host.versioned else None
-        if not self._host.ensemble.write(znode_of(stored.group, tp), offset, version):
-            self._answered(stored, BAD_VERSION)
+        if not self._host.ensemble.write(znode_of(commit.group, tp), offset, version):
+            self._answered(commit, BAD_VERSION)
             return
         self._note_version(tp)
-        self._host.service.note({(stored.group, tp): offset}, {})
-        self._process.run.recorder.write_data(stored)
-        self._answered(stored, "NONE")
+        self._host.service.note({(commit.group, tp): offset}, {})
+        self._process.run.recorder.write_data(commit)
+        self._answered(commit, "NONE")
 
-    def _answered(self, stored: OffsetsStored, error: str) -> None:
+    def _answered(self, commit: OffsetsStored, error: str) -> None:
         process = self._process
-        if not process.alive or process.hold(lambda: self._answered(stored, error)):
+        if not process.alive or process.hold(lambda: self._answered(commit, error)):
             return
-        answered = CommitAnswered(
-            consumer=stored.consumer, group=stored.group, commit=stored.commit, error=error
-        )
         if error == "NONE":
-            self._written.update(stored.offsets)
-            process.run.recorder.write_data(answered)
-        else:
-            process.run.recorder.write(answered, process.run.causes.disturbed.get(stored.consumer))
+            self._written.update(commit.offsets)
+        write_answer(process, commit, error, process.run.causes.disturbed.get(commit.consumer))
         self._writing = False
         self._go_on()

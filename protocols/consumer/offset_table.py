@@ -14,23 +14,14 @@ from protocols.consumer.write_queue import WriteQueue
 
 
 class OffsetTable:
-    """The rows, and when the next transaction can be committed; times in microseconds."""
+    """The rows, and the queue of transactions."""
 
-    __slots__ = ("_queue", "_rows")
+    __slots__ = ("_rows", "queue")
 
     def __init__(self, transactions_per_s: float | None) -> None:
         """*transactions_per_s*: the highest rate of commits; None: not bounded."""
         self._rows: dict[Key, int] = {}
-        self._queue = WriteQueue(transactions_per_s)
-
-    def submit(self, now: int, latency_us: int) -> tuple[int, int]:
-        """Add a transaction to the queue; return how long it waits there, and when it commits."""
-        begun_us = self._queue.take(now)
-        return begun_us - now, begun_us + latency_us
-
-    def stop(self) -> None:
-        """Roll back the transactions that are not committed."""
-        self._queue.clear()
+        self.queue = WriteQueue(transactions_per_s)
 
     def commit(self, rows: Mapping[Key, int], expected: Mapping[Key, int] | None) -> bool:
         """Write all rows; return False and write none if one is not as *expected*."""

@@ -28,27 +28,15 @@ def znode_of(group: str, partition: TopicPartition) -> str:
 
 
 class Ensemble:
-    """The znodes, and when the next write can be taken; times in microseconds."""
+    """The znodes, and the queue of writes to them."""
 
-    __slots__ = ("_done_us", "_queue", "_versions", "znodes")
+    __slots__ = ("_versions", "queue", "znodes")
 
     def __init__(self, writes_per_s: float) -> None:
         """*writes_per_s*: the highest rate of writes."""
         self.znodes: dict[str, int] = {}
         self._versions: dict[str, int] = {}
-        self._queue = WriteQueue(writes_per_s)
-        self._done_us = 0
-
-    def submit(self, now: int, latency_us: int) -> tuple[int, int]:
-        """Add a write to the queue; return how long it waits there, and when a quorum has it."""
-        taken_us = self._queue.take(now)
-        self._done_us = max(self._done_us, taken_us + latency_us)
-        return taken_us - now, self._done_us
-
-    def stop(self) -> None:
-        """Drop the writes that are not done."""
-        self._queue.clear()
-        self._done_us = 0
+        self.queue = WriteQueue(writes_per_s, in_order=True)
 
     def write(self, path: str, offset: int, version: int | None = None) -> bool:
         """Set a znode, or create it; return False if its version is not the given one (BadVersion)."""

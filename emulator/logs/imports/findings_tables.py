@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -207,12 +206,7 @@ class FindingsFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Rename the complete files; after an error delete them."""
         with self._stack:
             if error is None:

@@ -28,6 +28,7 @@ _INCONSISTENT: Final = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 _IN_REBALANCE: Final = ErrorCode.REBALANCE_IN_PROGRESS
 _NO_GROUP: Final = ErrorCode.GROUP_ID_NOT_FOUND
 _NON_EMPTY: Final = ErrorCode.NON_EMPTY_GROUP
+_SERVER_ERROR: Final = ErrorCode.UNKNOWN_SERVER_ERROR
 _UNKNOWN: Final = ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -137,95 +138,64 @@ Verdict = ErrorCode | Act
 Row = tuple[Verdict | None, Verdict | None, Verdict, Verdict, Verdict, Verdict]
 """Verdicts by :class:`State`; None where the combination is impossible."""
 
+Alive = tuple[Verdict | None, Verdict | None, Verdict, Verdict, Verdict]
+"""Verdicts by :class:`State`, without DEAD."""
+
 Table = MappingProxyType[Sender, Row]
 
-JOIN_GROUP: Final[Table] = MappingProxyType(
+
+def _in_all(verdict: Verdict) -> Alive:
+    """Return a row with the same verdict in every state but DEAD."""
+    return verdict, verdict, verdict, verdict, verdict
+
+
+def _table(rows: dict[Sender, Alive], *, dead: Verdict = _NOT_AVAILABLE) -> Table:
+    """Return a table; *dead*: the verdict for all senders in DEAD."""
+    return MappingProxyType({sender: (*row, dead) for sender, row in rows.items()})
+
+
+JOIN_GROUP: Final[Table] = _table(
     {
-        Sender.SURPLUS: (None, None, Act.EVICT, Act.EVICT, Act.EVICT, _NOT_AVAILABLE),
-        Sender.UNSUPPORTED: (
-            _INCONSISTENT,
-            _INCONSISTENT,
-            _INCONSISTENT,
-            _INCONSISTENT,
-            _INCONSISTENT,
-            _NOT_AVAILABLE,
-        ),
-        Sender.NEWCOMER: (
-            Act.HAND_OUT_ID,
-            Act.HAND_OUT_ID,
-            Act.HAND_OUT_ID,
-            Act.HAND_OUT_ID,
-            Act.HAND_OUT_ID,
-            _NOT_AVAILABLE,
-        ),
-        Sender.OLD_NEWCOMER: (
-            Act.ADMIT,
-            Act.ADMIT,
-            Act.ADMIT,
-            Act.ADMIT,
-            Act.ADMIT,
-            _NOT_AVAILABLE,
-        ),
-        Sender.NEW_INSTANCE: (
-            Act.ADMIT,
-            Act.ADMIT,
-            Act.ADMIT,
-            Act.ADMIT,
-            Act.ADMIT,
-            _NOT_AVAILABLE,
-        ),
+        Sender.SURPLUS: (None, None, Act.EVICT, Act.EVICT, Act.EVICT),
+        Sender.UNSUPPORTED: _in_all(_INCONSISTENT),
+        Sender.NEWCOMER: _in_all(Act.HAND_OUT_ID),
+        Sender.OLD_NEWCOMER: _in_all(Act.ADMIT),
+        Sender.NEW_INSTANCE: _in_all(Act.ADMIT),
         Sender.RESTARTED: (
             None,
-            ErrorCode.UNKNOWN_SERVER_ERROR,
+            _SERVER_ERROR,
             Act.RETURN_AND_PARK,
             Act.RETURN_AND_REBALANCE,
             Act.RETURN,
-            _NOT_AVAILABLE,
         ),
-        Sender.PENDING: (_UNKNOWN, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT, _NOT_AVAILABLE),
+        Sender.PENDING: (_UNKNOWN, Act.ADMIT, Act.ADMIT, Act.ADMIT, Act.ADMIT),
         Sender.PENDING_INSTANCE: (
             _UNKNOWN,
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            _NOT_AVAILABLE,
+            _SERVER_ERROR,
+            _SERVER_ERROR,
+            _SERVER_ERROR,
+            _SERVER_ERROR,
         ),
-        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.UNKNOWN: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Sender.CHANGED: (
-            _UNKNOWN,
-            _UNKNOWN,
-            Act.PARK,
-            Act.REBALANCE,
-            Act.REBALANCE,
-            _NOT_AVAILABLE,
-        ),
-        Sender.LEADER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REBALANCE, _NOT_AVAILABLE),
-        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REPEAT, _NOT_AVAILABLE),
+        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED),
+        Sender.UNKNOWN: _in_all(_UNKNOWN),
+        Sender.CHANGED: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REBALANCE, Act.REBALANCE),
+        Sender.LEADER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REBALANCE),
+        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.PARK, Act.REPEAT, Act.REPEAT),
     }
 )
 
-SYNC_GROUP: Final[Table] = MappingProxyType(
+SYNC_GROUP: Final[Table] = _table(
     {
-        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.UNKNOWN: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Sender.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
-        Sender.OTHER_PROTOCOL: (
-            _UNKNOWN,
-            _UNKNOWN,
-            _INCONSISTENT,
-            _INCONSISTENT,
-            _INCONSISTENT,
-            _NOT_AVAILABLE,
-        ),
+        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED),
+        Sender.UNKNOWN: _in_all(_UNKNOWN),
+        Sender.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL),
+        Sender.OTHER_PROTOCOL: (_UNKNOWN, _UNKNOWN, _INCONSISTENT, _INCONSISTENT, _INCONSISTENT),
         Sender.LEADER: (
             _UNKNOWN,
             _UNKNOWN,
             _IN_REBALANCE,
             Act.STORE_ASSIGNMENT,
             Act.GIVE_ASSIGNMENT,
-            _NOT_AVAILABLE,
         ),
         Sender.MEMBER: (
             _UNKNOWN,
@@ -233,79 +203,58 @@ SYNC_GROUP: Final[Table] = MappingProxyType(
             _IN_REBALANCE,
             Act.AWAIT_ASSIGNMENT,
             Act.GIVE_ASSIGNMENT,
-            _NOT_AVAILABLE,
         ),
     }
 )
 
-HEARTBEAT: Final[Table] = MappingProxyType(
+HEARTBEAT: Final[Table] = _table(
     {
-        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.UNKNOWN: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Sender.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
-        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.WARN, Act.KEEP, Act.KEEP, _NOT_AVAILABLE),
+        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED),
+        Sender.UNKNOWN: _in_all(_UNKNOWN),
+        Sender.STALE: (_UNKNOWN, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL),
+        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.WARN, Act.KEEP, Act.KEEP),
     }
 )
 
-LEAVE_GROUP: Final[Table] = MappingProxyType(
+LEAVE_GROUP: Final[Table] = _table(
     {
-        Sender.INSTANCE: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
-        Sender.PENDING: (_UNKNOWN, Act.FORGET, Act.FORGET, Act.FORGET, Act.FORGET, _NOT_AVAILABLE),
-        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.UNKNOWN: (_UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE, _NOT_AVAILABLE),
+        Sender.INSTANCE: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE),
+        Sender.PENDING: (_UNKNOWN, Act.FORGET, Act.FORGET, Act.FORGET, Act.FORGET),
+        Sender.FENCED: (_UNKNOWN, _UNKNOWN, _FENCED, _FENCED, _FENCED),
+        Sender.UNKNOWN: _in_all(_UNKNOWN),
+        Sender.MEMBER: (_UNKNOWN, _UNKNOWN, Act.REMOVE, Act.REMOVE, Act.REMOVE),
     }
 )
 """Verdicts for each entry of the request; in DEAD, for the request as a whole."""
 
-OFFSET_COMMIT: Final[Table] = MappingProxyType(
+OFFSET_COMMIT: Final[Table] = _table(
     {
-        Sender.NONE: (
-            Act.STORE_OFFSETS,
-            Act.STORE_OFFSETS,
-            _UNKNOWN,
-            _UNKNOWN,
-            _UNKNOWN,
-            _NOT_AVAILABLE,
-        ),
-        Sender.FENCED: (_NO_GROUP, _UNKNOWN, _FENCED, _FENCED, _FENCED, _NOT_AVAILABLE),
-        Sender.UNKNOWN: (_NO_GROUP, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _NOT_AVAILABLE),
-        Sender.STALE: (_NO_GROUP, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL, _NOT_AVAILABLE),
-        Sender.MEMBER: (
-            _NO_GROUP,
-            _UNKNOWN,
-            Act.STORE_AND_KEEP,
-            _IN_REBALANCE,
-            Act.STORE_AND_KEEP,
-            _NOT_AVAILABLE,
-        ),
+        Sender.NONE: (Act.STORE_OFFSETS, Act.STORE_OFFSETS, _UNKNOWN, _UNKNOWN, _UNKNOWN),
+        Sender.FENCED: (_NO_GROUP, _UNKNOWN, _FENCED, _FENCED, _FENCED),
+        Sender.UNKNOWN: (_NO_GROUP, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN),
+        Sender.STALE: (_NO_GROUP, _UNKNOWN, _ILLEGAL, _ILLEGAL, _ILLEGAL),
+        Sender.MEMBER: (_NO_GROUP, _UNKNOWN, Act.STORE_AND_KEEP, _IN_REBALANCE, Act.STORE_AND_KEEP),
     }
 )
 """Up to version 8, GROUP_ID_NOT_FOUND is answered as ILLEGAL_GENERATION."""
 
-OFFSET_DELETE: Final[Table] = MappingProxyType(
+OFFSET_DELETE: Final[Table] = _table(
     {
-        Sender.OTHER_GROUP: (
-            _NO_GROUP,
-            Act.DROP_OFFSETS,
-            _NON_EMPTY,
-            _NON_EMPTY,
-            _NON_EMPTY,
-            _NO_GROUP,
-        ),
+        Sender.OTHER_GROUP: (_NO_GROUP, Act.DROP_OFFSETS, _NON_EMPTY, _NON_EMPTY, _NON_EMPTY),
         Sender.ANYONE: (
             _NO_GROUP,
             Act.DROP_OFFSETS,
             Act.DROP_OFFSETS,
             Act.DROP_OFFSETS,
             Act.DROP_OFFSETS,
-            _NO_GROUP,
         ),
-    }
+    },
+    dead=_NO_GROUP,
 )
 
-DELETE_GROUPS: Final[Table] = MappingProxyType(
-    {Sender.ANYONE: (_NO_GROUP, Act.DELETE, _NON_EMPTY, _NON_EMPTY, _NON_EMPTY, _NO_GROUP)}
+DELETE_GROUPS: Final[Table] = _table(
+    {Sender.ANYONE: (_NO_GROUP, Act.DELETE, _NON_EMPTY, _NON_EMPTY, _NON_EMPTY)},
+    dead=_NO_GROUP,
 )
 
 TABLES: Final = MappingProxyType(

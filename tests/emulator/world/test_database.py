@@ -73,12 +73,6 @@ def test_a_fenced_transaction_writes_all_rows_or_none():
     assert table.read(KEY) == 1
 
 
-def test_transactions_wait_for_their_turn():
-    table = OffsetTable(10)
-
-    assert [table.submit(0, 5_000), table.submit(0, 5_000)] == [(0, 5_000), (100_000, 105_000)]
-
-
 def test_a_crash_leaves_no_duplicate_in_the_results_only_work_that_is_rolled_back():
     """Whether it falls into the work on a batch or into the commit of its transaction."""
     runs = [run_of('latency = "300ms"', more=CRASH, seed=seed) for seed in range(3)]

@@ -61,23 +61,6 @@ def stored(run):
 # -- the ensemble ------------------------------------------------------------------------------
 
 
-def test_writes_wait_for_their_turn_and_then_for_the_quorum():
-    ensemble = Ensemble(writes_per_s=10)
-
-    assert [ensemble.submit(0, 3_000) for _ in range(3)] == [
-        (0, 3_000),
-        (100_000, 103_000),
-        (200_000, 203_000),
-    ]
-    assert ensemble.submit(1_000_000, 3_000) == (0, 1_003_000)
-
-
-def test_writes_keep_their_order_whatever_their_latencies():
-    ensemble = Ensemble(writes_per_s=1_000)
-
-    assert ensemble.submit(0, 50_000)[1] == ensemble.submit(0, 1_000)[1]
-
-
 def test_a_write_replaces_the_offset_without_a_condition():
     path = znode_of("g", TopicPartition("t", 1))
     ensemble = Ensemble(1)

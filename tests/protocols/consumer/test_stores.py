@@ -13,16 +13,26 @@ from protocols.consumer.zookeeper import NO_VERSION, Ensemble
 P0, P1 = (("g", TopicPartition("t", number)) for number in range(2))
 
 
-@pytest.mark.parametrize(
-    ("rate", "taken"), [(10.0, [0, 100_000, 500_000]), (None, [0, 50, 500_000])]
-)
-def test_a_store_takes_one_write_after_the_other(rate, taken):
-    """As many a second as its rate says; without a rate each at once."""
-    queue = WriteQueue(rate)
+@pytest.mark.parametrize("in_order", [False, True])
+@pytest.mark.parametrize(("rate", "waits"), [(10.0, [0, 99_950, 0]), (None, [0, 0, 0])])
+def test_a_store_takes_one_write_after_the_other(rate, waits, in_order):
+    """As many a second as its rate says, without a rate each at once; then the latency begins."""
+    queue, times = WriteQueue(rate, in_order=in_order), (0, 50, 500_000)
 
-    assert taken == [queue.take(now) for now in (0, 50, 500_000)]
+    assert [queue.submit(now, 3_000) for now in times] == [
+        (wait, now + wait + 3_000) for now, wait in zip(times, waits, strict=True)
+    ]
     queue.clear()
-    assert 500_001 == queue.take(500_001)
+    assert queue.submit(500_001, 3_000) == (0, 503_001)
+
+
+@pytest.mark.parametrize(("in_order", "done"), [(True, 50_000), (False, 2_000)])
+def test_writes_keep_their_order_whatever_their_latencies(in_order, done):
+    """In ZooKeeper; transactions of a database do not."""
+    queue = WriteQueue(1_000, in_order=in_order)
+    queue.submit(0, 50_000)
+
+    assert queue.submit(0, 1_000) == (1_000, done)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from assignors.types import TopicPartition
 from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.shown_log import ShownLog, offset_after
 from emulator.world.consumer.blueprints import Blueprint
-from emulator.world.network import Party, Way
+from emulator.world.network import Caller, Way
 from protocols.consumer.fetch_session import FetchSession
-from protocols.messages import UNKNOWN_EPOCH, Envelope, FetchedRecords, FetchResponse
+from protocols.messages import UNKNOWN_EPOCH, FetchedRecords, FetchResponse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,20 +24,8 @@ AT_ONCE = -1
 """The time at which a partition answers that has an error."""
 
 
-class Reader(Protocol):
-    """A process, as its requests use it."""
-
-    @property
-    def name(self) -> str:
-        """Unique in the run; headers carry it."""
-
-    @property
-    def party(self) -> Party:
-        """Its end of the wire."""
-
-    @property
-    def index(self) -> int:
-        """Orders equal times."""
+class Reader(Caller, Protocol):
+    """A process, as its fetches use it."""
 
     @property
     def blueprint(self) -> Blueprint:
@@ -46,9 +34,6 @@ class Reader(Protocol):
     @property
     def client(self) -> AnyClient:
         """Its client."""
-
-    def receive(self, envelope: Envelope) -> None:
-        """Take a response, or the news that a connection broke."""
 
     def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
         """Stop polling by arithmetic."""
