@@ -64,8 +64,8 @@ the same way. ``emulator/world/cluster/coordinator_events.py`` writes what the m
 events.
 
 One commit through a run: the same way to ``emulator/world/cluster/hosts.py``;
-``emulator/world/cluster/appends.py`` appends the records to the leader's log
-(``emulator/world/cluster/leader_log.py``, ``emulator/world/cluster/stored_log.py``) and reports when
+``emulator/world/cluster/offsets_log/appends.py`` appends the records to the leader's log
+(``emulator/world/cluster/offsets_log/leader_log.py``, ``emulator/world/cluster/offsets_log/stored_log.py``) and reports when
 they are durable. The event goes to ``emulator/ledger/builder.py``; when the next owner starts,
 ``emulator/ledger/attribution.py`` and ``emulator/ledger/causes.py`` decide whether it starts below or
 beyond what was processed, and why.

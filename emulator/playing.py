@@ -21,7 +21,7 @@ from emulator.verdicts.facts_meter import FactsMeter
 from emulator.verdicts.findings import cut_short, inconclusive, verdicts_of
 from emulator.verdicts.verdict import Verdict
 from emulator.world.build import play
-from emulator.world.cluster.stored_segment import LogFiles
+from emulator.world.cluster.offsets_log.stored_segment import LogFiles
 from emulator.world.consumer.blueprints import make_assignors
 from emulator.world.consumer.polling.folded_time import FoldedShare
 from emulator.world.run import NOTHING_REPLAYED, Replay, Sink
@@ -299,7 +299,7 @@ def own_meters(scenario: Scenario) -> dict[str, LateMeter]:
 def _aborted_meter(scenario: Scenario) -> LateMeter:
     """Return what measures the processed records of aborted transactions."""
     from emulator.metrics.copies import AbortedRule, RuleMeter  # noqa: PLC0415  few scenarios need it
-    from emulator.world.cluster.offset_gaps import committed_gaps_of, gaps_of  # noqa: PLC0415  as above
+    from emulator.world.cluster.partitions.offset_gaps import committed_gaps_of, gaps_of  # noqa: PLC0415  as above
 
     aborted: dict[str, AbortedRule] = {}
     for topic in scenario.topic:

@@ -9,7 +9,7 @@ from assignors.types import TopicPartition
 from emulator.events import RecordsCompacted
 from emulator.scenario.resolution import topic_settings
 from emulator.scenario.units import US_PER_MS
-from emulator.world.cluster.cleaner import Cleaner
+from emulator.world.cluster.partitions.cleaner import Cleaner
 from emulator.world.consumer.handling.record_identity import Identities
 from emulator.world.kernel import Rank
 from emulator.world.world import World

@@ -19,7 +19,7 @@ from assignors.values import dataclass
 from emulator.events import ControlEvent, DataEvent, Event, LagSampled, RequestsCounted, row_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.resolution import broker_settings
-from emulator.world.cluster.stored_segment import LogFiles
+from emulator.world.cluster.offsets_log.stored_segment import LogFiles
 from emulator.world.consumer.handling.handler import RecordWork, WorkTimes
 from emulator.world.consumer.polling.folded_time import FoldedTime
 from emulator.world.kernel import Kernel

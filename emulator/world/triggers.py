@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from emulator.scenario.model import MessageMatch, Step
-from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.kernel import Kernel
 
 STEPS_OF = {

@@ -10,7 +10,7 @@ from emulator.scenario.model import Topic
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.hosts import CoordinatorContext
-from emulator.world.cluster.offset_gaps import committed_gaps_of, gaps_of
+from emulator.world.cluster.partitions.offset_gaps import committed_gaps_of, gaps_of
 from emulator.world.cluster.replication import Replication
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics

@@ -25,8 +25,8 @@ from emulator.events import LogCompacted, SegmentRolled
 from emulator.scenario.model import Cluster, Scenario
 from emulator.scenario.tables.groups import AssignorTime
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.leader_log import LeaderLog
-from emulator.world.cluster.stored_log import Amount, StoredBatch
+from emulator.world.cluster.offsets_log.leader_log import LeaderLog
+from emulator.world.cluster.offsets_log.stored_log import Amount, StoredBatch
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.run import Run
 from protocols.messages import JoinGroupRequest, Message, SyncGroupRequest

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from assignors.types import TopicPartition
 from emulator import events
-from emulator.world.cluster.leader_log import LeaderLog
+from emulator.world.cluster.offsets_log.leader_log import LeaderLog
 from emulator.world.run import Run
 from protocols import facts
 from protocols.coordinator.machine import GroupCoordinator

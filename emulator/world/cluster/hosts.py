@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 from assignors.values import dataclass
 from emulator.events import CoordinatorLoaded, CoordinatorMoved, CoordinatorUnloaded
-from emulator.world.cluster.appends import Appends, Rejected
 from emulator.world.cluster.broker_threads import (
     CoordinatorThread,
     Load,
@@ -29,9 +28,10 @@ from emulator.world.cluster.broker_threads import (
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.coordinator_events import CoordinatorEvents, not_appended
-from emulator.world.cluster.leader_log import LeaderLog
+from emulator.world.cluster.offsets_log.appends import Appends, Rejected
+from emulator.world.cluster.offsets_log.leader_log import LeaderLog
+from emulator.world.cluster.offsets_log.stored_log import StoredBatch
 from emulator.world.cluster.replicas import NO_BROKER, ReplicaSet
-from emulator.world.cluster.stored_log import StoredBatch
 from emulator.world.cluster.topics import Topics
 from emulator.world.kernel import Deadlines, Rank
 from emulator.world.run import Run

@@ -20,10 +20,10 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from emulator.events import PartitionResumed, PartitionStalled
-from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.controller import Controller
-from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.partitions.arrivals import NEVER
+from emulator.world.cluster.partitions.partition_log import PartitionLog
 from emulator.world.cluster.replicas import NO_BROKER, Peer, Readers, ReplicaSet, Truncation
 from emulator.world.cluster.shards import OffsetsTopic, Shard
 from emulator.world.cluster.topics import Topics

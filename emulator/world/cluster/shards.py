@@ -8,12 +8,12 @@ from functools import partial
 from assignors.types import TopicPartition
 from emulator.events import LogTruncated
 from emulator.scenario.model import Group
-from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.broker_threads import LogCleaner, log_settings
 from emulator.world.cluster.hosts import CoordinatorContext, Host
-from emulator.world.cluster.leader_log import Copy, LeaderLog
+from emulator.world.cluster.offsets_log.leader_log import Copy, LeaderLog
+from emulator.world.cluster.offsets_log.stored_log import Amount, StoredLog
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.cluster.replicas import ReplicaSet
-from emulator.world.cluster.stored_log import Amount, StoredLog
 from emulator.world.draws import base64_id, sampler, stream_key, text_id
 from protocols.coordinator.dispatch import reject_not_coordinator
 from protocols.facts import CommitRefused, Fact, OffsetsDropped

@@ -10,7 +10,7 @@ from emulator.scenario.estimates.periods import per_microsecond
 from emulator.scenario.model import Bursts, Poisson, Topic
 from emulator.scenario.resolution import factor_of
 from emulator.scenario.tables.rates import segments_of
-from emulator.world.cluster.arrivals import (
+from emulator.world.cluster.partitions.arrivals import (
     NEVER,
     Alternating,
     Arrivals,
@@ -18,10 +18,10 @@ from emulator.world.cluster.arrivals import (
     Silent,
     Steady,
 )
-from emulator.world.cluster.committed_log import CommittedLog
-from emulator.world.cluster.partition_log import PartitionLog, StaleLog
+from emulator.world.cluster.partitions.committed_log import CommittedLog
+from emulator.world.cluster.partitions.partition_log import PartitionLog, StaleLog
+from emulator.world.cluster.partitions.shown_log import ShownLog
 from emulator.world.cluster.replicas import NO_BROKER, Belief, ReplicaSet
-from emulator.world.cluster.shown_log import ShownLog
 from emulator.world.draws import base64_id, stream_key
 from protocols.messages import (
     EpochEndOffset,
@@ -239,7 +239,7 @@ def _varying(
     segments = segments_of(topic.rate)
     if segments is None or not factor:
         return Silent()
-    from emulator.world.cluster.varying import Varying  # noqa: PLC0415  few topics need it
+    from emulator.world.cluster.partitions.varying import Varying  # noqa: PLC0415  few topics need it
 
     return Varying(segments, factor, *window_us, stagger)
 

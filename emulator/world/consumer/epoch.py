@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.partitions.partition_log import PartitionLog
 
 
 class Unwritten(NamedTuple):

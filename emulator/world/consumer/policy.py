@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
 from emulator.scenario.model import FailListener
-from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.consumer.handling.handler import Doing, Ending
 from emulator.world.consumer.interfaces import (
     ConsumerApplication,

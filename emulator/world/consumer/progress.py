@@ -19,8 +19,8 @@ from emulator.events import (
     ProcessedOutOfOrder,
     ReadOn,
 )
-from emulator.world.cluster.partition_log import PartitionLog
-from emulator.world.cluster.shown_log import runs_of
+from emulator.world.cluster.partitions.partition_log import PartitionLog
+from emulator.world.cluster.partitions.shown_log import runs_of
 from emulator.world.consumer.epoch import Epoch, Unwritten
 from emulator.world.consumer.handling.handler import Batch, RecordWork
 from emulator.world.run import Recorder

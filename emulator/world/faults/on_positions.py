@@ -8,7 +8,7 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from emulator.events import ActRefused, PositionSource
 from emulator.scenario.model import PausePartitions, Seek
-from emulator.world.cluster.shown_log import ShownLog
+from emulator.world.cluster.partitions.shown_log import ShownLog
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer import seeking
 from emulator.world.consumer.process import Process

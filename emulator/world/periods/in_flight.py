@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from assignors.types import TopicPartition
-from emulator.world.cluster.leader_log import Replicated
+from emulator.world.cluster.offsets_log.leader_log import Replicated
 from emulator.world.consumer.process import Process
 from emulator.world.router import Carried
 from emulator.world.world import World

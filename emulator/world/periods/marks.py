@@ -7,7 +7,7 @@ from dataclasses import field
 
 from assignors.values import dataclass
 from emulator.events import CommitSent, Event
-from emulator.world.cluster.stored_log import StoredBatch
+from emulator.world.cluster.offsets_log.stored_log import StoredBatch
 from emulator.world.periods.beginnings import commits_repeat, repeated_events
 from emulator.world.periods.shift import LogGrowth, can_move, is_commit
 from emulator.world.periods.skip import Period, added, counts_requests, logs_of

@@ -20,7 +20,7 @@ from emulator.events import (
     What,
     is_data_event,
 )
-from emulator.world.cluster.stored_log import StoredBatch
+from emulator.world.cluster.offsets_log.stored_log import StoredBatch
 from protocols.facts import CommitKind
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record
 from protocols.values import replace

@@ -15,7 +15,7 @@ from emulator.events import (
     Event,
     RequestsCounted,
 )
-from emulator.world.cluster.stored_log import StoredBatch
+from emulator.world.cluster.offsets_log.stored_log import StoredBatch
 from emulator.world.periods import in_flight
 from emulator.world.periods.shift import (
     NO_GROWTH,

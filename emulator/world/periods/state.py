@@ -12,7 +12,7 @@ from typing import Any
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.scenario.estimates import periods
-from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.cluster.shards import Shard
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.consumer.epoch import Unwritten

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.values import dataclass
 from emulator.events import CommitAnswered, CommitSent, Event
-from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.network import broker_party
 from protocols.consumer import metadata
 from protocols.consumer.classic.heartbeat import HEARTBEAT

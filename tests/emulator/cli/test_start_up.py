@@ -93,7 +93,7 @@ def test_faults_are_read_with_the_first_scenario_that_has_one(loaded, room):
         "emulator.tracing",
         "emulator.world.administrator",
         "jinja2",
-        "emulator.world.cluster.compaction",
+        "emulator.world.cluster.offsets_log.compaction",
         "protocols.consumer.administration",
         "protocols.groups.classic.invariants",
         "protocols.offsets_topic.records.markers",

@@ -7,7 +7,7 @@ import pytest
 import emulator
 from emulator.events import RecordsTruncated
 from emulator.scenario.model import Topic
-from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.cluster.topics import Topics
 
 from .stage import SECOND

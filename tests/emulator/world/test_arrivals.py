@@ -21,7 +21,7 @@ from emulator.scenario.model import (
     Steps,
     Topic,
 )
-from emulator.world.cluster.arrivals import NEVER, SECOND_US
+from emulator.world.cluster.partitions.arrivals import NEVER, SECOND_US
 from emulator.world.cluster.topics import arrivals_of
 
 rates = st.one_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
+from emulator.world.cluster.offsets_log.stored_log import NOTHING, Amount, StoredLog
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
     OffsetCommitKey,

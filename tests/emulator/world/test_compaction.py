@@ -11,7 +11,7 @@ from emulator.events import EpochOpened, Polled, Processed, ProcessedOutOfOrder,
 from emulator.scenario.keys import factors_of
 from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
-from emulator.world.cluster.cleaner import CompactedPartition
+from emulator.world.cluster.partitions.cleaner import CompactedPartition
 from emulator.world.consumer.handling.record_identity import Identities
 from protocols.settings import TopicSettings
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.leader_log import Copy, LeaderLog
-from emulator.world.cluster.stored_log import StoredLog
+from emulator.world.cluster.offsets_log.leader_log import Copy, LeaderLog
+from emulator.world.cluster.offsets_log.stored_log import StoredLog
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.kernel import Kernel, Rank
 
 from .test_stored_log import record

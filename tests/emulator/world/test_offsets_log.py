@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.events import Appended, CommitAccepted, OffsetsDropped
 from emulator.scenario.load import loads
 from emulator.world.build import play
-from emulator.world.cluster.appends import kind_of
+from emulator.world.cluster.offsets_log.appends import kind_of
 from emulator.world.run import Replay
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.offsets_topic.records import (

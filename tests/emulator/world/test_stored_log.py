@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.cluster.stored_log import NOTHING, Amount, StoredLog
+from emulator.world.cluster.offsets_log.stored_log import NOTHING, Amount, StoredLog
 from protocols.offsets_topic.records import (
     OffsetCommitKey,
     OffsetCommitValue,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
 from emulator.scenario.model import Bursts, BurstShape, Poisson, Topic
-from emulator.world.cluster.arrivals import NEVER, TURNS
-from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.partitions.arrivals import NEVER, TURNS
+from emulator.world.cluster.partitions.partition_log import PartitionLog
 from emulator.world.cluster.topics import Topics
 
 REPLICATION = 700

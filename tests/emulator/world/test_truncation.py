@@ -17,8 +17,8 @@ from emulator.events import (
     RecordsTruncated,
 )
 from emulator.scenario.model import Topic
-from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.partitions.arrivals import NEVER
+from emulator.world.cluster.partitions.partition_log import PartitionLog
 from emulator.world.cluster.replicas import WHOLE, Truncation
 from emulator.world.cluster.topics import Topics
 from protocols.messages import EpochStart

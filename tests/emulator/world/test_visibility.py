@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.world.cluster.arrivals import NEVER, TURNS, Visibility
+from emulator.world.cluster.partitions.arrivals import NEVER, TURNS, Visibility
 
 REPLICATION = 700
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.consumer.interfaces import ConsumerProcess, State
 from emulator.world.consumer.polling.fetch_in_flight import relative_us
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from assignors.types import TopicPartition
-    from emulator.world.cluster.shown_log import ShownLog
+    from emulator.world.cluster.partitions.shown_log import ShownLog
     from emulator.world.consumer.polling.fetch_in_flight import Ahead, FetchInFlight, SavedFetch
     from protocols.consumer.fetching import Fetcher
     from protocols.consumer.saved import SavedFetcher

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
-from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.shown_log import ShownLog, offset_after
+from emulator.world.cluster.partitions.arrivals import NEVER
+from emulator.world.cluster.partitions.shown_log import ShownLog, offset_after
 from emulator.world.consumer.blueprints import Blueprint
 from emulator.world.network import Caller, Way
 from protocols.consumer.fetch_session import FetchSession

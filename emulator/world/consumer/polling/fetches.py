@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from emulator.world.cluster.arrivals import NEVER
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.shown_log import ShownLog, bytes_in, offset_after
+from emulator.world.cluster.partitions.arrivals import NEVER
+from emulator.world.cluster.partitions.shown_log import ShownLog, bytes_in, offset_after
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.polling.fetch_in_flight import (
     AT_ONCE,

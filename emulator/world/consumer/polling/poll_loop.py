@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.consumer import polling
 from emulator.world.consumer.blueprints import is_stable
 from emulator.world.consumer.handling.handler import Batch, Unreported

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from emulator.world.cluster.stored_segment import Held, Spool, StoredSegment
+from emulator.world.cluster.offsets_log.stored_segment import Held, Spool, StoredSegment
 from protocols.offsets_topic.records import Record
 from protocols.offsets_topic.records.codec import sizes_of
 from protocols.offsets_topic.segments.header import BatchHeader, batch_size, header_to_be
@@ -202,7 +202,7 @@ class StoredLog:
 
     @staticmethod
     def _spooled(spool: Spool, records: tuple[Record, ...], header: BatchHeader) -> int:
-        from emulator.world.cluster.compaction import bytes_of  # noqa: PLC0415  few runs need it
+        from emulator.world.cluster.offsets_log.compaction import bytes_of  # noqa: PLC0415  few runs need it
 
         data = bytes_of(enumerate(records, header.base_offset), header)
         assert len(data) == header.size, "sizes are computed as they are written"
@@ -309,7 +309,7 @@ class StoredLog:
         self, what: LogToClean, high_watermark: int, now_ms: int, entries: int = MOST_ENTRIES
     ) -> Amount:
         """Compact once, up to *entries* keys; return what was removed."""
-        from emulator.world.cluster.compaction import compacted  # noqa: PLC0415  few runs need it
+        from emulator.world.cluster.offsets_log.compaction import compacted  # noqa: PLC0415  few runs need it
 
         before, settings = self._segments, self._settings
         made, end = compacted(before, what, settings, high_watermark, now_ms, entries)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from assignors.types import TopicPartition
 from emulator.scenario.units import US_PER_MS
-from emulator.world.cluster.partition_log import PartitionLog
+from emulator.world.cluster.partitions.partition_log import PartitionLog
 from protocols.messages.removed import Removed
 from protocols.settings import TopicSettings
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from emulator.scenario.estimates.periods import per_microsecond
 from emulator.scenario.tables.rates import Segments
-from emulator.world.cluster.arrivals import NEVER
+from emulator.world.cluster.partitions.arrivals import NEVER
 
 
 class _Line(NamedTuple):

@@ -12,8 +12,14 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from emulator.scenario.model import Topic
-from emulator.world.cluster.arrivals import IN_FLIGHT, NEVER, Appended, Arrivals, Visibility
-from emulator.world.cluster.offset_gaps import committed_gaps_of, gaps_of
+from emulator.world.cluster.partitions.arrivals import (
+    IN_FLIGHT,
+    NEVER,
+    Appended,
+    Arrivals,
+    Visibility,
+)
+from emulator.world.cluster.partitions.offset_gaps import committed_gaps_of, gaps_of
 from emulator.world.cluster.replicas import WHOLE, Belief, Era, ReplicaSet, Truncation
 from protocols.messages import EpochStart
 from protocols.messages.records import Gaps

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from emulator.world.cluster.stored_segment import StoredSegment
+from emulator.world.cluster.offsets_log.stored_segment import StoredSegment
 from protocols.offsets_topic.records import Record, encode
 from protocols.offsets_topic.segments.batch import Batch, encode_batch
 from protocols.offsets_topic.segments.cleaner import Compaction, compact

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.partition_log import PartitionLog, StaleLog
+from emulator.world.cluster.partitions.arrivals import NEVER
+from emulator.world.cluster.partitions.partition_log import PartitionLog, StaleLog
 from emulator.world.cluster.replicas import ReplicaSet
 from protocols.messages import EpochStart
 from protocols.messages.records import Gaps

@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Callable, Container, Sequence
 
 from assignors.values import dataclass
-from emulator.world.cluster.arrivals import NEVER
-from emulator.world.cluster.stored_log import StoredBatch, StoredLog
+from emulator.world.cluster.offsets_log.stored_log import StoredBatch, StoredLog
+from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.draws import Sampler
 from emulator.world.kernel import Kernel, Rank
 from protocols.offsets_topic.records import Record

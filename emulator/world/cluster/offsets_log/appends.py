@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from emulator.events import Appended, AppendFailed
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.leader_log import LeaderLog
+from emulator.world.cluster.offsets_log.leader_log import LeaderLog
 from emulator.world.kernel import Rank
 from emulator.world.run import Run
 from protocols.machine import Append, Step

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from emulator.world.cluster.committed_log import CommittedLog
-from emulator.world.cluster.partition_log import PartitionLog, StaleLog
+from emulator.world.cluster.partitions.committed_log import CommittedLog
+from emulator.world.cluster.partitions.partition_log import PartitionLog, StaleLog
 
 ShownLog = PartitionLog | StaleLog | CommittedLog
 

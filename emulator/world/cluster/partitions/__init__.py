@@ -1,0 +1,1 @@
+"""The partitions of topics: their logs, when records arrive in each, and what readers get from them."""
