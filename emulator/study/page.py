@@ -139,12 +139,3 @@ def _facts(findings: Findings) -> str:
         f"rebalance-emulator {emulator.__version__}",
     ]
     return " | ".join(parts)
-
-
-def pictures(findings: Findings) -> Iterator[Picture]:
-    """Yield all pictures of a study."""
-    yield from pictures_of_metrics(findings)
-    for front in findings.fronts:
-        yield front_chart(findings, front)
-    if findings.influences:
-        yield sensitivity_chart(findings)

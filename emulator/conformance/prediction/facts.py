@@ -57,9 +57,6 @@ class StartUp:
     metadata_us: int | None
     """It had its first metadata."""
 
-    coordinator_us: int | None
-    """It found its coordinator."""
-
     join_sent_us: int | None
     """Its first JoinGroup, or first heartbeat of the consumer protocol."""
 
@@ -68,21 +65,6 @@ class StartUp:
 
     assigned_us: int | None
     """Its listener returned from its first ``assigned`` call, less what that call nominally takes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gaps:
-    """The time that application and client need besides the processing, each in order of time."""
-
-    before_first_us: tuple[int, ...]
-    """From poll's return to the begin of the first record."""
-
-    between_records_us: tuple[int, ...]
-    """Within a batch, from the end of a record to the begin of the next."""
-
-    to_next_poll_us: tuple[int, ...]
-    """From the end of a batch to the return of the next poll with records. This includes waiting
-    for data or commitSync, so only the smallest values show the time of the client itself."""
 
 
 def members(capture: Capture) -> tuple[MemberSettings, ...]:
@@ -186,7 +168,6 @@ def _start_up(capture: Capture, trace: Trace) -> StartUp:
         subscribed_us=trace.marked_us("subscribed"),
         polled_us=first_poll(log),
         metadata_us=first_metadata(log),
-        coordinator_us=next(iter(times_of(log, "Discovered group coordinator")), None),
         join_sent_us=_first_request(capture, trace),
         joined_us=_first_answer(capture, trace),
         assigned_us=None if assigned is None else assigned - member_settings(trace).listener_us,
@@ -262,30 +243,6 @@ def service_times(capture: Capture) -> dict[tuple[TopicPartition, int], tuple[in
     return {key: tuple(time for _, time in sorted(times)) for key, times in taken.items()}
 
 
-def gaps(capture: Capture) -> Gaps:
-    """Return the gaps between records and between batches, over all members of the run."""
-    first: list[int] = []
-    between: list[int] = []
-    to_next: list[int] = []
-    for trace in capture.traces:
-        relevant = [e for e in trace.entries if isinstance(e, Polled | Worked | Listened)]
-        for before, after in pairwise(relevant):
-            match before, after:
-                case Polled(at_us=at_us), Worked(began_us=began_us):
-                    first.append(began_us - at_us)
-                case Worked(at_us=at_us), Worked(began_us=began_us):
-                    between.append(began_us - at_us)
-                case Worked(at_us=at_us), Polled(at_us=next_us):
-                    to_next.append(next_us - at_us)
-                case _:
-                    pass
-    return Gaps(
-        before_first_us=tuple(first),
-        between_records_us=tuple(between),
-        to_next_poll_us=tuple(to_next),
-    )
-
-
 def trace_at(capture: Capture, member: str, at_us: int) -> Trace | None:
     """Return the incarnation of a member that started last before or at a time."""
     started = [t for t in capture.traces if t.member == member and t.started_us <= at_us]
@@ -337,34 +294,6 @@ def due_us(plan: Production | Former | Addition, partition: int, number: int) ->
     else:
         place = number * plan.partitions + partition
     return plan.start_us + place * plan.tick_ns // 1000
-
-
-def arrivals(capture: Capture) -> Iterator[tuple[TopicPartition, int, int, int]]:
-    """Yield partition, offset, due time and time of return by a poll, for produced records.
-
-    Only the last record of a poll's range counts, at its first time. The smallest differences
-    show the time from a record's due time until a waiting consumer has it.
-    """
-    first: dict[tuple[TopicPartition, int], int] = {}
-    for trace in capture.traces:
-        for entry in trace.entries:
-            for partition, _, last in entry.ranges if isinstance(entry, Polled) else ():
-                key = (partition, last)
-                first[key] = min(entry.at_us, first.get(key, entry.at_us))
-    for (partition, offset), polled_us in sorted(first.items()):
-        due = _due_of(capture, partition, offset)
-        if due is not None:
-            yield partition, offset, due, polled_us
-
-
-def _due_of(capture: Capture, partition: TopicPartition, offset: int) -> int | None:
-    for added in capture.additions:
-        if added.topic == partition.topic and added.first <= partition.partition < added.to:
-            return due_us(added, partition.partition, offset)
-    for produced in capture.productions:
-        if produced.topic == partition.topic and offset >= produced.preload:
-            return due_us(produced, partition.partition, offset - produced.preload)
-    return None
 
 
 LOOKUP_US = 1_500

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from emulator.scenario.load import loads as load_scenario
 from emulator.scenario.model import Scenario
 from emulator.study.answer import answers, best_of_all
 from emulator.study.findings import Findings
+from emulator.study.metric_charts import Picture, pictures_of_metrics
 from emulator.study.model import Study, loads
+from emulator.study.overview_charts import front_chart, sensitivity_chart
 from emulator.study.plan import Plan, make_plan, metrics_of
 from emulator.study.rows import Task
 from emulator.study.summary import CellResults, summaries
@@ -149,3 +151,12 @@ def findings_with(
         answers=answers(results, plan.study.goal),
         best=best_of_all(results, plan.study.goal),
     )
+
+
+def pictures(findings: Findings) -> Iterator[Picture]:
+    """Yield all pictures of a study."""
+    yield from pictures_of_metrics(findings)
+    for front in findings.fronts:
+        yield front_chart(findings, front)
+    if findings.influences:
+        yield sensitivity_chart(findings)

@@ -14,10 +14,10 @@ from emulator.study import store
 from emulator.study.findings import find
 from emulator.study.labels import name_of
 from emulator.study.overview_charts import front_chart
-from emulator.study.page import drawn, pictures, study_page
+from emulator.study.page import drawn, study_page
 from emulator.study.screen import study_screen
 
-from .samples import plan_of, study_of, tasks_of
+from .samples import pictures, plan_of, study_of, tasks_of
 
 MEMBERS = '[[vary]]\nname = "members"\nset = "group[billing].members"\nvalues = [2, 3]'
 VARIED = {

@@ -8,13 +8,13 @@ import pytest
 
 from emulator.study.answer_text import sentences
 from emulator.study.model import Until, Within
-from emulator.study.page import drawn, pictures
+from emulator.study.page import drawn
 from emulator.study.rows import play_chunk, runs_table
 from emulator.study.screen import study_screen
 from emulator.study.sensitivity import influences
 from emulator.study.summary import differences, front, rules_not_met
 
-from .samples import findings_with, plan_of, results_of, study_of, tasks_of
+from .samples import findings_with, pictures, plan_of, results_of, study_of, tasks_of
 
 LEAST = '{ least = "reprocessed" }'
 

@@ -204,9 +204,6 @@ class Exit:
     reason: str = "the handler raised"
 
 
-Action = (
-    Process | Begin | Drain | Wait | Skip | Fail | Forward | Commit | Pause | Resume | Seek | Exit
-)
 ACTIONS: tuple[type, ...] = (
     Process,
     Begin,
