@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
-from emulator.scenario.kafka_settings import OTHER_CLIENTS
+from emulator.scenario.kafka_settings import OTHER_CLIENTS, RESET_POLICIES
 from emulator.scenario.resolution import settings_in_force
 from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
 from protocols.settings import ClientSettings, ConsumerSettings
@@ -32,8 +32,9 @@ commit = "store"                      # store_offsets() after the work, automati
 settings = { "session.timeout.ms" = 6000 }
 ```
 
-Settings have the client's own names (`session_timeout_ms`, `SessionTimeout`) or Kafka's. What a client
-lacks is refused with its own words. A client that works in the background is played event by event,
+Settings have the client's own names (`session_timeout_ms`, `SessionTimeout`) or Kafka's, and its own values
+(`auto.offset.reset=smallest`), also in a file that `settings_from` names. What a client lacks is refused with its
+own words. A client that works in the background is played event by event,
 not computed (docs/explanation/modes.md): its runs take longer.
 
 Single versions of a client, and clients that have no profile here, do some things otherwise. `deviates` of a group
@@ -103,6 +104,11 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         ),
     ),
     ("rebalance timeout", lambda p: f"`{_rebalance_timeout(p)}`"),
+    (
+        "refuses a heartbeat interval that is not below the session timeout",
+        lambda p: _yes(on=bool(p.limits_heartbeat)),
+    ),
+    ("`auto.offset.reset`", lambda p: _listed(p.resets or RESET_POLICIES)),
     ("limits the time between polls", lambda p: _yes(on=p.limits_poll_interval)),
     ("`read_with` (records)", _reads),
     ('`commit = "store"`', lambda p: f"`{p.stores}`" if p.stores else "-"),

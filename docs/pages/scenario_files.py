@@ -58,9 +58,9 @@ between = ["70s", "80s"]
 - Faults and acts: `[[fault]]` or `[[act]]`, which mean the same, with a verb as key and exactly
   one of `at`, `between` (at random in the window, by the seed) and `when` (at a step or an event),
   plus `delay`.
-- `settings_from = "consumer.properties"` in a group takes the settings of a real client: properties of
-  the Java client or librdkafka, JSON, or Spring Boot's `application.yml` or properties (the default
-  profile). Spring's AckMode becomes the group's `commit`, `timeout-per-shutdown-phase` the `grace` and
+- `settings_from = "consumer.properties"` in a group takes the settings of a real client: properties or
+  JSON by the names of the group's `client`, or Spring Boot's `application.yml` or properties (the default
+  profile). librdkafka's `enable.auto.offset.store=false` becomes `commit = "store"`; Spring's AckMode becomes the group's `commit`, `timeout-per-shutdown-phase` the `grace` and
   `immediate-stop` the `mid_batch` of its deploys. Keys of the scenario override the file; addresses,
   security and deserializers are noted and ignored.
 - A deploy that changes settings is a `rolling_restart` (or the `start` of one member) with

@@ -51,6 +51,7 @@ JAVA_ASSIGNORS = {
     "org.apache.kafka.clients.consumer.CooperativeStickyAssignor": "cooperative-sticky",
 }
 ASSIGNORS = tuple(JAVA_ASSIGNORS.values())
+RESET = "auto.offset.reset"
 RESET_POLICIES = ("earliest", "latest", "none")
 SERVER_ASSIGNORS = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
@@ -258,7 +259,7 @@ _BY_KIND: dict[Kind, _Reader] = {
 _SPECIAL: dict[str, _Reader] = {
     PROTOCOL: _group_protocol,
     "group.consumer.assignors": _server_assignors,
-    "auto.offset.reset": _reset_policy,
+    RESET: _reset_policy,
     "group.instance.id": _instance_id,
 }
 

@@ -1,11 +1,10 @@
-"""What a crash costs by client, and what a client refuses (docs/reference/clients.md)."""
+"""What a crash and a hand-over cost by client (docs/reference/clients.md)."""
 
 from __future__ import annotations
 
 import pytest
 
 import emulator
-import emulator.scenario.schema
 from emulator.events import (
     CommitAccepted,
     CommitRefused,
@@ -14,8 +13,6 @@ from emulator.events import (
 )
 from emulator.metrics.laws import Severity
 from emulator.scenario.load import loads
-from emulator.scenario.problems import ScenarioError
-from protocols.consumer.clients import CLIENTS, profile_of
 
 SCENARIO = """
 title = "a member crashes with work in hand"
@@ -104,112 +101,27 @@ def test_members_of_one_group_may_have_different_clients():
     assert costs(played(keys, '"session.timeout.ms" = 6000', at="22.4s")) == (32, 0)
 
 
-REFUSED = {
-    'settings = { "group.protocol" = "consumer" }': "unexpected keyword argument",
-    'settings = { "partition.assignment.strategy" = "cooperative-sticky" }': (
-        "No module named 'aiokafka.coordinator.assignors.cooperative_sticky'"
-    ),
-    "settings = { max_pol_records = 3 }": 'did you mean "max_poll_records"?',
-    "settings = { session_timeout_ms = 6000, 'session.timeout.ms' = 6000 }": "given twice",
-    'settings = { "retry.backoff.max.ms" = 100 }': '"aiokafka" has no such setting',
-    'settings = { "queued.min.messages" = 100 }': 'it is one of "librdkafka"',
-    'read_with = "getmny"': 'did you mean "getmany"?',
-    "read_records = 3": "takes no number of records",
-    'commit = "store"': "no call that stores offsets",
-    'settings = { auto_offset_reset = "by_duration:PT1H" }': "config, using NONE",
-    'close_operation = "REMAIN_IN_GROUP"': "takes no CloseOptions (KIP-1092)",
-}
-
-
-@pytest.mark.parametrize("keys", REFUSED)
-def test_what_a_client_lacks_is_refused_with_its_own_words(keys):
-    """Here: aiokafka."""
-    with pytest.raises(ScenarioError) as refused:
-        loads(_group(f'client = "aiokafka"\n{keys}'), "a test")
-    assert REFUSED[keys] in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (
-            "confluent-kafka",
-            '"confluent-kafka" is or is built on librdkafka: client = "librdkafka"',
-        ),
-        ("Confluent.Kafka", 'client = "librdkafka"'),
-        ("rdkafak", 'client = "librdkafka"'),
-        ("kgo", 'client = "franz-go"'),
-        ("jva", 'did you mean "java"?'),
-        ("sarama", "this client is not modelled; allowed is one of "),
-        ("saramma", '"sarama" is not modelled'),
-        ("abc", 'unknown client; allowed is one of "java"'),
-    ],
-)
-def test_a_product_is_known_by_the_client_that_it_is_built_on(given, said):
-    """A client that is not modelled is named as such."""
-    with pytest.raises(ScenarioError) as refused:
-        loads(_group(f'client = "{given}"'), "a test")
-
-    assert said in str(refused.value)
-
-
-FOREIGN = {
-    'client = "aiokafka"\nsettings = { SessionTimeout = "6s" }': (
-        'in franz-go; aiokafka calls it "session_timeout_ms"'
-    ),
-    'client = "librdkafka"\nsettings = { session_timeout_ms = "6s" }': (
-        'in aiokafka; librdkafka calls it "session.timeout.ms"'
-    ),
-    'client = "franz-go"\nsettings = { max_poll_interval_ms = 9 }': "time between polls is not limited",
-    'client = "franz-go"\nsettings = { sesion_timeout = 9 }': 'did you mean "SessionTimeout"?',
-    'client = "librdkafka"\nsettings = { "max.poll.records" = 9 }': "consume() returns read_records",
-    'client = "franz-go"\nsettings = { Balancers = ["RangeBalancr"] }': (
-        'undefined: kgo.RangeBalancr; did you mean "RangeBalancer"?'
-    ),
-    'client = "kafka-python"\nsettings = { "group.protocol" = "consumer" }': "Unrecognized configs",
-    'client = "librdkakfa"': 'did you mean "librdkafka"?',
-}
-
-
-@pytest.mark.parametrize("keys", FOREIGN)
-def test_a_name_of_another_client_is_refused_with_the_own_one(keys):
-    """Or with what the client has instead."""
-    with pytest.raises(ScenarioError) as refused:
-        loads(_group(keys), "a test")
-
-    assert FOREIGN[keys] in str(refused.value)
-
-
-def test_librdkafka_does_not_mix_assignors_of_two_protocols():
-    """It says so when the consumer is created."""
-    strategy = 'settings = { "partition.assignment.strategy" = "range,cooperative-sticky" }'
-    with pytest.raises(ScenarioError, match="must have the same protocol type"):
-        loads(_group(f'client = "librdkafka"\n{strategy}'), "a test")
-
-
-@pytest.mark.parametrize("client", ["librdkafka", "kafka-python", "franz-go"])
-def test_only_java_resets_by_duration(client):
-    keys = f'client = "{client}"\nsettings = {{ "auto.offset.reset" = "by_duration:PT1H" }}'
-    with pytest.raises(ScenarioError, match=profile_of(client).lacks_reset_by_duration[:9]):
-        loads(_group(keys), "a test")
-
-
-def test_java_has_no_setting_of_another_client():
-    """Its message names the client that has it."""
-    with pytest.raises(ScenarioError, match="librdkafka"):
-        loads(_group('settings = { "enable.auto.offset.store" = false }'), "a test")
-
-
 def _group(keys: str) -> str:
     head = SCENARIO.partition("work =")[0].replace("{{", "{").replace("}}", "}")
     return f'{head}work = "1ms"\n{keys}\n'
 
 
-def test_the_schema_has_every_client():
-    """Editors complete their names."""
-    schema = emulator.scenario.schema.file_schema()
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_librdkafka_commits_only_what_is_taken_away_with_an_interval_of_0(protocol):
+    """0 turns its timer off (``rd_kafka_cgrp_new``); the Java consumer commits in every poll."""
+    keys = f"""client = "librdkafka"
+settings."group.protocol" = "{protocol}"
+settings."auto.commit.interval.ms" = 0
+settings."auto.offset.reset" = "earliest"
 
-    assert schema["$defs"]["Group"]["properties"]["client"]["enum"] == list(CLIENTS)
+[[fault]]
+close = "g-0"
+at = "20s"
+"""
+    run = emulator.run(loads(_group(keys), "a test"), seed=1)
+
+    assert 2 == run.metrics["commits_accepted"]
+    assert (0, 0) == costs(run)
 
 
 HAND_OVER = """

@@ -10,6 +10,7 @@ from emulator.scenario.kafka_settings import (
     OLD_CONSUMER,
     OTHER_CLIENTS,
     PROTOCOL,
+    RESET,
     STRATEGY,
     allowed_range,
 )
@@ -27,7 +28,6 @@ from protocols.values import replace
 
 COOPERATIVE = "cooperative-sticky"
 INTERVAL = "max.poll.interval.ms"
-RESET = "auto.offset.reset"
 
 
 def client_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -81,7 +81,9 @@ def _range_problems(
         least, most = profile.ranges.get(name, (setting.minimum, setting.maximum))
         if name in profile.ranges and not least <= value <= most:
             allowed = allowed_range(replace(setting, minimum=least, maximum=most))
-            reason = f"{profile.name}: out of range; allowed is {allowed}"
+            spelled = next((own for own, kafkas in profile.names.items() if kafkas == name), name)
+            said = profile.out_of_range.format(name=spelled, value=value, least=least, most=most)
+            reason = f"{profile.name}: {said}; allowed is {allowed}"
             where = own if name in member.settings else path
             yield Problem(f"{where}.settings[{name}]", reason, value)
 

@@ -182,8 +182,7 @@ def _name_problems(group: Group, member: Member) -> Iterator[Problem]:
 def settings_problems(group: Group, member: Member) -> Iterator[Problem]:
     """Yield settings of a member that contradict each other or the commit policy."""
     settings = consumer_settings(group, member)
-    if settings.heartbeat_interval_ms >= settings.session_timeout_ms:
-        yield _heartbeat_problem(group, member, settings)
+    yield from _heartbeat_problems(group, member, settings)
     given = "commit" in (group.model_fields_set if member.commit is None else ("commit",))
     if given and commit_policy(group, member).call == "auto" and not settings.enable_auto_commit:
         path = _settings_path(group, member, AUTO_COMMIT)
@@ -198,14 +197,25 @@ def settings_problems(group: Group, member: Member) -> Iterator[Problem]:
         yield Problem(f"{path}[{AUTO_COMMIT}]", reason, given=True)
 
 
-def _heartbeat_problem(group: Group, member: Member, settings: ConsumerSettings) -> Problem:
+def _heartbeat_problems(
+    group: Group, member: Member, settings: ConsumerSettings
+) -> Iterator[Problem]:
+    """Yield heartbeats that are not more frequent than sessions end, in the words of the client."""
+    profile = profile_of(client_of(group, member))
+    beat_ms, session_ms = settings.heartbeat_interval_ms, settings.session_timeout_ms
+    if not profile.limits_heartbeat or beat_ms < session_ms:
+        return
+    said = profile.limits_heartbeat.format(heartbeat=beat_ms, session=session_ms)
     heartbeat, session = "heartbeat.interval.ms", "session.timeout.ms"
     path = _settings_path(group, member, heartbeat, session)
     if heartbeat in group.settings or heartbeat in member.settings:
-        reason = f"not below {session}, which is {settings.session_timeout_ms} (milliseconds)"
-        return Problem(f"{path}[{heartbeat}]", reason, settings.heartbeat_interval_ms)
-    reason = f"not above {heartbeat}, which is {settings.heartbeat_interval_ms} (milliseconds)"
-    return Problem(f"{path}[{session}]", reason, settings.session_timeout_ms)
+        reason = (
+            f"not below {session}, which is {session_ms} (milliseconds); {profile.name}: {said}"
+        )
+        yield Problem(f"{path}[{heartbeat}]", reason, beat_ms)
+    else:
+        reason = f"not above {heartbeat}, which is {beat_ms} (milliseconds); {profile.name}: {said}"
+        yield Problem(f"{path}[{session}]", reason, session_ms)
 
 
 def _settings_path(group: Group, member: Member, *names: str) -> str:

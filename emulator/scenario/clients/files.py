@@ -18,8 +18,10 @@ from typing import Any
 
 from emulator.input_files import file_in, nearest_file, read_bytes, utf8_text
 from emulator.scenario.clients.keys import ClientFile
+from emulator.scenario.clients.names import kafkas_value, with_kafkas_names
 from emulator.scenario.kafka_settings import (
     CONSUMER,
+    CONSUMERS,
     PROTOCOL,
     REFUSED_WITH,
     flattened,
@@ -27,6 +29,8 @@ from emulator.scenario.kafka_settings import (
 )
 from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError, few_listed, hint
+from emulator.scenario.resolution import AUTO_COMMIT, OFFSET_STORE
+from protocols.consumer.clients import CLIENTS, ClientProfile, profile_of
 
 KEY = "settings_from"
 """As in ``emulator.scenario.load``."""
@@ -72,7 +76,7 @@ def with_client_files(document: Document, source: ScenarioSource) -> Document:
             continue
         found = _read(group, source)
         rest = {key: value for key, value in group.items() if key != KEY}
-        settings = {**found.settings, **group.get("settings", {})}
+        settings = {**found.settings, **with_kafkas_names(group).get("settings", {})}
         groups.append({**found.group, **rest, "settings": settings})
         document = _with_stops(document, group, found.stop)
     return {**document, "group": tuple(groups)}
@@ -161,11 +165,23 @@ def _read(group: Document, source: ScenarioSource) -> ClientFile:
         from emulator.scenario.clients.spring import translate  # noqa: PLC0415  few files are Spring's
 
         plain = {**translate(pairs, found, str(path))}
-    problems = list(_take(found, plain))
+    client = group.get("client")
+    profile = profile_of(client if client in CLIENTS else CLIENTS[0])
+    problems = list(_take(found, plain, profile))
     if problems:
         raise ScenarioError(str(path), [_as_written(each, pairs) for each in problems])
     _leave_out_refused(found, group.get("settings"))
+    _store_offsets(found)
     return found
+
+
+def _store_offsets(found: ClientFile) -> None:
+    """Let the application store offsets behind its work if the client does not store them."""
+    if found.settings.get(OFFSET_STORE) is False and found.settings.get(AUTO_COMMIT) is not False:
+        found.group["commit"] = "store"
+        found.notes.append(
+            f'{OFFSET_STORE} is false: commit = "store", offsets are stored behind the work of a batch'
+        )
 
 
 def _leave_out_refused(found: ClientFile, own: object) -> None:
@@ -201,12 +217,17 @@ def _few(pairs: dict[str, object]) -> dict[str, object]:
     return pairs
 
 
-def _take(found: ClientFile, pairs: Mapping[str, object]) -> Iterator[Problem]:
-    """Add Kafka's settings to *found*; yield a problem for each that is wrong."""
+def _take(
+    found: ClientFile, pairs: Mapping[str, object], profile: ClientProfile
+) -> Iterator[Problem]:
+    """Add a client's settings to *found*, by Kafka's names; yield a problem for each that is wrong."""
+    known = CONSUMER | {name: CONSUMERS[name] for name in profile.own}
     for name, value in pairs.items():
-        if name in CONSUMER:
+        kafkas = profile.names.get(name, name)
+        if kafkas in known:
             try:
-                found.settings[name] = setting_value(CONSUMER[name], _number(value))
+                meant = kafkas_value(kafkas, _number(value), profile)
+                found.settings[kafkas] = setting_value(known[kafkas], meant)
             except ValueError as error:
                 yield Problem(name, str(error), value)
         elif name == "group.id":

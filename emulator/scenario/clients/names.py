@@ -10,11 +10,14 @@ from emulator.scenario.kafka_settings import (
     ASSIGNORS,
     CONSUMER,
     JAVA_ASSIGNORS,
+    RESET,
+    RESET_POLICIES,
     STRATEGY,
     flattened,
 )
 from emulator.scenario.problems import hint, listed, nearest, refuse
 from protocols.consumer.clients import CLIENTS, ClientProfile, profile_of
+from protocols.settings import BY_DURATION
 
 Place = tuple[str | int, ...]
 """Where a table is, below what is validated."""
@@ -103,8 +106,23 @@ def _renamed(table: Any, client: object, place: Place = ("settings",)) -> Any:
             raise refuse("group", [((*place, name), value, f"given twice, also as {kafkas}")])
         if kafkas == name and "." not in name and name not in profile.names:
             raise refuse("group", [((*place, name), value, _unknown(name, profile))])
-        found[kafkas] = _assignors(value, profile, place) if kafkas == STRATEGY else value
+        try:
+            found[kafkas] = kafkas_value(kafkas, value, profile)
+        except ValueError as error:
+            raise refuse("group", [((*place, name), value, str(error))]) from None
     return found
+
+
+def kafkas_value(name: str, value: object, profile: ClientProfile) -> object:
+    """Return the value of Kafka's setting *name* that a client's own value means.
+
+    Raise ValueError, in the words of the client, for a value that it does not have.
+    """
+    if profile.name == CLIENTS[0]:
+        return value
+    if name == STRATEGY:
+        return _assignors(value, profile)
+    return _reset(value, profile) if name == RESET else value
 
 
 def _unknown(name: str, profile: ClientProfile) -> str:
@@ -133,8 +151,19 @@ def _dotted(profile: ClientProfile) -> bool:
     return all("." in name for name in profile.names)
 
 
-def _assignors(value: object, profile: ClientProfile, place: Place) -> object:
-    """Return names of assignors as Kafka has them; raise if a client has none of this name."""
+def _reset(value: object, profile: ClientProfile) -> object:
+    """Return Kafka's name of a reset policy; raise ValueError if a client does not have it."""
+    resets = profile.resets
+    if not resets or not isinstance(value, str) or value in resets:
+        return resets.get(str(value), value)
+    if value.startswith(BY_DURATION):
+        return value
+    said = profile.lacks_reset.format(value=value) if value in RESET_POLICIES else "unknown policy"
+    raise ValueError(f"{profile.name}: {said}; it has {listed(tuple(resets))}{hint(value, resets)}")
+
+
+def _assignors(value: object, profile: ClientProfile) -> object:
+    """Return names of assignors as Kafka has them; raise ValueError if a client lacks one."""
     if isinstance(value, str):
         value = [word.strip() for word in value.split(",")]
     if not isinstance(value, list | tuple):
@@ -144,8 +173,7 @@ def _assignors(value: object, profile: ClientProfile, place: Place) -> object:
         name = str(unknown[0])
         said = profile.lacks_assignor.format(name=name, module=name.replace("-", "_"))
         near = hint(name, profile.assignors) or f"; it has {listed(profile.assignors)}"
-        reason = f"{profile.name}: {said}{near}"
-        raise refuse("group", [((*place, STRATEGY), list(value), reason)])
+        raise ValueError(f"{profile.name}: {said}{near}")
     return [profile.assignors.get(str(name), name) for name in value]
 
 

@@ -191,8 +191,8 @@ class Group(Part):
     """Kafka's consumer settings by name, for all members."""
 
     settings_from: Annotated[str | None, AfterValidator(_only_in_files)] = None
-    """The file of a real client, relative to the scenario's: properties of Java or librdkafka, or
-    Spring's ``application.yml``. The keys of the scenario override it; its ``group.protocol`` leaves out
+    """The file of a real client, relative to the scenario's: properties or JSON by the names of the
+    group's ``client``, or Spring's ``application.yml``. The keys of the scenario override it; its ``group.protocol`` leaves out
     what that protocol does not have."""
 
     work: Annotated[Distribution, BeforeValidator(short_forms.work)] = always(1_000)

@@ -213,6 +213,9 @@ class ClientProfile:
     lacks_protocol: str = ""
     """What it says about a group protocol that it does not have."""
 
+    lacks_reset: str = ""
+    """What it says about an ``auto.offset.reset`` that it does not have; ``{value}``: as given."""
+
     lacks_reset_by_duration: str = ""
     """What it says about ``auto.offset.reset=by_duration:…`` (KIP-1106); ``{value}``: as given."""
 
@@ -224,6 +227,9 @@ class ClientProfile:
 
     names: Mapping[str, str] = field(default_factory=dict)
     """The client's own names of settings, with Kafka's."""
+
+    resets: Mapping[str, str] = field(default_factory=dict)
+    """The values of ``auto.offset.reset`` that it has, with Kafka's; empty: Kafka's."""
 
     lacks: Mapping[str, str] = field(default_factory=dict)
     """Settings of the Java consumer that the client does not have, with what there is instead."""
@@ -246,8 +252,16 @@ class ClientProfile:
     limits_session: bool = False
     """Whether the client refuses a session that is longer than the poll interval."""
 
+    limits_heartbeat: str = ""
+    """What it says about a heartbeat interval that is not below the session timeout; ``{heartbeat}``,
+    ``{session}``: both in milliseconds. Empty: it does not compare them."""
+
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Smallest and largest value of settings whose range is narrower than the Java consumer's."""
+
+    out_of_range: str = "out of range"
+    """What it says about a value outside them; ``{name}``: as the client spells it, ``{value}``,
+    ``{least}``, ``{most}``."""
 
     own: frozenset[str] = frozenset()
     """Settings that the Java consumer does not have."""
@@ -281,6 +295,7 @@ JAVA = ClientProfile(
         "cooperative-sticky": "cooperative-sticky",
     },
     lacks_assignor="Class {name} cannot be found",
+    limits_heartbeat="Heartbeat must be set lower than the session timeout",
 )
 """The Java consumer of Apache Kafka."""
 

@@ -74,6 +74,14 @@ FRANZ_GO = ClientProfile(
         "RebalanceTimeout": "rebalance.timeout.ms",
         "SessionTimeout": "session.timeout.ms",
     },
+    resets={
+        "AtStart": "earliest",
+        "earliest": "earliest",
+        "AtEnd": "latest",
+        "latest": "latest",
+        "NoResetOffset": "none",
+        "none": "none",
+    },
     lacks={
         "default.api.timeout.ms": "a commit is repeated for 30 s",
         "max.poll.interval.ms": "the time between polls is not limited",
@@ -87,7 +95,7 @@ FRANZ_GO = ClientProfile(
         "auto.commit.interval.ms": (100, INT_MAX),
         "fetch.max.wait.ms": (10, INT_MAX),
         "metadata.max.age.ms": (10, 3_600_000),
-        "request.timeout.ms": (100, 900_000),
+        "request.timeout.ms": (1_000, 900_000),
         "session.timeout.ms": (100, INT_MAX),
     },
     own=frozenset({"rebalance.timeout.ms", "greedy.auto.commit", "block.rebalance.on.poll"}),

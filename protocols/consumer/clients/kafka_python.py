@@ -29,6 +29,10 @@ KAFKA_PYTHON = ClientProfile(
     },
     lacks_assignor="ModuleNotFoundError: No module named 'kafka.coordinator.assignors.{module}'",
     lacks_protocol="KafkaConfigurationError: Unrecognized configs: {'group_protocol'}",
+    limits_heartbeat=(
+        "KafkaConfigurationError: Heartbeat interval must be lower than the session timeout "
+        "({heartbeat} v {session})"
+    ),
     lacks_reset_by_duration="Unrecognized offset_reset_strategy, using NONE",
     names={
         name.replace(".", "_"): name
@@ -56,6 +60,13 @@ KAFKA_PYTHON = ClientProfile(
             "retry.backoff.ms",
             "session.timeout.ms",
         )
+    },
+    resets={
+        "earliest": "earliest",
+        "smallest": "earliest",
+        "latest": "latest",
+        "largest": "latest",
+        "none": "none",
     },
     lacks={
         "retry.backoff.max.ms": "the back-off does not grow",

@@ -21,6 +21,8 @@ from protocols.consumer.clients import (
 )
 from protocols.messages.errors import ErrorCode
 
+INVALID_RESET = 'Invalid value "{value}" for configuration property "auto.offset.reset"'
+
 LIBRDKAFKA = ClientProfile(
     name="librdkafka",
     packages="confluent-kafka for Python, Go and .NET",
@@ -48,9 +50,8 @@ LIBRDKAFKA = ClientProfile(
         "cooperative-sticky": "cooperative-sticky",
     },
     lacks_assignor="Unsupported partition.assignment.strategy: {name}",
-    lacks_reset_by_duration=(
-        'Invalid value "{value}" for configuration property "auto.offset.reset"'
-    ),
+    lacks_reset=INVALID_RESET,
+    lacks_reset_by_duration=INVALID_RESET,
     lacks_assign_without_group=(
         '"Failed to create consumer: group.id must be set" (confluent-kafka); give it a group of its own'
     ),
@@ -61,6 +62,15 @@ LIBRDKAFKA = ClientProfile(
         "fetch.message.max.bytes": "max.partition.fetch.bytes",
         "socket.timeout.ms": "request.timeout.ms",
         "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+    },
+    resets={
+        "earliest": "earliest",
+        "smallest": "earliest",
+        "beginning": "earliest",
+        "latest": "latest",
+        "largest": "latest",
+        "end": "latest",
+        "error": "none",
     },
     lacks={
         "default.api.timeout.ms": "each call of the application has a timeout of its own",
@@ -84,6 +94,7 @@ LIBRDKAFKA = ClientProfile(
         "heartbeat.interval.ms": (1, 3_600_000),
         "max.partition.fetch.bytes": (1, 1_000_000_000),
         "max.poll.interval.ms": (1, 86_400_000),
+        "metadata.max.age.ms": (0, 3_600_000),
         "reconnect.backoff.max.ms": (0, 3_600_000),
         "reconnect.backoff.ms": (0, 3_600_000),
         "request.timeout.ms": (10, 300_000),
@@ -91,6 +102,9 @@ LIBRDKAFKA = ClientProfile(
         "retry.backoff.ms": (1, 300_000),
         "session.timeout.ms": (1, 3_600_000),
     },
+    out_of_range=(
+        'Configuration property "{name}" value {value} is outside allowed range {least}..{most}'
+    ),
     own=frozenset({"enable.auto.offset.store", "queued.min.messages"}),
     defaults={
         "partition.assignment.strategy": ("range", "roundrobin"),

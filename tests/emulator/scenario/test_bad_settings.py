@@ -140,12 +140,12 @@ settings = {{ {settings} }}
         (
             'client = "librdkafka"',
             '"retry.backoff.ms" = 0',
-            "librdkafka: out of range; allowed is a whole number from 1 to 300000 (milliseconds)",
+            "outside allowed range 1..300000; allowed is a whole number from 1 to 300000 (milliseconds)",
         ),
         (
             'client = "librdkafka"',
             '"heartbeat.interval.ms" = "1h", "session.timeout.ms" = "2h", "max.poll.interval.ms" = "3h"',
-            "[session.timeout.ms] = 7200000: librdkafka: out of range",
+            'librdkafka: Configuration property "session.timeout.ms" value 7200000 is outside',
         ),
         (
             'client = "franz-go"',

@@ -7,6 +7,7 @@ import pytest
 import emulator
 from emulator.errors import EmulatorError
 from emulator.loading import load_named
+from emulator.scenario.problems import ScenarioError
 
 SCENARIO = """
 title = "a deploy"
@@ -101,10 +102,63 @@ def test_settings_of_librdkafka_ask_for_its_client(load):
         "org.apache.kafka.clients.consumer.CooperativeStickyAssignor", "cooperative-sticky"
     )
     of_client, _ = load("consumer.properties", PROPERTIES).notes
-    (ignored,) = load("consumer.properties", file, named).notes
+    stores, ignored = load("consumer.properties", file, named).notes
 
     assert '"enable.auto.offset.store": of librdkafka; the group is played as a Java' in of_client
+    assert 'enable.auto.offset.store is false: commit = "store"' in stores
     assert "ignored" in ignored
+
+
+LIBRDKAFKA = """
+bootstrap.servers=broker:9092
+auto.offset.reset=smallest
+topic.metadata.refresh.interval.ms=60000
+fetch.wait.max.ms=100
+queued.min.messages=1000
+enable.auto.offset.store=false
+statistics.interval.ms=5000
+"""
+
+
+def test_a_file_of_librdkafka_is_read_by_its_own_names_and_values(load):
+    """Those of the scenario come first, whichever name they have there."""
+    own = (
+        'settings = {{ "max.poll.records" = 7 }}',
+        'client = "librdkafka"\nsettings = {{ "fetch.wait.max.ms" = 50 }}',
+    )
+    loaded = load("rdkafka.conf", LIBRDKAFKA, own)
+    group = loaded.scenario.group[0]
+
+    assert dict(group.settings) == {
+        "auto.offset.reset": "earliest",
+        "metadata.max.age.ms": 60_000,
+        "fetch.max.wait.ms": 50,
+        "queued.min.messages": 1_000,
+        "enable.auto.offset.store": False,
+    }
+    assert group.commit.call == "store"
+    assert "2 settings without a part here, such as bootstrap.servers" in loaded.notes[-1]
+
+
+def test_a_file_of_aiokafka_is_read_by_its_own_names(load):
+    """As keyword arguments in JSON."""
+    own = ('settings = {{ "max.poll.records" = 7 }}', 'client = "aiokafka"')
+    loaded = load("consumer.json", '{"session_timeout_ms": 9000, "max_poll_records": 20}', own)
+
+    assert dict(loaded.scenario.group[0].settings) == {
+        "session.timeout.ms": 9_000,
+        "max.poll.records": 20,
+    }
+
+
+def test_a_value_that_librdkafka_does_not_have_is_refused_with_its_words(load):
+    """With the name of the file."""
+    own = ('settings = {{ "max.poll.records" = 7 }}', 'client = "librdkafka"')
+    with pytest.raises(ScenarioError) as refused:
+        load("rdkafka.conf", "auto.offset.reset=none", own)
+
+    assert 'Invalid value "none" for configuration property' in str(refused.value)
+    assert 'it has "earliest", "smallest"' in str(refused.value)
 
 
 def test_json_of_a_client_is_read_too(load):
