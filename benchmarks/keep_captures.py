@@ -1,6 +1,6 @@
 """Keep captured runs of each experiment in the repository, at a small size.
 
-``python -m benchmarks.keep_captures FOLDER [MOST]`` copies up to MOST (3) usable runs of each experiment
+``python -m benchmarks.keep_captures FOLDER [MAX]`` copies up to MAX (3) usable runs of each experiment
 in ``examples/experiments``, quiet ones first, from FOLDER to ``tests/captures-more``, in place of those
 that it has of the experiment, without the raw segment of the offsets topic, whose records each run has
 as text. It prints what there is of each experiment. Those few runs that tests and printed pages play
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 EXPERIMENTS, KEPT = ROOT / "examples" / "experiments", ROOT / "tests" / "captures-more"
-MOST = 3
+MAX = 3
 RAW = "__consumer_offsets-"
 """Where the names of segments begin; ``verify`` reads the records as text."""
 
@@ -33,7 +33,7 @@ class Made:
     number: int
 
 
-def main(folder: Path, most: int = MOST, experiments: Path = EXPERIMENTS, kept: Path = KEPT) -> int:
+def main(folder: Path, most: int = MAX, experiments: Path = EXPERIMENTS, kept: Path = KEPT) -> int:
     """Keep runs of each experiment; return 1 if one of them has too few."""
     short = 0
     total = 0

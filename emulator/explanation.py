@@ -27,7 +27,7 @@ from emulator.scenario.writing import manifest
 from emulator.subjects import clock_of
 from emulator.versions import KAFKA
 
-MOST_LISTED: Final = 5
+MAX_LISTED: Final = 5
 """Number of entries that a refusal names."""
 
 
@@ -156,7 +156,7 @@ def _refuse_record(finished: Run, name: str) -> NoReturn:
         for entry in finished.ledger.entries
         if f"{entry.topic}-{entry.partition}" == place
     ]
-    rest = ", ".join(there[:MOST_LISTED]) + ", …" * (len(there) > MOST_LISTED)
+    rest = ", ".join(there[:MAX_LISTED]) + ", …" * (len(there) > MAX_LISTED)
     raise RefusedError(
         f"seed {finished.seed}: no ledger entry has the record {name}; of {place} "
         f"{rest or 'there is no entry'}"

@@ -17,13 +17,13 @@ from typing import BinaryIO, Final
 
 from assignors.errors import EmulatorError
 
-MOST_TOML_BYTES: Final = 4 * 2**20
+MAX_TOML_BYTES: Final = 4 * 2**20
 """Of a scenario, a study, and the files that a scenario names."""
 
-MOST_CAPTURED_BYTES: Final = 64 * 2**20
+MAX_CAPTURED_BYTES: Final = 64 * 2**20
 """Of a file of a captured run, unpacked."""
 
-MOST_LINE_BYTES: Final = 64 * 2**20
+MAX_LINE_BYTES: Final = 64 * 2**20
 """Of a line with a question of ``rebalance assign``."""
 
 _GZIP_WINDOW: Final = 31
@@ -96,7 +96,7 @@ def nearest_file(path: Path) -> str:
     return "".join(f"; did you mean {path.with_name(near)}?" for near in close)
 
 
-def read_bytes(path: str | Path, most_bytes: int = MOST_TOML_BYTES) -> bytes:
+def read_bytes(path: str | Path, most_bytes: int = MAX_TOML_BYTES) -> bytes:
     """Return the content of a file; raise FileTooLargeError if it is too large, and OSError."""
     with Path(path).open("rb") as opened:
         return read_stream(opened, str(path), most_bytes)
@@ -113,7 +113,7 @@ def utf8_text(content: bytes) -> str:
         raise ValueError(f"{where}; save it as UTF-8") from None
 
 
-def read_stream(opened: BinaryIO, name: str, most_bytes: int = MOST_TOML_BYTES) -> bytes:
+def read_stream(opened: BinaryIO, name: str, most_bytes: int = MAX_TOML_BYTES) -> bytes:
     """Return the rest of an open file; *name*: for the error if it is too large."""
     most = most_bytes if _given is None else _given
     content = opened.read(most + 1)
@@ -122,7 +122,7 @@ def read_stream(opened: BinaryIO, name: str, most_bytes: int = MOST_TOML_BYTES) 
     return content
 
 
-def lines_of(opened: BinaryIO, name: str, most_bytes: int = MOST_LINE_BYTES) -> Iterator[bytes]:
+def lines_of(opened: BinaryIO, name: str, most_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:
     """Yield the lines of an open file with their ends; raise FileTooLargeError for a longer one."""
     most = most_bytes if _given is None else _given
     while line := opened.readline(most + 1):

@@ -229,10 +229,10 @@ def load_named(
 
 
 def _refuse_large(scenario: Scenario, source: str, runs: int) -> None:
-    from emulator.scenario.estimates.cpu_time import MOST_S, estimate  # noqa: PLC0415  only commands ask
+    from emulator.scenario.estimates.cpu_time import MAX_S, estimate  # noqa: PLC0415  only commands ask
 
     expected = estimate(scenario)
-    if expected.cpu_s * runs <= MOST_S:
+    if expected.cpu_s * runs <= MAX_S:
         return
     from emulator.scenario.estimates.cost_text import (  # noqa: PLC0415  rarely needed
         approximately,
@@ -243,7 +243,7 @@ def _refuse_large(scenario: Scenario, source: str, runs: int) -> None:
     refuse_large(scenario, source)
     raise RefusedError(
         f"{runs:,} runs of about {approximately(expected.cpu_s)} of CPU time each; "
-        f"{approximately(MOST_S)} in all are allowed. {cheaper(expected)} "
+        f"{approximately(MAX_S)} in all are allowed. {cheaper(expected)} "
         "Take fewer `seeds`, or `allow_large` to run them anyway"
     )
 

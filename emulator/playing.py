@@ -216,7 +216,7 @@ def _verdicts(scenario: Scenario, measured: Measured, facts: FactsMeter) -> tupl
     return verdicts_of(measured.ledger, measured.metrics, facts.close(), loads, backlogs)
 
 
-LEAST_UNTIL_SETTLED_US = 60_000_000
+MIN_UNTIL_SETTLED_US = 60_000_000
 """The shortest run without ``run_for``, so that it also shows the groups undisturbed."""
 
 
@@ -234,9 +234,7 @@ def _settling(scenario: Scenario, facts: FactsMeter) -> Settling:
         groups=[group.id for group in scenario.group if group.id not in replaced],
         committing={g.id for g, m in members if commit_policy(g, m).call != "none"},
         faults=[fault.id for fault in scenario.fault],
-        not_before_us=max(
-            LEAST_UNTIL_SETTLED_US, *(time for time in times if isinstance(time, int))
-        ),
+        not_before_us=max(MIN_UNTIL_SETTLED_US, *(time for time in times if isinstance(time, int))),
     )
 
 

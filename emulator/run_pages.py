@@ -30,10 +30,10 @@ from emulator.scenario.units import format_moment
 from emulator.subjects import columns_of
 from emulator.versions import KAFKA
 
-MOST_SEQUENCES: Final = 24
+MAX_SEQUENCES: Final = 24
 """Entries of a page with every event that explains them; the others show the chain of evidence."""
 
-MOST_EVENTS: Final = 400_000
+MAX_EVENTS: Final = 400_000
 """Runs with more events are not played again for the sequences: they would be held in memory."""
 
 VERSION: Final = f"{GENERATOR} {emulator.__version__}"
@@ -113,9 +113,9 @@ def sequences_of(
     scenario: Scenario, seed: int, history: History, entries: Iterable[Entry]
 ) -> Sequences:
     """Play a run again and return the sequences of events of its largest entries."""
-    merged, _ = largest(merged_entries(entries), MOST_SEQUENCES, lambda entry: entry.count)
+    merged, _ = largest(merged_entries(entries), MAX_SEQUENCES, lambda entry: entry.count)
     shown = [each.leading for each in merged]
-    if not shown or history.events > MOST_EVENTS:
+    if not shown or history.events > MAX_EVENTS:
         return {}
     played = run(scenario, seed, polls=True)
     again = {entry.id: entry for entry in played.ledger.entries}

@@ -251,7 +251,7 @@ def _value(value: Document) -> str:
     for kind in ("anyOf", "oneOf"):
         if kind in value:
             shown = list(dict.fromkeys(_value(one) for one in value[kind]))
-            if len(shown) > _MOST_KINDS:
+            if len(shown) > _MAX_KINDS:
                 return "[faults and acts](#faults-and-acts)"
             return ", or ".join(dict.fromkeys(", or ".join(_as_one(shown)).split(", or ")))
     if "$ref" in value:
@@ -273,7 +273,7 @@ def _telling(examples: list[str]) -> list[str]:
     return examples[:1] if all(example[0].isdigit() for example in examples) else examples
 
 
-_MOST_KINDS = 8
+_MAX_KINDS = 8
 """Only a fault or act is one of more tables than this."""
 
 

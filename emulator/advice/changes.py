@@ -152,14 +152,14 @@ def shorter_interval(situation: Situation) -> Draft | None:
     return consumer(situation, INTERVAL, value, why)
 
 
-LEAST_INTERVAL_S: Final = 30.0
+MIN_INTERVAL_S: Final = 30.0
 """Where the session is no bound, a poll interval is not recommended below this: other work takes time."""
 
 
 def _least_interval_s(situation: Situation) -> float:
     """Return the session timeout, or a bound of its own where that is above the interval."""
     session_s = situation.seconds(SESSION)
-    return session_s if session_s < situation.seconds(INTERVAL) else LEAST_INTERVAL_S
+    return session_s if session_s < situation.seconds(INTERVAL) else MIN_INTERVAL_S
 
 
 # -- protocols and assignors ---------------------------------------------------------------------

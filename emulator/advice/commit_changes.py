@@ -20,7 +20,7 @@ AUTO_INTERVAL: Final = "auto.commit.interval.ms"
 FACTOR: Final = 5
 """How much more or less often a change commits."""
 
-LEAST_MS: Final = 100
+MIN_MS: Final = 100
 OWN_COMMITS: Final = '{ call = "sync", when = "every", every = "1s", between_batches = false }'
 
 
@@ -63,7 +63,7 @@ def store_after_work(situation: Situation) -> Draft | None:
 def _automatic(situation: Situation) -> Draft | None:
     if not situation.facts.settings["enable.auto.commit"]:
         return None
-    value = max(round_down(situation.value(AUTO_INTERVAL) / FACTOR), LEAST_MS)
+    value = max(round_down(situation.value(AUTO_INTERVAL) / FACTOR), MIN_MS)
     if value >= situation.value(AUTO_INTERVAL):
         return None
     return consumer(situation, AUTO_INTERVAL, value, _uncommitted(situation))

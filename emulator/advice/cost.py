@@ -16,19 +16,19 @@ CHEAP_S: Final = 1.0
 ASKED_S: Final = 5.0
 """CPU seconds for which more seeds are played if trials are asked for."""
 
-LEAST_SEEDS: Final = 3
+MIN_SEEDS: Final = 3
 """Seeds of a trial that is asked for: of one alone, a difference may be chance."""
 
 LONGEST_S: Final = 60.0
 """CPU seconds above which fewer are played all the same."""
 
-MOST_SEEDS: Final = 5
+MAX_SEEDS: Final = 5
 """Seeds of a trial whose number the user has not given."""
 
 RARE_S: Final = 15.0
 """CPU seconds for further seeds where the first ones show no effect of a change that was asked for."""
 
-MOST_RARE: Final = 20
+MAX_RARE: Final = 20
 """Seeds of such a trial."""
 
 
@@ -46,10 +46,10 @@ def seeds_within(each_s: float, budget_s: float = ASKED_S) -> int:
 
     At least three, if they take a minute at most; otherwise as many as a minute allows, or one.
     """
-    least = min(LEAST_SEEDS, int(LONGEST_S / each_s))
-    return max(1, least, min(int(budget_s / each_s), MOST_SEEDS))
+    least = min(MIN_SEEDS, int(LONGEST_S / each_s))
+    return max(1, least, min(int(budget_s / each_s), MAX_SEEDS))
 
 
 def rarer_within(each_s: float, seeds: int, budget_s: float = RARE_S) -> int:
     """Return how many further seeds a budget allows where *seeds* show no effect of any change."""
-    return max(0, min(int(budget_s / each_s), MOST_RARE - seeds))
+    return max(0, min(int(budget_s / each_s), MAX_RARE - seeds))

@@ -12,7 +12,7 @@ from emulator.report.wording import counted, duration
 from emulator.scenario.resolution import topics_of
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
-LEAST_HEARTBEATS: Final = 4
+MIN_HEARTBEATS: Final = 4
 """Heartbeats of a session that a change asks for: Kafka recommends at least three."""
 
 SESSION: Final = "session.timeout.ms"
@@ -22,7 +22,7 @@ def shorter_session(situation: Situation) -> Draft | None:
     """A session of four heartbeats, but longer than pauses and, with instance ids, restarts."""
     heartbeat_s = situation.seconds(HEARTBEAT)
     outages = [situation.pause_s, (situation.down_s or 0) if situation.facts.static else 0]
-    wanted = milliseconds(max(LEAST_HEARTBEATS * heartbeat_s, *(each * MARGIN for each in outages)))
+    wanted = milliseconds(max(MIN_HEARTBEATS * heartbeat_s, *(each * MARGIN for each in outages)))
     value = max(wanted, int(situation.brokers["group.min.session.timeout.ms"]))
     if value >= situation.value(SESSION):
         return None
@@ -127,7 +127,7 @@ def session_above_commits(situation: Situation) -> Draft | None:
 
 def more_heartbeats(situation: Situation) -> Draft | None:
     """Heartbeats at least three times a session."""
-    value = round_down(situation.value(SESSION) / LEAST_HEARTBEATS)
+    value = round_down(situation.value(SESSION) / MIN_HEARTBEATS)
     if not 0 < value < situation.value(HEARTBEAT):
         return None
     beat, session = situation.seconds(HEARTBEAT), situation.seconds(SESSION)

@@ -17,7 +17,7 @@ LARGEST_BATCH: Final = "max.poll.records"
 USUAL = 500
 """The default of ``max.poll.records``."""
 
-FEWEST_COMMITS = 3
+MIN_COMMITS = 3
 SMALLEST = 10
 """Fewer records divide the numbers of commits by chance."""
 
@@ -35,7 +35,7 @@ def sizes_of_batches(evidence: Evidence, formed_us: int, onset_us: int) -> tuple
     *formed_us*, *onset_us*: the quiet time that is looked at.
     """
     covered = list(_covered(evidence, formed_us, onset_us))
-    if len(covered) < FEWEST_COMMITS:
+    if len(covered) < MIN_COMMITS:
         return ()
     divisors = sorted({gcd(one, other) for one in covered for other in covered}, reverse=True)
     sizes = [_largest(divisors, covered, part) for part in PARTS]

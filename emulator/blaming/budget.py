@@ -23,13 +23,13 @@ AGAIN_S: Final = BUDGET_S / 9
 HAPPENED_S: Final = BUDGET_S - QUIET_S - AGAIN_S
 """The part for policies with happenings."""
 
-LEAST_POLICIES, LEAST_HAPPENINGS = 3, 4
-"""The number of each that is tried at least, at whatever cost up to ``MOST_S``."""
+MIN_POLICIES, MIN_HAPPENINGS = 3, 4
+"""The number of each that is tried at least, at whatever cost up to ``MAX_S``."""
 
-MOST_S: Final = 120.0
+MAX_S: Final = 120.0
 """A search whose least runs take longer is refused."""
 
-MOST_EXACT: Final = 10_000
+MAX_EXACT: Final = 10_000
 """The number of records in a run up to which each poll is played."""
 
 EXACT_S, COMMITTED_S = 1e-4, 2.5e-4
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 def is_exact(case: Case) -> bool:
     """Return whether runs are short enough to be played poll by poll, which dates records exactly."""
-    return case.records <= MOST_EXACT
+    return case.records <= MAX_EXACT
 
 
 class Costs:
@@ -68,14 +68,14 @@ class Costs:
         return found_s + self._case.records * (EXACT_S if is_automatic else COMMITTED_S)
 
     def refuse_endless(self, tried: Sequence[Policy]) -> None:
-        """Raise RefusedError if not even the least search ends within ``MOST_S``."""
-        least = tried[:LEAST_POLICIES]
+        """Raise RefusedError if not even the least search ends within ``MAX_S``."""
+        least = tried[:MIN_POLICIES]
         longest_s = max(map(self.run_s, least))
-        least_s = sum(map(self.quiet_s, least)) + LEAST_HAPPENINGS * longest_s
-        if least_s > MOST_S:
+        least_s = sum(map(self.quiet_s, least)) + MIN_HAPPENINGS * longest_s
+        if least_s > MAX_S:
             raise RefusedError(
                 f"the time to explain has about {self._case.records:,.0f} records: one run of an "
-                f"explanation takes {longest_s:,.0f} s, and all of them {MOST_S:.0f} s at most; choose "
+                f"explanation takes {longest_s:,.0f} s, and all of them {MAX_S:.0f} s at most; choose "
                 f"less time with --from and --to, from some seconds before the incident to its end"
             )
 

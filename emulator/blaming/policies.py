@@ -31,7 +31,7 @@ ONE_EACH = 1.5
 
 
 PER_BATCH = ("sync", "async", "sync before")
-MOST_IN_A_BATCH = 20
+MAX_IN_A_BATCH = 20
 """Records of a partition in one batch of a consumer that waits for records most of the time."""
 
 
@@ -138,7 +138,7 @@ def _is_possible(policy: Policy, evidence: Evidence, *, busy: bool) -> bool:
     records = records_per_commit(evidence.commits)
     if policy.is_per_record:
         return records <= ONE_EACH
-    return busy or policy.commit not in PER_BATCH or records <= MOST_IN_A_BATCH
+    return busy or policy.commit not in PER_BATCH or records <= MAX_IN_A_BATCH
 
 
 def records_per_commit(commits: Sequence[Committed]) -> float:

@@ -42,7 +42,7 @@ from emulator.report.wording import printable
 LONGEST_US: Final = 30 * 60 * 1_000_000
 """A longer incident is refused: each explanation is played over the whole time."""
 
-MOST_WORK: Final = 1_000_000
+MAX_WORK: Final = 1_000_000
 """Rows of a processing log that are read at most."""
 
 _PART_ROWS: Final = 100_000
@@ -105,9 +105,9 @@ def _work(source: Source, group: str) -> list[Work]:
     found = list[Work]()
     for done in _rows(source):
         found.append(done)
-        if len(found) > MOST_WORK:
+        if len(found) > MAX_WORK:
             raise RefusedError(
-                f"{source.name}: more than {MOST_WORK:,} rows; cut the log to the incident"
+                f"{source.name}: more than {MAX_WORK:,} rows; cut the log to the incident"
             )
     found.sort(key=in_order)
     return found

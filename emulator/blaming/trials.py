@@ -10,8 +10,8 @@ from assignors.values import dataclass
 from emulator.blaming.budget import (
     AGAIN_S,
     HAPPENED_S,
-    LEAST_HAPPENINGS,
-    LEAST_POLICIES,
+    MIN_HAPPENINGS,
+    MIN_POLICIES,
     QUIET_S,
     Costs,
     is_exact,
@@ -99,7 +99,7 @@ def blame_for(
     costs = Costs(case, lambda policy: _checked(completed(case.base, policy, NOTHING, 0)))
     tried = policies(case.evidence, setup, busy=case.busy, batches=case.batches)
     costs.refuse_endless(tried)
-    tried = within(QUIET_S, tried, costs.quiet_s, LEAST_POLICIES)
+    tried = within(QUIET_S, tried, costs.quiet_s, MIN_POLICIES)
     happened = _seen_first(happenings(case.symptoms, setup))
     runs = _Runs(case, _number(tried, len(happened), seeds, costs), progress)
     if begin is not None:
@@ -125,7 +125,7 @@ def _searched(
     """Play the first policy with all happenings, the others with as many as the budget allows."""
     first, *others = likely
     first_s = costs.run_s(first.policy)
-    possible = within(HAPPENED_S, happened, lambda _: first_s, LEAST_HAPPENINGS)
+    possible = within(HAPPENED_S, happened, lambda _: first_s, MIN_HAPPENINGS)
     found = [runs.explained(case, first, each) for each in possible]
     kept = [each.happening for each in _ranked(found)[:HAPPENINGS_KEPT]]
     pairs = [(each, one) for one in kept for each in others]
@@ -148,7 +148,7 @@ def _number(tried: Sequence[Policy], happened: int, seeds: int, costs: Costs) ->
     others = min(POLICIES_KEPT, len(tried)) - 1
     explained = happened + others * min(HAPPENINGS_KEPT, happened)
     each_s = mean(costs.run_s(policy) for policy in tried)
-    explained = min(explained, max(LEAST_HAPPENINGS, int(HAPPENED_S / each_s)))
+    explained = min(explained, max(MIN_HAPPENINGS, int(HAPPENED_S / each_s)))
     again = min((seeds - 1) * min(REPEATED, explained), int(AGAIN_S / each_s))
     return len(tried) + explained + again
 

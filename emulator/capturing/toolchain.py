@@ -17,7 +17,7 @@ from pathlib import Path
 from emulator.errors import RefusedError
 
 SOURCES = Path(__file__).parent / "java"
-LEAST_JAVA = 17
+MIN_JAVA = 17
 """Kafka's servers need this version since 4.0."""
 
 LOG4J = "2.25.5"
@@ -97,13 +97,13 @@ def _programs() -> tuple[str, str]:
     if java is None or javac is None:
         missing = "java" if java is None else "javac"
         raise MachineError(
-            f"{missing} was not found; a capture needs a JDK of version {LEAST_JAVA} or newer"
+            f"{missing} was not found; a capture needs a JDK of version {MIN_JAVA} or newer"
         )
     said = subprocess.run([javac, "-version"], capture_output=True, text=True, check=False)
     match = re.search(r"javac (\d+)", said.stdout + said.stderr)
-    if match is None or int(match[1]) < LEAST_JAVA:
+    if match is None or int(match[1]) < MIN_JAVA:
         found = match[1] if match else "unknown"
-        raise MachineError(f"the JDK has version {found}; a capture needs {LEAST_JAVA} or newer")
+        raise MachineError(f"the JDK has version {found}; a capture needs {MIN_JAVA} or newer")
     return java, javac
 
 

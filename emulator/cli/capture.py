@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from emulator.capturing.live import Made
 
 RUN_FAILED = 1
-MOST_RUNS = 1_000
-MOST_JOBS = 64
+MAX_RUNS = 1_000
+MAX_JOBS = 64
 
 EXAMPLES: Examples = (
     ("two runs of an experiment", "rebalance capture member-crashes --runs 2 -o captures"),
@@ -48,12 +48,12 @@ def capture(
         Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for the runs.")
     ],
     runs: Annotated[
-        int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs of each experiment.")
+        int, typer.Option("--runs", min=1, max=MAX_RUNS, help="Runs of each experiment.")
     ] = 1,
     jobs: Annotated[
         int,
         typer.Option(
-            "--jobs", min=1, max=MOST_JOBS, help="Runs at a time, each on a cluster of its own."
+            "--jobs", min=1, max=MAX_JOBS, help="Runs at a time, each on a cluster of its own."
         ),
     ] = 1,
     redo_noisy: Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from emulator.cli.options import (
-    MOST_SEEDS,
+    MAX_SEEDS,
     Examples,
     HtmlOption,
     JobsOption,
@@ -49,9 +49,7 @@ WithOption = Annotated[
         "where these names may be mixed with settings. Repeatable.",
     ),
 ]
-SeedsOption = Annotated[
-    int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Number of seeds.")
-]
+SeedsOption = Annotated[int, typer.Option("--seeds", min=1, max=MAX_SEEDS, help="Number of seeds.")]
 RowsOption = Annotated[
     bool | None,
     typer.Option(

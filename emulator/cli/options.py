@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-MOST_SEEDS = 1_000_000
+MAX_SEEDS = 1_000_000
 """The largest ``--seeds``."""
 
 

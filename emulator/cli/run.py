@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from emulator.cli.options import (
-    MOST_SEEDS,
+    MAX_SEEDS,
     AdviseOption,
     Examples,
     HtmlOption,
@@ -59,7 +59,7 @@ EXPECTATION_FAILED = 1
 SeedsOption = Annotated[
     int | None,
     typer.Option(
-        "--seeds", min=1, max=MOST_SEEDS, help="Play this many seeds; print the distribution."
+        "--seeds", min=1, max=MAX_SEEDS, help="Play this many seeds; print the distribution."
     ),
 ]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emulator.cli.options import MOST_SEEDS, Examples, JobsOption, with_examples
+from emulator.cli.options import MAX_SEEDS, Examples, JobsOption, with_examples
 from emulator.cli.output import say_json, say_report
 from emulator.cli.progress import Progress
 
@@ -49,7 +49,7 @@ def verify(
         typer.Option(
             "--seeds",
             min=0,
-            max=MOST_SEEDS,
+            max=MAX_SEEDS,
             help="Number of seeds played for figures that the deterministic prediction misses.",
         ),
     ] = 200,

@@ -20,7 +20,7 @@ OVERVIEW_FIGURES = ("duplicates", "lost", "takeover_first_s", "stall_last_s")
 LONG = 120
 """Of values with more characters only the parts that differ are shown."""
 
-MOST_PARTS = 3
+MAX_PARTS = 3
 """The parts that differ, of one value, that are shown."""
 
 
@@ -152,10 +152,10 @@ def _excerpt(parts: Sequence[str], first: int, last: int) -> str:
     '1 equal; nothing; 1 equal'
     """
     between = parts[first : len(parts) - last]
-    rest = len(between) - MOST_PARTS
+    rest = len(between) - MAX_PARTS
     texts = [
         f"{first} equal" if first else "",
-        *(between[:MOST_PARTS] or ["nothing"]),
+        *(between[:MAX_PARTS] or ["nothing"]),
         f"{rest} more" if rest > 0 else "",
         f"{last} equal" if last else "",
     ]

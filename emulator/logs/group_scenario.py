@@ -102,7 +102,7 @@ def _scenario_text(
         raise RefusedError(printable(str(error))) from None
 
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Groups that a message names, the nearest first; of more groups only the nearest, if any is near."""
 
 
@@ -110,7 +110,7 @@ def _hint(group: str, known: list[str]) -> str:
     if not known:
         return "; what was read has no groups"
     near = get_close_matches(group, known, 3)
-    if not near or len(known) <= MOST_NAMED:
-        near = [*near, *(name for name in known if name not in near)][:MOST_NAMED]
+    if not near or len(known) <= MAX_NAMED:
+        near = [*near, *(name for name in known if name not in near)][:MAX_NAMED]
     more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
     return f"; there are {', '.join(near)}{more}"

@@ -18,7 +18,7 @@ from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.metrics.readings import Handler, Reading, Row, Stopwatch, in_seconds, longest, seconds
 
-MOST_POINTS = 64
+MAX_POINTS = 64
 """Maximum number of points of one partition; beyond it, every second point is dropped."""
 
 FIRST_INTERVAL_US = 1_000_000
@@ -64,7 +64,7 @@ class Growth(NamedTuple):
         if self.every_us <= interval_us:
             last_us = self.last_us(self.times)
             return range(self.first_us // interval_us, last_us // interval_us + 1)
-        times = range(1, min(self.times, MOST_POINTS + 1) + 1)
+        times = range(1, min(self.times, MAX_POINTS + 1) + 1)
         return [self.last_us(number) // interval_us for number in times]
 
 
@@ -111,7 +111,7 @@ class SizeHistory:
             points[-1] = point
             return
         points.append(point)
-        while len(self.points) > MOST_POINTS:
+        while len(self.points) > MAX_POINTS:
             self._widen()
 
     def settle(self) -> None:
@@ -123,7 +123,7 @@ class SizeHistory:
         intervals = self._intervals(growths)
         while (
             len(intervals | {point.at_us // self._interval_us for point in self.points})
-            > MOST_POINTS
+            > MAX_POINTS
         ):
             self._widen()
             intervals = self._intervals(growths)
@@ -134,7 +134,7 @@ class SizeHistory:
         """Return the intervals in which the log grew; of too many, only some."""
         found: set[int] = set()
         for growth in growths:
-            found.update(islice(growth.intervals(self._interval_us), MOST_POINTS + 1))
+            found.update(islice(growth.intervals(self._interval_us), MAX_POINTS + 1))
         return found
 
     def _widen(self) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.metrics.distribution import FEWEST, Comparison, Summary
+from emulator.metrics.distribution import MIN, Comparison, Summary
 from emulator.report.wording import figure
 
 _DECIMALS = 9
 """Rounding to these hides the floating-point error of an interval of width 0."""
 
 BESIDE_MEANS = (
-    f"After a mean: ± half of its interval; of fewer than {FEWEST} runs, their smallest and largest "
+    f"After a mean: ± half of its interval; of fewer than {MIN} runs, their smallest and largest "
     "value in brackets."
 )
 
@@ -27,7 +27,7 @@ def with_band(of: Summary | Comparison, words: Callable[[float], str] = figure) 
     half = round(high - of.mean.value, _DECIMALS)
     if not half:
         return mean
-    if of.runs < FEWEST:
+    if of.runs < MIN:
         return f"{mean} ({words(low)} to {words(high)})"
     return f"{mean} ± {figure(half)}"
 
@@ -39,9 +39,7 @@ def beside_means(runs: int) -> str:
     ('the smallest and the largest of them', 'their 95 % confidence interval')
     """
     return (
-        "the smallest and the largest of them"
-        if runs < FEWEST
-        else "their 95 % confidence interval"
+        "the smallest and the largest of them" if runs < MIN else "their 95 % confidence interval"
     )
 
 
@@ -51,4 +49,4 @@ def few_seeds(runs: int) -> str:
     >>> few_seeds(2), few_seeds(20)
     ('; with so few a difference may be chance', '')
     """
-    return "; with so few a difference may be chance" if runs < FEWEST else ""
+    return "; with so few a difference may be chance" if runs < MIN else ""

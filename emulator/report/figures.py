@@ -145,7 +145,7 @@ def cells(*values: str) -> list[Text]:
     return [Text(value) for value in values]
 
 
-MOST_NAMED = 2
+MAX_NAMED = 2
 """Faults named in a line; the others are counted."""
 
 
@@ -180,9 +180,9 @@ def _named(faults: list[str]) -> str:
     >>> _named(["crash-1"]), _named(["a", "b", "c", "d"])
     ('crash-1', 'a, b and 2 others')
     """
-    more = len(faults) - MOST_NAMED
+    more = len(faults) - MAX_NAMED
     others = [f"{more} other{'s' if more > 1 else ''}"] if more > 0 else []
-    return joined([*faults[:MOST_NAMED], *others])
+    return joined([*faults[:MAX_NAMED], *others])
 
 
 ALL_SEEDS_ALIKE = (

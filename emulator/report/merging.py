@@ -9,7 +9,7 @@ from assignors.values import dataclass
 from emulator.ledger.entries import Entry, EntryKind
 from emulator.report.wording import counted
 
-MOST_SINGLY = 40
+MAX_SINGLY = 40
 """If a kind has more entries, those with the same cause, partition and owners are shown together."""
 
 
@@ -53,7 +53,7 @@ class Merged:
 
 
 def merged_entries(entries: Iterable[Entry]) -> list[Merged]:
-    """Return entries, those that are alike together if their kind has more than :data:`MOST_SINGLY`."""
+    """Return entries, those that are alike together if their kind has more than :data:`MAX_SINGLY`."""
     by_kind = defaultdict[EntryKind, list[Entry]](list)
     for entry in entries:
         by_kind[entry.kind].append(entry)
@@ -61,9 +61,7 @@ def merged_entries(entries: Iterable[Entry]) -> list[Merged]:
         merged
         for of_kind in by_kind.values()
         for merged in (
-            alike(of_kind)
-            if len(of_kind) > MOST_SINGLY
-            else [Merged((entry,)) for entry in of_kind]
+            alike(of_kind) if len(of_kind) > MAX_SINGLY else [Merged((entry,)) for entry in of_kind]
         )
     ]
 

@@ -110,7 +110,7 @@ other costs 1: code, names, members."""
 ONLY_FEWER: Final = ("rebalances",)
 """Main figures of which more is no harm by itself: what it costs is in the others."""
 
-LEAST_SHARE: Final = 0.05
+MIN_SHARE: Final = 0.05
 """A difference below this share of the value before is no effect."""
 
 
@@ -296,7 +296,7 @@ def mean_of(name: str, runs: Sequence[Metrics]) -> float | None:
 
 
 def _is_large(compared: Comparison, before: float | None) -> bool:
-    return abs(compared.mean.value) > LEAST_SHARE * abs(before or 0.0)
+    return abs(compared.mean.value) > MIN_SHARE * abs(before or 0.0)
 
 
 def _has_one_sign(compared: Comparison) -> bool:

@@ -258,16 +258,16 @@ class Subject:
         return next(group for group in self.groups if group.id == group_id)
 
 
-MOST_GROUPS = 3
+MAX_GROUPS = 3
 
 
 def heading(subject: Subject, seeds: str) -> Iterator[str]:
     """Yield the first lines of a report."""
     yield from title_lines(subject, seeds)
-    for group in subject.groups[:MOST_GROUPS]:
+    for group in subject.groups[:MAX_GROUPS]:
         yield from paragraph(in_force(group), "", "  ")
-    if len(subject.groups) > MOST_GROUPS:
-        yield f"and {len(subject.groups) - MOST_GROUPS} more groups"
+    if len(subject.groups) > MAX_GROUPS:
+        yield f"and {len(subject.groups) - MAX_GROUPS} more groups"
 
 
 def seeds_named(seeds: Sequence[int]) -> str:

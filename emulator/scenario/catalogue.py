@@ -128,7 +128,7 @@ def copy(name: str, destination: Path, *, overwrite: bool = False) -> Path:
     return target
 
 
-MOST_WITH_WORD = 3
+MAX_WITH_WORD = 3
 """Names that are shown for a word in them."""
 
 
@@ -146,5 +146,5 @@ def with_word(word: str) -> str:
     found = [name for name in names() if len(stem) > 2 and stem in name]
     if not found:
         return "; rebalance scenarios lists the catalogue"
-    more = f" and {len(found) - MOST_WITH_WORD} more" if len(found) > MOST_WITH_WORD else ""
-    return f"; with this word there are {', '.join(found[:MOST_WITH_WORD])}{more}"
+    more = f" and {len(found) - MAX_WITH_WORD} more" if len(found) > MAX_WITH_WORD else ""
+    return f"; with this word there are {', '.join(found[:MAX_WITH_WORD])}{more}"

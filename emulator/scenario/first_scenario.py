@@ -20,7 +20,7 @@ COMMITS_ITSELF = (
     'commit = "sync"              # assumed, as enable.auto.commit is false; also "async", …'
 )
 
-MOST_ROUNDED = 0.01
+MAX_ROUNDED = 0.01
 """The largest error of a rate that is rounded to whole records, as a share of it."""
 
 
@@ -144,6 +144,6 @@ def _rate_of_one(rate: float, partitions: int) -> str:
     each = rate / partitions
     for unit, in_unit_s in (("s", 1), ("min", 60), ("h", 3_600)):
         whole = round(each * in_unit_s)
-        if whole and abs(whole / in_unit_s / each - 1) < MOST_ROUNDED:
+        if whole and abs(whole / in_unit_s / each - 1) < MAX_ROUNDED:
             return f"{whole}/{unit}"
     return format_rate(each)

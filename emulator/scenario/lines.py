@@ -18,7 +18,7 @@ from emulator.scenario.problems import Problem
 Place = tuple[str | int, ...]
 """Keys and indexes from the file as a whole down to a value."""
 
-MOST_LOCATED = 2**20
+MAX_LOCATED = 2**20
 """Characters of a file in which lines are looked for, which takes longer than to load it."""
 
 LONGEST_LINE = 80

@@ -91,7 +91,7 @@ def with_lines(
     from emulator.scenario import lines  # noqa: PLC0415  most files are right
     from emulator.scenario.act_tables import act_places, as_written  # noqa: PLC0415
 
-    if len(text) > lines.MOST_LOCATED:
+    if len(text) > lines.MAX_LOCATED:
         return problems
     places = act_places(text, tidy(tomllib.loads(text), text).get("fault", ()))
     changed = tuple(_one_table(each.partition("=")[0].strip()) for each in overrides)

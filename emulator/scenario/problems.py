@@ -21,7 +21,7 @@ class Missing(enum.Enum):
 
 NOT_GIVEN = Missing.NOT_GIVEN
 
-MOST_PROBLEMS = 50
+MAX_PROBLEMS = 50
 """Problems of one file that are looked for and shown."""
 
 _LONGEST_SHOWN = 80
@@ -58,10 +58,10 @@ class ScenarioError(EmulatorError):
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
-        shown = self.problems[:MOST_PROBLEMS]
+        shown = self.problems[:MAX_PROBLEMS]
         lines = [f"{self._position(problem)}: {problem}" for problem in shown]
-        if len(self.problems) >= MOST_PROBLEMS:
-            lines.append(f"{self.name}: the first {MOST_PROBLEMS} problems; there may be more")
+        if len(self.problems) >= MAX_PROBLEMS:
+            lines.append(f"{self.name}: the first {MAX_PROBLEMS} problems; there may be more")
         return "\n".join(lines)
 
     def _position(self, problem: Problem) -> str:

@@ -217,7 +217,7 @@ def _spell_groups(entry: Document) -> None:
     member = {"$ref": f"#/$defs/{Member.__name__}"}
     entry["properties"]["members"] = {
         "anyOf": [
-            {"type": "integer", "minimum": 1, "maximum": short_forms.MOST_MEMBERS},
+            {"type": "integer", "minimum": 1, "maximum": short_forms.MAX_MEMBERS},
             {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, member]}},
         ],
         "description": "A number (the names are then `ID-0`, `ID-1`, … with the id of the group) or a list of names.",

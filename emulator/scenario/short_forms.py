@@ -24,7 +24,7 @@ FAULT_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(fault|act)[ \t]*\]\]", re.MULTILINE
 """The beginning of a fault or act in a text: either word may be used, and a scenario has one list."""
 
 DISTRIBUTIONS = ("constant", "uniform", "exponential", "lognormal", "pareto", "trace")
-MOST_MEMBERS = 100_000
+MAX_MEMBERS = 100_000
 
 LEGAL_NAME = r"^[A-Za-z0-9._-]{1,249}$"
 """Kafka's alphabet for topics and instance ids."""
@@ -253,11 +253,11 @@ def _counted(members: object, group_id: object) -> list[Any]:
     match members:
         case bool():
             pass
-        case int() if 1 <= members <= MOST_MEMBERS:
+        case int() if 1 <= members <= MAX_MEMBERS:
             return [{"name": f"{group_id}-{number}"} for number in range(members)]
         case tuple() | list():
             return [{"name": item} if isinstance(item, str) else item for item in members]
-    reason = f"allowed are a number from 1 to {MOST_MEMBERS}, or a list of names"
+    reason = f"allowed are a number from 1 to {MAX_MEMBERS}, or a list of names"
     raise refuse("Group", [(("members",), members, reason)])
 
 

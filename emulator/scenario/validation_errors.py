@@ -12,7 +12,7 @@ from emulator.scenario.kafka_settings import BROKER, CONSUMER, TOPIC, flattened
 from emulator.scenario.meant_words import unknown_key, unknown_value
 from emulator.scenario.part import wrong_value
 from emulator.scenario.paths import file_keys, render, table_at
-from emulator.scenario.problems import MOST_PROBLEMS, NOT_GIVEN, Problem, shown
+from emulator.scenario.problems import MAX_PROBLEMS, NOT_GIVEN, Problem, shown
 
 _PLAIN = {
     "union_tag_invalid": "wrong type; allowed is a table",
@@ -30,7 +30,7 @@ def problems_in(error: ValidationError, document: Any) -> list[Problem]:
     for details in error.errors(include_url=False, include_input=False):
         problem = _problem(details, document)
         found[problem.path, problem.reason] = problem
-        if len(found) == MOST_PROBLEMS:
+        if len(found) == MAX_PROBLEMS:
             break
     return list(found.values())
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
-from emulator.metrics.distribution import FEWEST, Summary
+from emulator.metrics.distribution import MIN, Summary
 from emulator.report.figures import NO_VALUE
 from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound
 from emulator.study.answer import Answer, guaranteed_share, measured_value, ranks_of, smaller_in
 from emulator.study.findings import Findings
-from emulator.study.labels import MOST_NAMED, label_of, mean_text, name_of, plain
+from emulator.study.labels import MAX_NAMED, label_of, mean_text, name_of, plain
 from emulator.study.margin_text import margin_sentence, neighbours_text, not_tried
 from emulator.study.margins import Neighbour
 from emulator.study.model import Goal
@@ -20,7 +20,7 @@ from emulator.study.summary import CellResults
 from emulator.study.tie_text import tie_sentences
 from emulator.verdicts.disqualifying import mark
 
-MOST_GIVEN = 6
+MAX_GIVEN = 6
 """Given values for which the sentences name the best cell; the table has all."""
 
 
@@ -43,7 +43,7 @@ def few_seeds(findings: Findings) -> Iterator[str]:
     """Yield that differences may be chance, if a cell has few seeds and they do not all give the same."""
     runs = [len(each.seeds) for each in findings.results if each.seeds]
     same = all(each.summary.minimum == each.summary.maximum for each in findings.summaries)
-    if len(runs) > 1 and min(runs) < FEWEST and not (same and min(runs) > 1):
+    if len(runs) > 1 and min(runs) < MIN and not (same and min(runs) > 1):
         yield (
             f"With {counted(min(runs), 'seed')} in a cell a difference between cells may be chance: "
             "--seeds 20 tells more."
@@ -118,10 +118,10 @@ def _disqualified(findings: Findings) -> Iterator[str]:
         f"{name_of(findings.plan, each.cell.number)}: {mark(each.disqualified, len(each.seeds))}"
         for each in found
     ]
-    more = len(found) - MOST_NAMED
+    more = len(found) - MAX_NAMED
     cells = counted(len(found), "cell is", "cells are")
     yield (
-        f"{cells} disqualified, and never the best: {'; '.join(named[:MOST_NAMED])}"
+        f"{cells} disqualified, and never the best: {'; '.join(named[:MAX_NAMED])}"
         f"{f'; {more} more' if more > 0 else ''}. For example {_example(findings, found[0])}."
     )
 
@@ -137,8 +137,8 @@ def _best_of_each(findings: Findings) -> str:
         f"{where} {best}{_at_end(answer)}"
         for (where, best), answer in zip(best_of_each(findings), findings.answers, strict=True)
     ]
-    more = len(found) - MOST_GIVEN
-    return f"Best {'; '.join(found[:MOST_GIVEN])}{f'; {more} more' if more > 0 else ''}."
+    more = len(found) - MAX_GIVEN
+    return f"Best {'; '.join(found[:MAX_GIVEN])}{f'; {more} more' if more > 0 else ''}."
 
 
 def _at_end(answer: Answer) -> str:
@@ -193,7 +193,7 @@ def _worse(findings: Findings, other: Neighbour) -> str:
 
 def _alternatives(findings: Findings, goal: Goal, answer: Answer, best: int) -> Iterator[str]:
     axes = ranks_of(findings.results)
-    for cell in answer.alternatives[:MOST_NAMED]:
+    for cell in answer.alternatives[:MAX_NAMED]:
         fewer = smaller_in(findings.result_of(cell), findings.result_of(best), goal, axes)
         smaller = joined([plain(name) for name in fewer])
         yield f"Pareto-optimal alternative, smaller in {smaller}: {name_of(findings.plan, cell)}."

@@ -22,7 +22,7 @@ from typing import Any
 from assignors.values import dataclass
 from emulator.errors import EmulatorError
 
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 """Deaths after which a run is skipped."""
 
 
@@ -55,9 +55,9 @@ class Attempts:
 
     def begin(self, seed: int) -> None:
         """Write the seed of the run that begins; raise KillsItsProcessError after too many deaths."""
-        if self.deaths[seed] >= MOST_DEATHS:
+        if self.deaths[seed] >= MAX_DEATHS:
             raise KillsItsProcessError(
-                f"its process died {MOST_DEATHS} times during this run; memory may have run out"
+                f"its process died {MAX_DEATHS} times during this run; memory may have run out"
             )
         lines = [
             f"{seed:<{_WIDTH}}",

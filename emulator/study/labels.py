@@ -8,7 +8,7 @@ from emulator.report.bands import with_band
 from emulator.report.figures import ALWAYS, IF_ANY, NO_VALUE, labelled
 from emulator.study.plan import Plan
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Cells of a kind that a sentence names; of further ones it gives the number."""
 
 LABELS = {

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from emulator.metrics.checks import split_name
-from emulator.metrics.distribution import FEWEST, Summary
+from emulator.metrics.distribution import MIN, Summary
 from emulator.report.pages.charts import (
     Axis,
     Bar,
@@ -29,7 +29,7 @@ from emulator.study.labels import label_of
 from emulator.study.overview_charts import BEST
 from emulator.study.plan import Cell, Settings
 
-MOST_CURVES = 8
+MAX_CURVES = 8
 
 LOG_FROM = 12.0
 """Ratio of the ends of an axis from which it is logarithmic."""
@@ -78,7 +78,7 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
     x_axis = _x_axis(findings, place, axis)
     series: list[Series] = []
     best: list[Point] = []
-    for number, (name, points) in enumerate(list(by_line.items())[:MOST_CURVES]):
+    for number, (name, points) in enumerate(list(by_line.items())[:MAX_CURVES]):
         points.sort(key=lambda point: _number(point[0].settings, place))
         at = [_x(cell.settings, place, x_axis) for cell, _ in points]
         series += _line_of(at, points, name, number, spread=spread)
@@ -99,14 +99,14 @@ def _curves(findings: Findings, metric: str, place: int, others: Sequence[int]) 
 def _caption(lines: int, *, spread: bool, bounded: bool) -> str:
     if spread:
         return "Each point is the mean of a cell over its seeds; the other settings vary from point to point."
-    left = lines - MOST_CURVES
+    left = lines - MAX_CURVES
     more = f" {left} more curves are in summary.parquet." if left > 0 else ""
     more = f" Dotted line: a bound of the goal.{more}" if bounded else more
     return f"Line: mean; band: {_BAND}; hollow: p95.{more}"
 
 
 _BAND: Final = (
-    f"its 95 % confidence interval; of fewer than {FEWEST} runs, their smallest and largest value"
+    f"its 95 % confidence interval; of fewer than {MIN} runs, their smallest and largest value"
 )
 
 CUT: Final = 1.5

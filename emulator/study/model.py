@@ -24,10 +24,10 @@ from emulator.scenario.model import Bound
 from emulator.scenario.part import NotEmpty, Part, wrong_value
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed, refuse
 
-MOST_SEED = 2**63
+MAX_SEED = 2**63
 """The exclusive upper bound of seeds: the range of integers in Parquet and Spark."""
 
-MOST_RUNS_A_CELL = 1_000_000
+MAX_RUNS_A_CELL = 1_000_000
 
 LONGEST_NAME = 200
 
@@ -96,9 +96,9 @@ def _in_units(bounds: object) -> object:
 class Seeds(Part):
     """The seeds of every cell."""
 
-    count: int = Field(ge=1, le=MOST_RUNS_A_CELL)
-    first: int = Field(0, ge=0, lt=MOST_SEED - MOST_RUNS_A_CELL)
-    most: int | None = Field(None, ge=1, le=MOST_RUNS_A_CELL)
+    count: int = Field(ge=1, le=MAX_RUNS_A_CELL)
+    first: int = Field(0, ge=0, lt=MAX_SEED - MAX_RUNS_A_CELL)
+    most: int | None = Field(None, ge=1, le=MAX_RUNS_A_CELL)
     """The maximum with ``[[until]]``, even if a rule is not met."""
 
     @model_validator(mode="after")

@@ -23,12 +23,12 @@ from emulator.study.findings import Findings
 from emulator.study.metric_charts import Picture, pictures_of_metrics
 from emulator.study.overview_charts import front_chart, sensitivity_chart
 from emulator.study.overview_tables import front_rows, front_title, sensitivity_rows
-from emulator.study.screen import MOST_ROWS, study_screen
+from emulator.study.screen import MAX_ROWS, study_screen
 from emulator.study.summary import Front
 from emulator.versions import KAFKA
 
-MOST_NUMBERS = 5
-MOST_COLUMNS = 8
+MAX_NUMBERS = 5
+MAX_COLUMNS = 8
 """Columns of the answer as a table; one with more has a column for each cell instead."""
 
 
@@ -75,17 +75,17 @@ def _numbers(findings: Findings) -> list[Number]:
         (len(study.metrics), "metrics"),
     )
     figures = [*_best_numbers(findings), *(Number(f"{n:,}", label) for n, label in sizes)]
-    return figures[:MOST_NUMBERS]
+    return figures[:MAX_NUMBERS]
 
 
 def _best_numbers(findings: Findings) -> list[Number]:
     """Return the figures of the best cell, or the best settings for each given value."""
     figures = figures_of_best(findings)
     if figures:
-        return [Number(value, f"best cell: {label}") for label, value in figures[:MOST_NUMBERS]]
+        return [Number(value, f"best cell: {label}") for label, value in figures[:MAX_NUMBERS]]
     if findings.best is not None:
         return []
-    each = best_of_each(findings)[:MOST_NUMBERS]
+    each = best_of_each(findings)[:MAX_NUMBERS]
     return [Number(best, f"best {where.removesuffix(':')}") for where, best in each]
 
 
@@ -98,7 +98,7 @@ def _table(findings: Findings) -> Iterator[Part]:
     rows: Sequence[Sequence[str]] = answer_table(findings)
     if not rows:
         return
-    is_turned = len(rows[0]) > max(len(rows), MOST_COLUMNS)
+    is_turned = len(rows[0]) > max(len(rows), MAX_COLUMNS)
     rows = list(zip(*rows, strict=True)) if is_turned else rows
     table = Table(caption="The best cell of each answer", rows=rows, has_row_names=is_turned)
     yield Part(title="Answer", anchor="answer", tables=[table])
@@ -125,7 +125,7 @@ def _overviews(findings: Findings) -> Iterator[Part]:
 
 
 def _front_table(findings: Findings, front: Front) -> Table:
-    rows = front_rows(findings, front, MOST_ROWS)
+    rows = front_rows(findings, front, MAX_ROWS)
     return Table(caption=front_title(findings, front), rows=rows, has_row_names=True)
 
 

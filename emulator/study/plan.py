@@ -40,7 +40,7 @@ from emulator.scenario.writing import scenario_hash
 from emulator.study.model import Level, Study, Vary
 from emulator.world.draws import draw, stream_key
 
-MOST_CELLS = 100_000
+MAX_CELLS = 100_000
 CHUNK_S = 4.0
 """CPU time of a chunk: much longer than writing a file, much shorter than a study."""
 
@@ -363,8 +363,8 @@ def _points(study: Study, name: str) -> list[tuple[Choice, ...]]:
     count = len(study.protocols)
     for level in levels:
         count *= len(level)
-    if count > MOST_CELLS:
-        reason = f"{count:,} combinations; allowed are {MOST_CELLS:,}. Use latin_hypercube"
+    if count > MAX_CELLS:
+        reason = f"{count:,} combinations; allowed are {MAX_CELLS:,}. Use latin_hypercube"
         raise ScenarioError(name, [Problem("vary", reason)])
     return list(itertools.product(*levels))
 

@@ -20,7 +20,7 @@ from emulator.loading import ScenarioText, load_text, read_text
 from emulator.output_files import is_uri
 from emulator.processes import parallel_map
 from emulator.scenario.estimates.cost_text import approximately
-from emulator.scenario.estimates.cpu_time import MOST_S
+from emulator.scenario.estimates.cpu_time import MAX_S
 from emulator.scenario.load import text_of
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError, hint, listed
@@ -183,10 +183,10 @@ def _overrides_of_protocols(
 def _refuse_large(plan: Plan) -> None:
     most = plan.study.seeds.most or plan.study.seeds.count
     seconds = plan.work_s * most / plan.study.seeds.count
-    if seconds > MOST_S:
+    if seconds > MAX_S:
         raise RefusedError(
             f"{len(plan.cells) * most:,} runs with about {approximately(seconds)} of CPU time in all; "
-            f"allowed are {approximately(MOST_S)}. Take fewer `seeds` or values; `allow_large` plays them "
+            f"allowed are {approximately(MAX_S)}. Take fewer `seeds` or values; `allow_large` plays them "
             "anyway"
         )
 

@@ -42,7 +42,7 @@ from emulator.study.planning import (
     plan_study,
 )
 
-MOST_DEATHS: Final = 12
+MAX_DEATHS: Final = 12
 """Killed processes in one round after which the study stops."""
 
 PAGE: Final = "report.html"
@@ -205,7 +205,7 @@ class _Rounds:
             except ProcessDiedError as error:
                 deaths += 1
                 runs = "; ".join(self._in_progress(tasks)) or "unknown"
-                if deaths >= MOST_DEATHS:
+                if deaths >= MAX_DEATHS:
                     raise RefusedError(
                         f"{deaths} times {error}. Last runs in progress: {runs}. Complete files "
                         "stay; the same command continues from there"

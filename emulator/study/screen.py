@@ -22,7 +22,7 @@ from emulator.study.summary import CellResults, Front
 from emulator.verdicts.disqualifying import mark
 from emulator.versions import KAFKA
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Rows of a table as text; the Parquet files have all."""
 
 
@@ -76,7 +76,7 @@ def _table(findings: Findings, metric: str) -> Table:
         table.add_column(title, justify="right")
     if marked := any(each.disqualified for each in findings.results):
         table.add_column("disqualified")
-    for each in [each for each in findings.results if each.seeds][:MOST_ROWS]:
+    for each in [each for each in findings.results if each.seeds][:MAX_ROWS]:
         cell, reasons = each.cell, mark(each.disqualified, len(each.seeds))
         figures = _figures(findings.summary_of(cell.number, metric))
         difference = paired(compared[cell.number]) if cell.number in compared else ""
@@ -109,8 +109,8 @@ def _values(cell: Cell) -> list[str]:
 
 
 def _omitted(number: int) -> Iterator[str]:
-    if number > MOST_ROWS:
-        yield f"The first {MOST_ROWS} of {number} cells; summary.parquet has all."
+    if number > MAX_ROWS:
+        yield f"The first {MAX_ROWS} of {number} cells; summary.parquet has all."
 
 
 def _sensitivities(findings: Findings) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _sensitivities(findings: Findings) -> Iterator[str]:
 def _front(each: Front, findings: Findings) -> Iterator[str]:
     yield ""
     yield from paragraph(front_title(findings, each))
-    yield from _rows(front_rows(findings, each, MOST_ROWS), names=1)
+    yield from _rows(front_rows(findings, each, MAX_ROWS), names=1)
 
 
 def _rows(rows: Sequence[Sequence[str]], *, names: int) -> Iterator[str]:
@@ -144,6 +144,6 @@ def _failures(results: Sequence[CellResults]) -> Iterator[str]:
         return
     yield ""
     yield f"{counted(sum(each.failed for each in failed), 'run')} failed"
-    for each in failed[:MOST_ROWS]:
+    for each in failed[:MAX_ROWS]:
         where = f"{each.cell.settings.name}, first with seed {each.first_failed}"
         yield from paragraph(f"{each.failed} in {where}: {each.error}", "  ")

@@ -25,7 +25,7 @@ from emulator.study.summary import CellResults
 from emulator.world.draws import stream_key
 
 REPLICATES = 400
-MOST_GROUPS = 8
+MAX_GROUPS = 8
 
 NEGLIGIBLE = 0.01
 """Share of the largest mean: if cells differ by less, every share is 0."""
@@ -107,7 +107,7 @@ def _axes(results: Sequence[CellResults]) -> list[tuple[str, list[str]]]:
         points = [each.point[place] for each in settings]
         labels = [choice.label for choice in points]
         numbers = [choice.number for choice in points if choice.number is not None]
-        if len(set(labels)) > MOST_GROUPS and len(numbers) == len(points):
+        if len(set(labels)) > MAX_GROUPS and len(numbers) == len(points):
             labels = _grouped(numbers, labels)
         axes.append((first.axis, labels))
     return [(name, labels) for name, labels in axes if len(set(labels)) > 1]
@@ -116,7 +116,7 @@ def _axes(results: Sequence[CellResults]) -> list[tuple[str, list[str]]]:
 def _grouped(numbers: list[float], labels: list[str]) -> list[str]:
     """Return group names for values, in groups of about equal size named by their ends."""
     distinct = sorted(set(zip(numbers, labels, strict=True)))
-    many = min(MOST_GROUPS, max(2, len(distinct) // 4))
+    many = min(MAX_GROUPS, max(2, len(distinct) // 4))
     parts = [part for part in np.array_split(np.arange(len(distinct)), many) if len(part)]
     names = {}
     for part in parts:

@@ -8,7 +8,7 @@ from emulator.metrics.catalogue import is_metric
 from emulator.report.wording import joined
 from emulator.study.answer import Answer
 from emulator.study.findings import Findings
-from emulator.study.labels import MOST_NAMED, mean_text, name_of, plain
+from emulator.study.labels import MAX_NAMED, mean_text, name_of, plain
 
 
 def tie_sentences(findings: Findings, answer: Answer) -> Iterator[str]:
@@ -27,8 +27,8 @@ def tie_sentences(findings: Findings, answer: Answer) -> Iterator[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return f"{'; '.join(names[:MOST_NAMED])}{f'; {more} more' if more > 0 else ''}"
+    more = len(names) - MAX_NAMED
+    return f"{'; '.join(names[:MAX_NAMED])}{f'; {more} more' if more > 0 else ''}"
 
 
 def _with_means(findings: Findings, cell: int) -> str:

@@ -28,7 +28,7 @@ from emulator.testing.playing import PlayedSeed, play_seeds
 from emulator.testing.results import Results
 from emulator.verdicts.verdict import Verdict
 
-MOST_LINES = 40
+MAX_LINES = 40
 """Of a sequence on the screen; the file has all."""
 
 LONGEST_NAME = 80
@@ -146,9 +146,9 @@ def _sequence(scenario: Scenario, seed: int, entry: Entry, folder: Path) -> Iter
     lines = explain(scenario, entry.id, seed).screen()[2:]
     (folder / f"{entry.id}.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
     yield ""
-    yield from lines[:MOST_LINES]
-    if len(lines) > MOST_LINES:
-        yield f"  … and {len(lines) - MOST_LINES} more lines in {entry.id}.txt"
+    yield from lines[:MAX_LINES]
+    if len(lines) > MAX_LINES:
+        yield f"  … and {len(lines) - MAX_LINES} more lines in {entry.id}.txt"
 
 
 @file_width()

@@ -20,7 +20,7 @@ from emulator.testing.playing import PlayedSeed
 KEYS = ("cause", "detail", "first_owner", "second_owner", "root")
 """What a difference names of an entry whose range is the same."""
 
-MOST_LINES = 20
+MAX_LINES = 20
 """Differences that are listed; the others are counted."""
 
 UPDATE = "pytest --rebalance-update"
@@ -59,8 +59,8 @@ class LedgerFiles:
         except (OSError, ValueError) as error:
             raise RefusedError(f"{path}: cannot be used: {reason_of(error)}") from None
         found = list(_differences(before, now))
-        more = len(found) - MOST_LINES
-        return [*found[:MOST_LINES], f"… and {more} more"] if more > 0 else found
+        more = len(found) - MAX_LINES
+        return [*found[:MAX_LINES], f"… and {more} more"] if more > 0 else found
 
 
 def ledger_document(ledger: Ledger) -> Written:

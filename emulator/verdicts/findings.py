@@ -160,7 +160,7 @@ def _reprocessing(evidence: Evidence) -> Iterator[Verdict]:
 
 # -- dead, stuck and looping ---------------------------------------------------------------------
 
-LEAST_TIMES = 3
+MIN_TIMES = 3
 """A member that left or was removed so often is in a loop."""
 
 
@@ -205,7 +205,7 @@ def _dead(evidence: Evidence) -> Iterator[Verdict]:
 
 def _loops(evidence: Evidence) -> Iterator[Verdict]:
     for group in evidence.facts.groups:
-        loops = [loop for loop in group.loops if loop.times >= LEAST_TIMES]
+        loops = [loop for loop in group.loops if loop.times >= MIN_TIMES]
         if loops:
             times = sum(loop.times for loop in loops)
             members = sorted({loop.consumer for loop in loops})

@@ -21,14 +21,14 @@ OWNERS_IN_A_ROW: Final = 4
 """So many owners that started at one offset make a partition stuck."""
 
 CHECKPOINT_US: Final = 10_000_000
-MOST_CHECKPOINTS: Final = 256
+MAX_CHECKPOINTS: Final = 256
 """When there are more, every second one is dropped, and the distance doubles."""
 
 QUARTERS: Final = 4
-LEAST_GROWTH: Final = 0.01
+MIN_GROWTH: Final = 0.01
 """The share of what arrives in a quarter of a window by which lag has to grow in it."""
 
-LEAST_RECORDS: Final = 100
+MIN_RECORDS: Final = 100
 """The growth of lag over a window below which it may be chance."""
 
 
@@ -137,7 +137,7 @@ class Progress:
             produced, processed = sum(sampled.log_ends), sum(map(_started, sampled.processed))
             self._checkpoints.append(Checkpoint(at_us, produced, processed))
             self._checked = sampled
-            if len(self._checkpoints) > MOST_CHECKPOINTS:
+            if len(self._checkpoints) > MAX_CHECKPOINTS:
                 self._checkpoints = self._checkpoints[::2]
                 self._every_us *= 2
 
@@ -202,11 +202,11 @@ class Progress:
         last = len(window) - 1
         points = [window[last * number // QUARTERS] for number in range(QUARTERS + 1)]
         grows = all(
-            second.lag - first.lag > LEAST_GROWTH * (second.produced - first.produced)
+            second.lag - first.lag > MIN_GROWTH * (second.produced - first.produced)
             for first, second in pairwise(points)
         )
         begin, end = points[0], points[-1]
-        if not grows or end.lag - begin.lag < LEAST_RECORDS:
+        if not grows or end.lag - begin.lag < MIN_RECORDS:
             return None
         return Growth(begin.at_us, end.produced - begin.produced, begin.lag, end.lag)
 

@@ -8,10 +8,10 @@ from typing import Any
 from emulator.report.wording import counted, duration
 from emulator.verdicts.verdict import Evidence, Verdict, VerdictId
 
-LEAST_REVERSALS = 3
+MIN_REVERSALS = 3
 """Up and down, twice: fewer may follow a load that rose and fell."""
 
-LEAST_IDLE = 0.1
+MIN_IDLE = 0.1
 """The share of replica-hours without a partition from which it is a problem."""
 
 SHOWN_STEPS = 6
@@ -30,7 +30,7 @@ def scaling_problems(evidence: Evidence) -> Iterator[Verdict]:
 
 def _flaps(row: Mapping[str, Any], steps: list[Mapping[str, Any]]) -> Iterator[Verdict]:
     turns = [step for step in steps if step["reverses"]]
-    if len(turns) < LEAST_REVERSALS:
+    if len(turns) < MIN_REVERSALS:
         return
     numbers = [steps[0]["before"], *(step["after"] for step in steps)]
     more = "" if len(numbers) <= SHOWN_STEPS else ", …"
@@ -51,7 +51,7 @@ def _flaps(row: Mapping[str, Any], steps: list[Mapping[str, Any]]) -> Iterator[V
 
 def _idle(row: Mapping[str, Any]) -> Iterator[Verdict]:
     paid, idle = row["replica_hours"], row["idle_hours"]
-    if paid and idle >= LEAST_IDLE * paid:
+    if paid and idle >= MIN_IDLE * paid:
         yield Verdict(
             id=VerdictId.IDLE_REPLICAS,
             sentence=(

@@ -16,7 +16,7 @@ from emulator.scenario.estimates.loads import Load
 from emulator.verdicts.facts import Facts
 from emulator.verdicts.group import POLL, Wait
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Partitions, faults or consumers named in a sentence; the others are counted."""
 
 
@@ -115,9 +115,9 @@ def named(names: Sequence[str]) -> str:
     >>> named(["a", "b"]), named(["a", "b", "c", "d", "e"])
     ('a and b', 'a, b, c and 2 others')
     """
-    more = len(names) - MOST_NAMED
+    more = len(names) - MAX_NAMED
     others = [f"{more} other{'s' if more > 1 else ''}"] if more > 0 else []
-    return joined([*names[:MOST_NAMED], *others])
+    return joined([*names[:MAX_NAMED], *others])
 
 
 def longest_wait(facts: Facts, partition: str, downtime_s: float) -> Wait | None:

@@ -27,7 +27,7 @@ from emulator.world.consumer.polling.fetches import Fetches
 from emulator.world.consumer.polling.folded_time import FoldedShare
 from emulator.world.consumer.process import ConsumerContext
 from emulator.world.draws import sampler, stream_key
-from emulator.world.kernel import MOST_BY_A_PARTY, Rank
+from emulator.world.kernel import MAX_BY_A_PARTY, Rank
 from emulator.world.router import Router
 from emulator.world.run import NOTHING_REPLAYED, Replay, Run, Sink, new_run
 from emulator.world.samples import Ending, Samples
@@ -101,7 +101,7 @@ def _know_parties(run: Run) -> None:
     names = [member.name for group in run.scenario.group for member in group.members]
     parties = len(names) + sum(topic.partitions for topic in run.scenario.topic)
     run.kernel.names = names
-    run.kernel.most_at_an_instant += MOST_BY_A_PARTY * parties
+    run.kernel.most_at_an_instant += MAX_BY_A_PARTY * parties
 
 
 def build(run: Run) -> World:

@@ -72,7 +72,7 @@ Sampler = Callable[[int], int]
 
 _NORMAL = NormalDist()
 _P99 = _NORMAL.inv_cdf(0.99)
-_LEAST, _MOST = 1e-12, 1 - 1e-12
+_MIN, _MAX = 1e-12, 1 - 1e-12
 """The range of a normal distribution's probabilities that is used."""
 
 
@@ -108,8 +108,8 @@ def _lognormal(key: int, median: int, sigma: float) -> Sampler:
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         u = ((z ^ (z >> 31)) >> 11) * _SCALE
-        if not _LEAST < u < _MOST:
-            u = min(max(u, _LEAST), _MOST)
+        if not _MIN < u < _MAX:
+            u = min(max(u, _MIN), _MAX)
         return int(median * exp(sigma * inv_cdf(u)))
 
     exp, inv_cdf = math.exp, _NORMAL.inv_cdf

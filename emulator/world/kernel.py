@@ -36,16 +36,16 @@ class Rank(enum.IntEnum):
 CHECKED_EVERY = 1 << 14
 """Events between two checks that the clock advances."""
 
-MOST_AT_AN_INSTANT = 1 << 15
+MAX_AT_AN_INSTANT = 1 << 15
 """Events at one instant after which a run is stopped, besides those that each party may make."""
 
-MOST_IN_AN_EVENT = 1 << 20
+MAX_IN_AN_EVENT = 1 << 20
 """Effects of a client within one event after which a run is stopped.
 
 They are many without work: then one event polls all that the client has fetched.
 """
 
-MOST_BY_A_PARTY = 200
+MAX_BY_A_PARTY = 200
 """The same for each consumer and each partition: all of them may be disturbed at one instant."""
 
 NAMED_AFTER = 2_000
@@ -78,8 +78,8 @@ class Kernel:
     def __init__(self) -> None:
         self.env = simpy.Environment(initial_time=0)
         self.scheduled = 0
-        self.most_at_an_instant = MOST_AT_AN_INSTANT
-        self.most_in_an_event = MOST_IN_AN_EVENT
+        self.most_at_an_instant = MAX_AT_AN_INSTANT
+        self.most_in_an_event = MAX_IN_AN_EVENT
         self.names: Sequence[str] = ()
         """The consumers by index, for the error of a clock that stands still."""
 

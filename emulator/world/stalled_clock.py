@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from assignors.errors import EmulatorError
 
-MOST_NAMED = 4
+MAX_NAMED = 4
 """The maximum number of parties that the message names."""
 
 _WORDS = {
@@ -41,7 +41,7 @@ class StalledClockError(EmulatorError):
 
     def __str__(self) -> str:
         named = ", ".join(
-            self._party(rank, who) for (rank, who), _ in self.made.most_common(MOST_NAMED)
+            self._party(rank, who) for (rank, who), _ in self.made.most_common(MAX_NAMED)
         )
         return (
             f"The run was stopped: virtual time does not advance beyond {self.at_us / 1e6:.6f} s. "

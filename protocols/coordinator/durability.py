@@ -35,7 +35,7 @@ class HostContractError(RuntimeError):
     """The host violated the contract of the coordinator."""
 
 
-_MOST_AT_ONCE: Final = 1_024
+_MAX_AT_ONCE: Final = 1_024
 """Maximum number of records replayed together: topics repeat, and the records stay in cache."""
 
 
@@ -128,7 +128,7 @@ class Durability:
                 )
             read_to = log_offset + 1
             is_safe = log_offset < self.high_watermark
-            if safe and (not is_safe or len(safe) == _MOST_AT_ONCE):
+            if safe and (not is_safe or len(safe) == _MAX_AT_ONCE):
                 yield safe
                 safe = []
             if is_safe:

@@ -16,7 +16,7 @@ INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([A-Z])(\d+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 SITUATIONS = {f"{family}{number}": cell for family, number, _, cell in ROW.findall(INDEX)}
 PAGES = {path.name[0].upper(): path for path in FOLDER.glob("[a-z]-*.md")}
-MOST = dict(zip("ABCDEFGHIJKLMNOPQRSU", map(int, "95789577765464664457"), strict=True))
+MAX = dict(zip("ABCDEFGHIJKLMNOPQRSU", map(int, "95789577765464664457"), strict=True))
 """The number of situations of each family."""
 
 
@@ -27,8 +27,8 @@ def named(cell: str) -> list[str]:
 
 def test_every_family_has_all_its_situations_and_a_page():
     """Numbered without a gap."""
-    assert list(SITUATIONS) == [f"{f}{n}" for f, most in MOST.items() for n in range(1, most + 1)]
-    assert set(MOST) == set(PAGES)
+    assert list(SITUATIONS) == [f"{f}{n}" for f, most in MAX.items() for n in range(1, most + 1)]
+    assert set(MAX) == set(PAGES)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)

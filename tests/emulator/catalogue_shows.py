@@ -226,7 +226,7 @@ ENDLESS = {
 }
 """Titles of scenarios about a loop without an end: no run lasts until nothing more happens."""
 
-MOST_RECORDS = 60_000
+MAX_RECORDS = 60_000
 """A scenario that processes more takes too long for somebody who tries things out."""
 
 SLOW = {

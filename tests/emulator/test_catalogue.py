@@ -23,7 +23,7 @@ from emulator.playing import Run
 from emulator.scenario import catalogue
 from emulator.scenario.load import load_with
 
-from .catalogue_shows import ENDLESS, MOST_RECORDS, SHOWS, SLOW, UNFOLDED
+from .catalogue_shows import ENDLESS, MAX_RECORDS, SHOWS, SLOW, UNFOLDED
 
 
 @cache
@@ -72,7 +72,7 @@ def test_a_scenario_keeps_its_own_bounds_and_shows_its_causes(name):
     hold(run)
     assert run.scenario.expect
     assert SHOWS[name] == {Cause(cause) for cause in run.ledger.by_cause()}
-    assert MOST_RECORDS > run.ledger.processed
+    assert MAX_RECORDS > run.ledger.processed
 
 
 @pytest.mark.long

@@ -20,7 +20,7 @@ between = ["7s", "8s"]
 down_time = "1s"
 gap = "6s"
 """
-MOST_REBALANCES = {"eager": 2 * RESTARTS, "cooperative": 4 * RESTARTS, "static": 0}
+MAX_REBALANCES = {"eager": 2 * RESTARTS, "cooperative": 4 * RESTARTS, "static": 0}
 """Leave and return; or leave, revoke round, assign round and one more; or none at all."""
 
 
@@ -61,7 +61,7 @@ def test_a_rolling_restart_costs_what_its_rebalances_leave_uncommitted(policy, m
     """As many rebalances as 6.11 allows; each partition that changes hands repeats its D - C."""
     shown = played(policy, mode, ROLLING, seed, "36s")
 
-    assert shown.run.metrics["rebalances"] <= MOST_REBALANCES[mode]
+    assert shown.run.metrics["rebalances"] <= MAX_REBALANCES[mode]
     for before, after in shown.successors():
         hold_revoked(shown, policy, mode, before, after)
     lags = [lag(shown, before, after) for before, after in shown.successors()]

@@ -71,7 +71,7 @@ def test_gzip_files_are_unpacked_as_by_gzip(size, streams):
 
 def test_a_capture_that_unpacks_to_very_much_is_refused_early(tmp_path, monkeypatch):
     """A few kilobytes may become gigabytes; only the limit is ever unpacked."""
-    monkeypatch.setattr(reading, "MOST_CAPTURED_BYTES", 10_000)
+    monkeypatch.setattr(reading, "MAX_CAPTURED_BYTES", 10_000)
     path = tmp_path / "trace.jsonl.gz"
     path.write_bytes(gzip.compress(bytes(5_000_000)))
 

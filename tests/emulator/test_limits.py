@@ -14,8 +14,8 @@ from emulator.cli.assign import _read_lines
 from emulator.conformance.captured.reading import CaptureError, read_object, read_objects
 from emulator.events.stored import read_events
 from emulator.input_files import (
-    MOST_CAPTURED_BYTES,
-    MOST_TOML_BYTES,
+    MAX_CAPTURED_BYTES,
+    MAX_TOML_BYTES,
     FileTooLargeError,
     limit_files,
 )
@@ -32,9 +32,9 @@ from emulator.logs.imports.folder import rows_in
 from emulator.logs.imports.tables import COMMITS
 from emulator.logs.offsets_log.finding import segment_limits
 from emulator.parquet_file import opened_parquet
-from emulator.scenario.clients.spring import MOST_YAML, yaml_pairs
+from emulator.scenario.clients.spring import MAX_YAML, yaml_pairs
 from emulator.scenario.load import loads
-from emulator.scenario.problems import MOST_PROBLEMS, ScenarioError
+from emulator.scenario.problems import MAX_PROBLEMS, ScenarioError
 from protocols.offsets_topic.segments.resync import Limits
 
 from .cli.commands import rebalance
@@ -59,9 +59,9 @@ def test_the_table_in_the_docs_has_every_limit():
 
     for name, limit in LIMITS.items():
         assert limit.shown(limit.default) == shown[f"`--limit {name}=…`"]
-    assert f"{MOST_TOML_BYTES // MIB} MiB" == shown["`--max-file-size`"]
-    assert f"{MOST_CAPTURED_BYTES // MIB} MiB" == shown["`--max-file-size` too"]
-    assert any(f"{MOST_YAML // 1024} Ki" in row[1] for row in rows if len(row) == 3)
+    assert f"{MAX_TOML_BYTES // MIB} MiB" == shown["`--max-file-size`"]
+    assert f"{MAX_CAPTURED_BYTES // MIB} MiB" == shown["`--max-file-size` too"]
+    assert any(f"{MAX_YAML // 1024} Ki" in row[1] for row in rows if len(row) == 3)
 
 
 def test_the_defaults_of_segments_are_those_of_the_reader():
@@ -241,7 +241,7 @@ def test_a_file_of_events_has_the_limit(tmp_path):
         ),
         ("a: &a [*a]\n", "nested too deeply"),
         ("[" * 5_000, "nested too deeply"),
-        ("#" * (MOST_YAML + 1), "524,289 characters; of YAML at most 524,288 are read"),
+        ("#" * (MAX_YAML + 1), "524,289 characters; of YAML at most 524,288 are read"),
     ],
     ids=["aliases", "bomb", "of itself", "deep", "long"],
 )
@@ -266,7 +266,7 @@ def test_of_very_many_problems_the_first_are_shown(text):
     with pytest.raises(ScenarioError) as refused:
         loads('title = "x"\n' + text)
 
-    assert MOST_PROBLEMS == len(refused.value.problems)
+    assert MAX_PROBLEMS == len(refused.value.problems)
     assert str(refused.value).endswith("the first 50 problems; there may be more")
 
 

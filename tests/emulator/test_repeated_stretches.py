@@ -85,7 +85,7 @@ def taken_in(document: dict, seed: int = 0, **how: object) -> int:
 def by_themselves() -> Iterator[None]:
     """Skip no periods of whole runs, and take parts of one batch, too."""
     with (
-        patch.object(stretches, "FEWEST_BATCHES", 1),
+        patch.object(stretches, "MIN_BATCHES", 1),
         patch.object(Periods, "begin", lambda _: None),
     ):
         yield

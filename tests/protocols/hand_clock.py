@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-MOST_AT_ONCE = 1_000
+MAX_AT_ONCE = 1_000
 """More timers than any test needs at one instant."""
 
 
@@ -36,7 +36,7 @@ def advance(timed: Timed, ms: float, wake: Callable[[str], None]) -> None:
             break
         del timed.timers[name]
         fired = fired + 1 if deadline <= timed.now_us else 0
-        if fired == MOST_AT_ONCE:
+        if fired == MAX_AT_ONCE:
             raise EndlessTimersError(f"{name} at {timed.now_us} us")
         timed.now_us = max(timed.now_us, deadline)
         wake(name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from assignors.values import dataclass
 from emulator.errors import EmulatorError
-from emulator.input_files import MOST_CAPTURED_BYTES, read_bytes, unpacked
+from emulator.input_files import MAX_CAPTURED_BYTES, read_bytes, unpacked
 from emulator.limits import refuse_deep
 
 
@@ -147,9 +147,9 @@ def read_text(path: Path) -> str:
     """Return the text of a file, decompressed if gzip; raise CaptureError if that fails."""
     place = Place(path)
     try:
-        content = read_bytes(path, MOST_CAPTURED_BYTES)
+        content = read_bytes(path, MAX_CAPTURED_BYTES)
         if path.suffix == ".gz":
-            content = unpacked(content, str(path), MOST_CAPTURED_BYTES)
+            content = unpacked(content, str(path), MAX_CAPTURED_BYTES)
         return content.decode()
     except FileNotFoundError:
         raise place.error("the file is missing") from None

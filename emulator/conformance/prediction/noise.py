@@ -86,16 +86,16 @@ WARM_UP_LEAST_US, WARM_UP_SHARE, WARM_UP_MOST_US = 40 * MS, 1.35, 450 * MS
 """From first assignment to first record of a backlog: minimum, factor and maximum of the time
 to that assignment (fitted to the 33 first members of captures that begin with a backlog)."""
 
-LEAST_LATE_US, MOST_LATE_US = 1 * MS, 90 * MS
+MIN_LATE_US, MAX_LATE_US = 1 * MS, 90 * MS
 """Range of a heartbeat's mean lateness in a run; 100 ms would be the thread's next turn."""
 
-LEAST_BACKGROUND_US = 100
+MIN_BACKGROUND_US = 100
 """The least mean lateness of a background thread; the logs have whole milliseconds."""
 
-FEWEST_IN_A_ROW = 3
+MIN_IN_A_ROW = 3
 """Fewer are those of processes that have just started and run slowly."""
 
-FEWEST_HEARTBEATS = 4
+MIN_HEARTBEATS = 4
 """Minimum number of heartbeats for a mean."""
 
 BROKER_SESSION_MS = 9_000
@@ -165,31 +165,31 @@ def _lateness(capture: Capture) -> int | None:
     if _in_background(capture):
         return _background_lateness(capture)
     logged = logged_lateness(capture)
-    if len(logged) >= FEWEST_HEARTBEATS:
+    if len(logged) >= MIN_HEARTBEATS:
         late_us = sum(logged) // len(logged)
-        return min(MOST_LATE_US, max(LEAST_LATE_US, late_us))
+        return min(MAX_LATE_US, max(MIN_LATE_US, late_us))
     faulted = next((act.member for act in capture.actions if act.member is not None), None)
     known = None if faulted is None else heartbeats(capture, faulted)
     if known is None:
         return None
     lasted_us = known.last_us - known.enabled_us
     number = lasted_us // known.interval_us
-    if number < FEWEST_HEARTBEATS:
+    if number < MIN_HEARTBEATS:
         return None
     late_us = lasted_us // number - known.interval_us
-    if 0 <= late_us < LEAST_LATE_US and capture.without_epochs:
-        return LEAST_LATE_US  # librdkafka's thread is hardly ever late
-    return late_us if LEAST_LATE_US <= late_us <= MOST_LATE_US else None
+    if 0 <= late_us < MIN_LATE_US and capture.without_epochs:
+        return MIN_LATE_US  # librdkafka's thread is hardly ever late
+    return late_us if MIN_LATE_US <= late_us <= MAX_LATE_US else None
 
 
 def _background_lateness(capture: Capture) -> int | None:
     """Return the mean lateness of the heartbeats of all members, from those that the logs show."""
-    known = [each for each in counted_heartbeats(capture) if each.number >= FEWEST_IN_A_ROW]
+    known = [each for each in counted_heartbeats(capture) if each.number >= MIN_IN_A_ROW]
     number = sum(each.number for each in known)
-    if number < FEWEST_HEARTBEATS:
+    if number < MIN_HEARTBEATS:
         return None
     late_us = sum(each.last_us - each.enabled_us - each.number * each.interval_us for each in known)
-    return min(MOST_LATE_US, max(LEAST_BACKGROUND_US, late_us // number))
+    return min(MAX_LATE_US, max(MIN_BACKGROUND_US, late_us // number))
 
 
 def _first_assignment_delay(capture: Capture, up: facts.StartUp) -> int | None:

@@ -90,7 +90,7 @@ class Committed:
 
 # -- collecting commits -------------------------------------------------------------------------
 
-MOST_HELD: Final = 1 << 21
+MAX_HELD: Final = 1 << 21
 """Commits in memory while a log is read; each takes 32 bytes."""
 
 COLUMNS: Final = 3
@@ -102,7 +102,7 @@ _SHORT: Final = 1 << 16
 class KeptCommits(Mapping[PartitionName, Commits]):
     """Commits by partition: first call ``add``, then ``settle``, then read them."""
 
-    def __init__(self, most_held: int = MOST_HELD) -> None:
+    def __init__(self, most_held: int = MAX_HELD) -> None:
         """Keep at most *most_held* in memory, the others in temporary files."""
         self._most_held = most_held
         self._numbers = dict[PartitionName, int]()

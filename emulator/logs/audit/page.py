@@ -32,9 +32,9 @@ from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.wording import counted
 
-MOST_GROUPS: Final = 4
-MOST_PARTITIONS: Final = 200
-MOST_ENTRIES: Final = 200
+MAX_GROUPS: Final = 4
+MAX_PARTITIONS: Final = 200
+MAX_ENTRIES: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def _timeline(content: AuditContent) -> Iterator[Part]:
     if history is not None:
         chosen = content.ledger.group
         named = [each for each in history.groups.values() if each.name == chosen]
-        groups = named or list(history.groups.values())[:MOST_GROUPS]
+        groups = named or list(history.groups.values())[:MAX_GROUPS]
         figures = [
             Figure(
                 title=f"Group {group.name}{WHAT}",
@@ -142,7 +142,7 @@ def _affected(ledger: AuditLedger, marks: Sequence[Mark]) -> Figure:
     records = Counter[TopicPartition]()
     for entry in ledger.entries:
         records[TopicPartition(entry.topic, entry.partition)] += entry.count
-    kept, left_out = largest(sorted(records), MOST_PARTITIONS, lambda tp: records[tp])
+    kept, left_out = largest(sorted(records), MAX_PARTITIONS, lambda tp: records[tp])
     spans = {TopicPartition(*each.name): each.spans for each in ledger.partitions}
     owners = {
         tp: [Span(each.began_us, each.ended_us, each.consumer) for each in spans.get(tp, ())]
@@ -203,7 +203,7 @@ def _causes(ledger: AuditLedger) -> Iterator[Part]:
 def _entries(ledger: AuditLedger) -> Iterator[Part]:
     if not ledger.entries:
         return
-    shown, left_out = largest(ledger.entries, MOST_ENTRIES, lambda entry: entry.count)
+    shown, left_out = largest(ledger.entries, MAX_ENTRIES, lambda entry: entry.count)
     facts = f"The {len(shown)} largest of {len(ledger.entries):,} entries." if left_out else ""
     head = ("entry", "what", "partition", "offsets", "records", "cause")
     rows = [

@@ -22,7 +22,7 @@ from emulator.logs.errors import AuditError
 BLOCK: Final = 1 << 14
 """Number of pieces accounted at once."""
 
-MOST_SPANS: Final = 5_000
+MAX_SPANS: Final = 5_000
 """Spans of work that are kept for a partition; with more, its owners are not drawn."""
 
 
@@ -138,7 +138,7 @@ def _spans(pieces: Pieces, consumers: list[str]) -> tuple[WorkSpan, ...]:
     order = np.lexsort((consumer, ended, began))
     began, ended, consumer = began[order], ended[order], consumer[order]
     first = np.flatnonzero(np.append(True, consumer[1:] != consumer[:-1]))
-    if len(first) > MOST_SPANS:
+    if len(first) > MAX_SPANS:
         return ()
     ended = np.maximum.reduceat(ended, first)
     names = [consumers[each] for each in consumer[first].tolist()]

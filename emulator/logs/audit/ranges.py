@@ -202,7 +202,7 @@ def _with_ranges(rows: Rows, lo: Array, hi: Array) -> Rows:
     )
 
 
-MOST_APART = 2_000_000
+MAX_APART = 2_000_000
 """Maximum of records of one partition whose rows are kept; beyond it, ranges are used."""
 
 
@@ -327,7 +327,7 @@ def _apart(pieces: Pieces) -> Array:
 
 def _united(intervals: list[tuple[int, int]]) -> Array:
     """Join intervals that overlap or touch; drop those beyond the limit."""
-    borders, room = list[int](), MOST_APART
+    borders, room = list[int](), MAX_APART
     for start, end in sorted(intervals):
         if borders and start <= borders[-1]:
             room -= max(0, end - borders[-1])

@@ -19,8 +19,8 @@ from emulator.report.wording import counted, duration, paragraph
 if TYPE_CHECKING:
     from emulator.metrics.checks import Expected
 
-MOST_OWNERS = 5
-MOST_PARTITIONS = 10
+MAX_OWNERS = 5
+MAX_PARTITIONS = 10
 """Maximum of lines for each; the others are counted."""
 
 TITLES = {
@@ -132,10 +132,10 @@ def _owners(ledger: AuditLedger) -> Iterator[str]:
     if not counts:
         return
     yield from ("", "By first owner > second owner, in records")
-    for owners, records in counts[:MOST_OWNERS]:
+    for owners, records in counts[:MAX_OWNERS]:
         yield f"{records:>9,}  {owners}"
-    if len(counts) > MOST_OWNERS:
-        yield f"           … and {len(counts) - MOST_OWNERS} more pairs"
+    if len(counts) > MAX_OWNERS:
+        yield f"           … and {len(counts) - MAX_OWNERS} more pairs"
 
 
 def _partitions(ledger: AuditLedger) -> Iterator[str]:
@@ -147,11 +147,11 @@ def _partitions(ledger: AuditLedger) -> Iterator[str]:
     table.add_column("in records")
     for label in ("processed", "reprocessed", "lost", "unread"):
         table.add_column(label, justify="right")
-    for part in ranked[:MOST_PARTITIONS]:
+    for part in ranked[:MAX_PARTITIONS]:
         table.add_row(*cells(str(part.name), *(f"{number:,}" for number in _figures(part))))
     yield ""
     yield from fitted(table)
-    more = len(ranked) - MOST_PARTITIONS
+    more = len(ranked) - MAX_PARTITIONS
     if more > 0:
         yield f"… and {counted(more, 'more partition')}"
 

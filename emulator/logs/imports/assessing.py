@@ -75,7 +75,7 @@ def _active_ms(changes: Sequence[Explained], last_ms: int) -> int:
     )
 
 
-MOST_CURVES: Final = 24
+MAX_CURVES: Final = 24
 
 
 def assess(
@@ -234,7 +234,7 @@ def _cadence(progress: Progress, tenure: Tenure) -> CadenceFinding:
 
 def _curves(progress: Sequence[Progress]) -> Iterator[Curve]:
     """Yield the curves to draw: partitions with rewinds first, then those that advanced most."""
-    chosen = sorted(progress, key=lambda each: (-each.rewound, -each.advanced))[:MOST_CURVES]
+    chosen = sorted(progress, key=lambda each: (-each.rewound, -each.advanced))[:MAX_CURVES]
     for each in sorted(chosen, key=lambda each: (each.topic, each.partition)):
         if each.points:
             yield Curve(topic=each.topic, partition=each.partition, points=tuple(each.points))

@@ -85,7 +85,7 @@ Names = dict[str, str]
 
 _PAIR: Final = pa.schema([("topic_id", pa.string()), ("topic", pa.string())])
 
-FEWEST_AS_RUN: Final = 16
+MIN_AS_RUN: Final = 16
 """Number of commits from which columns are faster than rows."""
 
 _NUMBERS: Final = ("log_partition", "log_offset", "at_ms", "offset")
@@ -188,7 +188,7 @@ def _differ(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _take_in(progress: Progress, part: pa.RecordBatch) -> None:
-    if part.column("offset").null_count == 0 and part.num_rows >= FEWEST_AS_RUN:
+    if part.column("offset").null_count == 0 and part.num_rows >= MIN_AS_RUN:
         log_partitions, log_offsets, times_ms, offsets = (
             part.column(name).to_numpy().astype(np.int64) for name in _NUMBERS
         )

@@ -49,7 +49,7 @@ from emulator.parquet_file import opened_parquet
 AGAIN: Final = "it is not as rebalance import wrote it; import the logs again"
 NEWLINE: Final = "\n"
 
-MOST_PASSES: Final = 4
+MAX_PASSES: Final = 4
 """Number of batches up to which each reads the whole tables."""
 
 _PREFIX: Final = ".batches-"
@@ -70,7 +70,7 @@ def by_group_batch(
 
     Raise OSError if the disk is full; the files are deleted at the end of the block.
     """
-    if len(group_batches) <= MOST_PASSES:
+    if len(group_batches) <= MAX_PASSES:
         yield lambda _: rows
         return
     with TemporaryDirectory(prefix=_PREFIX, dir=folder) as name:
@@ -114,12 +114,12 @@ def _spread(
                 files[numbers[start]].write_batch(ordered.slice(start, end - start))
 
 
-MOST_ROWS: Final = 2_000_000
+MAX_ROWS: Final = 2_000_000
 """Rows of one batch: some hundreds of megabytes."""
 
 
 def explore_folder(
-    folder: Path, *, retention_ms: int = WEEK_MS, most_rows: int = MOST_ROWS
+    folder: Path, *, retention_ms: int = WEEK_MS, most_rows: int = MAX_ROWS
 ) -> Iterator[GroupFindings]:
     """Yield findings about each group, sorted by its id.
 

@@ -246,7 +246,7 @@ class Follower:
             yield Owner(place, assigned, member)
 
 
-MOST_NAMED: Final = 50
+MAX_NAMED: Final = 50
 """Maximum number of members that a change names; the others are counted."""
 
 
@@ -309,9 +309,9 @@ def change(before: Generation | None, after: Generation) -> Change:
         epoch=after.epoch,
         assignor=after.assignor,
         members=len(now),
-        joined=tuple(joined[:MOST_NAMED]),
+        joined=tuple(joined[:MAX_NAMED]),
         joined_count=len(joined),
-        left=tuple(_departure(each) for each in left[:MOST_NAMED]),
+        left=tuple(_departure(each) for each in left[:MAX_NAMED]),
         left_count=len(left),
         rejoined=_named(each for each in came if each.instance_id in back),
         resubscribed=_named(
@@ -335,7 +335,7 @@ def _departure(member: Member) -> Departure:
 
 
 def _named(members: Iterable[Member]) -> tuple[Seen, ...]:
-    return tuple(each.seen for each in members)[:MOST_NAMED]
+    return tuple(each.seen for each in members)[:MAX_NAMED]
 
 
 def _partitions(roster: Roster) -> int:

@@ -40,7 +40,7 @@ def iso(at_ms: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}"
 
 
-MOST_NAMED: Final = 5
+MAX_NAMED: Final = 5
 SILENT: Final = (Reason.EXPIRED, Reason.LATE_POLL)
 OFTEN_AN_HOUR: Final = 6
 """From this number of rebalances in an hour on there is a notice, not counting the forming."""
@@ -82,7 +82,7 @@ def _rewinds(found: GroupFindings) -> Iterator[Notice]:
         f"{each.topic}-{each.partition} at {clock(each.at_ms)}: {each.from_offset:,} to "
         f"{each.to_offset:,} ({counted(each.records, 'record')}), "
         f"{_by_whom(each.member, found.term, each.epoch)}{each.words}"
-        for each in found.rewinds[:MOST_NAMED]
+        for each in found.rewinds[:MAX_NAMED]
     ]
     times = counted(found.rewound, "time")
     words = f"committed offsets went backwards {times}: {counted(records, 'record')} to reprocess"
@@ -115,7 +115,7 @@ def _flapping(found: GroupFindings) -> Iterator[Notice]:
     some = [each for each in found.member_findings if each.flapping]
     if not some:
         return
-    details = [f"{each} returned {counted(each.returns, 'time')}" for each in some[:MOST_NAMED]]
+    details = [f"{each} returned {counted(each.returns, 'time')}" for each in some[:MAX_NAMED]]
     words = f"{counted(len(some), 'member')} left and returned repeatedly within an hour"
     yield Notice(50, f"{len(some)} flapping", words, _cut(details, len(some)))
 
@@ -142,7 +142,7 @@ def _expired(found: GroupFindings) -> Iterator[Notice]:
     bad = [each for each in found.changes if each.reason in SILENT]
     if not bad:
         return
-    details = [f"{clock(each.change.place.at_ms)}: {each.words}" for each in bad[-MOST_NAMED:]]
+    details = [f"{clock(each.change.place.at_ms)}: {each.words}" for each in bad[-MAX_NAMED:]]
     words = f"{counted(len(bad), 'rebalance')} because members probably stopped sending heartbeats or polling"
     yield Notice(30, counted(len(bad), "silent member"), words, _cut(details, len(bad)))
 
@@ -151,7 +151,7 @@ def _deploys(found: GroupFindings) -> Iterator[Notice]:
     details = [
         f"{clock(each.from_ms)} to {clock(each.to_ms)}: {counted(each.renewed, 'member')} replaced, "
         f"{counted(each.rebalances, 'rebalance')}"
-        for each in found.deploys[-MOST_NAMED:]
+        for each in found.deploys[-MAX_NAMED:]
     ]
     if details:
         words = (
@@ -174,15 +174,13 @@ def _idle_partitions(found: GroupFindings) -> Iterator[Notice]:
 def _idle_members(found: GroupFindings) -> Iterator[Notice]:
     idle = [each for each in found.member_findings if each.idle]
     if idle:
-        names = joined([*map(str, idle[:MOST_NAMED]), *_more(idle)])
+        names = joined([*map(str, idle[:MAX_NAMED]), *_more(idle)])
         words = f"{counted(len(idle), 'member')} without a partition: {names}"
         yield Notice(5, counted(len(idle), "idle member"), words)
 
 
 def _more(member_findings: list[MemberFinding]) -> list[str]:
-    return (
-        [f"{len(member_findings) - MOST_NAMED} more"] if len(member_findings) > MOST_NAMED else []
-    )
+    return [f"{len(member_findings) - MAX_NAMED} more"] if len(member_findings) > MAX_NAMED else []
 
 
 def _deletions(found: GroupFindings) -> Iterator[Notice]:
@@ -199,7 +197,7 @@ def _deletions(found: GroupFindings) -> Iterator[Notice]:
         details = [
             f"{each.topic}-{each.partition}: at {clock(each.deleted_ms or 0)}"
             + ("" if each.offset is None else f"; {each.offset:,} was committed since")
-            for each in gone[:MOST_NAMED]
+            for each in gone[:MAX_NAMED]
         ]
         short = f"{counted(len(gone), 'offset')} deleted"
         yield Notice(70, short, words, _cut(details, len(gone)))
@@ -211,7 +209,7 @@ def _transactions(found: GroupFindings) -> Iterator[Notice]:
 
 
 def _places(partitions: list[PartitionFinding]) -> tuple[str, ...]:
-    named = [f"{each.topic}-{each.partition}" + _since(each) for each in partitions[:MOST_NAMED]]
+    named = [f"{each.topic}-{each.partition}" + _since(each) for each in partitions[:MAX_NAMED]]
     return _cut(named, len(partitions))
 
 

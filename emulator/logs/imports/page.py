@@ -38,8 +38,8 @@ from emulator.report.pages.page import Cell, Number, Page, Part, Table, render
 from emulator.report.wording import UNWRAPPED, counted, file_width
 from emulator.versions import KAFKA
 
-MOST_BARS: Final = 120
-MOST_GENERATIONS: Final = 2_000
+MAX_BARS: Final = 120
+MAX_GENERATIONS: Final = 2_000
 """Maximum number of generations drawn: the newest ones."""
 
 _STYLE_OF: Final = {
@@ -75,7 +75,7 @@ def pictures_of(found: GroupFindings) -> Iterator[Plot]:
 
 
 def _generations(found: GroupFindings) -> Plot:
-    changes = found.changes[-MOST_GENERATIONS:]
+    changes = found.changes[-MAX_GENERATIONS:]
     members = [Point(each.change.place.at_ms, each.change.members) for each in changes]
     members.append(Point(found.pace.last_ms, changes[-1].change.members))
     series: list[Series] = [
@@ -204,14 +204,14 @@ def _cadence(found: GroupFindings) -> Plot:
 def _coarse(intervals_ms: tuple[tuple[int, int], ...]) -> list[tuple[int, int, int]]:
     """Return at most that many bars of equal width: begin, end and count of each."""
     most = intervals_ms[-1][0] + 1
-    width = max(-(-most // MOST_BARS), 1)
+    width = max(-(-most // MAX_BARS), 1)
     counts: dict[int, int] = {}
     for low, times in intervals_ms:
         counts[low // width] = counts.get(low // width, 0) + times
     return [(bar * width, (bar + 1) * width, counts[bar]) for bar in sorted(counts)]
 
 
-MOST_DRAWN: Final = 12
+MAX_DRAWN: Final = 12
 """Maximum number of groups with charts."""
 
 TITLE: Final = "Consumer groups, according to their offsets log"
@@ -220,7 +220,7 @@ TITLE: Final = "Consumer groups, according to their offsets log"
 @file_width()
 def findings_page(shortlist: Shortlist) -> str:
     """Return the page as HTML; the same findings give the same bytes."""
-    groups = shortlist.first()[:MOST_DRAWN]
+    groups = shortlist.first()[:MAX_DRAWN]
     return render(
         Page(
             title=TITLE,
@@ -277,7 +277,7 @@ def _groups(shortlist: Shortlist) -> Iterator[Part]:
     rows: list[list[str | Cell]] = [list(GROUP_TITLES)]
     for place, found in enumerate(groups):
         name, *others = group_row(found)
-        rows.append([Cell(name, f"group-{place}" if place < MOST_DRAWN else ""), *others])
+        rows.append([Cell(name, f"group-{place}" if place < MAX_DRAWN else ""), *others])
     caption = "The groups, those to look at first at the top"
     yield Part(title="Groups", anchor="groups", tables=[Table(caption=caption, rows=rows)])
 

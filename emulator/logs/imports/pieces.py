@@ -30,7 +30,7 @@ from emulator.logs.remote_files import file_system, files_at, is_remote, is_uri
 _PARTITION: Final = re.compile(r"__consumer_offsets-(\d{1,9})(?!\d)")
 _SEGMENT: Final = re.compile(r"(?:.+\.)?\d{20}\.log(?:\.gz)?")
 _BASE_OFFSET: Final = re.compile(r"(\d{20})\.log(?:\.gz)?$")
-_LEAST_DIGITS: Final = 5
+_MIN_DIGITS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ Finder = Callable[[str], Iterable[Segment]]
 
 def log_name(log_partition: int) -> str:
     """Return the prefix of the files of a log."""
-    return "unnamed" if log_partition == NO_PARTITION else f"{log_partition:0{_LEAST_DIGITS}}"
+    return "unnamed" if log_partition == NO_PARTITION else f"{log_partition:0{_MIN_DIGITS}}"
 
 
 def segments_of(sources: Sequence[str], far: Finder | None = None) -> list[Segment]:

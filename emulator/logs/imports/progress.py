@@ -85,13 +85,13 @@ def _floor(number: int) -> int:
     return number >> shift << shift
 
 
-MOST_REWINDS: Final = 200
+MAX_REWINDS: Final = 200
 """Maximum number of rewinds of a partition that are listed; the others are counted."""
 
-MOST_TENURES: Final = 100
+MAX_TENURES: Final = 100
 """Maximum number of tenures of a partition: the newest; only the sums of older ones are kept."""
 
-MOST_POINTS: Final = 128
+MAX_POINTS: Final = 128
 """Maximum number of points of a partition's curve."""
 
 
@@ -207,7 +207,7 @@ class Progress:
     """In the end."""
 
     owned_since_ms: int | None = None
-    tenures: deque[Tenure] = field(default_factory=lambda: deque(maxlen=MOST_TENURES))
+    tenures: deque[Tenure] = field(default_factory=lambda: deque(maxlen=MAX_TENURES))
     intervals_ms: Spread = field(default_factory=Spread)
     """Times between two commits of one owner."""
 
@@ -258,7 +258,7 @@ class Progress:
 
     def _step_back(self, run: Run, backwards: list[int]) -> None:
         self.rewound += len(backwards)
-        for at in backwards[: max(MOST_REWINDS - len(self.rewinds), 0)]:
+        for at in backwards[: max(MAX_REWINDS - len(self.rewinds), 0)]:
             commit = run.commit(at)
             assert commit.offset is not None
             before = None if at == 0 else run.commit(at - 1)
@@ -300,7 +300,7 @@ class Progress:
             self._tenure().advanced += step
         elif step < 0:
             self.rewound += 1
-            if len(self.rewinds) < MOST_REWINDS:
+            if len(self.rewinds) < MAX_REWINDS:
                 self.rewinds.append(self._rewind(place, offset, None))
 
     def _rewind(self, place: Place, offset: int, before: Commit | None) -> Rewind:
@@ -339,7 +339,7 @@ class Progress:
 
     def _point(self, at_ms: int, offset: int) -> None:
         self.points.append((at_ms, offset))
-        if len(self.points) > MOST_POINTS:
+        if len(self.points) > MAX_POINTS:
             del self.points[1::2]
             self._stride *= 2
 

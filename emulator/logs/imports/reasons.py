@@ -73,7 +73,7 @@ _FOLLOWS_WITHIN_MS: Final = 30_000
 """Maximum time between related changes: the joins while a group forms, or the two rounds of a
 cooperative rebalance, to which members react within a heartbeat or a poll."""
 
-_MOST_WORDS: Final = 3
+_MAX_WORDS: Final = 3
 """Maximum number of members that are named."""
 
 
@@ -211,7 +211,7 @@ def _with_departures(change: Change, habits: Habits) -> Explained:
     for wanted in (Reason.EXPIRED, Reason.LATE_POLL):
         some = [(each, ms) for each, reason, ms in result if reason is wanted]
         if some:
-            words = f"{_VERB[wanted]}: {joined([_silent(*each) for each in some[:_MOST_WORDS]])}"
+            words = f"{_VERB[wanted]}: {joined([_silent(*each) for each in some[:_MAX_WORDS]])}"
             return Explained(change, wanted, words + _also_joined(change))
     if back:
         words = f"probably restarted: {_names([each.seen for each in back])}"
@@ -220,7 +220,7 @@ def _with_departures(change: Change, habits: Habits) -> Explained:
     if reason is Reason.LEFT:
         gone = _names([each.seen for each in change.left], change.left_count)
         return Explained(change, reason, f"probably closed: {gone}{_also_joined(change)}")
-    gone = joined([_silent(each, ms) for each, _, ms in result[:_MOST_WORDS]])
+    gone = joined([_silent(each, ms) for each, _, ms in result[:_MAX_WORDS]])
     return Explained(change, reason, f"closed, or session expired: {gone}{_also_joined(change)}")
 
 
@@ -286,17 +286,17 @@ def _joined(change: Change) -> str:
 def _names(members: Iterable[Seen], count: int | None = None) -> str:
     """Return the names of some members, and the number of the others."""
     named = [str(each) for each in members]
-    more = (len(named) if count is None else count) - _MOST_WORDS
-    shown = named[:_MOST_WORDS]
+    more = (len(named) if count is None else count) - _MAX_WORDS
+    shown = named[:_MAX_WORDS]
     return joined([*shown, f"{more} more"] if more > 0 else shown)
 
 
 TOGETHER_WITHIN_MS: Final = 180_000
 """Maximum time between two changes of one series."""
 
-FEWEST_RENEWED: Final = 2
+MIN_RENEWED: Final = 2
 _SHARE: Final = 0.5
-_MOST_TIMES: Final = 2
+_MAX_TIMES: Final = 2
 """Members that are replaced more often than this are flapping, not being deployed."""
 
 
@@ -347,7 +347,7 @@ def _deploy(series: Sequence[Explained]) -> Deploy | None:
     went = sum(each.change.left_count for each in inner)
     back = {seen for each in inner for seen in _static(each)}
     renewed = min(came, went) + len(back)
-    if not max(FEWEST_RENEWED, _SHARE * most) <= renewed <= _MOST_TIMES * most:
+    if not max(MIN_RENEWED, _SHARE * most) <= renewed <= _MAX_TIMES * most:
         return None
     rebalances = sum(each.is_rebalance for each in inner)
     first, last = inner[0].change.place.at_ms, inner[-1].change.place.at_ms

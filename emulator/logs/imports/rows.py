@@ -41,8 +41,8 @@ from protocols.offsets_topic.segments.record import RecordFields
 from protocols.offsets_topic.segments.resync import LIMITS, Limits
 from protocols.offsets_topic.segments.transactions import read_marker
 
-_MOST_ROWS: Final = 4_096
-_MOST_BYTES: Final = 2**22
+_MAX_ROWS: Final = 4_096
+_MAX_BYTES: Final = 2**22
 """Maximum bytes of the records of collected rows; both limits bound the memory."""
 
 
@@ -139,8 +139,8 @@ class Collected:
     @property
     def is_much(self) -> bool:
         """Return whether the rows should be written now to bound the memory."""
-        return self._bytes > _MOST_BYTES or any(
-            len(rows) >= _MOST_ROWS for rows in self._rows.values()
+        return self._bytes > _MAX_BYTES or any(
+            len(rows) >= _MAX_ROWS for rows in self._rows.values()
         )
 
     def taken(self) -> list[tuple[str, pa.RecordBatch]]:

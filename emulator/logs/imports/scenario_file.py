@@ -37,7 +37,7 @@ _BROKERS = BrokerSettings()
 _CONSUMERS = ConsumerSettings()
 _SESSION, _HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
 _POLL = "max.poll.interval.ms"
-_MOST_GENERATIONS = 8
+_MAX_GENERATIONS = 8
 
 Table = Mapping[str, object]
 
@@ -84,7 +84,7 @@ def _others(sketch: Sketch) -> Iterator[str]:
     shown = [
         f"{each.generation.epoch} ({counted(len(each.generation.roster), 'member')}, "
         f"{duration(each.for_ms / 1000)})"
-        for each in others[-_MOST_GENERATIONS:]
+        for each in others[-_MAX_GENERATIONS:]
     ]
     more = len(others) - len(shown)
     left_out = f"{more} older ones and " if more else ""

@@ -15,7 +15,7 @@ from emulator.logs.errors import NoScenarioError
 from emulator.logs.imports.generations import CLASSIC, Follower, Generation, Member, Row
 from emulator.logs.imports.values import GroupFindings
 from emulator.scenario.short_forms import HIDDEN
-from emulator.scenario.tables.topics import MOST_PARTITIONS
+from emulator.scenario.tables.topics import MAX_PARTITIONS
 from protocols.settings import INT_MAX
 
 CONSUMER: Final = "consumer"
@@ -178,10 +178,10 @@ def _topics(findings: GroupFindings, members: Sequence[Member]) -> Iterable[Topi
                 f"{findings.group}: the log has partition {min(rates)} of {topic}, but the partitions of "
                 "a topic are numbered from 0"
             )
-        if max(rates) >= MOST_PARTITIONS:
+        if max(rates) >= MAX_PARTITIONS:
             raise NoScenarioError(
                 f"{findings.group}: the log has partition {max(rates)} of {topic}, but a topic of a "
-                f"scenario has at most {MOST_PARTITIONS:,} partitions"
+                f"scenario has at most {MAX_PARTITIONS:,} partitions"
             )
         yield _topic(topic, [rates.get(number, 0.0) for number in range(max(rates) + 1)])
 

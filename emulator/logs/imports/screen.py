@@ -20,17 +20,17 @@ from emulator.report.wording import counted, duration, figure, joined, paragraph
 if TYPE_CHECKING:
     from emulator.logs.imports.request import Planned
 
-MOST_GAPS: Final = 3
-MOST_ROWS: Final = 40
-MOST_MEMBERS: Final = 40
-MOST_DETAILED: Final = 10
+MAX_GAPS: Final = 3
+MAX_ROWS: Final = 40
+MAX_MEMBERS: Final = 40
+MAX_DETAILED: Final = 10
 """Maximum number of groups that are described one by one."""
 
 
 class Shortlist:
     """Keeps the most urgent groups in bounded memory."""
 
-    def __init__(self, most: int = MOST_ROWS) -> None:
+    def __init__(self, most: int = MAX_ROWS) -> None:
         self.groups = 0
         self.troubled = 0
         self._most = most
@@ -62,7 +62,7 @@ def findings_screen(shortlist: Shortlist) -> Iterator[str]:
     yield from fitted(_table(groups))
     if shortlist.groups > len(groups):
         yield f"The first {len(groups)} of {shortlist.groups:,} groups; groups.parquet has all."
-    for each in groups[:MOST_DETAILED]:
+    for each in groups[:MAX_DETAILED]:
         if weight(each):
             yield ""
             yield from group_lines(each)
@@ -96,13 +96,13 @@ def member_table(found: GroupFindings) -> tuple[list[tuple[str, ...]], str]:
     if not rows:
         return [], ""
     titles = ("member", "partitions", "commits", "records", "records/s", "commits every", "p95")
-    shown = [(name, *_member_row(mine)) for name, mine in rows[:MOST_MEMBERS]]
-    all_in = "" if len(rows) <= MOST_MEMBERS else _all_members(len(rows))
+    shown = [(name, *_member_row(mine)) for name, mine in rows[:MAX_MEMBERS]]
+    all_in = "" if len(rows) <= MAX_MEMBERS else _all_members(len(rows))
     return [titles, *shown], all_in
 
 
 def _all_members(number: int) -> str:
-    return f"The first {MOST_MEMBERS} of {number:,} members; cadence.parquet has all."
+    return f"The first {MAX_MEMBERS} of {number:,} members; cadence.parquet has all."
 
 
 def _by_member(found: GroupFindings) -> dict[str, list[CadenceFinding]]:
@@ -233,10 +233,10 @@ def import_lines(plan: Planned, manifest: dict[str, Any]) -> Iterator[str]:
 def _gap_lines(plan: Planned, number: int) -> Iterator[str]:
     """Yield that not everything could be read, and the first gaps."""
     yield f"{counted(number, 'gap')}: not everything could be read"
-    for gap in rows_in(plan.folder, "gaps").head(MOST_GAPS).to_pylist():
+    for gap in rows_in(plan.folder, "gaps").head(MAX_GAPS).to_pylist():
         yield printable(f"  {gap['source']}{_place(gap, plan)}: {gap['reason']}")
-    if number > MOST_GAPS:
-        yield f"  and {number - MOST_GAPS:,} more; see the table gaps"
+    if number > MAX_GAPS:
+        yield f"  and {number - MAX_GAPS:,} more; see the table gaps"
 
 
 def _place(gap: Mapping[str, Any], plan: Planned) -> str:

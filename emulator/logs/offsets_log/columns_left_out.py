@@ -14,7 +14,7 @@ from protocols.offsets_topic.segments.record import RecordFields
 if TYPE_CHECKING:
     from protocols.offsets_topic.records import Key
 
-MOST_FAULTS: Final = 100
+MAX_FAULTS: Final = 100
 
 
 class Unreadable(NamedTuple):
@@ -66,7 +66,7 @@ class LeftOut:
     know, bytes after the last field."""
 
     faults: list[Gap | Unreadable] = field(default_factory=list)
-    """The first gaps and unreadable records, at most ``MOST_FAULTS``."""
+    """The first gaps and unreadable records, at most ``MAX_FAULTS``."""
 
     def gap(self, gap: Gap) -> None:
         """Count bytes that are not batches."""
@@ -89,5 +89,5 @@ class LeftOut:
         self.other_types[key.record_type] += 1
 
     def _fault(self, fault: Gap | Unreadable) -> None:
-        if len(self.faults) < MOST_FAULTS:
+        if len(self.faults) < MAX_FAULTS:
             self.faults.append(fault)

@@ -20,11 +20,11 @@ from protocols.offsets_topic.segments.header import MAGIC
 from protocols.offsets_topic.segments.reader import BatchRecords, Gap, read_log
 from protocols.offsets_topic.segments.resync import GapKind, other_format
 
-_MOST_HELD: Final = 1_000
+_MAX_HELD: Final = 1_000
 """Maximum of gaps, batches or records examined before a part is shown."""
 
-_MOST_HELD_BYTES: Final = 2**26
-_MOST_TYPE: Final = 127
+_MAX_HELD_BYTES: Final = 2**26
+_MAX_TYPE: Final = 127
 """Types that a newer Kafka may have; 4.4 ends at 23."""
 
 _NEXT_FORMATS: Final = frozenset(other_format(magic) for magic in range(MAGIC + 1, MAGIC + 3))
@@ -90,9 +90,9 @@ def _recognised(parts: Iterable[Part], name: str) -> Iterator[Part]:
             strange += keys
         else:
             first_gap = first_gap or part
-        if len(strange) >= _MOST_HELD:
+        if len(strange) >= _MAX_HELD:
             break
-        if len(held) >= _MOST_HELD or held_bytes > _MOST_HELD_BYTES:
+        if len(held) >= _MAX_HELD or held_bytes > _MAX_HELD_BYTES:
             if strange:
                 break
             yield from held  # from here on the file is not rejected any more
@@ -121,7 +121,7 @@ def _is_ours(key: bytes | None) -> bool:
     if not isinstance(decoded, UnknownKey):
         return True
     number, length = int.from_bytes(key[:2], signed=True), int.from_bytes(key[2:4], signed=True)
-    return 0 <= number <= _MOST_TYPE and 0 < length <= len(key) - _HEAD_BYTES
+    return 0 <= number <= _MAX_TYPE and 0 < length <= len(key) - _HEAD_BYTES
 
 
 def _end_of(part: Part) -> int:

@@ -15,7 +15,7 @@ LONG_DOWNTIME_S = 10
 LONGEST_SESSION_MS = 1_800_000
 """No longer session is recommended: it is Kafka's default of ``group.max.session.timeout.ms``."""
 
-LEAST_HEARTBEATS = 4
+MIN_HEARTBEATS = 4
 """No hint asks for a session timeout of fewer heartbeat intervals."""
 
 SHORTER_SESSION = Hint(
@@ -124,7 +124,7 @@ def _waits_for_sessions(group: GroupFacts, figures: GroupFigures) -> bool:
     short = figures.downtime_max_s < LONG_DOWNTIME_S
     if short or figures.expired <= figures.living or came_late(group, figures):
         return False
-    least_ms = LEAST_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
+    least_ms = MIN_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
     return int(group.value("session.timeout.ms")) > least_ms
 
 

@@ -18,9 +18,9 @@ from emulator.report.subject import Commits, FinishedRun, GroupFacts
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
 from emulator.verdicts.verdict import Verdict, VerdictId
 
-MOST_CAUSES = 3
-MOST_HINTS_A_CAUSE = 3
-MOST_HINTS = 6
+MAX_CAUSES = 3
+MAX_HINTS_A_CAUSE = 3
+MAX_HINTS = 6
 """Number of each that reports show."""
 
 OF_BROKERS = frozenset({"fence-sooner"})
@@ -47,7 +47,7 @@ def hints_of(run: FinishedRun) -> list[GivenHint]:
         found[key] = _merged(found[key], hint) if key in found else hint
     for hint in quiet_hints(run.subject):
         found.setdefault((hint.id, hint.group), hint)
-    return list(found.values())[:MOST_HINTS]
+    return list(found.values())[:MAX_HINTS]
 
 
 def _merged(first: GivenHint, second: GivenHint) -> GivenHint:
@@ -101,8 +101,8 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
 
         yield from verdict_hints(run.subject, run.verdicts)
     for kind in WITH_CAUSES:
-        for entries in ranked(run.ledger, kind)[:MOST_CAUSES]:
-            hints = hints_for(case_of(run, entries))[:MOST_HINTS_A_CAUSE]
+        for entries in ranked(run.ledger, kind)[:MAX_CAUSES]:
+            hints = hints_for(case_of(run, entries))[:MAX_HINTS_A_CAUSE]
             yield from _because(str(entries[0].cause), hints)
     is_sound = UNSOUND.isdisjoint(verdict.id for verdict in run.verdicts)
     if any(verdict.id is VerdictId.KILLED_IN_GROUP for verdict in run.verdicts):

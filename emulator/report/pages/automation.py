@@ -21,10 +21,10 @@ from emulator.report.pages.history import Automation, History, Step, Watched
 from emulator.report.pages.thinning import Piece, largest, longest_drawn
 from emulator.report.wording import counted, duration, figure
 
-MOST_STEPS: Final = 100
+MAX_STEPS: Final = 100
 """Dots of steps of an autoscaler in a figure."""
 
-MOST_WATCHED: Final = 200
+MAX_WATCHED: Final = 200
 """Standstills and alarms of a monitor in a figure."""
 
 REPLICAS_HEIGHT: Final = 64
@@ -139,7 +139,7 @@ def _draw_replicas(canvas: Canvas, at_first: int, steps: Sequence[Step]) -> None
     canvas.bottom = bottom
     canvas.drawn.append(stretched(line, bottom))
     shown, left_out = largest(
-        inside, MOST_STEPS, lambda step: abs(step.after - step.before), spread=True
+        inside, MAX_STEPS, lambda step: abs(step.after - step.before), spread=True
     )
     for step in shown:
         tip = title(
@@ -160,7 +160,7 @@ def _draw_monitor(canvas: Canvas, name: str, watched: Sequence[Watched]) -> None
         one for one in watched if one.end_us >= scale.begin_us and one.begin_us <= scale.end_us
     ]
     shown, left_out = largest(
-        inside, MOST_WATCHED, lambda one: one.end_us - one.begin_us, spread=True
+        inside, MAX_WATCHED, lambda one: one.end_us - one.begin_us, spread=True
     )
     for one in shown:
         is_alarm = one.kind.endswith("alarm")

@@ -10,7 +10,7 @@ from emulator.report.pages.page import Part, Table
 from emulator.report.pages.thinning import largest
 from emulator.report.wording import counted, duration
 
-MOST_ROWS: Final = 100
+MAX_ROWS: Final = 100
 """Rows of each table."""
 
 Moment = Callable[[int], str]
@@ -22,13 +22,13 @@ def automation_parts(history: History, moment: Moment) -> Iterator[Part]:
     tables, left_out = [], 0
     for group, automation in found:
         if automation.steps:
-            shown, more = largest(automation.steps, MOST_ROWS, lambda s: abs(s.after - s.before))
+            shown, more = largest(automation.steps, MAX_ROWS, lambda s: abs(s.after - s.before))
             rows = [_step_row(step, moment) for step in shown]
             tables.append(Table(caption=f"Steps of the autoscaler of {group}", rows=[STEP, *rows]))
             left_out += more
         for name, watched in automation.monitors.items():
             ordered = sorted(watched)
-            kept, more = largest(ordered, MOST_ROWS, lambda one: one.end_us - one.begin_us)
+            kept, more = largest(ordered, MAX_ROWS, lambda one: one.end_us - one.begin_us)
             rows = [_watched_row(one, moment) for one in kept]
             caption = f"What the monitor {name} of {group} noticed"
             tables += [Table(caption=caption, rows=[WATCHED, *rows])] if rows else []

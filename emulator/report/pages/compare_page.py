@@ -26,11 +26,11 @@ from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.subject import in_force
 from emulator.report.wording import counted, figure, file_width, joined
 
-MOST_ENTRIES: Final = 40
+MAX_ENTRIES: Final = 40
 """Entries of each variant."""
 
-MOST_NUMBERS: Final = 5
-MOST_NAMED: Final = 4
+MAX_NUMBERS: Final = 5
+MAX_NAMED: Final = 4
 """Variants that are named in the title and have a figure at the top; of more, the ends are shown."""
 
 
@@ -64,7 +64,7 @@ def compare_page(
 
 
 def _variants(columns: Sequence[Column]) -> str:
-    if len(columns) > MOST_NAMED:
+    if len(columns) > MAX_NAMED:
         return counted(len(columns), "variant")
     return joined([column.name for column in columns])
 
@@ -94,21 +94,21 @@ def _answer(columns: Sequence[Column]) -> Iterator[str]:
 def _ranked(means: Sequence[tuple[float, str]]) -> str:
     """Return the variants from the least to the largest mean; of many, both ends."""
     ranked = sorted(means)
-    if len(ranked) <= MOST_NAMED:
+    if len(ranked) <= MAX_NAMED:
         return joined([f"{figure(mean)} with {name}" for mean, name in ranked])
     ends = []
     for end in dict.fromkeys(figure(mean) for mean in (ranked[0][0], ranked[-1][0])):
         names = [name for mean, name in ranked if figure(mean) == end]
-        more = len(names) - MOST_NAMED
+        more = len(names) - MAX_NAMED
         ends.append(
-            f"{end} with {joined([*names[:MOST_NAMED], *([f'{more} more'] if more > 0 else [])])}"
+            f"{end} with {joined([*names[:MAX_NAMED], *([f'{more} more'] if more > 0 else [])])}"
         )
     return f"from {' to '.join(ends)}"
 
 
 def _numbers(columns: Sequence[Column]) -> list[Number]:
     """Return five figures: the reprocessed records of each variant, then what all variants span."""
-    if len(columns) > MOST_NAMED:
+    if len(columns) > MAX_NAMED:
         numbers = [Number(f"{len(columns)}", "variants")]
         numbers.append(_span(columns, "reprocessed", "records reprocessed"))
     else:
@@ -119,7 +119,7 @@ def _numbers(columns: Sequence[Column]) -> list[Number]:
         ("downtime_max_s", "longest time without an owner (s)"),
         ("rebalances", "rebalances"),
     )
-    return [*numbers, *(_span(columns, *each) for each in spanned)][:MOST_NUMBERS]
+    return [*numbers, *(_span(columns, *each) for each in spanned)][:MAX_NUMBERS]
 
 
 def _named(column: Column) -> str:
@@ -153,7 +153,7 @@ def _differences(seeds: Sequence[int], columns: Sequence[Column]) -> Part:
                 cells.append(paired(found))
                 charted.append(Difference(label, column.name, found.mean.value, *found.band))
         rows.append(cells)
-    if len(columns) > MOST_NAMED:
+    if len(columns) > MAX_NAMED:
         rows = list(_by_variant(rows))
     what = f"Means of {len(seeds)} seeds" if len(seeds) > 1 else f"Seed {seeds[0]}"
     caption = f"{what}; differences from {first.name}"
@@ -199,7 +199,7 @@ def _timelines(
     for place, (column, run) in enumerate(zip(columns, runs, strict=True)):
         prefix = f"v{place}-"
         every = merged_entries(run.entries)
-        entries, left_out = largest(every, MOST_ENTRIES, lambda entry: entry.count)
+        entries, left_out = largest(every, MAX_ENTRIES, lambda entry: entry.count)
         more = f" The {len(entries)} largest of {len(every):,} entries." if left_out else ""
         facts = "; ".join(in_force(group) for group in column.subject.groups[:3])
         yield Part(

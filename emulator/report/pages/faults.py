@@ -22,7 +22,7 @@ from emulator.report.pages.history import Moment
 from emulator.report.pages.thinning import fairly
 from emulator.report.wording import duration
 
-MOST_LINES: Final = 60
+MAX_LINES: Final = 60
 """Faults drawn as lines."""
 
 FEW_LINES: Final = 20
@@ -36,7 +36,7 @@ def fault_lines(canvas: Canvas, faults: Sequence[Moment]) -> tuple[str, list[tup
     """Return a numbered line for each fault, and the texts of the numbers."""
     scale = canvas.scale
     inside = [one for one in faults if scale.begin_us <= one.begin_us <= scale.end_us]
-    shown, left_out = fairly(inside, MOST_LINES, _kind, lambda one: one.end_us - one.begin_us)
+    shown, left_out = fairly(inside, MAX_LINES, _kind, lambda one: one.end_us - one.begin_us)
     if left_out:
         canvas.notes.append(
             f"{len(shown):,} of {len(inside):,} faults and acts are drawn. Left out: "

@@ -11,11 +11,11 @@ from emulator.report.pages.history import MemberState, Span
 from emulator.report.pages.thinning import Piece, largest, longest_drawn
 from emulator.report.wording import counted
 
-MOST_LANES: Final = 60
+MAX_LANES: Final = 60
 LIKE_THE_REST: Final = 8
 """Members drawn, of a large group, that have no more changes than most others."""
 
-MOST_STATES: Final = 2_000
+MAX_STATES: Final = 2_000
 """States of all members of a page; the shorter ones are left out."""
 
 LANES: Final[Mapping[str, str]] = {
@@ -39,7 +39,7 @@ def draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]], share: flo
 
     shown, left_out = largest(names, _most(list(map(changes, names))), changes)
     states = [(name, span) for name in shown for span in _inside(canvas, members[name])]
-    most = max(round(MOST_STATES * share), MOST_LANES)
+    most = max(round(MAX_STATES * share), MAX_LANES)
     kept, shorter = largest(states, most, lambda one: one[1].end_us - one[1].begin_us, spread=True)
     canvas.heading("members")
     height = 14.0 if len(shown) <= 30 else 12.0
@@ -60,10 +60,10 @@ def draw_lanes(canvas: Canvas, members: Mapping[str, Sequence[Span]], share: flo
 
 def _most(changes: Sequence[int]) -> int:
     """Return how many members are drawn: of many, a few besides those that change more than the rest."""
-    if len(changes) <= MOST_LANES:
-        return MOST_LANES
+    if len(changes) <= MAX_LANES:
+        return MAX_LANES
     least = min(changes)
-    return min(sum(each > least for each in changes) + LIKE_THE_REST, MOST_LANES)
+    return min(sum(each > least for each in changes) + LIKE_THE_REST, MAX_LANES)
 
 
 def _inside(canvas: Canvas, spans: Sequence[Span]) -> list[Span]:

@@ -10,7 +10,7 @@ from emulator.report.merging import Merged
 from emulator.report.pages.drawing import TimeScale, across, element, title
 from emulator.report.wording import counted
 
-MOST_MARKS: Final = 400
+MAX_MARKS: Final = 400
 """Marks of all figures of a page."""
 
 SHAPES: Final[Mapping[EntryKind, str]] = {

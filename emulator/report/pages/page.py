@@ -29,7 +29,7 @@ FOLDER: Final = Path(__file__).parent
 GENERATOR: Final = "rebalance-emulator"
 """Named near the beginning of each page, so that the page may be replaced later."""
 
-MOST_NAMED: Final = 32
+MAX_NAMED: Final = 32
 """Owners in a legend; fills repeat beyond."""
 
 LONG_NUMBER: Final = 7
@@ -209,9 +209,9 @@ def _definitions(page: Page) -> Markup:
 
 def legend_of(owners: Sequence[str]) -> list[tuple[Markup, str]]:
     """Return a swatch and a name for each owner of a figure."""
-    shown = [(_swatch(fill_of(place)), name) for place, name in enumerate(owners[:MOST_NAMED])]
-    if len(owners) > MOST_NAMED:
-        shown.append((Markup(""), f"and {len(owners) - MOST_NAMED} more, whose fills repeat"))
+    shown = [(_swatch(fill_of(place)), name) for place, name in enumerate(owners[:MAX_NAMED])]
+    if len(owners) > MAX_NAMED:
+        shown.append((Markup(""), f"and {len(owners) - MAX_NAMED} more, whose fills repeat"))
     return shown
 
 

@@ -44,14 +44,14 @@ Moment = Callable[[int], str]
 Sequences = Mapping[str, Sequence[Line]]
 """The sequences of events of some entries, by entry."""
 
-MOST_GROUPS: Final = 4
-MOST_CAUSES: Final = 3
+MAX_GROUPS: Final = 4
+MAX_CAUSES: Final = 3
 """Causes that the answer names; the ledger has all."""
 
-MOST_ENTRIES: Final = 200
+MAX_ENTRIES: Final = 200
 """Entries with a place on the page; the ledger may have more."""
 
-MOST_LINES: Final = 120
+MAX_LINES: Final = 120
 """Lines of one entry's sequence."""
 
 CLOSE_UP_FROM: Final = 6
@@ -102,9 +102,9 @@ def answer_of(run: FinishedRun) -> Iterator[str]:
     causes = list(run.ledger.tally(lambda entry: entry.cause).items())
     if causes:
         named = [
-            f"{cause} ({counted(records, 'record')})" for cause, records in causes[:MOST_CAUSES]
+            f"{cause} ({counted(records, 'record')})" for cause, records in causes[:MAX_CAUSES]
         ]
-        more = len(causes) - MOST_CAUSES
+        more = len(causes) - MAX_CAUSES
         yield f"Because: {'; '.join(named)}{f'; {more} more' if more > 0 else ''}."
 
 
@@ -135,7 +135,7 @@ def timeline_part(ledger: Ledger, history: History, moment: Moment) -> Part:
     """Return the timelines of a run's groups, the ones with most entries if there are many."""
     sizes = ledger.tally(lambda entry: entry.group)
     groups, left_out = largest(
-        history.groups.values(), MOST_GROUPS, lambda group: sizes.get(group.name, 0)
+        history.groups.values(), MAX_GROUPS, lambda group: sizes.get(group.name, 0)
     )
     figures = [
         shown
@@ -214,7 +214,7 @@ def entry_parts(
     if not entries:
         return
     every = merged_entries(entries)
-    shown, left_out = largest(every, MOST_ENTRIES, lambda entry: entry.count)
+    shown, left_out = largest(every, MAX_ENTRIES, lambda entry: entry.count)
     facts = f"The {len(shown)} largest of {len(every):,} entries." if left_out else ""
     if len(every) < len(entries):
         facts += f" {TOGETHER}"
@@ -320,8 +320,8 @@ def entry_details(
 
 
 def _most_important(lines: Sequence[Line]) -> list[Line]:
-    """Return at most :data:`MOST_LINES` lines: the evidence, then those nearest to the end."""
-    kept, _ = largest(list(enumerate(lines)), MOST_LINES, lambda one: (one[1].shown, one[0]))
+    """Return at most :data:`MAX_LINES` lines: the evidence, then those nearest to the end."""
+    kept, _ = largest(list(enumerate(lines)), MAX_LINES, lambda one: (one[1].shown, one[0]))
     return [line for _, line in kept]
 
 

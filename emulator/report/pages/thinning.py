@@ -18,11 +18,11 @@ from assignors.values import dataclass
 from emulator.report.cutting import shares
 from emulator.report.pages.history import Sample, Span
 
-MOST_PIECES: Final = 24_000
+MAX_PIECES: Final = 24_000
 """Pieces of all rows of a page; each takes about 15 bytes."""
 
-MOST_STEPS: Final = 1_200
-MOST_GAPS: Final = 40
+MAX_STEPS: Final = 1_200
+MAX_GAPS: Final = 40
 """Times without an owner, or with two, of one row, whose outlines leave its owners visible on a phone."""
 
 VISIBLE: Final = 200
@@ -31,11 +31,11 @@ VISIBLE: Final = 200
 APART: Final = 5
 """Parts between a time that is shown and the next one that is shown longer than it was."""
 
-MOST_ROWS: Final = 1_000
-MOST_LINED: Final = 125
+MAX_ROWS: Final = 1_000
+MAX_LINED: Final = 125
 """Rows with a line between two of them; more are too thin to tell many owners apart row by row."""
 
-MOST_SAMPLES: Final = 400
+MAX_SAMPLES: Final = 400
 
 NOBODY: Final = ""
 """The owner of a partition that has none."""
@@ -92,16 +92,16 @@ def rows_of(
 ) -> Rows:
     """Return a row for each partition, with at most *budget* pieces in all."""
     names = sorted(owners)
-    shown = names[:MOST_ROWS]
+    shown = names[:MAX_ROWS]
     listed = [_exact(str(name), owners[name], end_us) for name in shown]
-    exact = _grouped(listed) if len(listed) > MOST_LINED else listed
+    exact = _grouped(listed) if len(listed) > MAX_LINED else listed
     is_grouped = exact != listed
     pieces = sum(row.size for row in exact)
     left_out = len(names) - len(shown)
     gaps = max((len(row.gaps) + len(row.doubles) for row in exact), default=0)
-    if pieces <= budget and gaps <= MOST_GAPS:
+    if pieces <= budget and gaps <= MAX_GAPS:
         return Rows(tuple(exact), 0, 0, 0, left_out, is_grouped)
-    steps = max(min(MOST_STEPS, budget // max(_different(exact), 1)), 10)
+    steps = max(min(MAX_STEPS, budget // max(_different(exact), 1)), 10)
     step_us = max(-(-(end_us - begin_us) // steps), 1)
     part_us = max((end_us - begin_us) // VISIBLE, 1)
     rows = tuple(_stepped(row, step_us, part_us) for row in exact)
@@ -232,10 +232,10 @@ def _runs(owned: Sequence[tuple[int, str]], step_us: int) -> Iterator[Piece]:
 
 
 def thin_samples(samples: Sequence[Sample]) -> list[Sample]:
-    """Return at most about :data:`MOST_SAMPLES` samples: of each stretch those of least and most lag."""
-    if len(samples) <= MOST_SAMPLES:
+    """Return at most about :data:`MAX_SAMPLES` samples: of each stretch those of least and most lag."""
+    if len(samples) <= MAX_SAMPLES:
         return list(samples)
-    length = -(-2 * len(samples) // MOST_SAMPLES)
+    length = -(-2 * len(samples) // MAX_SAMPLES)
     kept: list[Sample] = []
     for at in range(0, len(samples), length):
         part = samples[at : at + length]

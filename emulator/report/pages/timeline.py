@@ -36,10 +36,10 @@ from emulator.report.pages.drawing import (
 from emulator.report.pages.faults import fault_lines
 from emulator.report.pages.history import GroupHistory, History, Sample, Span
 from emulator.report.pages.lanes import draw_lanes
-from emulator.report.pages.marks import MOST_MARKS, Mark, glyphs
+from emulator.report.pages.marks import MAX_MARKS, Mark, glyphs
 from emulator.report.pages.owner_names import owner_name, places_of
 from emulator.report.pages.thinning import (
-    MOST_PIECES,
+    MAX_PIECES,
     Piece,
     Row,
     Rows,
@@ -51,10 +51,10 @@ from emulator.report.pages.thinning import (
 )
 from emulator.report.wording import counted, duration, figure
 
-MOST_TITLED: Final = 2_000
+MAX_TITLED: Final = 2_000
 """Pieces with a tool tip of their own; more are drawn as one shape for each owner."""
 
-MOST_BANDS: Final = 250
+MAX_BANDS: Final = 250
 """Rebalances drawn as bands."""
 
 CURVES: Final = 110
@@ -109,7 +109,7 @@ def draw_timeline(
     begin_us, end_us = view.window or (0, history.end_us)
     canvas = Canvas(TimeScale(begin_us, end_us, WIDTH), moment)
     clipped = {tp: clipped_spans(spans, begin_us, end_us) for tp, spans in group.owners.items()}
-    rows = rows_of(clipped, begin_us, end_us, round(MOST_PIECES * view.share))
+    rows = rows_of(clipped, begin_us, end_us, round(MAX_PIECES * view.share))
     owners = sorted({span.name for spans in clipped.values() for span in spans}, key=natural_order)
     canvas.heading("partitions")
     numbers = {each: at for at, each in enumerate(owners)}
@@ -122,7 +122,7 @@ def draw_timeline(
     _draw_curves(canvas, samples_within(group.samples, begin_us, end_us))
     bands = _bands(canvas, group.rebalances)
     lines, faults = fault_lines(canvas, history.faults)
-    most = max(round(MOST_MARKS * view.share), 20)
+    most = max(round(MAX_MARKS * view.share), 20)
     shown, smaller = largest(inside, most, lambda mark: mark.records)
     shapes = glyphs(shown, places, canvas.scale, moment, view.prefix)
     if smaller:
@@ -152,7 +152,7 @@ def _draw_rows(
     height = _row_height(len(rows.rows))
     each_label = max(round(14 / height), 1)
     places: dict[str, float] = {}
-    titled = not rows.step_us and sum(row.size for row in rows.rows) <= MOST_TITLED * view.share
+    titled = not rows.step_us and sum(row.size for row in rows.rows) <= MAX_TITLED * view.share
     blocks: dict[tuple[str, int, int], list[list[int]]] = {}
     top = canvas.bottom
     for place, row in enumerate(rows.rows):
@@ -336,7 +336,7 @@ def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
     """Return a band for each rebalance; if there are many, for the longest one of each stretch."""
     scale = canvas.scale
     inside = clipped_spans(rebalances, scale.begin_us, scale.end_us)
-    shown = inside if len(inside) <= MOST_BANDS else _longest_of_stretches(inside, scale)
+    shown = inside if len(inside) <= MAX_BANDS else _longest_of_stretches(inside, scale)
     left_out = len(inside) - len(shown)
     if left_out:
         canvas.notes.append(longest_drawn(len(shown), left_out, "rebalances"))
@@ -350,10 +350,10 @@ def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
 
 
 def _longest_of_stretches(spans: Sequence[Span], scale: TimeScale) -> list[Span]:
-    """Return the longest span that begins in each of :data:`MOST_BANDS` stretches of equal length."""
+    """Return the longest span that begins in each of :data:`MAX_BANDS` stretches of equal length."""
     longest: dict[int, Span] = {}
     for span in spans:
-        place = int(scale.x(span.begin_us) * MOST_BANDS / WIDTH)
+        place = int(scale.x(span.begin_us) * MAX_BANDS / WIDTH)
         known = longest.get(place)
         if known is None or span.end_us - span.begin_us > known.end_us - known.begin_us:
             longest[place] = span

@@ -93,7 +93,7 @@ LONGEST_PERIOD = 8
 """The maximum number of lines that are repeated together."""
 
 _PERIODS = range(1, LONGEST_PERIOD + 1)
-_FEWEST_TIMES = 3
+_MIN_TIMES = 3
 _PASSING = re.compile(r"(?<=commit )\S+|(?<=log offset )\d+|(?<=high watermark )\d+")
 """Parts of a line that are not mentioned if only they differ between repetitions."""
 
@@ -149,7 +149,7 @@ def collapse_repetitions(lines: Sequence[Line]) -> Iterator[Line]:
     while at < len(lines):
         repeated = {period: _end_of_repeats(lines, shapes, at, period) for period in _PERIODS}
         period, end = max(repeated.items(), key=lambda found: found[1] - found[0])
-        if end - at < _FEWEST_TIMES * period:
+        if end - at < _MIN_TIMES * period:
             yield lines[at]
             at += 1
             continue
@@ -165,7 +165,7 @@ def _end_of_repeats(lines: Sequence[Line], shapes: Sequence[str], at: int, perio
     while end < len(lines) and shapes[end] == shapes[end - period] and not lines[end].shown:
         end += 1
     end -= (end - at) % period
-    return end if end - at >= _FEWEST_TIMES * period else at
+    return end if end - at >= _MIN_TIMES * period else at
 
 
 def _end_of_like(

@@ -16,8 +16,8 @@ from emulator.report.group_state import (
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, paragraph
 
-MOST_MEMBERS = 6
-MOST_RANGES = 6
+MAX_MEMBERS = 6
+MAX_RANGES = 6
 """Members and ranges of partitions shown; the rest is counted."""
 
 SHORTEST_RANGE = 3
@@ -69,8 +69,8 @@ def in_short(partitions: Sequence[TopicPartition]) -> str:
             runs.append([])
         runs[-1].append(partition)
     named = [name for run in runs for name in _names(run)]
-    if len(named) > MOST_RANGES:
-        return f"{' '.join(named[:MOST_RANGES])} … ({counted(len(ordered), 'partition')})"
+    if len(named) > MAX_RANGES:
+        return f"{' '.join(named[:MAX_RANGES])} … ({counted(len(ordered), 'partition')})"
     return " ".join(named) or "nothing"
 
 
@@ -106,7 +106,7 @@ def _unsettled(group: DescribedGroup, run: FinishedRun) -> Iterator[str]:
     if group.unowned:
         yield from paragraph(f"not owned: {in_short(group.unowned)}", "    ")
     late = group.late
-    for member in late[:MOST_MEMBERS]:
+    for member in late[:MAX_MEMBERS]:
         yield from paragraph(_member(member), f"    {member.consumer}: ")
     if group.protocol == Protocol.CONSUMER:
         yield from _others(group, len(late))
@@ -114,8 +114,8 @@ def _unsettled(group: DescribedGroup, run: FinishedRun) -> Iterator[str]:
 
 def _others(group: DescribedGroup, late: int) -> Iterator[str]:
     """Yield the number of members that are not shown."""
-    if late > MOST_MEMBERS:
-        yield f"    {late - MOST_MEMBERS:,} more have not reached the target assignment"
+    if late > MAX_MEMBERS:
+        yield f"    {late - MAX_MEMBERS:,} more have not reached the target assignment"
     there = len(group.members) - late
     if there:
         yield f"    {counted(there, 'member has', 'members have')} all partitions of the target assignment"
@@ -127,7 +127,7 @@ def stable_groups(groups: Sequence[DescribedGroup]) -> str:
         one for one in groups if one.protocol == Protocol.CONSUMER and one.state == Phase.STABLE
     ]
     named = [_in_one_line(group, alone=len(groups) == 1) for group in stable]
-    return "; ".join(named[:MOST_MEMBERS])
+    return "; ".join(named[:MAX_MEMBERS])
 
 
 def _in_one_line(group: DescribedGroup, *, alone: bool) -> str:

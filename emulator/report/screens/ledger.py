@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from emulator.ledger.entries import Entry, EntryKind, Ledger, Owner
-from emulator.report.merging import MOST_SINGLY, Merged, alike
+from emulator.report.merging import MAX_SINGLY, Merged, alike
 from emulator.report.subject import Subject, heading
 from emulator.report.wording import counted, offset_range, paragraph
 
@@ -55,7 +55,7 @@ def ledger_screen(
         entries = list(ledger.of(kind))
         records = counted(ledger.total(kind), "record")
         yield from ("", f"{TITLES[kind]}: {records}, {counted(len(entries), 'entry', 'entries')}")
-        if each or len(entries) <= MOST_SINGLY:
+        if each or len(entries) <= MAX_SINGLY:
             for entry in entries:
                 yield from _lines(subject, entry)
         else:

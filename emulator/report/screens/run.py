@@ -11,7 +11,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.capacity import capacity_lines
 from emulator.report.hints.advice import reason_of
 from emulator.report.hints.given import (
-    MOST_CAUSES,
+    MAX_CAUSES,
     case_of,
     hint_texts,
     largest,
@@ -25,14 +25,14 @@ from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry, shortened
 from emulator.report.wording import counted, duration, figure, paragraph
 
-MOST_ENTRIES = 8
+MAX_ENTRIES = 8
 """Number of lines shown of each; the others are counted."""
 
 OPEN_END = "its limit, without settling: some group is not stable, or lags more than before the first fault"
 """What is said of a run that was to end when it has settled, and has not."""
 
 SMALLEST_SHARE = 0.0005
-MOST_REASONS = 2
+MAX_REASONS = 2
 """Number of reasons shown why members were not folded."""
 
 TITLES = {
@@ -113,7 +113,7 @@ def what_happened(run: FinishedRun) -> Iterator[str]:
     if not entries and not rebalances:
         return
     yield from ("", "What happened")
-    shown, others = shortened(entries, MOST_ENTRIES)
+    shown, others = shortened(entries, MAX_ENTRIES)
     for entry in shown:
         yield from paragraph(_entry_text(entry, run), f"  {moment(entry.first_us)}  ")
     yield from _left_out([*(each.kind for each in others), *timeline.left_out.elements()])
@@ -149,9 +149,9 @@ def _causes(run: FinishedRun, kind: EntryKind) -> Iterator[str]:
         return
     yield from ("", f"{TITLES[kind]}: {counted(total, 'record')}")
     by_cause = ranked(run.ledger, kind)
-    for entries in by_cause[:MOST_CAUSES]:
+    for entries in by_cause[:MAX_CAUSES]:
         yield from _cause(run, entries)
-    for entries in by_cause[MOST_CAUSES:]:
+    for entries in by_cause[MAX_CAUSES:]:
         yield f"{records_of(entries):>9,}  {_name(run, entries)}"
 
 
@@ -238,8 +238,8 @@ def folded_text(share: float, live: Mapping[str, float]) -> str:
     >>> folded_text(0.95, {"commits": 0.03, "joins": 0.008})
     "95.0% of the members' time; live: 3.0% (commits), 0.8% (joins), 1.2% (other reasons)"
     """
-    parts = [f"{part:.1%} ({reason})" for reason, part in [*live.items()][:MOST_REASONS]]
-    others = 1 - share - sum([*live.values()][:MOST_REASONS])
+    parts = [f"{part:.1%} ({reason})" for reason, part in [*live.items()][:MAX_REASONS]]
+    others = 1 - share - sum([*live.values()][:MAX_REASONS])
     if parts and others >= SMALLEST_SHARE:
         parts.append(f"{others:.1%} (other reasons)")
     reasons = f"; live: {', '.join(parts)}" if parts else ""

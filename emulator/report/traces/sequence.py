@@ -18,10 +18,10 @@ from emulator.ledger.entries import Entry
 from emulator.report.event_wording import event_text
 from emulator.report.wording import visible
 
-MOST_STEPS = 300
+MAX_STEPS = 300
 """Arrows and notes; larger diagrams cannot be read, and Mermaid refuses them."""
 
-MOST_TEXT = 45_000
+MAX_TEXT = 45_000
 """Characters of a diagram; Mermaid draws none of more than 50,000 (``maxTextSize``)."""
 
 AROUND_US = 200_000
@@ -54,7 +54,7 @@ NOTED = (
     ev.CoordinatorMoved,
     ev.CommitRefused,
 )
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Partitions named in one note; the others are counted."""
 
 NO_PARTITION = TopicPartition("", -1)
@@ -109,13 +109,13 @@ def window_of(events: Sequence[ev.Event], entries: Iterable[Entry]) -> Window:
 def diagram_of(
     events: Sequence[ev.Event], messages: Iterable[MessageCarried], window: Window
 ) -> Diagram:
-    """Return the arrows and notes of a part of a run, at most :data:`MOST_STEPS`."""
+    """Return the arrows and notes of a part of a run, at most :data:`MAX_STEPS`."""
     messages, moved = tuple(messages), _moved(events)
     names = {name for each in messages for name in (each.sender, each.receiver)}
     ids = _identifiers(names | {getattr(event.what, "consumer", "") for event in events})
     steps = [*_arrows(messages, moved, window, ids), *_notes(events, window, ids)]
     steps.sort(key=lambda step: step[:2])
-    return Diagram(tuple(steps[:MOST_STEPS]), window, max(len(steps) - MOST_STEPS, 0), ids)
+    return Diagram(tuple(steps[:MAX_STEPS]), window, max(len(steps) - MAX_STEPS, 0), ids)
 
 
 def mermaid(diagram: Diagram, title: str, moment: Callable[[int], str]) -> Iterator[str]:
@@ -137,7 +137,7 @@ def mermaid(diagram: Diagram, title: str, moment: Callable[[int], str]) -> Itera
     for step in diagram.steps:
         line = f"  {step.head or everyone}: {moment(step.at_us)} {step.words}"
         size += len(line) + 1
-        if size <= MOST_TEXT:
+        if size <= MAX_TEXT:
             yield line
         else:
             left_out += 1
@@ -245,8 +245,8 @@ def _notes(events: Sequence[ev.Event], window: Window, ids: Mapping[str, str]) -
             yield _note(event.at_us, place, over, _words(what), ids)
     for (at_us, consumer, kind), (place, named) in together.items():
         verb = "starts" if kind is ev.EpochOpened else "stops"
-        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        words = f"{verb} {', '.join(named[:MOST_NAMED])}{more}"
+        more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
+        words = f"{verb} {', '.join(named[:MAX_NAMED])}{more}"
         yield _note(at_us, place, consumer, words, ids)
 
 

@@ -8,7 +8,7 @@ from emulator.scenario.estimates.lifetimes import first_members, replicas_of
 from emulator.scenario.model import Autoscaler, Group, Scenario, Start
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import topics_of
-from emulator.scenario.short_forms import MOST_MEMBERS
+from emulator.scenario.short_forms import MAX_MEMBERS
 
 
 def autoscaler_problems(group: Group, scaler: Autoscaler, scenario: Scenario) -> Iterator[Problem]:
@@ -45,8 +45,8 @@ def _replica_problems(group: Group, scaler: Autoscaler) -> Iterator[Problem]:
     if begun > scaler.max_replicas:
         reason = f"{group.id} begins with {begun} {what}, and max_replicas is {scaler.max_replicas}"
         yield Problem(path, reason, scaler.max_replicas)
-    if scaler.max_replicas * group.threads > MOST_MEMBERS:
-        reason = f"{of_each}, that is more than {MOST_MEMBERS:,} members, the most a group may have"
+    if scaler.max_replicas * group.threads > MAX_MEMBERS:
+        reason = f"{of_each}, that is more than {MAX_MEMBERS:,} members, the most a group may have"
         yield Problem(path, reason, scaler.max_replicas)
 
 

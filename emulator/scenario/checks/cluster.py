@@ -73,7 +73,7 @@ def replication_problems(path: str, copies: object, cluster: Cluster) -> Iterato
         yield Problem(path, f"more copies than brokers; there are {cluster.brokers}", copies)
 
 
-LEAST_TO_START = {
+MIN_TO_START = {
     "log.cleaner.dedupe.buffer.size": (2**20 + 1, "more than 1 MiB for the thread of the cleaner"),
     "replica.lag.time.max.ms": (500, "at least replica.fetch.wait.max.ms, which is 500"),
 }
@@ -81,7 +81,7 @@ LEAST_TO_START = {
 
 
 def _start_problems(cluster: Cluster) -> Iterator[Problem]:
-    for name, (least, wanted) in LEAST_TO_START.items():
+    for name, (least, wanted) in MIN_TO_START.items():
         value = getattr(broker_settings(cluster), fields_by_name(BrokerSettings)[name])
         if value < least:
             reason = f"brokers do not start: allowed is {wanted}"
@@ -118,7 +118,7 @@ def topic_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _rate_problems(topic, scenario)
 
 
-MOST_CHANGES = 100_000
+MAX_CHANGES = 100_000
 """Of the rate of a topic in a run: each is an event, and no whole period reaches beyond one."""
 
 
@@ -126,11 +126,11 @@ def _rate_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
     """Yield a problem for a curve that repeats so fast that its changes would take all the time."""
     segments = segments_of(topic.rate)
     number = number_of_changes(segments, scenario.run_for) if segments else 0
-    if segments and segments.every_us and number > MOST_CHANGES:
+    if segments and segments.every_us and number > MAX_CHANGES:
         given = format_duration(segments.every_us)
         reason = (
             f"the rate changes {number:,} times in the run of {format_duration(scenario.run_for)}; "
-            f"allowed are {MOST_CHANGES:,} times: make it longer, or the run shorter"
+            f"allowed are {MAX_CHANGES:,} times: make it longer, or the run shorter"
         )
         yield Problem(f"topic[{topic.name}].rate.curve.every", reason, given)
 

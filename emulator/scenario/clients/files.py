@@ -138,7 +138,7 @@ def _stops(fault: Document, group: object) -> bool:
 # -- reading ---------------------------------------------------------------------------------
 
 
-MOST_NAMES = 10_000
+MAX_NAMES = 10_000
 """Settings of one file; each that has no part here is compared with those that have one."""
 
 
@@ -212,8 +212,8 @@ def _as_written(problem: Problem, pairs: Mapping[str, object]) -> Problem:
 
 def _few(pairs: dict[str, object]) -> dict[str, object]:
     """Return the settings of a file; raise ValueError for very many."""
-    if len(pairs) > MOST_NAMES:
-        raise ValueError(f"{len(pairs):,} settings; at most {MOST_NAMES:,} are read")
+    if len(pairs) > MAX_NAMES:
+        raise ValueError(f"{len(pairs):,} settings; at most {MAX_NAMES:,} are read")
     return pairs
 
 

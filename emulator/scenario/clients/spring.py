@@ -141,10 +141,10 @@ def _relaxed(key: str) -> str:
     return f"{head}{dots}{words}"
 
 
-MOST_YAML: Final = 2**19
+MAX_YAML: Final = 2**19
 """Characters of a YAML file; reading so many takes some seconds."""
 
-MOST_VALUES: Final = 100_000
+MAX_VALUES: Final = 100_000
 
 
 def yaml_pairs(text: str) -> Iterator[tuple[str, object]]:
@@ -154,8 +154,8 @@ def yaml_pairs(text: str) -> Iterator[tuple[str, object]]:
     """
     import yaml  # noqa: PLC0415  only Spring's files need it
 
-    if len(text) > MOST_YAML:
-        raise ValueError(f"{len(text):,} characters; of YAML at most {MOST_YAML:,} are read")
+    if len(text) > MAX_YAML:
+        raise ValueError(f"{len(text):,} characters; of YAML at most {MAX_YAML:,} are read")
     try:
         documents = list(yaml.safe_load_all(text))
         sizes = [_values_in(document, {}) for document in documents]
@@ -163,8 +163,8 @@ def yaml_pairs(text: str) -> Iterator[tuple[str, object]]:
         raise ValueError(f"not YAML: {error}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if sum(sizes) > MOST_VALUES:
-        raise ValueError(f"more than {MOST_VALUES:,} values, those of aliases included")
+    if sum(sizes) > MAX_VALUES:
+        raise ValueError(f"more than {MAX_VALUES:,} values, those of aliases included")
     for document in documents:
         pairs = dict(_flat(document, ""))
         if not any(".on-profile" in key or key == "spring.profiles" for key in pairs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emulator.scenario.estimates.cpu_time import LONG_S, MOST_S, Estimate, Source, estimate
+from emulator.scenario.estimates.cpu_time import LONG_S, MAX_S, Estimate, Source, estimate
 from emulator.scenario.model import Scenario
 from emulator.scenario.problems import Problem, ScenarioError
 
@@ -68,11 +68,11 @@ def notice(expected: Estimate, runs: int = 1, processes: int = 1) -> str | None:
 
 
 def refuse_large(scenario: Scenario, name: str) -> None:
-    """Raise ScenarioError with the estimate if a run would take longer than ``MOST_S``."""
+    """Raise ScenarioError with the estimate if a run would take longer than ``MAX_S``."""
     expected = estimate(scenario)
-    if expected.cpu_s > MOST_S:
+    if expected.cpu_s > MAX_S:
         reason = (
-            f"about {approximately(expected.cpu_s)} of CPU time; {approximately(MOST_S)} are "
+            f"about {approximately(expected.cpu_s)} of CPU time; {approximately(MAX_S)} are "
             f"allowed. {cheaper(expected)} `allow_large` runs it anyway"
         )
         raise ScenarioError(name, [Problem("", reason)])

@@ -113,7 +113,7 @@ COSTS_US: Final[Mapping[Source, float]] = {
 SMALLEST_STORED: Final = 200
 """About the size of the smallest record of a group, in bytes, with the header of its batch."""
 
-MOST_S: Final = 7_200.0
+MAX_S: Final = 7_200.0
 """The maximum for one run, or for all runs of a command, unless the user allows more."""
 
 LONG_S: Final = 600.0

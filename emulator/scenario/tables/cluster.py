@@ -197,7 +197,7 @@ class Autoscaler(Part):
     min_replicas: int = Field(1, ge=0)
     """The least number of processes; 0 is possible only with ``keda``."""
 
-    max_replicas: int = Field(ge=1, le=short_forms.MOST_MEMBERS)
+    max_replicas: int = Field(ge=1, le=short_forms.MAX_MEMBERS)
     """The group gets members for this number of processes (``threads`` in each); those that it does not begin with
     wait for the autoscaler."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.scenario.short_forms import MOST_MEMBERS
+from emulator.scenario.short_forms import MAX_MEMBERS
 
 
 def with_spare_members(group: Any) -> Any:
@@ -22,7 +22,7 @@ def with_spare_members(group: Any) -> Any:
     if type(replicas) is not int or type(threads) is not int or not named:
         return group
     most = replicas * threads
-    if most > MOST_MEMBERS:
+    if most > MAX_MEMBERS:
         return group
     taken = {each["name"] if isinstance(each, dict) else each.name for each in members}
     names = (f"{group.get('id')}-{number}" for number in range(most + len(members)))

@@ -18,7 +18,7 @@ from emulator.scenario.tables.distributions import (
 )
 from emulator.scenario.tables.rates import Arrivals, Repeats
 
-MOST_PARTITIONS: Final = 1_000_000
+MAX_PARTITIONS: Final = 1_000_000
 """Maximum number of partitions of a topic."""
 
 CLEANUP, COMPACT = "cleanup.policy", "compact"
@@ -35,7 +35,7 @@ class Topic(Part):
     name: str = Field(pattern=short_forms.LEGAL_NAME)
     """Its name in Kafka."""
 
-    partitions: int = Field(1, ge=1, le=MOST_PARTITIONS)
+    partitions: int = Field(1, ge=1, le=MAX_PARTITIONS)
     """Their number when it is created."""
 
     rate: Arrivals = 0.0

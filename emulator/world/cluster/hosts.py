@@ -43,7 +43,7 @@ from protocols.machine import Append, CancelTimer, Report, Send, SetTimer, Step
 from protocols.messages import Envelope, Header, Message
 from protocols.values import NOT_REPLACED
 
-MOST_BROKERS = 1_001
+MAX_BROKERS = 1_001
 """Greater than the number of brokers: orders the hosts of one partition at equal times."""
 
 
@@ -96,7 +96,7 @@ class Host:
         self._timers = Deadlines(
             run.kernel,
             Rank.BROKER_TIMER,
-            shard.number * MOST_BROKERS + broker,
+            shard.number * MAX_BROKERS + broker,
             self._wake,
         )
         self._late: set[str] = set()

@@ -43,7 +43,7 @@ MARKS_IN_A_PERIOD = 6
 EARLY_PERIODS = 3
 """The number of periods after a disturbance in which so many states are marked."""
 
-MOST_UNSETTLED = 32
+MAX_UNSETTLED = 32
 """The most looks that wait for members with full batches: some groups always have them."""
 
 
@@ -179,7 +179,7 @@ class Periods:
 
     def _is_worth_it(self) -> bool:
         """Return whether a state may recur: not while members recover from a lag, at first."""
-        if self._marks or self._unsettled >= MOST_UNSETTLED:
+        if self._marks or self._unsettled >= MAX_UNSETTLED:
             return True
         if not any(map(_is_full, self._world.consumers.everyone())):
             return True

@@ -9,10 +9,10 @@ from emulator.world.periods.state import beats_move
 FAR = 20
 """The periods with heartbeats before the next fault from which on one of them is played to know it."""
 
-MOST_SKIPS = 10
+MAX_SKIPS = 10
 """The skips of short periods behind one of few periods with heartbeats: other requests end those early."""
 
-MOST_MISSED = 5
+MAX_MISSED = 5
 """The ends of a short period, one after the other, at which the run may be elsewhere."""
 
 
@@ -53,7 +53,7 @@ class ShortPeriods:
     def is_missed_too_often(self) -> bool:
         """Note that the run is elsewhere at the end of the known one; return whether that was too often."""
         self._missed += 1
-        if self._missed <= MOST_MISSED:
+        if self._missed <= MAX_MISSED:
             return False
         self._missed = 0
         return True
@@ -73,5 +73,5 @@ class ShortPeriods:
             return False
         if self.short_us is None or (skip.times >= FAR and not self._is_near):
             return False
-        self._skips_left = MOST_SKIPS
+        self._skips_left = MAX_SKIPS
         return True

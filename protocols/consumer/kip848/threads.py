@@ -43,7 +43,7 @@ MEDIAN_US = 1_400
 SPREAD = 0.6
 """Standard deviation of the wake-up time's logarithm."""
 
-_LEAST = 1e-9
+_MIN = 1e-9
 """Minimum distance of draws from 0 and 1, where a lognormal time is unbounded."""
 
 _TAKES_US = (150, 300)
@@ -73,8 +73,8 @@ def measured(draw: Callable[[Lag, int], float], median_us: int = MEDIAN_US) -> L
         bounds = uniform.get(lag)
         if bounds is not None:
             return _uniform(bounds, drawn)
-        if not _LEAST < drawn < 1 - _LEAST:
-            drawn = min(max(drawn, _LEAST), 1 - _LEAST)
+        if not _MIN < drawn < 1 - _MIN:
+            drawn = min(max(drawn, _MIN), 1 - _MIN)
         return round(median_us * exp(quantile(drawn)))
 
     return lag_us

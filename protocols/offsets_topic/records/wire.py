@@ -31,7 +31,7 @@ LONGEST_STRING = 32_767
 
 _NULL = -1
 _LONGEST_VARINT = 5
-_MOST = 2**31 - 1
+_MAX = 2**31 - 1
 _NOT_NULL = "null, which it may not be"
 
 # -- lengths ---------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def _long_varint(data: bytes, at: int, name: str) -> tuple[int, int]:
     for place, byte in enumerate(data[at : at + _LONGEST_VARINT]):
         number |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
-            if number > _MOST:
+            if number > _MAX:
                 raise MalformedRecordError(at, name, f"{number} is not a length, count or tag")
             return number, at + place + 1
     if len(data) - at < _LONGEST_VARINT:

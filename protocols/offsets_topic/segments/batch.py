@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 from crc32c import crc32c  # takes any buffer and is typed; google-crc32c, as fast, takes bytes only
 
 from protocols.offsets_topic.segments.compression import (
-    MOST_INFLATED_BYTES,
+    MAX_INFLATED_BYTES,
     Compression,
     compress,
     decompress,
@@ -39,14 +39,14 @@ from protocols.offsets_topic.segments.header import (
     Producer,
 )
 from protocols.offsets_topic.segments.record import (
-    MOST_RECORDS,
+    MAX_RECORDS,
     LogRecord,
     RecordFields,
     add_records,
     encode_records,
 )
 
-_MOST_OFFSETS: Final = 2**31
+_MAX_OFFSETS: Final = 2**31
 _FRONT: Final = struct.Struct(">qiibI")
 _SUMMED: Final = struct.Struct(">hiqqqhii")
 
@@ -78,7 +78,7 @@ class Batch(NamedTuple):
         return cls(position, header, data)
 
     def records(
-        self, most_bytes: int = MOST_INFLATED_BYTES, most: int = MOST_RECORDS
+        self, most_bytes: int = MAX_INFLATED_BYTES, most: int = MAX_RECORDS
     ) -> list[LogRecord]:
         """Return the records, at most *most*, decompressed to at most *most_bytes*.
 
@@ -91,8 +91,8 @@ class Batch(NamedTuple):
     def add_to(
         self,
         fields: RecordFields,
-        most_bytes: int = MOST_INFLATED_BYTES,
-        most: int = MOST_RECORDS,
+        most_bytes: int = MAX_INFLATED_BYTES,
+        most: int = MAX_RECORDS,
     ) -> int:
         """Add the records to *fields*; raise like :meth:`records`, and then add none.
 
@@ -146,8 +146,8 @@ def encode_batch(
         raise ValueError("a batch without records is made by encode_empty_batch")
     base_offset = records[0].offset if base_offset is None else base_offset
     last_delta = (records[-1].offset if last_offset is None else last_offset) - base_offset
-    if not 0 <= last_delta < _MOST_OFFSETS:
-        raise ValueError(f"a batch spans 1 to {_MOST_OFFSETS} offsets, not {last_delta + 1}")
+    if not 0 <= last_delta < _MAX_OFFSETS:
+        raise ValueError(f"a batch spans 1 to {_MAX_OFFSETS} offsets, not {last_delta + 1}")
     attributes &= ~DELETE_HORIZON
     base_timestamp = records[0].timestamp
     if delete_horizon_ms is not None:

@@ -32,7 +32,7 @@ from protocols.offsets_topic.segments.transactions import (
     TransactionsPassed,
 )
 
-_MOST_OFFSETS: Final = 2**31 - 1
+_MAX_OFFSETS: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def group_segments(segments: Sequence[Segment], segment_bytes: int) -> list[tupl
     size = 0
     for segment in segments:
         size += segment.size_bytes
-        near = groups and segment.next_offset - 1 - groups[-1][0].base_offset <= _MOST_OFFSETS
+        near = groups and segment.next_offset - 1 - groups[-1][0].base_offset <= _MAX_OFFSETS
         if groups and size <= segment_bytes and (near or not segment.size_bytes):
             groups[-1].append(segment)
         else:

@@ -20,7 +20,7 @@ import cramjam
 
 from protocols.offsets_topic.segments.header import BadBatch, InflatesTooFar
 
-MOST_INFLATED_BYTES: Final = 64 * 2**20
+MAX_INFLATED_BYTES: Final = 64 * 2**20
 """Default maximum decompressed size of a batch: sixty times Kafka's ``max.message.bytes``."""
 
 _GZIP_WINDOW: Final = 31
@@ -50,7 +50,7 @@ def compress(data: bytes, codec: Compression) -> bytes:
     return _COMPRESS[codec](data)
 
 
-def decompress(data: bytes, codec: int, most_bytes: int = MOST_INFLATED_BYTES) -> bytes:
+def decompress(data: bytes, codec: int, most_bytes: int = MAX_INFLATED_BYTES) -> bytes:
     """Return *data* decompressed, at most *most_bytes*.
 
     Raises :class:`InflatesTooFar` for a larger output, without producing it, and

@@ -157,7 +157,7 @@ _FIXED: Final = 3
 """One byte each for attributes, for a timestamp delta of 0, and for a count of 0 headers."""
 
 
-_MOST_SMALL: Final = 1_024
+_MAX_SMALL: Final = 1_024
 
 
 class _VarintSizes(dict[int, int]):
@@ -169,7 +169,7 @@ class _VarintSizes(dict[int, int]):
 
 
 _VARINT_SIZES: Final = _VarintSizes()
-_VARINT_SIZES.update((value, _VARINT_SIZES[value]) for value in range(NO_VALUE, _MOST_SMALL))
+_VARINT_SIZES.update((value, _VARINT_SIZES[value]) for value in range(NO_VALUE, _MAX_SMALL))
 
 
 def batch_size(sizes: Iterable[tuple[int, int]]) -> int:

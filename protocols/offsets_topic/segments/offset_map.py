@@ -21,9 +21,9 @@ from protocols.offsets_topic.segments.segment import LogToClean, Segment, segmen
 from protocols.offsets_topic.segments.transactions import AbortedTransaction, TransactionsPassed
 
 _BYTES_AN_ENTRY: Final = 24
-_MOST_BYTES_A_THREAD: Final = 2**31 - 1
-_MOST_SUPERSEDED: Final = 4_096
-_MOST_WAITING: Final = 512
+_MAX_BYTES_A_THREAD: Final = 2**31 - 1
+_MAX_SUPERSEDED: Final = 4_096
+_MAX_WAITING: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def most_entries(
     >>> most_entries()
     5033164
     """
-    buffer_bytes = min(dedupe_buffer_bytes // threads, _MOST_BYTES_A_THREAD)
+    buffer_bytes = min(dedupe_buffer_bytes // threads, _MAX_BYTES_A_THREAD)
     return int(buffer_bytes // _BYTES_AN_ENTRY * load_factor)
 
 
@@ -131,7 +131,7 @@ class _Mapping:
             self._map_waiting()
             return self._add_singly(batch)
         batch.add_to(waiting)
-        if len(waiting.keys) >= _MOST_WAITING:
+        if len(waiting.keys) >= _MAX_WAITING:
             self._map_waiting()
         return None
 
@@ -171,5 +171,5 @@ class _Mapping:
             return
         values = zip(fields.offsets, fields.values, strict=True)
         self._tombstones.update(offset for offset, value in values if value is None)
-        if len(self._tombstones) > _MOST_SUPERSEDED + 2 * len(self._newest):
+        if len(self._tombstones) > _MAX_SUPERSEDED + 2 * len(self._newest):
             self._tombstones.intersection_update(self._newest.values())

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from protocols.offsets_topic.segments.header import BadBatch
 
-MOST_RECORDS: Final = 1_000_000
+MAX_RECORDS: Final = 1_000_000
 """Default maximum number of records that are read from one batch.
 
 Kafka's largest batches have about a tenth; the count in a damaged header may be far larger.
@@ -85,10 +85,10 @@ _NULL: Final = VARINTS[-1]
 _NO_ATTRIBUTES: Final = b"\x00"
 _NO_HEADERS: Final = b"\x00"
 _NULL_SIZE: Final = 1
-_MOST_LENGTH: Final = 2**13
+_MAX_LENGTH: Final = 2**13
 """The limit of a zig-zag varint of two bytes."""
 
-_MOST_LAYOUTS: Final = 2**12
+_MAX_LAYOUTS: Final = 2**12
 
 
 class LogRecord(NamedTuple):
@@ -150,7 +150,7 @@ def add_records(
     count: int,
     base_offset: int,
     base_timestamp: int,
-    most: int = MOST_RECORDS,
+    most: int = MAX_RECORDS,
 ) -> None:
     """Add the *count* records that fill *data* from byte *at* to its end.
 
@@ -229,7 +229,7 @@ class _Layouts(dict[tuple[int, int], _Layout | None]):
     """The layouts of usual records, by record size and key size, both as written."""
 
     def __missing__(self, sizes: tuple[int, int]) -> _Layout | None:
-        if len(self) >= _MOST_LAYOUTS:
+        if len(self) >= _MAX_LAYOUTS:
             self.clear()
         layout = self[sizes] = _layout(*sizes)
         return layout
@@ -262,7 +262,7 @@ def _layout(size: int, key_size: int) -> _Layout | None:
 def _length(written: int) -> int | None:
     """Return the length in one or two bytes, low byte first."""
     length = (written >> 8 << 7 | written & 0x7F) >> 1
-    return length if length < _MOST_LENGTH and _as_written(length) == written else None
+    return length if length < _MAX_LENGTH and _as_written(length) == written else None
 
 
 def _as_written(length: int) -> int:

@@ -27,7 +27,7 @@ from protocols.offsets_topic.segments.header import (
     SUMMED_FROM,
     BatchHeader,
 )
-from protocols.offsets_topic.segments.record import MOST_RECORDS
+from protocols.offsets_topic.segments.record import MAX_RECORDS
 
 FRONT_BYTES: Final = 17
 """Base offset, length, leader epoch and format: the fields common to all of Kafka's formats."""
@@ -88,7 +88,7 @@ class Limits:
     inflated_bytes: int = 64 * 2**20
     """Maximum decompressed size of the records of a batch."""
 
-    records: int = MOST_RECORDS
+    records: int = MAX_RECORDS
     """Maximum number of records of a batch; each takes much more memory than its bytes."""
 
 

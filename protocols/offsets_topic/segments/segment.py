@@ -25,7 +25,7 @@ from assignors.values import dataclass
 from protocols.offsets_topic.segments.header import BatchHeader
 
 _NAME: Final = re.compile(r"(\d{20})\.log")
-_MOST_OFFSETS: Final = 2**31 - 1
+_MAX_OFFSETS: Final = 2**31 - 1
 _NEVER_MS: Final = 2**63 - 1
 
 SEGMENT_BYTES: Final = 104_857_600
@@ -96,7 +96,7 @@ def roll_reason(
         return RollReason.SIZE
     if segment.size_bytes and _waited_ms(segment, header, now_ms) > longest_segment_ms(settings):
         return RollReason.AGE
-    if header.last_offset - segment.base_offset > _MOST_OFFSETS:
+    if header.last_offset - segment.base_offset > _MAX_OFFSETS:
         return RollReason.OFFSETS
     return None
 

@@ -8,8 +8,8 @@ from emulator.blaming import trials
 from emulator.blaming.budget import (
     BUDGET_S,
     COMMITTED_S,
-    LEAST_HAPPENINGS,
-    LEAST_POLICIES,
+    MIN_HAPPENINGS,
+    MIN_POLICIES,
     Costs,
     is_exact,
     within,
@@ -85,8 +85,8 @@ def test_costly_runs_are_fewer(monkeypatch, run_s):
     monkeypatch.setattr(Costs, "_estimated", lambda _self, _policy: run_s)
     blame_for(seen, SETUP, seeds=2)
 
-    assert number * run_s <= BUDGET_S + (LEAST_POLICIES + LEAST_HAPPENINGS) * run_s
-    assert number >= LEAST_POLICIES + LEAST_HAPPENINGS
+    assert number * run_s <= BUDGET_S + (MIN_POLICIES + MIN_HAPPENINGS) * run_s
+    assert number >= MIN_POLICIES + MIN_HAPPENINGS
 
 
 def test_a_log_of_which_no_run_ends_in_time_is_refused(monkeypatch):

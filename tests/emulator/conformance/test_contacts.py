@@ -14,7 +14,7 @@ from emulator.conformance.prediction.contacts import (
 from emulator.conformance.prediction.faults import acts_of
 from emulator.conformance.prediction.noise import noise_of
 
-MOST_LATE_US = 20_000
+MAX_LATE_US = 20_000
 TURN_US = 100_000
 """A poll sends a heartbeat that is due; else the thread does in its next turn."""
 
@@ -29,7 +29,7 @@ def lateness(run):
 @pytest.mark.parametrize("name", ["kip848-crash/run-1", "kip848-interval-batch/run-8"])
 def test_a_session_runs_out_a_session_after_one_of_the_heartbeats(capture, name):
     """Heartbeats follow the last acknowledgement an interval apart, each a few ms late."""
-    assert 0 <= lateness(capture(name)) < MOST_LATE_US
+    assert 0 <= lateness(capture(name)) < MAX_LATE_US
 
 
 @pytest.mark.long
@@ -37,7 +37,7 @@ def test_every_session_expires_a_session_timeout_after_a_heartbeat(comparable_ca
     """The same holds on every capture at hand whose member was killed or stopped."""
     run = comparable_capture
     if run.has_epochs and run.actions and run.actions[0].do in ("sigkill", "sigstop"):
-        assert 0 <= lateness(run) < MOST_LATE_US
+        assert 0 <= lateness(run) < MAX_LATE_US
 
 
 def test_the_last_contact_is_the_last_heartbeat(capture):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator import events as ev
-from emulator.metrics.brokers import MOST_POINTS, LogMeter
+from emulator.metrics.brokers import MAX_POINTS, LogMeter
 
 from ..ledger.history import GROUP, History
 from .meters import read
@@ -131,7 +131,7 @@ def test_the_history_has_a_bounded_number_of_rows():
         course = rows(read(LogMeter(), history))
         times = [at_s for _, at_s, *_ in course]
 
-        assert MOST_POINTS / 2 < len(course) <= MOST_POINTS
+        assert MAX_POINTS / 2 < len(course) <= MAX_POINTS
         assert sorted(times) == times
         assert (7, history.now_us / SECOND, 100 * count, count, 1) == course[-1]
 

@@ -10,7 +10,7 @@ from benchmarks.estimate import measured
 from emulator.loading import load
 from emulator.scenario import catalogue
 from emulator.scenario.estimates.cost_text import CHEAPER, notice, refuse_large
-from emulator.scenario.estimates.cpu_time import COSTS_US, MOST_S, Source, counts, estimate
+from emulator.scenario.estimates.cpu_time import COSTS_US, MAX_S, Source, counts, estimate
 from emulator.scenario.estimates.lifetimes import lifetimes, rebalances
 from emulator.scenario.problems import ScenarioError
 
@@ -167,7 +167,7 @@ def test_a_run_of_hours_is_refused_with_the_estimate():
     """The message has the estimate, what it is spent on, and what to do."""
     scenario = read(*HUGE)
 
-    assert estimate(scenario).cpu_s > MOST_S
+    assert estimate(scenario).cpu_s > MAX_S
     with pytest.raises(ScenarioError, match=r"about .* days of CPU time.*lag_every.*`allow_large`"):
         refuse_large(scenario, "orders.toml")
 

@@ -13,7 +13,7 @@ import pytest
 from emulator.errors import RefusedError
 from emulator.study import running, store
 from emulator.study.attempts import (
-    MOST_DEATHS,
+    MAX_DEATHS,
     KillsItsProcessError,
     ProcessDiedError,
     attempts_at,
@@ -90,7 +90,7 @@ def test_an_unreadable_note_counts_no_death(tmp_path, text):
     with attempts_at(rows) as attempts:
         attempts.begin(2)
 
-        assert MOST_DEATHS > attempts.deaths[2]
+        assert MAX_DEATHS > attempts.deaths[2]
 
 
 def test_a_run_whose_process_died_three_times_is_not_begun(tmp_path):

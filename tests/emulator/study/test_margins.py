@@ -18,7 +18,7 @@ def findings_of(goal: str, *values: list[float], axis: str = FIVE, more: str = "
     return findings_with(goal, *values, changes=((VALUES, axis),), more=more)
 
 
-LEAST = '{ least = ["reprocessed", "commit interval"] }'
+MIN = '{ least = ["reprocessed", "commit interval"] }'
 BAD, GOOD = [5, 7, 6, 9], [0, 0, 0, 0]
 
 
@@ -45,12 +45,12 @@ BAD, GOOD = [5, 7, 6, 9], [0, 0, 0, 0]
 )
 def test_the_answer_says_how_far_the_edge_is(values, said):
     """With the figure of the next value that is worse."""
-    assert said in " ".join(sentences(findings_of(LEAST, *values)))
+    assert said in " ".join(sentences(findings_of(MIN, *values)))
 
 
 def test_one_bad_run_is_an_edge():
     """It hardly moves the mean, but the value with it is not as good."""
-    found = findings_of(LEAST, BAD, [0, 0, 0, 40], GOOD, GOOD, GOOD)
+    found = findings_of(MIN, BAD, [0, 0, 0, 40], GOOD, GOOD, GOOD)
 
     assert "4s is the smallest value tried that is as good: at 2s" in " ".join(sentences(found))
 
@@ -97,7 +97,7 @@ def test_a_value_that_breaks_a_constraint_is_an_edge():
 
 def test_what_was_not_tried_is_said():
     """Beyond the ends, between the values, and other settings."""
-    text = " ".join(sentences(findings_of(LEAST, BAD, BAD, GOOD, GOOD, GOOD)))
+    text = " ".join(sentences(findings_of(MIN, BAD, BAD, GOOD, GOOD, GOOD)))
 
     assert (
         "Not tried: commit interval below 1s, above 16s, or between the 5 values; any setting but "
@@ -115,7 +115,7 @@ values = [2, 3]
 given = true
 """
     two = 'values = ["1s", "2s"]'
-    found = findings_of(LEAST, BAD, GOOD, GOOD, GOOD, axis=two, more=given)
+    found = findings_of(MIN, BAD, GOOD, GOOD, GOOD, axis=two, more=given)
     head, *rows = answer_table(found)
     place = head.index("next values tried")
 

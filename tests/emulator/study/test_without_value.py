@@ -16,13 +16,13 @@ from emulator.study.summary import differences, front, rules_not_met
 
 from .samples import findings_with, pictures, plan_of, results_of, study_of, tasks_of
 
-LEAST = '{ least = "reprocessed" }'
+MIN = '{ least = "reprocessed" }'
 
 
 @pytest.fixture
 def findings():
     """Return findings of two cells; in the second, no run has a value of the objective."""
-    return findings_with(LEAST, [5.0, None, 7.0, 6.0, 5.0, 7.0], [None] * 6)
+    return findings_with(MIN, [5.0, None, 7.0, 6.0, 5.0, 7.0], [None] * 6)
 
 
 def test_a_run_without_a_takeover_has_null():

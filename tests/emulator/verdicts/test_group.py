@@ -13,7 +13,7 @@ from emulator.events import Departure, LagSampled
 from emulator.loading import ScenarioText, load_text
 from emulator.verdicts.facts import Facts, GroupEnd
 from emulator.verdicts.group import (
-    MOST_CHECKPOINTS,
+    MAX_CHECKPOINTS,
     SYNC,
     Growth,
     Progress,
@@ -220,10 +220,10 @@ def test_a_partition_that_waits_for_its_owner_is_not_held_up():
 
 def test_a_long_run_keeps_few_checkpoints():
     """And still knows the lag of its begin and end."""
-    many = 3 * MOST_CHECKPOINTS
+    many = 3 * MAX_CHECKPOINTS
     progress = sampled(range(0, 10 * many, 10), range(0, 9 * many, 9))
 
-    assert len(progress._checkpoints) <= MOST_CHECKPOINTS
+    assert len(progress._checkpoints) <= MAX_CHECKPOINTS
     assert 0 == progress.growth(0).before
     assert progress.growth(0).after > 0.9 * many
 

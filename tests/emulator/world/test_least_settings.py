@@ -11,7 +11,7 @@ from emulator.world.stalled_clock import StalledClockError
 from protocols.consumer.clients import CLIENTS
 from protocols.settings import BrokerSettings, ConsumerSettings, Kind, settings_of
 
-LEAST = """
+MIN = """
 title = "least"
 run_for = "700ms"
 network = {{ latency = "0ms" }}
@@ -52,8 +52,8 @@ OTHER_CLIENTS = [("librdkafka", "consumer"), *((name, "classic") for name in CLI
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
     monkeypatch.setattr(kernels, "CHECKED_EVERY", 256)
-    monkeypatch.setattr(kernels, "MOST_AT_AN_INSTANT", 2_048)
-    monkeypatch.setattr(kernels, "MOST_BY_A_PARTY", 20)
+    monkeypatch.setattr(kernels, "MAX_AT_AN_INSTANT", 2_048)
+    monkeypatch.setattr(kernels, "MAX_BY_A_PARTY", 20)
     monkeypatch.setattr(kernels, "NAMED_AFTER", 100)
 
 
@@ -61,7 +61,7 @@ def play(name, client, protocol):
     """Play the least value of one setting; it may be refused when the scenario is loaded."""
     consumers = f', "{name}" = {OF_CONSUMERS[name]}' if name in OF_CONSUMERS else ""
     brokers = f', "{name}" = {OF_BROKERS[name]}' if name in OF_BROKERS else ""
-    text = LEAST.format(client=client, protocol=protocol, consumers=consumers, brokers=brokers)
+    text = MIN.format(client=client, protocol=protocol, consumers=consumers, brokers=brokers)
     try:
         scenario = emulator.loads(text)
     except ScenarioError as refused:

@@ -330,7 +330,7 @@ def handle(self, records):
 )
 def test_an_error_says_whose_it_is_at_which_record_and_when(write, line, text, monkeypatch):
     """There is no result: the run ends with the error."""
-    monkeypatch.setattr(own_script, "MOST_AT_AN_INSTANT", 1_000)
+    monkeypatch.setattr(own_script, "MAX_AT_AN_INSTANT", 1_000)
     scenario = write(EACH.format(line))
 
     with pytest.raises(HandlerError) as caught:

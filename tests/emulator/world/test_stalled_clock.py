@@ -41,8 +41,8 @@ members = 2
 def impatient(monkeypatch):
     """Stop runs after fewer events than usual."""
     monkeypatch.setattr(kernels, "CHECKED_EVERY", 256)
-    monkeypatch.setattr(kernels, "MOST_AT_AN_INSTANT", 512)
-    monkeypatch.setattr(kernels, "MOST_BY_A_PARTY", 20)
+    monkeypatch.setattr(kernels, "MAX_AT_AN_INSTANT", 512)
+    monkeypatch.setattr(kernels, "MAX_BY_A_PARTY", 20)
     monkeypatch.setattr(kernels, "NAMED_AFTER", 100)
 
 
@@ -114,7 +114,7 @@ def test_a_broker_is_named_by_its_number():
 
 def test_a_loop_within_one_event_ends_with_the_name(monkeypatch):
     """Such a loop schedules nothing: the client returns to its application again and again."""
-    monkeypatch.setattr(kernels, "MOST_IN_AN_EVENT", 500)
+    monkeypatch.setattr(kernels, "MAX_IN_AN_EVENT", 500)
 
     def poll_again(application: Application, records: tuple[Handed, ...]) -> None:
         application._process.carry_out(Step(None, (Return(records),)))

@@ -35,7 +35,7 @@ from protocols.offsets_topic.segments.segment import (
 )
 from protocols.values import replace
 
-MOST_ENTRIES = 5_033_164
+MAX_ENTRIES = 5_033_164
 """The default capacity of the offset map of a compaction, in keys."""
 
 
@@ -306,7 +306,7 @@ class StoredLog:
         return [about for about, end in zip(closed, ends, strict=True) if end > clean]
 
     def clean(
-        self, what: LogToClean, high_watermark: int, now_ms: int, entries: int = MOST_ENTRIES
+        self, what: LogToClean, high_watermark: int, now_ms: int, entries: int = MAX_ENTRIES
     ) -> Amount:
         """Compact once, up to *entries* keys; return what was removed."""
         from emulator.world.cluster.offsets_log.compaction import compacted  # noqa: PLC0415  few runs need it

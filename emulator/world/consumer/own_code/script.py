@@ -18,7 +18,7 @@ from emulator.scenario.units import format_moment
 from emulator.world.consumer.own_code.actions import ACTIONS
 from emulator.world.kernel import Then
 
-MOST_AT_AN_INSTANT = 100_000
+MAX_AT_AN_INSTANT = 100_000
 """Actions that a script may take without that time passes."""
 
 Result = Callable[[object], None]
@@ -134,9 +134,9 @@ class Script:
         now = self._guard.now()
         self._count = self._count + 1 if now == self._last_us else 1
         self._last_us = now
-        if self._count > MOST_AT_AN_INSTANT:
+        if self._count > MAX_AT_AN_INSTANT:
             raise self._guard.error(
-                f"{self.name}() has yielded {MOST_AT_AN_INSTANT:,} actions at one instant; let time pass, "
+                f"{self.name}() has yielded {MAX_AT_AN_INSTANT:,} actions at one instant; let time pass, "
                 "with Process or Wait"
             )
         if not isinstance(action, ACTIONS):

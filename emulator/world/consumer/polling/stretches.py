@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 PARTS = 5
 """The number of parts of the time after which delays repeat, which are known by themselves."""
 
-FEWEST_BATCHES = 4
+MIN_BATCHES = 4
 """The fewest batches of a part that is noted: to play it again costs little more than to take it."""
 
-MOST_KNOWN = 64
+MAX_KNOWN = 64
 """The most states of one consumer that are kept."""
 
-MOST_PARTS = 8
+MAX_PARTS = 8
 """The most parts that are kept behind one state."""
 
-MOST_IN_VAIN = 32
+MAX_IN_VAIN = 32
 """After so many states none of which came again the search pauses."""
 
 SHORTEST_PAUSE_US = 10_000_000
@@ -212,14 +212,14 @@ class Stretches:
             return known
         self._rest(now)
         known = self._all[place] = Known(state)
-        if len(self._all) > MOST_KNOWN:
+        if len(self._all) > MAX_KNOWN:
             del self._all[next(iter(self._all))]
         return known
 
     def _rest(self, now: int) -> None:
         """Pause, each time for longer, if no state came again for long."""
         self._in_vain += 1
-        if self._in_vain > MOST_IN_VAIN:
+        if self._in_vain > MAX_IN_VAIN:
             self._in_vain, self._paused_until_us = 0, now + self._pause_us
             self._pause_us *= 2
 
@@ -273,11 +273,11 @@ class Stretches:
     def _played(self, end_us: int, left: int) -> None:
         """Note the part that was played up to *end_us*, and the state there."""
         before, batches, known = self._at, self._batches, None
-        if len(batches) >= FEWEST_BATCHES and (before is not None or left == ARRIVAL):
+        if len(batches) >= MIN_BATCHES and (before is not None or left == ARRIVAL):
             known = self._known(end_us, left)
         if before is not None and known is not None:
             at_us, positions, times = self._at_us, self._positions, self._queue_times.times
-            if len(before.parts) >= MOST_PARTS:
+            if len(before.parts) >= MAX_PARTS:
                 before.parts.clear()
             before.parts[end_us - at_us, left] = Part(
                 end=known,

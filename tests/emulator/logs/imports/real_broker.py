@@ -56,7 +56,7 @@ group.initial.rebalance.delay.ms=0
 num.partitions=3
 """
 CLUSTER = "4L6g3nShT-eMCtK--X86sw"
-MOST_S = 300
+MAX_S = 300
 START_S = 60
 
 
@@ -77,7 +77,7 @@ class Broker:
         tool = ["java", "-cp", self.classpath, "org.apache.kafka.tools.DumpLogSegments"]
         options = ["--offsets-decoder", "--deep-iteration", "--files", str(segment)]
         done = subprocess.run(
-            [*tool, *options], capture_output=True, text=True, check=True, timeout=MOST_S
+            [*tool, *options], capture_output=True, text=True, check=True, timeout=MAX_S
         )
         return done.stdout.splitlines()
 
@@ -91,10 +91,10 @@ def classpath(folder: Path) -> str:
     goal = ["mvn", "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=classpath.txt"]
     try:
         done = subprocess.run(
-            goal, cwd=folder, capture_output=True, text=True, timeout=MOST_S, check=False
+            goal, cwd=folder, capture_output=True, text=True, timeout=MAX_S, check=False
         )
     except subprocess.TimeoutExpired:
-        pytest.skip(f"Maven did not fetch Kafka {KAFKA} within {MOST_S} s")
+        pytest.skip(f"Maven did not fetch Kafka {KAFKA} within {MAX_S} s")
     if done.returncode:
         pytest.skip(f"Maven cannot fetch Kafka {KAFKA}: no network?")
     return (folder / "classpath.txt").read_text().strip()
@@ -115,7 +115,7 @@ def running(folder: Path) -> Iterator[Broker]:
     properties.write_text(PROPERTIES.format(logs=logs, **ports))
     java = ["java", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path]
     storage = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
-    subprocess.run(storage, cwd=folder, capture_output=True, check=True, timeout=MOST_S)
+    subprocess.run(storage, cwd=folder, capture_output=True, check=True, timeout=MAX_S)
     with (folder / "broker.out").open("wb") as out:
         process = subprocess.Popen(
             [*java, "kafka.Kafka", str(properties)], cwd=folder, stdout=out, stderr=out

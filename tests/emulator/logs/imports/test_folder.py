@@ -7,7 +7,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.logs.imports.folder import MOST_PASSES, by_group_batch, clear
+from emulator.logs.imports.folder import MAX_PASSES, by_group_batch, clear
 
 GROUPS = [f"group-{number}" for number in range(12)]
 
@@ -42,7 +42,7 @@ def test_for_few_lots_no_file_is_written(rows, tmp_path):
     """They go through all rows."""
     folder = tmp_path / "import"
     folder.mkdir()
-    lots = [[group] for group in GROUPS[:MOST_PASSES]]
+    lots = [[group] for group in GROUPS[:MAX_PASSES]]
     with by_group_batch(rows, ["group"], lots, folder) as rows_of:
         assert [] == list(folder.iterdir())
         assert rows is rows_of(0)

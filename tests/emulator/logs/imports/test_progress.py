@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from emulator.logs.imports.generations import Place, Seen
 from emulator.logs.imports.progress import (
-    MOST_POINTS,
-    MOST_REWINDS,
-    MOST_TENURES,
+    MAX_POINTS,
+    MAX_REWINDS,
+    MAX_TENURES,
     Commit,
     Progress,
     Run,
@@ -95,9 +95,9 @@ def test_memory_does_not_grow_with_the_commits():
         progress.see(Commit(place, 10_000 - number))
 
     assert (3_000, 2_999) == (progress.commits, progress.rewound)
-    assert MOST_REWINDS == len(progress.rewinds)
-    assert MOST_TENURES == len(progress.tenures)
-    assert MOST_POINTS // 2 <= len(progress.points) <= MOST_POINTS
+    assert MAX_REWINDS == len(progress.rewinds)
+    assert MAX_TENURES == len(progress.tenures)
+    assert MAX_POINTS // 2 <= len(progress.points) <= MAX_POINTS
     assert (0, 10_000) == progress.points[0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crc32c import crc32c
 
-from emulator.logs.offsets_log.columns_left_out import MOST_FAULTS, Unreadable
+from emulator.logs.offsets_log.columns_left_out import MAX_FAULTS, Unreadable
 from protocols.offsets_topic.records import Record, encode
 from protocols.offsets_topic.segments.batch import encode_batch
 from protocols.offsets_topic.segments.reader import Gap
@@ -38,11 +38,11 @@ def test_a_batch_whose_records_do_not_add_up_is_a_gap():
 
 def test_only_the_first_faults_are_kept():
     """All are counted."""
-    log = encode_batch([LogRecord(at, 0, b"", b"") for at in range(MOST_FAULTS + 50)])
+    log = encode_batch([LogRecord(at, 0, b"", b"") for at in range(MAX_FAULTS + 50)])
     rows, left_out = read(log)
 
     assert [] == rows
-    assert (MOST_FAULTS + 50, MOST_FAULTS) == (left_out.unreadable, len(left_out.faults))
+    assert (MAX_FAULTS + 50, MAX_FAULTS) == (left_out.unreadable, len(left_out.faults))
 
 
 def test_numbers_of_more_than_64_bits_are_no_rows():

@@ -32,7 +32,7 @@ POM = f"""
 </project>
 """
 TOOL = "org.apache.kafka.tools.DumpLogSegments"
-MOST_S = 300
+MAX_S = 300
 
 RUN = """
 title = "all that a classic group writes"
@@ -102,10 +102,10 @@ def classpath(tmp_path_factory) -> str:
     goal = ["mvn", "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=classpath.txt"]
     try:
         done = subprocess.run(
-            goal, cwd=folder, capture_output=True, text=True, timeout=MOST_S, check=False
+            goal, cwd=folder, capture_output=True, text=True, timeout=MAX_S, check=False
         )
     except subprocess.TimeoutExpired:
-        pytest.skip(f"Maven did not fetch kafka-tools {KAFKA_TOOLS} within {MOST_S} s")
+        pytest.skip(f"Maven did not fetch kafka-tools {KAFKA_TOOLS} within {MAX_S} s")
     if done.returncode:
         pytest.skip(f"Maven cannot fetch kafka-tools {KAFKA_TOOLS}: no network?")
     return (folder / "classpath.txt").read_text().strip()
@@ -115,7 +115,7 @@ def dumped(classpath: str, path: Path) -> list[str]:
     """Return what the tool prints about a segment."""
     options = ["--offsets-decoder", "--deep-iteration", "--files", str(path)]
     java = ["java", "-cp", classpath, TOOL, *options]
-    done = subprocess.run(java, capture_output=True, text=True, check=True, timeout=MOST_S)
+    done = subprocess.run(java, capture_output=True, text=True, check=True, timeout=MAX_S)
     return done.stdout.splitlines()
 
 

@@ -18,7 +18,7 @@ from emulator.report.pages.history import GroupHistory, History, Moment, Sample,
 from emulator.report.pages.marks import Mark
 from emulator.report.pages.owner_names import owner_name
 from emulator.report.pages.thinning import (
-    MOST_SAMPLES,
+    MAX_SAMPLES,
     Piece,
     rows_of,
     samples_within,
@@ -182,7 +182,7 @@ def test_samples_keep_their_extremes():
     samples = [Sample(at, 1_000 if at == 7_777 else 10, 0, 0) for at in range(10_000)]
     thinned = thin_samples(samples)
 
-    assert len(thinned) <= MOST_SAMPLES + 2
+    assert len(thinned) <= MAX_SAMPLES + 2
     assert 1_000 == max(sample.log_end for sample in thinned)
     assert (0, 9_999) == (thinned[0].at_us, thinned[-1].at_us)
 

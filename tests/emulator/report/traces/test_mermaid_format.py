@@ -10,7 +10,7 @@ import pytest
 
 from emulator.events import Event, FaultBegan
 from emulator.events.messages import MessageCarried
-from emulator.report.traces.sequence import MOST_TEXT, Window, diagram_of, mermaid
+from emulator.report.traces.sequence import MAX_TEXT, Window, diagram_of, mermaid
 
 from ..pages.browser import MERMAID, open_page
 
@@ -79,7 +79,7 @@ def test_a_diagram_is_no_longer_than_mermaid_draws():
     ]
     lines = list(mermaid(diagram_of([], messages, Window(0, 999)), "long", str))
 
-    assert MOST_TEXT - 600 < sum(map(len, lines)) < 50_000
+    assert MAX_TEXT - 600 < sum(map(len, lines)) < 50_000
     assert re.fullmatch(r".*: \d+ more steps until 999 are left out", lines[-1])
 
 

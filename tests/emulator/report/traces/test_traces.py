@@ -12,7 +12,7 @@ import emulator
 from emulator.events import Event, FaultBegan
 from emulator.events.messages import MessageCarried
 from emulator.ledger.entries import EntryKind
-from emulator.report.traces.sequence import MOST_STEPS, Window, diagram_of, mermaid
+from emulator.report.traces.sequence import MAX_STEPS, Window, diagram_of, mermaid
 from emulator.report.traces.tracks import Track, Tracks
 from emulator.tracing import trace
 
@@ -152,7 +152,7 @@ def test_a_window_is_kept_and_long_ones_are_cut(traced):
     whole = diagram_of(events, messages * 40, Window(0, 40_000_000))
 
     assert all(18_000_000 <= step.at_us <= 25_000_000 for step in short.steps)
-    assert (MOST_STEPS, 0) == (len(whole.steps), short.left_out)
+    assert (MAX_STEPS, 0) == (len(whole.steps), short.left_out)
     assert whole.left_out > 0
 
 

@@ -43,7 +43,7 @@ from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import OffsetCommitKey, OffsetCommitValue, Record
 
 from ...groups.classic.driver import GroupDriver
-from ...hand_clock import MOST_AT_ONCE, EndlessTimersError
+from ...hand_clock import MAX_AT_ONCE, EndlessTimersError
 from .process import Process
 
 TOPIC = "t"
@@ -89,7 +89,7 @@ class Cluster:
             if when > until:
                 break
             at_once = at_once + 1 if when <= self.now_us else 0
-            if at_once == MOST_AT_ONCE:
+            if at_once == MAX_AT_ONCE:
                 raise EndlessTimersError(f"{self.now_us} us")
             self.now_us = max(self.now_us, when)
             self._step()

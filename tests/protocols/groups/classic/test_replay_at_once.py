@@ -68,7 +68,7 @@ def test_records_in_one_go_are_records_one_by_one(log):
 def test_a_load_at_once_is_a_load_record_by_record(log, high_watermark, at_once):
     """The state, and the view of readers while the rest becomes durable."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(durability, "_MOST_AT_ONCE", at_once)
+        patch.setattr(durability, "_MAX_AT_ONCE", at_once)
         together = loading(high_watermark)
         together.replay(log)
     apart = loading(high_watermark)
