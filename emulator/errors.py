@@ -53,7 +53,7 @@ def shortened(message: str) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Return the begin and the end of a text that exceeds *longest* characters."""
+    """Return the beginning and the end of a text that exceeds *longest* characters."""
     left_out = len(text) - longest
     if left_out <= 0:
         return text

@@ -105,7 +105,7 @@ def write_explain_page(path: Path, explained: Explanation) -> None:
 
 
 def _with_time_before(begin_us: int, end_us: int) -> tuple[int, int]:
-    """Return a part of a run with as much before it as shows who owned the partitions at its begin."""
+    """Return a part of a run with as much before it as shows who owned the partitions at its beginning."""
     return max(begin_us - (end_us - begin_us) // 8, 0), end_us
 
 

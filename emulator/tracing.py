@@ -112,5 +112,5 @@ def read_window(text: str) -> Window:
     except ValueError as error:
         raise RefusedError(f"--window {text!r}: {error}; write it as 60s..75s") from None
     if not dots or window.begin_us >= window.end_us:
-        raise RefusedError(f"--window {text!r}: the end is not after the begin; write 60s..75s")
+        raise RefusedError(f"--window {text!r}: the end is not after the beginning; write 60s..75s")
     return window

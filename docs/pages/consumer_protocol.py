@@ -81,7 +81,7 @@ to at least twice the longest batch.
 
 {kip848-poll-without-event}
 
-**A revocation takes several polls.** The begin of a reconciliation, the call of `onPartitionsRevoked`
+**A revocation takes several polls.** The beginning of a reconciliation, the call of `onPartitionsRevoked`
 and that of `onPartitionsAssigned` each wait for a `poll()`, and with buffered records there is a
 batch between any two. The coordinator waits for `max.poll.interval.ms` in total, and then removes
 the member. Set it to at least four times the longest batch.

@@ -104,6 +104,6 @@ def excerpt(printed: str, shown: str) -> str:
 
 
 def _name(paragraph: str) -> str:
-    """Return the name of a section; empty: it is not the begin of a section."""
+    """Return the name of a section; empty: it is not the beginning of a section."""
     match = _SECTION.match(paragraph)
     return match[0] if match else ""

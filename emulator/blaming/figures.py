@@ -200,7 +200,7 @@ def _behind(work: Sequence[Work], commits: Sequence[Committed]) -> list[int]:
 
 
 def after(evidence: Evidence, onset_us: int, stopped: Sequence[str]) -> Figures:
-    """Return the figures of the incident; *stopped*: the consumers that stopped at its begin."""
+    """Return the figures of the incident; *stopped*: the consumers that stopped at its beginning."""
     repeats = repeats_of(evidence.work)
     late = [each for each in repeats if each.at_us >= onset_us]
     records = sum(each.records for each in late)

@@ -203,7 +203,7 @@ def _deploy(symptoms: Symptoms, group: str, how: Table) -> tuple[Table, ...]:
 
 
 def _killed_late(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
-    """Yield a kill after a grace period: it heartbeats as long as that, and works no more.
+    """Yield a kill after a grace period: it heartbeats that long, and processes nothing more.
 
     The period is the time by which the group notices the end later than after a session.
     """

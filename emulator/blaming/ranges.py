@@ -26,7 +26,7 @@ def taken_apart(work: Iterable[Work], joins: Iterable[Joined] = ()) -> Iterator[
     """Yield rows of one record as they are, longer ones as pieces that end at even times.
 
     A row of many records, such as all since the last commit, has the time of none but its last. One
-    without a begin begins with the end of its consumer's last row, or when that joined after it, and
+    without a beginning begins with the end of its consumer's last row, or when that joined after it, and
     not before the records in front of it were finished.
     """
     given = sorted(work, key=attrgetter("ended_us"))
@@ -42,7 +42,7 @@ def taken_apart(work: Iterable[Work], joins: Iterable[Joined] = ()) -> Iterator[
 
 
 def _with_begins(work: Sequence[Work], joins: Iterable[Joined]) -> Iterator[Work]:
-    """Yield rows in order of time, those of many records with their begin."""
+    """Yield rows in order of time, those of many records with their beginning."""
     joined = {
         consumer: [each.at_us for each in same]
         for consumer, same in grouped(joins, attrgetter("consumer")).items()

@@ -23,7 +23,7 @@ _NAMED = 3
 
 _NO_GOOD_ONE = (
     "None of them fits well. Something else may have happened, or several things; the logs may be "
-    "cut, or --from and --to may leave out its begin."
+    "cut, or --from and --to may leave out its beginning."
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

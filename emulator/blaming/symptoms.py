@@ -230,7 +230,7 @@ def _is_repeated(stop: Stop, done: Sequence[Work]) -> bool:
 
 
 def _around(joined_us: int, consumer: str, done: Sequence[Work]) -> Stop | None:
-    """Return the stop in which a consumer joined; None if it had worked no more."""
+    """Return the stop in which a consumer joined; None if it had already stopped processing."""
     later = [each for each in done if each.began_us >= joined_us]
     if not later:
         return None

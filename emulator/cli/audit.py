@@ -80,7 +80,7 @@ BeginsOption = Annotated[
     typer.Option(
         "--begins",
         metavar="FILE",
-        help="File with the begin offsets; by default the lowest processed offset of each partition.",
+        help="File with the beginning offsets; by default the lowest processed offset of each partition.",
     ),
 ]
 CutOption = Annotated[
@@ -169,7 +169,7 @@ def audit(
     processes. Rows may be in any order. Times are timestamps, ISO 8601 (UTC without a zone) or
     epoch numbers.
 
-    Lost records are the unprocessed ones between the begin of a partition (--begins) and its
+    Lost records are the unprocessed ones between the beginning of a partition (--begins) and its
     highest processed offset or, with --t-end and --commits, the offset committed by then. Later
     records, up to --ends, are unread. --ends and --begins take lines topic:partition:offset, as
     kafka-get-offsets.sh prints them, or JSON such as {"orders": [471, 470]}.

@@ -83,7 +83,7 @@ class Observed:
     """By partition: records never processed, although later ones were reached."""
 
     takeovers: dict[str, float]
-    """By partition: seconds from the fault to the begin of the first record under a new owner."""
+    """By partition: seconds from the fault to the beginning of the first record under a new owner."""
 
     owners: dict[str, str]
     """By partition: the consumer with its incarnation that owned it at the fault."""

@@ -1,6 +1,6 @@
 """Measure the stalls of partitions and the wait for commits when brokers fail.
 
-A stall of a partition lasts from the end of one of its records to the begin of the next,
+A stall of a partition lasts from the end of one of its records to the beginning of the next,
 on any consumer. Ownership does not show it: until the session of a dead broker expires, members
 own its partitions and receive no records from them.
 """

@@ -136,7 +136,7 @@ class Account:
     def pass_over(self, epoch: Epoch, first: int) -> int:
         """Move over offsets without a record for *epoch*; return from where its next records count.
 
-        A gap that has been there from the begin counts with the records behind it. In one that compaction
+        A gap that has been there from the beginning counts with the records behind it. In one that compaction
         made, other owners may have processed records.
         """
         if epoch.gaps is None or isinstance(epoch.gaps, OffsetGaps):

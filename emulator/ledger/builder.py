@@ -339,7 +339,7 @@ class Processing:
 
 
 def _is_at_frontier(holding: Holding, first: int) -> bool:
-    """Return whether an owner continues at *first*, the end of what all have processed so far."""
+    """Return whether *first* is the end of all that any owner has processed so far."""
     epoch, account = holding
     return epoch.limit is None and first == epoch.cursor == account.coverage.frontier
 

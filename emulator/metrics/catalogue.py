@@ -175,7 +175,7 @@ VALUES = (
     Metric(
         "monitor_delay_max_s",
         "s",
-        "from the begin of a standstill to the alarm; without one that was noticed it has no value",
+        "from the beginning of a standstill to the alarm; without one that was noticed it has no value",
     ),
     Metric("commits_sent", "count", "sent by consumers"),
     Metric(

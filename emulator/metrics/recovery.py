@@ -236,17 +236,17 @@ class PendingPartition:
     owner: Incarnation
     next_owner: Incarnation | None = None
     owned_us: int = 0
-    """When the next owner became that."""
+    """When the next owner became the owner."""
 
     previous: PendingPartition | None = None
-    """That of the fault before, if its new owner has not shown its first record yet."""
+    """The takeover of the previous fault, if its new owner has not processed a record yet."""
 
     def is_taken_by(self, worker: Incarnation, began_us: int) -> bool:
         """Return whether work that began at *began_us* ends this takeover."""
         return worker != self.owner and began_us >= self.takeover.at_us
 
     def owned_by(self, owner: Incarnation, at_us: int) -> None:
-        """Note the next owner, and when it became that."""
+        """Note the next owner, and when it became the owner."""
         for each in (self, self.previous):
             if each is not None and each.next_owner is None and each.owner != owner:
                 each.next_owner, each.owned_us = owner, at_us
@@ -311,7 +311,7 @@ class TakeoverMeter:
         return consumer, self._incarnations.get(consumer, 0)
 
     def _lose(self, consumer: str, key: Key) -> None:
-        """End an owner; the takeovers whose next owner it was, without a record so far, end too."""
+        """End an owner, and the takeovers in which it was the next owner and processed no record yet."""
         self._owned.setdefault(consumer, {}).pop(key, None)
         newest, owner = self._pending.get(key), self._incarnation(consumer)
         if newest is None:
@@ -337,7 +337,7 @@ class TakeoverMeter:
             self._takeovers.append(takeover)
 
     def _observe(self, key: Key, pending: PendingPartition) -> None:
-        """Observe a partition; also for the fault before, if it has another owner since."""
+        """Observe a partition; for the previous fault, too, if its owner has changed since."""
         known = self._pending.get(key)
         if known is not None and known.owner != pending.owner:
             known.previous, pending.previous = None, known

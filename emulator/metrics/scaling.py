@@ -31,10 +31,10 @@ class Workload:
     """The replicas of a group that has an autoscaler."""
 
     first: int
-    """Their number at the begin of the run."""
+    """Their number at the beginning of the run."""
 
     threads: int
-    """Members of each."""
+    """The members of each replica."""
 
     replicas: Mapping[str, Replica]
     """By member."""
@@ -49,7 +49,7 @@ class Workload:
 
 @dataclass(slots=True)
 class Integral:
-    """A number over time."""
+    """The integral of a number over time."""
 
     value: int
     at_us: int = 0
@@ -111,7 +111,7 @@ class ScaledGroup:
         owned.add(partition)
 
     def close(self, at_us: int, consumer: str, partitions: Iterable[TopicPartition]) -> None:
-        """Note that a consumer owns partitions no more."""
+        """Note that a consumer no longer owns partitions."""
         owned = self.owned.get(consumer)
         if not owned:
             return

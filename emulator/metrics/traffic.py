@@ -223,7 +223,7 @@ class CommitMeter:
 
 
 HOT = 2.0
-"""A partition with more than so many times the records of an average other one is hot."""
+"""A partition is hot if it gets more than this multiple of the records of an average other one."""
 
 NOISE = 5.0
 """So many standard deviations of a random number of arrivals are not by chance."""

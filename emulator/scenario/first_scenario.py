@@ -121,7 +121,7 @@ between = ["60s", "70s"]      # at random, by the seed
 down_time = "5s"             # from a member's end to its start
 gap = "10s"                  # from a member's start to the next one's end
 grace = "30s"                # kill a member that takes longer: terminationGracePeriodSeconds
-# pre_stop = "5s"            # a preStop hook that sleeps; grace counts from its begin
+# pre_stop = "5s"            # a preStop hook that sleeps; grace counts from its beginning
 
 # [[fault]]                  # or what a crash costs
 # crash = {toml_value(f"{answers.group}-1")}

@@ -183,7 +183,7 @@ def split(path: str) -> list[str] | None:
 
 
 _SETTINGS = {"cluster.": BROKER, "topic": TOPIC}
-"""The settings of tables that are not consumers, by the begin of the path."""
+"""The settings of tables that are not consumers, by the beginning of the path."""
 
 
 def all_paths(document: dict[str, Any], *, absent: bool = True) -> Iterator[str]:

@@ -338,7 +338,7 @@ def when(value: object) -> object:
 
 
 def from_the_start(value: Any) -> Any:
-    """Set the start of a fault without a time to the begin of the run."""
+    """Set the start of a fault without a time to the beginning of the run."""
     if not isinstance(value, dict) or any(key in value for key in ("at", "between", "when")):
         return value
     return value | {"at": "0s"}

@@ -258,7 +258,7 @@ def format_byte_rate(rate: int) -> str:
 
 
 def format_moment(at_us: int, start: datetime | None = None) -> str:
-    """Return the time of an event: clock time if the run has a start, else time since the begin.
+    """Return the time of an event: clock time if the run has a start, else time since the beginning.
 
     >>> format_moment(303_250_000)
     '0:05:03.250'

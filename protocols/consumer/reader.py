@@ -209,7 +209,7 @@ class Counts(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What was collected in a stretch of time, relative to its begin (us)."""
+    """What was collected in a stretch of time, relative to its beginning (us)."""
 
     waits: tuple[int, ...]
     partial: tuple[int, ...]

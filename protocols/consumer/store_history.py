@@ -19,7 +19,7 @@ NOTHING_STORED = -1
 
 
 class StoreHistory:
-    """Every write of a store since the begin of a run, without what a backup has undone."""
+    """Every write of a store since the beginning of a run, without what a backup has undone."""
 
     def __init__(self) -> None:
         self._offsets: list[tuple[int, Key, int]] = []

@@ -24,7 +24,7 @@ class Owned:
     start: int
     source: str
     opened: int
-    """Moment and time of its begin."""
+    """Moment and time of its beginning."""
 
     opened_us: int
     closed: int | None = None

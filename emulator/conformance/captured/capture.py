@@ -193,7 +193,7 @@ def why_not_comparable(capture: Capture) -> str | None:
 
 
 def _knows_former_topics(capture: Capture) -> bool:
-    """Return whether the production to each topic that was created again is known from its begin."""
+    """Return whether the production to each topic that was created again is known from its beginning."""
     for produced in capture.productions:
         acts = [action.do for action in capture.actions if action.topic == produced.topic]
         begins = acts.count("maketopic") + (acts[:1] != ["maketopic"])

@@ -173,7 +173,7 @@ class Units:
         return at_us
 
     def span(self, fields: Fields) -> tuple[int, int]:
-        """Read the end and the begin of an event (fields ``b`` and ``a``)."""
+        """Read the end and the beginning of an event (fields ``b`` and ``a``)."""
         began_us, at_us = self.time(fields, "a"), self.time(fields, "b")
         if at_us < began_us:
             raise fields.place.error(

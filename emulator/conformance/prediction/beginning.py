@@ -102,7 +102,7 @@ def _steps(capture: Capture, trace: Trace) -> Iterator[int]:
 
 
 def _commits(log: list[LogLine]) -> Iterator[tuple[int, int]]:
-    """Yield the begin of each reconciliation that commits offsets, and the end of that commit."""
+    """Yield the beginning of each reconciliation that commits offsets, and the end of that commit."""
     enqueued = times_of(log, "Enqueuing OffsetCommit request")
     begun = times_of(log, "Reconciling assignment with local epoch")
     for begun_us, done_us in zip(

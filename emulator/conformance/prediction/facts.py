@@ -229,7 +229,7 @@ def _stabilised(capture: Capture, trace: Trace) -> int | None:
 def service_times(capture: Capture) -> dict[tuple[TopicPartition, int], tuple[int, ...]]:
     """Return the durations of each record's processings, in order of their begins.
 
-    A duration lasts to the begin of the next record if one follows in the same batch, so it
+    A duration lasts to the beginning of the next record if one follows in the same batch, so it
     includes the application's time between two records. A hang is part of the record it affects.
     """
     taken: dict[tuple[TopicPartition, int], list[tuple[int, int]]] = {}

@@ -148,7 +148,7 @@ def _spans(pieces: Pieces, consumers: list[str]) -> tuple[WorkSpan, ...]:
 def _base(pieces: Pieces, limits: Limits) -> int:
     """Return the offset from which a partition is counted.
 
-    A partition without processed records and without a begin offset is not part of this log:
+    A partition without processed records and without a beginning offset is not part of this log:
     records committed before are not counted as lost.
     """
     if len(pieces):
@@ -183,7 +183,7 @@ def _refuse_beyond(name: PartitionName, pieces: Pieces, limits: Limits) -> None:
     if limits.begin is not None and lowest < limits.begin:
         raise AuditError(
             f"{name}: offset {lowest} was processed, but the given begin of its log is "
-            f"{limits.begin}; give the begin offsets at the first row"
+            f"{limits.begin}; give the beginning offsets at the first row"
         )
 
 
@@ -265,7 +265,7 @@ def _never(
 
 
 class _Worked(NamedTuple):
-    """One piece, found by its begin or end offset."""
+    """One piece, found by its beginning or end offset."""
 
     first_us: int
     began_us: int

@@ -208,7 +208,7 @@ def _refuse(argument: str, mine: list[str], theirs: list[str]) -> None:
 
 
 def remarks(audited: Audited, terms: Terms) -> Iterator[str]:
-    """Yield remarks on partitions without a begin or end offset."""
+    """Yield remarks on partitions without a beginning or end offset."""
     worked = [part.name for part in audited.partitions if part.processed]
     ends = any(each.end is not None for each in terms.limits.values())
     lacking = [str(name) for name in worked if terms.of(name).end is None]

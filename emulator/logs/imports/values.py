@@ -180,7 +180,7 @@ class Pace:
     """Maximum number of rebalances within one hour."""
 
     worst_hour_from_ms: int | None
-    """The begin of that hour: its first rebalance."""
+    """The beginning of that hour: its first rebalance."""
 
     reasons: Reasons
     worst_hour_reasons: Reasons

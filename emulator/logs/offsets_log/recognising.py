@@ -139,7 +139,7 @@ def _another_topic(keys: list[bytes | None]) -> str:
 
 
 def _shown(key: bytes | None) -> str:
-    """Return the begin of a key, as text if it is text.
+    """Return the beginning of a key, as text if it is text.
 
     >>> _shown(b"order-17"), _shown(bytes([0, 1, 254])), _shown(b""), _shown(None)
     ("'order-17'", '0001fe', 'empty', 'none')

@@ -152,7 +152,7 @@ def _draw_replicas(canvas: Canvas, at_first: int, steps: Sequence[Step]) -> None
 
 
 def _draw_monitor(canvas: Canvas, name: str, watched: Sequence[Watched]) -> None:
-    """Draw standstills as a row of bars, and below it the alarms, each with a mark at its begin."""
+    """Draw standstills as a row of bars, and below it the alarms, each with a mark at its beginning."""
     top = canvas.bottom
     canvas.label(top + LANE_HEIGHT / 2 + 3, name)
     scale = canvas.scale

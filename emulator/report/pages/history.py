@@ -74,7 +74,7 @@ class Automation:
     """What the autoscaler and the monitors of a group did."""
 
     replicas: int | None
-    """Those at the begin of the run; None: the group has no autoscaler."""
+    """Those at the beginning of the run; None: the group has no autoscaler."""
 
     steps: tuple[Step, ...]
     monitors: Mapping[str, tuple[Watched, ...]]

@@ -142,7 +142,7 @@ def _relaxed(key: str) -> str:
 
 
 MAX_YAML: Final = 2**19
-"""Characters of a YAML file; reading so many takes some seconds."""
+"""Characters of a YAML file; reading this many takes some seconds."""
 
 MAX_VALUES: Final = 100_000
 

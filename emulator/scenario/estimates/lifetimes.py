@@ -347,7 +347,7 @@ def begin_us(scenario: Scenario, fault: Timed) -> int:
 
 
 def _length_us(scenario: Scenario, fault: Timed) -> int:
-    """Return the time from the begin of a fault to its end."""
+    """Return the time from the beginning of a fault to its end."""
     if isinstance(fault, RollingRestart):
         members = len(started_by(fault, scenario))
         rounds = -(-members // _restarted_together(scenario, fault))

@@ -231,7 +231,7 @@ def _best(group: Group, speed: float, partitions: int) -> dict[str, Any]:
 
 
 NOTABLE_GAIN = 1.05
-"""Fewer members are better only if they process so many times as much."""
+"""Fewer members are better only if they process this many times as much."""
 
 
 def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:

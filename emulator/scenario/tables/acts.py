@@ -94,7 +94,7 @@ class RollingRestart(Timed):
     number of ``surge``."""
 
     gap: Duration = 0
-    """From the end of a member's restart to the begin of the next one's. A restart ends when the started
+    """From the end of a member's restart to the beginning of the next one's. A restart ends when the started
     member is ready; with ``surge``, when the old one has ended."""
 
     down_time: Duration = 0

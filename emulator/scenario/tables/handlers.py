@@ -235,7 +235,7 @@ class Poison(Part):
         return share * (self._tries_us(int(usual_us), self.tries_again) - usual_us)
 
     def wait_us(self, failures: int) -> int:
-        """Return the wait after so many failures, in microseconds."""
+        """Return the wait after a number of failures, in microseconds."""
         longest = float("inf") if self.max_backoff is None else self.max_backoff
         exponent = min(failures - 1, 64)
         return int(min(self.backoff * self.multiplier**exponent, longest, 1 << 60))

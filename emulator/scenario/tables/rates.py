@@ -191,11 +191,11 @@ class Repeats(Part):
 
 
 class Segment(NamedTuple):
-    """A part of a rate that changes; its end is the begin of the next one."""
+    """A part of a rate that changes; its end is the beginning of the next one."""
 
     begin_us: int
     first: float
-    """The rate at its begin, in records per second."""
+    """The rate at its beginning, in records per second."""
 
     last: float
     """The rate at its end; in a segment without an end the same."""
@@ -289,14 +289,14 @@ def _ends(parts: Sequence[Segment], end_us: int) -> list[int]:
 
 
 def _rate_after(part: Segment, end_us: int, lasting_us: int) -> float:
-    """Return the rate so long after the begin of a segment."""
+    """Return the rate at a time after the beginning of a segment."""
     return part.first + (part.last - part.first) * lasting_us / (end_us - part.begin_us)
 
 
 def rate_in_the_end(segments: Segments, begin_us: int, until_us: int) -> float:
     """Return the rate at the end of a time, or the mean of a curve that repeats.
 
-    What changes later does not count, and of a curve that does not come round in this time the part in it.
+    Later changes do not count. Of a curve whose period is longer than this time, only this part counts.
     """
     parts, every = segments
     if every is not None:

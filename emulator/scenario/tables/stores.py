@@ -64,5 +64,5 @@ class Database(Part):
     """With ``on_failure = "retry"``: the wait before the next attempt."""
 
     def records_per_s(self, records_at_once: int) -> float:
-        """Return what it commits at most, with batches of so many records: a batch is a transaction."""
+        """Return the records that it commits at most; a batch of *records_at_once* is a transaction."""
         return inf if self.transactions is None else self.transactions * records_at_once

@@ -37,7 +37,7 @@ class HorizontalAutoscaler:
     """The HPA of one group."""
 
     def __init__(self, rules: Autoscaler, current: int) -> None:
-        """*current*: the replicas at the begin of the run, which is the first recommendation."""
+        """*current*: the replicas at the beginning of the run, which is the first recommendation."""
         self._rules = rules
         self._recommendations: list[Dated] = [(0, current)]
         self._added: list[Dated] = []

@@ -1,7 +1,7 @@
 """Replay when an application that waited for records noticed that a listener call was needed.
 
 In a real process, fetch responses without records end such a wait at times that no log shows; the
-begin of the call shows that one did. Without them, a wait ends after ``retry.backoff.ms``.
+beginning of the call shows that one did. Without them, a wait ends after ``retry.backoff.ms``.
 """
 
 from __future__ import annotations

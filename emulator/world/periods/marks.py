@@ -76,7 +76,7 @@ def _counts_alike(world: World, before: State, after: State) -> bool:
 
 
 def _sent_us(before: State, events: Iterable[Event]) -> dict[str, int]:
-    """Return when each commit of a period was sent: those that were open at its begin, too."""
+    """Return when each commit of a period was sent: those that were open at its beginning, too."""
     found = {name: request.sent_us for name, request in before.in_flight.items()}
     for event in events:
         if type(event.what) is CommitSent:

@@ -17,7 +17,7 @@ from assignors.values import dataclass
 
 @dataclass(slots=True, kw_only=True)
 class ThreadHabit:
-    """What a client of the consumer protocol does in a period; times (us) are relative to its begin."""
+    """What a client of the consumer protocol does in a period; times (us) are relative to its beginning."""
 
     period_us: int
     waits: array[int]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Habit:
-    """What one client does in a period; times (us) are relative to its begin."""
+    """What one client does in a period; times (us) are relative to its beginning."""
 
     period_us: int
     waits: array[int]

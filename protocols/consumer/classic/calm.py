@@ -273,7 +273,7 @@ def _moved_requests(
     records: Mapping[TopicPartition, int],
     numbers: Mapping[int, int],
 ) -> dict[int, InFlight]:
-    """Return the requests in flight, later by so much, with these *numbers*."""
+    """Return the requests in flight, later by *later_us*, with these *numbers*."""
     return {
         numbers[number]: flight._replace(
             deadline_us=flight.deadline_us + later_us,
@@ -286,7 +286,7 @@ def _moved_requests(
 def _moved_app(
     app: App, later_us: int, records: Mapping[TopicPartition, int], numbers: Mapping[int, int]
 ) -> App:
-    """Return commitSync, whose request is in flight, later by so much; else *app* as it is."""
+    """Return commitSync, whose request is in flight, later by *later_us*; else *app* as it is."""
     if not isinstance(app, CommittingSync) or app.correlation_id is None:
         return app
     return replace(

@@ -190,7 +190,7 @@ def _moved_app(app: App, later_us: int, records: Records, numbers: Numbers) -> A
 def _moved_requests(
     state: ClientState, later_us: int, records: Records, numbers: Numbers
 ) -> dict[int, InFlight]:
-    """Return the commits in flight, later by so much, with these *numbers*."""
+    """Return the commits in flight, later by *later_us*, with these *numbers*."""
     return {
         numbers[number]: flight._replace(
             deadline_us=flight.deadline_us + later_us,

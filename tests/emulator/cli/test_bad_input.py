@@ -234,7 +234,7 @@ def test_the_same_scenario_is_not_refused(tmp_path):
 
 
 def test_a_very_long_name_is_shortened_in_the_message():
-    """Its begin and its end are shown."""
+    """Its beginning and its end are shown."""
     status, out, err = rebalance("run", "first" + "x" * 100_000 + "last")
 
     assert (2, "") == (status, out)

@@ -120,7 +120,7 @@ def test_without_a_commit_there_is_no_wait():
 
 @pytest.mark.parametrize("times", [((9, 9.5), (9.5, 10.2)), ((9, 9.5), (10.0, 10.2))])
 def test_work_that_goes_on_at_the_fault_is_no_stall(times):
-    """Only a begin after the fault ends one."""
+    """Only a beginning after the fault ends one."""
     pace = seen(*(worked(P0, number, *when) for number, when in enumerate(times)))
 
     assert {} == pace.stalls

@@ -219,7 +219,7 @@ def test_a_partition_that_waits_for_its_owner_is_not_held_up():
 
 
 def test_a_long_run_keeps_few_checkpoints():
-    """And still knows the lag of its begin and end."""
+    """And still knows the lag of its beginning and end."""
     many = 3 * MAX_CHECKPOINTS
     progress = sampled(range(0, 10 * many, 10), range(0, 9 * many, 9))
 

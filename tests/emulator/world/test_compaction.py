@@ -171,7 +171,7 @@ class Stalled:
 
 
 def test_a_segment_that_is_not_replicated_as_a_whole_is_not_compacted():
-    """The log is clean up to the begin of the segment with the high watermark, also behind it."""
+    """The log is clean up to the beginning of the segment with the high watermark, also behind it."""
     settings = TopicSettings(segment_bytes=1_000, min_cleanable_dirty_ratio=0.0)
     partition = CompactedPartition(Stalled(), settings, lambda offset: offset % 2)
 

@@ -109,7 +109,7 @@ DONE = {
         0,
     ),
 }
-"""A verb with its target; the event that shows it, and how long after its begin that comes."""
+"""A verb with its target; the event that shows it, and how long after its beginning that comes."""
 
 MESSAGES = ("lose_message", "delay_message")
 

@@ -53,7 +53,7 @@ def test_a_poll_that_returns_at_once_is_no_wait():
 
 
 def test_a_wait_that_has_begun_counts_from_the_begin_of_the_collection():
-    """Its begin is before it."""
+    """Its beginning is before it."""
     clock = PollClock()
     clock.wait(5)
     clock.watch(10)
@@ -66,7 +66,7 @@ def test_a_wait_that_has_begun_counts_from_the_begin_of_the_collection():
     ("counts", "known"), [(Counts(100, 2, 0), True), (Counts(99, 2, 0), False), (None, False)]
 )
 def test_what_was_collected_since_is_known_unless_the_collection_began_anew(counts, known):
-    """Times are relative to a begin."""
+    """Times are relative to a beginning."""
     clock = collected()
 
     assert known is clock.counts_on(counts)

@@ -75,7 +75,7 @@ class CompactedPartition:
             self._bases.append(following)
 
     def _cleanable_end(self, now: int) -> int:
-        """Return the first offset that may not be compacted yet: the begin of a segment."""
+        """Return the first offset that may not be compacted yet: the beginning of a segment."""
         youngest_us = now - self._settings.min_compaction_lag_ms * US_PER_MS
         end = self._bases[-1]
         if self._settings.min_compaction_lag_ms:

@@ -25,7 +25,7 @@ class _Line(NamedTuple):
     bend: int
 
     def amount(self, elapsed_us: int) -> int:
-        """Return the units produced so long after the begin of the segment."""
+        """Return the units produced so long after the beginning of the segment."""
         return (self.even + self.bend * elapsed_us) * elapsed_us
 
     def elapsed_us(self, amount: int) -> int:

@@ -54,7 +54,7 @@ def work_times(
 
 
 class RecordWork(NamedTuple):
-    """The work on one record, from its begin to its end."""
+    """The work on one record, from its beginning to its end."""
 
     partition: TopicPartition
     offset: int

@@ -1,7 +1,7 @@
 """Polls of the consumer protocol that a consumer has played before, from the same state.
 
 The delays of its two threads repeat after some seconds, so that its polls have no shorter period, and
-heartbeats and commits come in between. So its state is noted at the begin of each stretch of polls
+heartbeats and commits come in between. So its state is noted at the beginning of each stretch of polls
 and at some points of that time (:class:`Known`), relative to the time and to its positions. Where it
 comes to a known state again, at the same point of the delays, everything up to the next known one is
 the same as before (:class:`Part`), and is not played.
@@ -60,7 +60,7 @@ class State(NamedTuple):
     fetches: SavedFetches
     begin_us: int
     ranges: tuple[Handed, ...]
-    """The batch in progress and its begin; no ranges: there is none."""
+    """The batch in progress and its beginning; no ranges: there is none."""
 
     def batch_ends(self) -> Ends:
         """Return the end of each partition in that batch, and when it began."""
@@ -76,7 +76,7 @@ class Known:
 
 
 class Part(NamedTuple):
-    """What happens from one state to the next; times and offsets are relative to its begin."""
+    """What happens from one state to the next; times and offsets are relative to its beginning."""
 
     end: Known
     brought: dict[TopicPartition, int]

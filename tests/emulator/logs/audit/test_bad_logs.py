@@ -163,7 +163,7 @@ def test_files_of_one_log_have_the_same_columns(tmp_path):
 
 
 def test_offsets_beyond_a_log_are_refused(tmp_path):
-    """Above its end, and below its begin."""
+    """Above its end, and below its beginning."""
     path = write(tmp_path / "log.parquet", records(5, 20, "m1", 0))
     below = Terms(limits={PartitionName("orders", 0): Limits(begin=7)})
 

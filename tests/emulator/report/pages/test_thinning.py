@@ -131,7 +131,7 @@ def test_thin_rows_that_are_in_groups_keep_their_order():
 
 
 def test_the_name_of_an_owner_keeps_clear_of_marks():
-    """It is drawn behind a mark that would cover it at its begin, and before a mark further on."""
+    """It is drawn behind a mark that would cover it at its beginning, and before a mark further on."""
     canvas = Canvas(TimeScale(0, 1_000, WIDTH), str)
     piece = Piece(0, 1_000, "billing-0")
     canvas.marked = {"near": [30.0], "far": [900.0], "many": [30.0, 700.0]}

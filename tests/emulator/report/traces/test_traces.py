@@ -194,7 +194,7 @@ def test_the_command_writes_both_and_replaces_its_own_files(tmp_path):
     ("options", "said"),
     [
         (("--window", "1s..2s"), "add it"),
-        (("--sequence", "x.mmd", "--window", "2s..1s"), "not after the begin"),
+        (("--sequence", "x.mmd", "--window", "2s..1s"), "not after the beginning"),
         (("--sequence", "x.mmd", "--window", "2..3"), "a unit is missing"),
         (
             ("--sequence", "x.mmd", "--window", "50s..60s"),

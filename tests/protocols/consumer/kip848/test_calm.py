@@ -57,7 +57,7 @@ class Story:
     # -- one moment after the other ------------------------------------------------------------
 
     def tell(self, until_us: int) -> None:
-        """Let everything happen before a time since the begin."""
+        """Let everything happen before a time since the beginning."""
         while True:
             when, what = min(self.moments())
             if when >= self.begin_us + until_us:
