@@ -14,15 +14,15 @@ from rich.table import Table
 from emulator.cli.output import say, say_all
 from emulator.cli.progress import Progress
 from emulator.errors import RefusedError
-from emulator.logs.offsets_log.describing import group_words, groups_of
+from emulator.logs.offsets_log.describing import group_json, groups_of
 from emulator.logs.offsets_log.dumping import LogDump, Wanted
 from emulator.logs.offsets_log.faults import Tally
 from emulator.logs.offsets_log.finding import Log, LogFileError, OnRead, Segment, logs_of
 from emulator.logs.offsets_log.recognising import read_segment
-from emulator.logs.offsets_log.words import Words
 from emulator.report.figures import as_lines, cells
 from emulator.report.wording import counted, printable, width
 from protocols.offsets_topic import partition_for
+from protocols.offsets_topic.records.as_json import Json
 from protocols.offsets_topic.replay import Loaded
 
 PRINTED_AT_ONCE = 2**16
@@ -43,9 +43,9 @@ class Lines:
         self._held_size = 0
         self.has_reader = True
 
-    def add(self, words: Words) -> None:
+    def add(self, content: Json) -> None:
         """Add a line of JSON to the output."""
-        line = json.dumps(words)
+        line = json.dumps(content)
         self._held.append(line)
         self._held_size += len(line)
         if self._held_size >= PRINTED_AT_ONCE:
@@ -115,7 +115,7 @@ class LogPrinter:
             )
 
     def _print_segment(
-        self, segment: Segment, dump: LogDump, tally: Tally, front: Words, on_read: OnRead
+        self, segment: Segment, dump: LogDump, tally: Tally, front: Json, on_read: OnRead
     ) -> bool:
         """Print the content of a segment; return whether it is one."""
         dump.begin(segment.base_offset)
@@ -123,11 +123,11 @@ class LogPrinter:
         try:
             for part in read_segment(segment.path, on_read):
                 is_empty = False
-                for words, fault in dump.lines(part):
+                for content, fault in dump.lines(part):
                     if fault is not None:
                         tally.add(fault, str(segment.path))
-                    if words is not None:
-                        self._lines.add(front | words)
+                    if content is not None:
+                        self._lines.add(front | content)
                 if not self._lines.has_reader:
                     return True
         except LogFileError as error:
@@ -138,15 +138,15 @@ class LogPrinter:
             _warn(f"{segment.path}: {EMPTY}")
         return True
 
-    def _print_groups(self, log: Log, loaded: Loaded, front: Words) -> None:
+    def _print_groups(self, log: Log, loaded: Loaded, front: Json) -> None:
         """Print the final state of the groups; requested ones even if they no longer exist."""
         group_ids = sorted(self._wanted.group_ids) or groups_of(loaded)
-        groups = {group_id: group_words(loaded, group_id) for group_id in group_ids}
+        groups = {group_id: group_json(loaded, group_id) for group_id in group_ids}
         if self._as_table:
             self._lines.has_reader = say_all(table_lines(groups, log.name))
             return
-        for group_id, words in groups.items():
-            self._lines.add(front | {"group": group_id} | words)
+        for group_id, content in groups.items():
+            self._lines.add(front | {"group": group_id} | content)
 
 
 def print_logs(files: Iterable[Path], wanted: Wanted, *, as_table: bool) -> LogPrinter:
@@ -176,7 +176,7 @@ def _warn(*sentences: str) -> None:
 UNKNOWN = "?"
 
 
-def table_lines(groups: Mapping[str, Words], log_name: str) -> Iterator[str]:
+def table_lines(groups: Mapping[str, Json], log_name: str) -> Iterator[str]:
     """Yield the lines of a table of groups, as :mod:`emulator.logs.offsets_log.describing` has them."""
     yield f"{log_name}: {counted(len(groups), 'group')}"
     if not groups:
@@ -188,27 +188,27 @@ def table_lines(groups: Mapping[str, Words], log_name: str) -> Iterator[str]:
         table.add_column(heading, overflow="fold")
     for heading in ("epoch", "members", "offsets", "pending"):
         table.add_column(heading, justify="right", overflow="fold")
-    for group_id, words in groups.items():
-        table.add_row(*cells(printable(group_id), *_row(words)))
+    for group_id, content in groups.items():
+        table.add_row(*cells(printable(group_id), *_row(content)))
     yield from as_lines(table, width())
 
 
-def _row(words: Words) -> Iterator[str]:
-    yield words["type"] or ""
-    yield words["state"] or UNKNOWN
-    yield _epoch(words)
-    yield f"{len(words.get('members', ())):,}"
-    yield _number(words)
-    yield f"{sum(int(_number(each)) for each in words.get('pendingOffsets', ())) or ''}"
+def _row(content: Json) -> Iterator[str]:
+    yield content["type"] or ""
+    yield content["state"] or UNKNOWN
+    yield _epoch(content)
+    yield f"{len(content.get('members', ())):,}"
+    yield _number(content)
+    yield f"{sum(int(_number(each)) for each in content.get('pendingOffsets', ())) or ''}"
 
 
-def _epoch(words: Words) -> str:
+def _epoch(content: Json) -> str:
     """Return the generation of a classic group, or the epochs of another: group's and target's."""
-    if "groupEpoch" in words:
-        wanted, target = words["groupEpoch"], words["targetEpoch"]
+    if "groupEpoch" in content:
+        wanted, target = content["groupEpoch"], content["targetEpoch"]
         return f"{wanted}" if wanted == target else f"{wanted}, target {target}"
-    return str(words.get("generation", ""))
+    return str(content.get("generation", ""))
 
 
-def _number(words: Words) -> str:
-    return str(sum(map(len, words["offsets"].values())))
+def _number(content: Json) -> str:
+    return str(sum(map(len, content["offsets"].values())))

@@ -4,7 +4,7 @@ The rules for bytes, records and groups are in ``protocols.offsets_topic``.
 
 ``finding``       the files of each log, and the bytes of a file, decompressed if necessary
 ``recognising``   whether a file is a segment of the offsets topic
-``words``         batches, records and gaps with the names of Kafka's dump tool
+``as_json``       batches, records and gaps with the names of Kafka's dump tool
 ``describing``    the state of each group after each record, as JSON values
 ``dumping``       a log as lines
 ``faults``        the parts that could not be read, counted and described

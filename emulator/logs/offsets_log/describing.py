@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from assignors.types import TopicPartition
-from emulator.logs.offsets_log.words import Words
 from protocols.java_maps import NOTHING
 from protocols.offsets_topic.records import (
     ZERO_TOPIC_ID,
@@ -20,6 +19,7 @@ from protocols.offsets_topic.records import (
     decode_assignment,
     group_of,
 )
+from protocols.offsets_topic.records.as_json import Json
 from protocols.offsets_topic.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupRegularExpressionValue,
@@ -62,36 +62,36 @@ def groups_of(loaded: Loaded) -> list[str]:
     return sorted(named)
 
 
-def group_words(loaded: Loaded, group_id: str) -> Words:
+def group_json(loaded: Loaded, group_id: str) -> Json:
     """Return a group's type, state, members and offsets; an absent group is Dead."""
     match loaded.groups.get(group_id):
         case None:
-            words: Words = {"type": None, "state": GroupState.DEAD}
+            shown: Json = {"type": None, "state": GroupState.DEAD}
         case ClassicGroup() as classic:
-            words = _classic_words(classic)
+            shown = _classic_json(classic)
         case MemberGroup() as group:
-            words = _member_group_words(group)
-    return words | _offset_words(loaded, group_id)
+            shown = _member_group_json(group)
+    return shown | _offset_json(loaded, group_id)
 
 
 # -- classic groups --------------------------------------------------------------------------
 
 
-def _classic_words(group: ClassicGroup) -> Words:
-    words: Words = {"type": GroupType.CLASSIC, "state": group.state}
+def _classic_json(group: ClassicGroup) -> Json:
+    shown: Json = {"type": GroupType.CLASSIC, "state": group.state}
     metadata = group.metadata
     if metadata is None:
-        return words | {"protocolType": "", "members": []}
-    return words | {
+        return shown | {"protocolType": "", "members": []}
+    return shown | {
         "protocolType": metadata.protocol_type,
         "generation": metadata.generation,
         "protocol": metadata.protocol,
         "leader": metadata.leader,
-        "members": [_classic_member_words(member) for member in metadata.members],
+        "members": [_classic_member_json(member) for member in metadata.members],
     }
 
 
-def _classic_member_words(member: MemberMetadata) -> Words:
+def _classic_member_json(member: MemberMetadata) -> Json:
     return {
         "memberId": member.member_id,
         "groupInstanceId": member.group_instance_id,
@@ -101,7 +101,7 @@ def _classic_member_words(member: MemberMetadata) -> Words:
     }
 
 
-def _classic_assignment(assignment: bytes) -> Numbers | Words:
+def _classic_assignment(assignment: bytes) -> Numbers | Json:
     """Return partitions by topic; bytes that are not of the consumer protocol unchanged."""
     if not assignment:
         return {}
@@ -121,23 +121,23 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> Numbers:
 # -- groups of the newer protocols -----------------------------------------------------------
 
 
-def _member_group_words(group: MemberGroup) -> Words:
-    words: Words = {
+def _member_group_json(group: MemberGroup) -> Json:
+    shown: Json = {
         "type": group.type,
         "state": group.state,
         "groupEpoch": group.epoch,
         "targetEpoch": group.target_epoch,
-        "members": [_member_words(group, name) for name in sorted(group.members)],
+        "members": [_member_json(group, name) for name in sorted(group.members)],
     }
     waiting = sorted(set(group.targets) - set(group.members))
     if waiting:
-        words["targetsOfOthers"] = {name: _numbers(group.targets[name]) for name in waiting}
+        shown["targetsOfOthers"] = {name: _numbers(group.targets[name]) for name in waiting}
     patterns = {
         key[1]: list(value.topics)
         for key, value in sorted(group.more.items(), key=_in_order)
         if isinstance(value, ConsumerGroupRegularExpressionValue)
     }
-    return words | ({"regularExpressions": patterns} if patterns else {})
+    return shown | ({"regularExpressions": patterns} if patterns else {})
 
 
 def _in_order(item: tuple[Any, Any]) -> tuple[int, Any]:
@@ -145,24 +145,24 @@ def _in_order(item: tuple[Any, Any]) -> tuple[int, Any]:
     return key.record_type, key
 
 
-def _member_words(group: MemberGroup, member_id: str) -> Words:
+def _member_json(group: MemberGroup, member_id: str) -> Json:
     member = group.members[member_id]
     metadata, target = member.metadata, group.targets.get(member_id)
-    words: Words = {"memberId": member_id}
+    shown: Json = {"memberId": member_id}
     if group.type is not GroupType.SHARE:
-        words["instanceId"] = getattr(metadata, "instance_id", None)
-    return words | {
+        shown["instanceId"] = getattr(metadata, "instance_id", None)
+    return shown | {
         "clientId": metadata and metadata.client_id,
         "clientHost": metadata and metadata.client_host,
         "memberEpoch": member.epoch,
         "previousMemberEpoch": member.current and member.current.previous_member_epoch,
         "state": member.state,
-        **_current_words(member),
+        **_current_json(member),
         "target": {} if target is None else _numbers(target),
     }
 
 
-def _current_words(member: Member) -> Words:
+def _current_json(member: Member) -> Json:
     match member.current:
         case ConsumerGroupCurrentMemberAssignmentValue() as current:
             revoking = _partitions(current.partitions_pending_revocation)
@@ -201,7 +201,7 @@ def _partitions(topics: Iterable[Any]) -> Numbers:
     return {topic.topic_id: sorted(topic.partitions) for topic in topics}
 
 
-def _tasks(active: Iterable[Any], standby: Iterable[Any], warmup: Iterable[Any]) -> Words:
+def _tasks(active: Iterable[Any], standby: Iterable[Any], warmup: Iterable[Any]) -> Json:
     """Return tasks by role and subtopology; roles without tasks are omitted."""
     roles = {"active": active, "standby": standby, "warmup": warmup}
     found = {
@@ -214,19 +214,19 @@ def _tasks(active: Iterable[Any], standby: Iterable[Any], warmup: Iterable[Any])
 # -- offsets ---------------------------------------------------------------------------------
 
 
-def _offset_words(loaded: Loaded, group_id: str) -> Words:
+def _offset_json(loaded: Loaded, group_id: str) -> Json:
     offsets = loaded.offsets
     committed = offsets.committed.get(group_id, NOTHING)
-    words: Words = {"offsets": _offsets_by_topic(committed)}
+    shown: Json = {"offsets": _offsets_by_topic(committed)}
     producers = offsets.producers_of(group_id)
     if producers:
-        words["pendingOffsets"] = [
+        shown["pendingOffsets"] = [
             {"producerId": each, "offsets": _offsets_by_topic(offsets.pending[each][group_id])}
             for each in producers
         ]
     names = {stored.value.topic_id: partition.topic for partition, stored in committed.items()}
     names.pop(ZERO_TOPIC_ID, None)
-    return words | ({"topicIds": _sorted(names)} if names else {})
+    return shown | ({"topicIds": _sorted(names)} if names else {})
 
 
 def _offsets_by_topic(offsets: OffsetsOfPartitions) -> dict[str, dict[int, int]]:

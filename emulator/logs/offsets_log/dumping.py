@@ -6,28 +6,28 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from assignors.values import dataclass
+from emulator.logs.offsets_log.as_json import (
+    Content,
+    ControlContent,
+    batch_json,
+    content_json,
+    decoded,
+    decoded_control,
+    decoded_key,
+    front_json,
+    gap_json,
+)
 from emulator.logs.offsets_log.describing import (
     NOTHING_LOADED,
     Followed,
     follow,
     follow_marker,
-    group_words,
+    group_json,
 )
 from emulator.logs.offsets_log.faults import Fault, FaultKind
 from emulator.logs.offsets_log.recognising import Part
-from emulator.logs.offsets_log.words import (
-    Content,
-    ControlContent,
-    Words,
-    batch_words,
-    content_words,
-    decoded,
-    decoded_control,
-    decoded_key,
-    front_words,
-    gap_words,
-)
 from protocols.offsets_topic.records import Key, Record, UnknownKey
+from protocols.offsets_topic.records.as_json import Json
 from protocols.offsets_topic.records.markers import EndTxnMarker
 from protocols.offsets_topic.replay import NO_PRODUCER_ID
 from protocols.offsets_topic.segments.batch import Batch
@@ -57,7 +57,7 @@ class Wanted:
 class Line(NamedTuple):
     """A line to show, a fault to count, or both."""
 
-    words: Words | None
+    content: Json | None
     fault: Fault | None = None
 
 
@@ -83,12 +83,12 @@ class LogDump:
         if isinstance(part, BatchRecords):
             yield from self._batch_lines(part)
         elif isinstance(part, Gap):
-            words = gap_words(part.kind, part.position, part.size, part.reason)
+            content = gap_json(part.kind, part.position, part.size, part.reason)
             fault = Fault(FaultKind.GAP, part.position, part.reason, size=part.size)
-            yield self._shown(words, fault)
+            yield self._shown(content, fault)
         else:
-            words = gap_words(_UNREADABLE, part.position, None, part.reason)
-            yield self._shown(words, Fault(FaultKind.GAP, part.position, part.reason))
+            content = gap_json(_UNREADABLE, part.position, None, part.reason)
+            yield self._shown(content, Fault(FaultKind.GAP, part.position, part.reason))
 
     def _batch_lines(self, part: BatchRecords) -> Iterator[Line]:
         batch, records = part
@@ -96,7 +96,7 @@ class LogDump:
             yield self._disorder(batch)
         self._next_offset = batch.header.next_offset
         if self._wanted.batches:
-            yield Line(batch_words(batch))
+            yield Line(batch_json(batch))
         one = self._control_line if batch.header.is_control else self._record_line
         for record in records:
             line = one(batch, record)
@@ -106,11 +106,11 @@ class LogDump:
     def _disorder(self, batch: Batch) -> Line:
         offset = batch.header.base_offset
         reason = f"a batch begins at offset {offset}; expected {self._next_offset} or higher"
-        words = {"outOfOrder": offset, "position": batch.position, "reason": reason}
-        return self._shown(words, Fault(FaultKind.DISORDER, batch.position, reason))
+        content = {"outOfOrder": offset, "position": batch.position, "reason": reason}
+        return self._shown(content, Fault(FaultKind.DISORDER, batch.position, reason))
 
-    def _shown(self, words: Words, fault: Fault) -> Line:
-        return Line(words if self._wanted.records else None, fault)
+    def _shown(self, content: Json, fault: Fault) -> Line:
+        return Line(content if self._wanted.records else None, fault)
 
     # -- records -----------------------------------------------------------------------------
 
@@ -153,14 +153,14 @@ class LogDump:
         fault = _fault(batch, record, said, failure)
         if not self._wanted.records:
             return Line(None, fault)
-        words = front_words(batch, record) | content_words(record, said)
+        content = front_json(batch, record) | content_json(record, said)
         if fault is not None:
-            words["position"] = batch.position
+            content["position"] = batch.position
         if failure is not None:
-            words["loadFails"] = failure
+            content["loadFails"] = failure
         if followed is not None:
-            words["after"] = {each: group_words(self.loaded, each) for each in followed.group_ids}
-        return Line(words, fault)
+            content["after"] = {each: group_json(self.loaded, each) for each in followed.group_ids}
+        return Line(content, fault)
 
     def _note(self, key: Key | str, producer_id: int) -> None:
         """Remember a requested group, and the producer whose transaction concerns it."""

@@ -7,7 +7,7 @@ writes; ``RECORD_TYPES`` lists the types.
 The record types are declared in ``classic``, ``consumer``, ``share`` and ``streams``, in the
 language of ``schema``; ``embedded`` has the consumer protocol, ``markers`` the control records.
 ``reading`` and ``writing`` compile a declaration, with the types of ``wire`` and ``tagged``;
-``words`` prints. Only the types of classic groups are imported here: a run without groups of the
+``as_json`` prints. Only the types of classic groups are imported here: a run without groups of the
 other types does not load them, nor the control records, which only logs of Kafka's brokers have.
 
 Sources: ``GroupCoordinatorRecordHelpers``, ``GroupCoordinatorRecordSerde`` and the message

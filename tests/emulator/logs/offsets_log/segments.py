@@ -83,7 +83,7 @@ def shown(path: Path, *group_ids: str, **wanted: bool) -> list[dict[str, Any]]:
     """Return the lines about a segment."""
     dump = LogDump(Wanted(group_ids=frozenset(group_ids), **wanted))
     parts = read_segment(path)
-    return [line.words for part in parts for line in dump.lines(part) if line.words is not None]
+    return [line.content for part in parts for line in dump.lines(part) if line.content is not None]
 
 
 def followed(path: Path, *group_ids: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
-from emulator.logs.offsets_log.describing import NOTHING_LOADED, follow, group_words, groups_of
+from emulator.logs.offsets_log.describing import NOTHING_LOADED, follow, group_json, groups_of
 from protocols.offsets_topic.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -55,7 +55,7 @@ def folded(*steps: Record) -> Loaded:
 
 def described(*steps: Record) -> dict:
     """Return what JSON says of the group after these records."""
-    return json.loads(json.dumps(group_words(folded(*steps), "g")))
+    return json.loads(json.dumps(group_json(folded(*steps), "g")))
 
 
 def classic_member(assignment: bytes) -> dict:
@@ -96,13 +96,13 @@ def test_an_assignment_of_another_protocol_is_shown_raw():
 
 def test_offsets_are_numbers_by_topic_and_partition():
     """In order; topic ids where commits carried them."""
-    words = described(
+    shown = described(
         commit(partition=10, offset=7), commit(partition=9, offset=8), commit(topic="s")
     )
 
-    assert {"s": {"0": 5}, "t": {"9": 8, "10": 7}} == words["offsets"]
-    assert ["9", "10"] == list(words["offsets"]["t"])
-    assert "topicIds" not in words
+    assert {"s": {"0": 5}, "t": {"9": 8, "10": 7}} == shown["offsets"]
+    assert ["9", "10"] == list(shown["offsets"]["t"])
+    assert "topicIds" not in shown
 
 
 def test_topic_ids_are_shown_with_commits_that_have_them():
@@ -118,14 +118,14 @@ def test_a_consumer_group_has_patterns_and_targets_without_a_member():
     pattern = ConsumerGroupRegularExpressionValue(topics=("a", "b"), version=1, timestamp=2)
     partitions = (TopicPartitions(topic_id=TOPIC, partitions=(2, 1)),)
     target = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=partitions)
-    words = described(
+    shown = described(
         Record(ConsumerGroupRegularExpressionKey("g", "a|b"), pattern),
         Record(ConsumerGroupTargetAssignmentMemberKey("g", "m"), target),
     )
 
-    assert {"a|b": ["a", "b"]} == words["regularExpressions"]
-    assert {"m": {TOPIC: [1, 2]}} == words["targetsOfOthers"]
-    assert ("consumer", "Empty", []) == (words["type"], words["state"], words["members"])
+    assert {"a|b": ["a", "b"]} == shown["regularExpressions"]
+    assert {"m": {TOPIC: [1, 2]}} == shown["targetsOfOthers"]
+    assert ("consumer", "Empty", []) == (shown["type"], shown["state"], shown["members"])
 
 
 def test_a_share_group_has_epochs_and_members():
@@ -139,13 +139,13 @@ def test_a_share_group_has_epochs_and_members():
         state=0,
         assigned_partitions=(TopicPartitions(topic_id=TOPIC, partitions=(0,)),),
     )
-    words = described(
+    shown = described(
         Record(ShareGroupMemberMetadataKey("g", "m"), member),
         Record(ShareGroupCurrentMemberAssignmentKey("g", "m"), current),
     )
 
     assert ("share", "Stable", 1, 1) == tuple(
-        words[name] for name in ("type", "state", "groupEpoch", "targetEpoch")
+        shown[name] for name in ("type", "state", "groupEpoch", "targetEpoch")
     )
     assert {
         "memberId": "m",
@@ -156,7 +156,7 @@ def test_a_share_group_has_epochs_and_members():
         "state": "STABLE",
         "assigned": {TOPIC: [0]},
         "target": {},
-    } == words["members"][0]
+    } == shown["members"][0]
 
 
 def test_a_streams_group_has_tasks_by_role():
@@ -178,13 +178,13 @@ def test_a_streams_group_has_tasks_by_role():
         standby_tasks=(),
         warmup_tasks=(TaskIds(subtopology_id="1", partitions=(2,)),),
     )
-    words = described(
+    shown = described(
         Record(StreamsGroupCurrentMemberAssignmentKey("g", "m"), current),
         Record(StreamsGroupTargetAssignmentMemberKey("g", "m"), target),
     )
 
-    (member,) = words["members"]
-    assert ("streams", None, "UNREVOKED_TASKS") == (words["type"], words["state"], member["state"])
+    (member,) = shown["members"]
+    assert ("streams", None, "UNREVOKED_TASKS") == (shown["type"], shown["state"], member["state"])
     assert {"active": {"0": [0, 1]}} == member["assigned"]
     assert {"standby": {"1": [3]}} == member["pendingRevocation"]
     assert {"warmup": {"1": [2]}} == member["target"]
@@ -203,4 +203,4 @@ def test_any_records_can_be_followed_and_described(drawn):
     state = folded(*drawn)
 
     assert groups_of(state) in ([], ["g"])
-    assert json.dumps(group_words(state, "g")) == json.dumps(group_words(folded(*drawn), "g"))
+    assert json.dumps(group_json(state, "g")) == json.dumps(group_json(folded(*drawn), "g"))

@@ -41,7 +41,7 @@ def test_batches_out_of_order_are_marked(tmp_path):
         "outOfOrder": 1,
         "position": len(ONE + THREE),
         "reason": "a batch begins at offset 1; expected 3 or higher",
-    } == marked.words
+    } == marked.content
     assert FaultKind.DISORDER is marked.fault.kind
     assert 4 == len(found)
 
@@ -56,9 +56,9 @@ def test_a_batch_below_its_files_name_is_out_of_order(tmp_path):
 
 def test_headers_of_batches_are_shown_when_asked_for(tmp_path):
     """Each before its records."""
-    texts = [line.words for line in lines(written(tmp_path, ONE + TWO), batches=True)]
+    texts = [line.content for line in lines(written(tmp_path, ONE + TWO), batches=True)]
 
-    assert [0, None, len(ONE), None] == [words.get("position") for words in texts]
+    assert [0, None, len(ONE), None] == [content.get("position") for content in texts]
 
 
 def test_without_records_only_faults_are_left(tmp_path):
@@ -67,7 +67,7 @@ def test_without_records_only_faults_are_left(tmp_path):
     data = ONE + SPOILED + batch(unknown, at=2) + raw_batch((b"\0", None), at=3)
     found = lines(written(tmp_path, data), records=False, states=True)
 
-    assert [None] * len(found) == [line.words for line in found]
+    assert [None] * len(found) == [line.content for line in found]
     assert [FaultKind.GAP, FaultKind.UNKNOWN, FaultKind.BAD_RECORD] == [
         line.fault.kind for line in found if line.fault is not None
     ]

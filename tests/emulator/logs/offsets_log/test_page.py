@@ -29,9 +29,9 @@ INSIDE = {"key", "payload", "offsets", "topicIds", "regularExpressions", "assign
 """Fields whose own fields are Kafka's or names of things."""
 
 
-def fields(words: dict[str, Any]) -> Iterator[str]:
+def fields(content: dict[str, Any]) -> Iterator[str]:
     """Yield the names of all fields of a line, those of groups and members included."""
-    for name, value in words.items():
+    for name, value in content.items():
         yield name
         if name == "after":
             for group in value.values():

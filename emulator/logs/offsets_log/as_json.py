@@ -10,7 +10,7 @@ Source: ``DumpLogSegments.dumpLog`` and ``printBatchLevel``.
 from __future__ import annotations
 
 import functools
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from protocols.offsets_topic.records import (
     Key,
@@ -21,20 +21,18 @@ from protocols.offsets_topic.records import (
     decode_key,
     decode_value,
 )
+from protocols.offsets_topic.records.as_json import Json, key_json, marker_json, value_json
 from protocols.offsets_topic.records.markers import (
     ControlRecord,
     EndTxnMarker,
     UnknownControlRecord,
     decode_control,
 )
-from protocols.offsets_topic.records.words import key_words, marker_words, value_words
 from protocols.offsets_topic.replay import NO_PRODUCER_ID
 from protocols.offsets_topic.segments.batch import Batch
 from protocols.offsets_topic.segments.compression import Compression
 from protocols.offsets_topic.segments.header import NO_SEQUENCE
 from protocols.offsets_topic.segments.record import LogRecord
-
-Words = dict[str, Any]
 
 TOMBSTONE: Final = "<DELETE>"
 _SEQUENCES: Final = 2**31
@@ -50,7 +48,7 @@ def time_word(batch: Batch) -> str:
     return "LogAppendTime" if batch.header.has_append_time else "CreateTime"
 
 
-def batch_words(batch: Batch) -> Words:
+def batch_json(batch: Batch) -> Json:
     """Return the header of a batch with a valid checksum."""
     header = batch.header
     return {
@@ -75,15 +73,15 @@ def batch_words(batch: Batch) -> Words:
     }
 
 
-def gap_words(kind: str, position: int, size: int | None, reason: str) -> Words:
+def gap_json(kind: str, position: int, size: int | None, reason: str) -> Json:
     """Return bytes that are not a batch; *size* None: the number of missing bytes is unknown."""
     return {"gap": kind, "position": position, "size": size, "reason": reason}
 
 
-def front_words(batch: Batch, record: LogRecord) -> Words:
+def front_json(batch: Batch, record: LogRecord) -> Json:
     """Return the fields of a record that come before its key."""
     header = batch.header
-    words: Words = {
+    shown: Json = {
         "offset": record.offset,
         time_word(batch): record.timestamp,
         "keySize": _size(record.key),
@@ -92,10 +90,10 @@ def front_words(batch: Batch, record: LogRecord) -> Words:
         "headerKeys": [name.decode(errors="replace") for name, _ in record.headers],
     }
     if header.producer_id != NO_PRODUCER_ID or header.is_transactional:
-        words["producerId"] = header.producer_id
-        words["producerEpoch"] = header.producer_epoch
-        words["isTransactional"] = header.is_transactional
-    return words
+        shown["producerId"] = header.producer_id
+        shown["producerEpoch"] = header.producer_epoch
+        shown["isTransactional"] = header.is_transactional
+    return shown
 
 
 def _size(part: bytes | None) -> int:
@@ -165,26 +163,26 @@ def decoded_control(record: LogRecord) -> ControlContent:
     return ControlContent(control, unknown=f"control record type {_control_type(control)}")
 
 
-def content_words(record: LogRecord, said: Content | ControlContent) -> Words:
+def content_json(record: LogRecord, said: Content | ControlContent) -> Json:
     """Return the fields of a record from its key on."""
     if isinstance(said, ControlContent):
-        words = _control_words(record, said)
+        shown = _control_json(record, said)
     else:
-        words = {"key": _key_words(record, said), "payload": _payload_words(record, said)}
+        shown = {"key": _key_json(record, said), "payload": _payload_json(record, said)}
     for name in ("unknown", "error"):
         mark = getattr(said, name)
         if mark is not None:
-            words[name] = mark
-    return words
+            shown[name] = mark
+    return shown
 
 
-def _control_words(record: LogRecord, said: ControlContent) -> Words:
+def _control_json(record: LogRecord, said: ControlContent) -> Json:
     if isinstance(said.control, EndTxnMarker):
-        return marker_words(said.control)
-    words: Words = {"key": _raw(record.key), "payload": _raw(record.value)}
+        return marker_json(said.control)
+    shown: Json = {"key": _raw(record.key), "payload": _raw(record.value)}
     if said.control is not None:
-        return {"controlType": _control_type(said.control), **words}
-    return words
+        return {"controlType": _control_type(said.control), **shown}
+    return shown
 
 
 def _control_type(control: UnknownControlRecord) -> int:
@@ -192,24 +190,24 @@ def _control_type(control: UnknownControlRecord) -> int:
     return int.from_bytes(control.key[2:4], signed=True)
 
 
-def _key_words(record: LogRecord, said: Content) -> Words | None:
+def _key_json(record: LogRecord, said: Content) -> Json | None:
     if said.key is None or record.key is None:
         return _raw(record.key)
     seldom = len(record.key) > _LONGEST_REMEMBERED
-    return _words_of_key(said.key) if seldom else _known_words_of_key(said.key)
+    return _json_of_key(said.key) if seldom else _known_words_of_key(said.key)
 
 
-def _words_of_key(key: Key) -> Words:
+def _json_of_key(key: Key) -> Json:
     if isinstance(key, UnknownKey):
         return {"type": str(key.record_type), "raw": key.content.hex()}
-    return key_words(key)
+    return key_json(key)
 
 
-_known_words_of_key = functools.lru_cache(maxsize=_REMEMBERED)(_words_of_key)
+_known_words_of_key = functools.lru_cache(maxsize=_REMEMBERED)(_json_of_key)
 """Return the description of a key; cached and shared, so it must not be changed."""
 
 
-def _payload_words(record: LogRecord, said: Content) -> Words | str | None:
+def _payload_json(record: LogRecord, said: Content) -> Json | str | None:
     if record.value is None:
         return TOMBSTONE
     value = said.value
@@ -218,8 +216,8 @@ def _payload_words(record: LogRecord, said: Content) -> Words | str | None:
     if isinstance(value, UnknownValue):
         version = None if value.value_version is None else str(value.value_version)
         return {"version": version, "raw": value.raw[_VERSION_BYTES:].hex()}
-    return value_words(value)
+    return value_json(value)
 
 
-def _raw(part: bytes | None) -> Words | None:
+def _raw(part: bytes | None) -> Json | None:
     return None if part is None else {"raw": part.hex()}

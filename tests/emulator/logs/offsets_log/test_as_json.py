@@ -1,4 +1,4 @@
-"""Batches and records in the words of Kafka's dump tool."""
+"""Batches and records as JSON, like that of Kafka's dump tool."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from .segments import (
 )
 
 
-def texts(words: list[dict]) -> list[str]:
+def texts(content: list[dict]) -> list[str]:
     """Return lines as JSON, in which the order of the fields counts."""
-    return [json.dumps(each) for each in words]
+    return [json.dumps(each) for each in content]
 
 
 @pytest.mark.parametrize(("partition", "group"), GROUPS.items())

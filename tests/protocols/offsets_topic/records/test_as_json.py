@@ -1,4 +1,4 @@
-"""Records in the words of Kafka's dump tool, line by line as the tool printed them."""
+"""Records as JSON, like that of Kafka's dump tool, line by line as the tool printed them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from protocols.offsets_topic.records import (
     decode,
     encode,
 )
+from protocols.offsets_topic.records.as_json import key_json, marker_json, value_json
 from protocols.offsets_topic.records.embedded import (
     ASSIGNMENT,
     CONSUMER_PROTOCOL_VERSION,
@@ -30,7 +31,6 @@ from protocols.offsets_topic.records.markers import (
     ControlType,
     EndTxnMarker,
 )
-from protocols.offsets_topic.records.words import key_words, marker_words, value_words
 
 from .golden import DUMPS, cases, key_of, made, value_of
 from .strategies import records
@@ -79,10 +79,10 @@ def written(table, shown: dict[str, Any]) -> str:
     return write_embedded(table, made(table, shown, version, value_version=version)).hex()
 
 
-def as_shown(words: dict[str, Any] | None) -> str:
-    if words is None:
+def as_shown(shown: dict[str, Any] | None) -> str:
+    if shown is None:
         return DELETED
-    return json.dumps(words, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
 
 
 def check(dump: Path) -> int:
@@ -97,8 +97,8 @@ def check(dump: Path) -> int:
         assert record == read
         assert (key, value) == encode(read)
         assert (line.key, line.value) == (
-            as_shown(key_words(read.key)),
-            as_shown(value_words(read.value)),
+            as_shown(key_json(read.key)),
+            as_shown(value_json(read.value)),
         )
     return len(lines)
 
@@ -127,23 +127,23 @@ def test_every_record_of_every_dump_is_shown_as_the_tool_shows_it():
 
 
 @given(records)
-def test_any_record_has_words_that_json_can_hold(record):
+def test_any_record_can_be_written_as_json(record):
     """They are read back from it unchanged."""
-    for words in (key_words(record.key), value_words(record.value)):
-        assert words == json.loads(json.dumps(words))
+    for shown in (key_json(record.key), value_json(record.value)):
+        assert shown == json.loads(json.dumps(shown))
 
 
 @pytest.mark.parametrize("case", cases("record"), ids=lambda case: case["id"])
-def test_words_hold_every_field_that_is_not_left_out(case):
+def test_every_field_that_is_not_left_out_is_shown(case):
     """Those of the golden cases, by Kafka's names."""
     record = Record(key_of(case["type"], case["key"]), None)
 
-    assert {"type": str(case["type"]), "data": case["key"]} == key_words(record.key)
+    assert {"type": str(case["type"]), "data": case["key"]} == key_json(record.key)
     if case["value"] is not None:
         value = value_of(case["type"], case["version"], case["value"])
-        words = value_words(value)
-        assert str(case["version"]) == words["version"]
-        assert list(words["data"]) == [name for name in words["data"] if name in case["value"]]
+        shown = value_json(value)
+        assert str(case["version"]) == shown["version"]
+        assert list(shown["data"]) == [name for name in shown["data"] if name in case["value"]]
 
 
 def test_metadata_of_another_protocol_are_shown_as_bytes():
@@ -151,7 +151,7 @@ def test_metadata_of_another_protocol_are_shown_as_bytes():
     (case,) = (case for case in cases("record") if case["id"] == "r012")
     (member,) = case["value"]["members"]
     member |= {"subscription": "00", "assignment": "ff"}
-    shown = value_words(value_of(2, 3, case["value"]))["data"]["members"][0]
+    shown = value_json(value_of(2, 3, case["value"]))["data"]["members"][0]
 
     assert ("AA==", "/w==") == (shown["subscription"], shown["assignment"])
 
@@ -159,7 +159,7 @@ def test_metadata_of_another_protocol_are_shown_as_bytes():
 def test_members_are_shown_in_the_version_of_what_they_sent():
     """Older ones have fewer fields."""
     (case,) = (case for case in cases("record") if case["id"] == "r012")
-    shown = value_words(value_of(2, 3, case["value"]))["data"]["members"][0]
+    shown = value_json(value_of(2, 3, case["value"]))["data"]["members"][0]
 
     assert ["topics", "userData", "ownedPartitions"] == list(shown["subscription"])
     assert ["assignedPartitions", "userData"] == list(shown["assignment"])
@@ -167,13 +167,13 @@ def test_members_are_shown_in_the_version_of_what_they_sent():
 
 def test_unknown_records_are_shown_as_bytes():
     """With its type or version if it has one."""
-    assert {"type": "9", "data": "Zw=="} == key_words(UnknownKey(9, b"g"))
-    assert {"version": "7", "data": "Zw=="} == value_words(UnknownValue(b"\x00\x07g"))
-    assert {"version": None, "data": "Zw=="} == value_words(UnknownValue(b"g"))
+    assert {"type": "9", "data": "Zw=="} == key_json(UnknownKey(9, b"g"))
+    assert {"version": "7", "data": "Zw=="} == value_json(UnknownValue(b"\x00\x07g"))
+    assert {"version": None, "data": "Zw=="} == value_json(UnknownValue(b"g"))
 
 
-def test_the_end_of_a_transaction_has_words():
+def test_the_end_of_a_transaction_is_shown():
     """Those of the tool."""
     marker = EndTxnMarker(control_type=ControlType.ABORT, coordinator_epoch=5)
 
-    assert {"endTxnMarker": "ABORT", "coordinatorEpoch": 5} == marker_words(marker)
+    assert {"endTxnMarker": "ABORT", "coordinatorEpoch": 5} == marker_json(marker)

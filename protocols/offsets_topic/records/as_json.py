@@ -25,7 +25,7 @@ from protocols.offsets_topic.records.markers import EndTxnMarker
 from protocols.offsets_topic.records.record import RECORD_TYPES, UnknownKey, UnknownValue, Value
 from protocols.offsets_topic.records.schema import Array, Field, FieldType, Key, Struct, struct_of
 
-Words = dict[str, Any]
+Json = dict[str, Any]
 
 _EMBEDDED: dict[tuple[Struct, str], tuple[Struct, Callable[[bytes], Any]]] = {
     (struct_of(MemberMetadata), "subscription"): (SUBSCRIPTION, read_subscription),
@@ -33,15 +33,15 @@ _EMBEDDED: dict[tuple[Struct, str], tuple[Struct, Callable[[bytes], Any]]] = {
 }
 
 
-def key_words(key: Key) -> Words:
+def key_json(key: Key) -> Json:
     """Return a key as ``{"type": "1", "data": {...}}``; of an unknown type the data are bytes."""
     if isinstance(key, UnknownKey):
-        return {"type": str(key.record_type), "data": _bytes_words(key.content)}
+        return {"type": str(key.record_type), "data": _bytes_json(key.content)}
     table = RECORD_TYPES[key.record_type].key
-    return {"type": str(key.record_type), "data": _struct_words(table, key, version=0)}
+    return {"type": str(key.record_type), "data": _struct_json(table, key, version=0)}
 
 
-def value_words(value: Value | None) -> Words | None:
+def value_json(value: Value | None) -> Json | None:
     """Return a value as ``{"version": "4", "data": {...}}``, a tombstone as None.
 
     Of an unknown version the data are the bytes after it; if there is none it is None.
@@ -51,13 +51,13 @@ def value_words(value: Value | None) -> Words | None:
     version = value.value_version
     if isinstance(value, UnknownValue):
         body = value.raw if version is None else value.raw[2:]
-        return {"version": version if version is None else str(version), "data": _bytes_words(body)}
+        return {"version": version if version is None else str(version), "data": _bytes_json(body)}
     assert version is not None
-    data = _struct_words(struct_of(type(value)), value, version)
+    data = _struct_json(struct_of(type(value)), value, version)
     return {"version": str(version), "data": data}
 
 
-def marker_words(marker: EndTxnMarker) -> Words:
+def marker_json(marker: EndTxnMarker) -> Json:
     """Return the end of a transaction as the tool prints it."""
     return {
         "endTxnMarker": marker.control_type.name,
@@ -65,36 +65,36 @@ def marker_words(marker: EndTxnMarker) -> Words:
     }
 
 
-def _struct_words(table: Struct, value: Any, version: int) -> Words:
-    words = Words()
+def _struct_json(table: Struct, value: Any, version: int) -> Json:
+    shown = Json()
     for field in table.of_version(version):
         held = getattr(value, field.attribute)
         if field.tag is None or held != field.default:
-            words[field.name] = _field_words(table, field, held, version)
-    return words
+            shown[field.name] = _field_json(table, field, held, version)
+    return shown
 
 
-def _field_words(table: Struct, field: Field, held: Any, version: int) -> Any:
+def _field_json(table: Struct, field: Field, held: Any, version: int) -> Any:
     embedded = _EMBEDDED.get((table, field.name))
     if embedded is None:
-        return _words(field.type, held, version)
+        return _json(field.type, held, version)
     inner, read = embedded
     try:
         shown = read(held)
     except MalformedRecordError:
-        return _bytes_words(held)
-    return _struct_words(inner, shown, shown.value_version)
+        return _bytes_json(held)
+    return _struct_json(inner, shown, shown.value_version)
 
 
-def _words(kind: FieldType, held: Any, version: int) -> Any:
+def _json(kind: FieldType, held: Any, version: int) -> Any:
     if held is None:
         return None
     if isinstance(kind, Struct):
-        return _struct_words(kind, held, version)
+        return _struct_json(kind, held, version)
     if isinstance(kind, Array):
-        return [_words(kind.of, item, version) for item in held]
-    return _bytes_words(held) if isinstance(held, bytes) else held
+        return [_json(kind.of, item, version) for item in held]
+    return _bytes_json(held) if isinstance(held, bytes) else held
 
 
-def _bytes_words(raw: bytes) -> str:
+def _bytes_json(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
