@@ -65,3 +65,13 @@ def test_advice_helps(name, change, metric, most):
     before, after = trial.means(metric)
     assert after <= most < before
     assert trial.effect in (Effect.BETTER, Effect.MIXED)
+
+
+def test_a_commit_behind_a_flush_that_outlasts_the_session_is_fenced():
+    """Its records are done again; before the flush, or within the session, nothing is."""
+    fenced = row("b4-close-beyond-session", "flush, then commit").metrics
+    within = row("b4-close-beyond-session", "flush, then commit, within the session").metrics
+
+    assert 1 == fenced["commits_refused.by_error[UNKNOWN_MEMBER_ID]"]
+    assert fenced["reprocessed.by_cause[commit refused]"] == fenced["reprocessed"] > 200
+    assert 0 == within["reprocessed"] == played("b4-close-beyond-session").metrics["reprocessed"]

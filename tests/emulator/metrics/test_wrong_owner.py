@@ -42,3 +42,15 @@ def test_a_commit_counts_if_another_member_owns_the_partition():
     assert 0 == counted(opened("a"), closed("a"), committed("a"))
     assert 0 == counted(opened("a"), opened("b"), committed("a"))
     assert 1 == counted(opened("a"), closed("a"), opened("b"), committed("a"), committed("b"))
+
+
+def assigned(consumer):
+    return ev.GroupStabilised(group="g", generation=2, assignment=((consumer, (TP,)),))
+
+
+def test_a_commit_counts_if_another_member_has_been_assigned_the_partition():
+    """The new owner reads the committed offset before it begins: the retry moves its start."""
+    assert 1 == counted(opened("a"), closed("a"), assigned("b"), committed("a"))
+    assert 0 == counted(assigned("a"), opened("a"), closed("a"), committed("a"))
+    assert 0 == counted(assigned("b"), committed("b"))
+    assert 0 == counted(assigned("b"), opened("a"), committed("a"))
