@@ -22,7 +22,7 @@ from emulator.cli.options import (
 )
 from emulator.cli.output import say_all, say_json, say_report
 from emulator.cli.progress import Progress, announce
-from emulator.comparison import Comparison, VariantRuns, load_variants, play_variants
+from emulator.comparison import NAMED, Comparison, VariantRuns, load_variants, play_variants
 from emulator.loading import read_text
 from emulator.metrics.catalogue import VALUES
 from emulator.metrics.checks import check_expectations
@@ -40,11 +40,18 @@ from emulator.sweeps import seeds_from
 from emulator.verdicts.findings import cut_short
 from emulator.versions import KAFKA, SCHEMA_VERSION
 
+
+def _presets(incomplete: str) -> list[str]:
+    """Return the names of presets that complete a word."""
+    return [name for name in NAMED if name.startswith(incomplete)]
+
+
 WithOption = Annotated[
     list[str] | None,
     typer.Option(
         "--with",
         metavar="SETTING",
+        autocompletion=_presets,
         help="A variant: eager, cooperative, static, kip848, as-written, or 'name: path=value, …', "
         "where these names may be mixed with settings. Repeatable.",
     ),

@@ -33,13 +33,25 @@ def catalogue_names(incomplete: str) -> list[str]:
 
 def scenarios(incomplete: str) -> list[str]:
     """Return the names of the catalogue, scenario files and folders that complete a word."""
+    return _names_or_files(catalogue_names(incomplete), incomplete)
+
+
+def studies(incomplete: str) -> list[str]:
+    """Return the built-in studies, study files and folders that complete a word."""
+    from emulator.study.model import names
+
+    return _names_or_files([name for name in names() if name.startswith(incomplete)], incomplete)
+
+
+def _names_or_files(names: list[str], incomplete: str) -> list[str]:
+    """Return names, unless a path was begun, and the TOML files and folders that complete a word."""
     folder, slash, name = incomplete.rpartition("/")
     base = Path(f"{folder}{slash}" or ".")
     found = sorted(base.iterdir()) if base.is_dir() else []
     paths = [path for path in found if path.name.startswith(name)]
     files = [f"{folder}{slash}{path.name}" for path in paths if path.suffix == ".toml"]
     folders = [f"{folder}{slash}{path.name}/" for path in paths if path.is_dir() and name]
-    return [*(() if slash else catalogue_names(incomplete)), *files, *folders]
+    return [*(() if slash else names), *files, *folders]
 
 
 def paths_of_scenario(incomplete: str) -> list[str]:

@@ -13,6 +13,7 @@ from emulator.cli.options import (
     JsonOption,
     MasterOption,
     YesOption,
+    studies,
     with_examples,
 )
 from emulator.cli.output import say, say_json, say_report
@@ -23,6 +24,7 @@ StudyArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="STUDY",
+        autocompletion=studies,
         help="A study file, or the name of a built-in study.",
         show_default=False,
     ),

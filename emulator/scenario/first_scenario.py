@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from assignors.values import dataclass
 from emulator.errors import RefusedError
+from emulator.scenario.checks.clients import has_setting
 from emulator.scenario.clients.files import client_file
+from emulator.scenario.clients.keys import ClientFile
 from emulator.scenario.part import ScenarioSource
 from emulator.scenario.problems import ScenarioError
+from emulator.scenario.resolution import AUTO_COMMIT
 from emulator.scenario.short_forms import PARTY_NAME
 from emulator.scenario.toml import toml_value
 from emulator.scenario.units import format_rate, parse_rate
+from protocols.consumer.clients import CLIENTS, profile_of
 
-COMMITS_AS_SET = '# commit = "sync"            # left out: enable.auto.commit; also "async", "sync per record", …'
+LIBRDKAFKA: Final = "librdkafka"
+
+COMMITS_AS_SET = '# commit = "sync"            # left out: as the settings say; also "async", "sync per record", …'
 COMMITS_ITSELF = (
     'commit = "sync"              # assumed, as enable.auto.commit is false; also "async", …'
+)
+GRACE = (
+    'grace = "30s"                # kill a member that takes longer: terminationGracePeriodSeconds'
+)
+GRACE_OF_FILE = (
+    '# grace = "30s"              # left out: settings_from has the time until a member is killed'
 )
 
 MAX_ROUNDED = 0.01
@@ -41,8 +55,12 @@ class Answers:
     settings_from: str | None = None
     """The file of the real client, relative to the scenario; None: Kafka's defaults."""
 
+    client: str = CLIENTS[0]
     commits_itself: bool = False
     """Whether the client's file turns automatic commits off and says nothing else of commits."""
+
+    has_grace: bool = False
+    """Whether the client's file says how long a member may take to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +68,28 @@ class Client:
     """What the file of the real client says about a group."""
 
     file: str
-    group_id: str
-    """Empty: it has none that can be the name of a group."""
+    name: str
+    """The client, of those that can be played."""
 
-    commits_itself: bool
-    notes: tuple[str, ...]
-    """A note on what is ignored."""
+    found: ClientFile
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note on what is ignored."""
+        names = ", ".join(self.found.ignored)
+        return (f"{self.file}: ignored, without a part here: {names}",) if names else ()
 
     def answers(self, others: Answers) -> Answers:
         """Return answers with the settings and the group of the file."""
+        found = self.found
+        has_commits = "commit" in found.group
         return replace(
             others,
-            group=self.group_id or others.group,
+            group=found.group_id if re.fullmatch(PARTY_NAME, found.group_id) else others.group,
             settings_from=self.file,
-            commits_itself=self.commits_itself,
+            client=self.name,
+            commits_itself=found.settings.get(AUTO_COMMIT) is False and not has_commits,
+            has_grace="grace" in found.stop,
         )
 
 
@@ -73,17 +99,22 @@ def of_client(config: str, scenario: Path) -> Client:
     *config*: its path, relative to the folder of *scenario*. Raise RefusedError or ScenarioError if it
     cannot be used.
     """
+    source = ScenarioSource(str(scenario), scenario.parent)
     try:
-        found = client_file(config, ScenarioSource(str(scenario), scenario.parent))
+        found = client_file(config, source)
     except ScenarioError as error:
         if error.name != str(scenario):
             raise
         reason = f"{error.problems[0].reason}; the path is relative to the folder of {scenario}"
         raise RefusedError(f"`config={config}`: {reason}") from None
-    group = found.group_id if re.fullmatch(PARTY_NAME, found.group_id) else ""
-    itself = found.settings.get("enable.auto.commit") is False and "commit" not in found.group
-    ignored = f"{config}: ignored, without a part here: {', '.join(found.ignored)}"
-    return Client(config, group, itself, (ignored,) * bool(found.ignored))
+    if found.of_librdkafka and _has_all(LIBRDKAFKA, found.settings):
+        return Client(config, LIBRDKAFKA, client_file(config, source, LIBRDKAFKA))
+    return Client(config, CLIENTS[0], found)
+
+
+def _has_all(client: str, settings: Iterable[str]) -> bool:
+    """Return whether a client has all the settings; it refuses a file with another one."""
+    return all(has_setting(profile_of(client), name) for name in settings)
 
 
 def first_scenario(answers: Answers) -> str:
@@ -94,6 +125,7 @@ def first_scenario(answers: Answers) -> str:
     settings = '# settings_from = "consumer.properties"   # of the real client'
     if answers.settings_from is not None:
         settings = f"settings_from = {toml_value(answers.settings_from)}"
+    client = "" if answers.client == CLIENTS[0] else f"client = {toml_value(answers.client)}\n"
     commit = COMMITS_ITSELF if answers.commits_itself else COMMITS_AS_SET
     each = _rate_of_one(parse_rate(answers.rate), answers.partitions)
     return f"""# A rolling restart of {answers.members} members.
@@ -113,14 +145,14 @@ members = {answers.members}
 work = {toml_value(answers.work)}               # of one record
 {settings}
 # settings.auto.offset.reset = "earliest"   # Kafka's default is "latest"
-{commit}
+{client}{commit}
 
 [[act]]
 rolling_restart = {toml_value(answers.group)}
 between = ["60s", "70s"]      # at random, by the seed
 down_time = "5s"             # from a member's end to its start
 gap = "10s"                  # from a member's start to the next one's end
-grace = "30s"                # kill a member that takes longer: terminationGracePeriodSeconds
+{GRACE_OF_FILE if answers.has_grace else GRACE}
 # pre_stop = "5s"            # a preStop hook that sleeps; grace counts from its beginning
 
 # [[fault]]                  # or what a crash costs

@@ -28,9 +28,8 @@ HEAD: Final = 26
 LINE: Final = 12
 """Heights in pixels of a row, of a metric's heading, and of a further line of a name."""
 
-NAME_LINES: Final = 3
 NAME_WIDTH: Final = 16
-"""Lines of a variant's name beside its row, and characters of a line."""
+"""Characters of a line of a variant's name beside its row."""
 
 CHARACTER: Final = 12
 """The width of a digit in a label of a wide font, where the figure is 550 pixels wide."""
@@ -65,7 +64,7 @@ def draw_differences(differences: Sequence[Difference], base: str, ends: str) ->
         drawn.append(text(4, y + 16, metric, class_="part"))
         y += HEAD
         for one in mine:
-            lines = _name_lines(one.variant)
+            lines = wrap(one.variant, NAME_WIDTH)
             height = ROW + LINE * (len(lines) - 1)
             for place, line in enumerate(lines):
                 at = {"class_": "tick", "text_anchor": "end"}
@@ -86,12 +85,6 @@ def draw_differences(differences: Sequence[Difference], base: str, ends: str) ->
         labels=parts[0],
         figure=parts[1],
     )
-
-
-def _name_lines(name: str) -> list[str]:
-    """Return a variant's name in lines; a very long one without its middle."""
-    lines = wrap(name, NAME_WIDTH)
-    return lines if len(lines) <= NAME_LINES else [*lines[: NAME_LINES - 1], f"…{lines[-1]}"]
 
 
 def _words(one: Difference) -> str:

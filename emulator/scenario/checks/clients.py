@@ -151,7 +151,7 @@ def _setting_problems(
     """Yield settings that none of the clients has."""
     profiles = [profile_of(name) for name in clients]
     for name, value in given.items():
-        if not any(_has(profile, name) for profile in profiles):
+        if not any(has_setting(profile, name) for profile in profiles):
             reason = f"{listed(tuple(clients))} has no such setting"
             owners = tuple(other for other in CLIENTS if name in profile_of(other).own)
             if name in OTHER_CLIENTS:
@@ -170,7 +170,8 @@ def old_consumer_problems(
             yield Problem(f"{path}[{name}]", reason, given[name])
 
 
-def _has(profile: ClientProfile, name: str) -> bool:
+def has_setting(profile: ClientProfile, name: str) -> bool:
+    """Return whether a client has a setting of that name."""
     if name in OTHER_CLIENTS:
         return name in profile.own
     return name not in profile.lacks or name in profile.names.values()

@@ -37,27 +37,6 @@ KEY = "settings_from"
 
 SPRING = "spring."
 
-_OF_LIBRDKAFKA = frozenset(
-    {
-        "api.version.request",
-        "broker.address.family",
-        "enable.auto.offset.store",
-        "enable.partition.eof",
-        "fetch.message.max.bytes",
-        "fetch.wait.max.ms",
-        "metadata.broker.list",
-        "queued.max.messages.kbytes",
-        "queued.min.messages",
-        "sasl.password",
-        "sasl.username",
-        "socket.keepalive.enable",
-        "ssl.ca.location",
-        "statistics.interval.ms",
-        "topic.metadata.refresh.interval.ms",
-    }
-)
-"""Settings that librdkafka has and the Java client has not."""
-
 _LINE = re.compile(r"[ \t]*((?:[^\\=: \t]|\\.)+)[ \t]*[=: \t]?[ \t]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _NEAR_ENOUGH = 0.9
@@ -82,9 +61,9 @@ def with_client_files(document: Document, source: ScenarioSource) -> Document:
     return {**document, "group": tuple(groups)}
 
 
-def client_file(path: str, source: ScenarioSource) -> ClientFile:
-    """Return what a client's file says; raise ScenarioError if it cannot be used."""
-    return _read({KEY: path}, source)
+def client_file(path: str, source: ScenarioSource, client: str = CLIENTS[0]) -> ClientFile:
+    """Return what the file of a client says; raise ScenarioError if it cannot be used."""
+    return _read({KEY: path, "client": client}, source)
 
 
 def notes_of(document: Document, source: ScenarioSource) -> Iterator[str]:
@@ -99,9 +78,9 @@ def notes_of(document: Document, source: ScenarioSource) -> Iterator[str]:
                     f"{group[KEY]}: enable.auto.commit is false, so nothing is committed unless the "
                     f'group has a "commit" key, such as commit = "sync"'
                 )
-            if "client" not in group and (theirs := _OF_LIBRDKAFKA.intersection(found.ignored)):
+            if "client" not in group and (theirs := found.of_librdkafka):
                 yield (
-                    f"{group[KEY]}: {few_listed(sorted(theirs))}: of librdkafka; the group is played as "
+                    f"{group[KEY]}: {few_listed(theirs)}: of librdkafka; the group is played as "
                     'a Java client, which commits and polls differently, unless it has client = "librdkafka" (and '
                     'commit = "store" for enable.auto.offset.store=false)'
                 )
@@ -156,23 +135,51 @@ def _read(group: Document, source: ScenarioSource) -> ClientFile:
         near = nearest_file(path) if isinstance(error, FileNotFoundError) else ""
         raise ScenarioError(source.name, [Problem(where, f"{reason}{near}", name)]) from None
     try:
-        pairs = _few(dict(_pairs(path, _text(path, content))))
+        text = _text(path, content)
+        pairs = _few(dict(_pairs(path, text)))
     except ValueError as error:
         raise ScenarioError(str(path), [Problem("", f"cannot be read: {error}")]) from None
+    client = group.get("client")
+    profile = profile_of(client if client in CLIENTS else CLIENTS[0])
+    try:
+        found = _found(pairs, str(path), profile)
+    except ScenarioError as error:
+        problems = [replace(each, line=_line_of(each, text)) for each in error.problems]
+        raise ScenarioError(error.name, problems) from None
+    _leave_out_refused(found, group.get("settings"))
+    _store_offsets(found)
+    return found
+
+
+def _found(pairs: Mapping[str, object], path: str, profile: ClientProfile) -> ClientFile:
+    """Return what the settings of a file say; raise ScenarioError if some are wrong."""
     found = ClientFile()
     plain = {key: value for key, value in pairs.items() if not key.startswith(SPRING)}
     if len(plain) < len(pairs):
         from emulator.scenario.clients.spring import translate  # noqa: PLC0415  few files are Spring's
 
-        plain = {**translate(pairs, found, str(path))}
-    client = group.get("client")
-    profile = profile_of(client if client in CLIENTS else CLIENTS[0])
+        plain = {**translate(pairs, found, path)}
     problems = list(_take(found, plain, profile))
     if problems:
-        raise ScenarioError(str(path), [_as_written(each, pairs) for each in problems])
-    _leave_out_refused(found, group.get("settings"))
-    _store_offsets(found)
+        raise ScenarioError(path, [_as_written(each, pairs) for each in problems])
     return found
+
+
+def _line_of(problem: Problem, text: str) -> int | None:
+    """Return the line of a setting in a file of any kind; None if it cannot be found.
+
+    In YAML the first parts of a name are on lines above it. A line with the value comes first; of
+    several such lines the last one counts.
+    """
+    parts, value = problem.path.split("."), re.escape(str(problem.given))
+    for with_value in (rf"[=: \t\"']*{value}", ""):
+        for first in range(len(parts)):
+            name = re.escape(".".join(parts[first:]))
+            key = re.compile(rf"""(?:[^#]*[\s{{,"'])?{name}["'\]]*[ \t]*[=: \t]{with_value}""")
+            found = [at for at, line in enumerate(text.splitlines(), 1) if key.match(line)]
+            if found:
+                return found[-1]
+    return None
 
 
 def _store_offsets(found: ClientFile) -> None:
@@ -204,9 +211,9 @@ def _as_written(problem: Problem, pairs: Mapping[str, object]) -> Problem:
     """Return a problem with the key of the file, if that is Spring's."""
     if problem.path in pairs:
         return problem
-    from emulator.scenario.clients.spring import NAMES  # noqa: PLC0415  as above
+    from emulator.scenario.clients.spring import NAMES, relaxed  # noqa: PLC0415  as above
 
-    keys = (key for key in pairs if NAMES.get(key.rpartition(".")[2]) == problem.path)
+    keys = (key for key in pairs if NAMES.get(relaxed(key).rpartition(".")[2]) == problem.path)
     return replace(problem, path=next(keys, problem.path))
 
 

@@ -3,9 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Final
 
 from assignors.values import dataclass
 from emulator.scenario.part import Document
+
+OF_LIBRDKAFKA: Final = frozenset(
+    {
+        "api.version.request",
+        "broker.address.family",
+        "enable.auto.offset.store",
+        "enable.partition.eof",
+        "fetch.message.max.bytes",
+        "fetch.wait.max.ms",
+        "metadata.broker.list",
+        "queued.max.messages.kbytes",
+        "queued.min.messages",
+        "sasl.password",
+        "sasl.username",
+        "socket.keepalive.enable",
+        "ssl.ca.location",
+        "statistics.interval.ms",
+        "topic.metadata.refresh.interval.ms",
+    }
+)
+"""Settings that librdkafka has and the Java client has not."""
 
 
 @dataclass(slots=True)
@@ -29,3 +51,8 @@ class ClientFile:
 
     notes: list[str] = field(default_factory=list)
     """How something was translated, in sentences."""
+
+    @property
+    def of_librdkafka(self) -> list[str]:
+        """The settings that librdkafka has and the Java client has not."""
+        return sorted(OF_LIBRDKAFKA.intersection(self.ignored))

@@ -49,7 +49,7 @@ def translate(pairs: Mapping[str, object], found: ClientFile, path: str) -> dict
 
     Raise ScenarioError for an unknown acknowledgement mode.
     """
-    values = {_relaxed(key): _resolved(value) for key, value in pairs.items()}
+    values = {relaxed(key): _resolved(value) for key, value in pairs.items()}
     settings: dict[str, object] = {"enable.auto.commit": "false"}
     for prefix in ("spring.kafka.properties.", f"{CONSUMER}properties."):
         settings |= {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
@@ -132,7 +132,7 @@ def _quantity(value: object) -> object:
     return value
 
 
-def _relaxed(key: str) -> str:
+def relaxed(key: str) -> str:
     """Return a key in Spring's canonical form: ``maxPollRecords`` is ``max-poll-records``."""
     head, dots, last = key.rpartition(".")
     if ".properties." in key or not key.startswith("spring."):

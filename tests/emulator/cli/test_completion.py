@@ -81,6 +81,9 @@ def test_options_and_scenarios_are_completed(tmp_path, monkeypatch):
         "member-of-mine.toml",
     ]
     assert completed("rebalance scenarios show qui") == ["quiet"]
+    assert completed("rebalance study f3") == ["f3-commit-interval"]
+    assert completed("rebalance study member-") == ["member-of-mine.toml"]
+    assert completed("rebalance compare quiet --with ki") == ["kip848"]
 
 
 def test_files_in_folders_are_completed(tmp_path, monkeypatch):

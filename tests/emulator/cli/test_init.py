@@ -84,6 +84,38 @@ def test_a_client_without_automatic_commits_commits_itself(init, tmp_path):
     assert "assumed, as enable.auto.commit is false" in (tmp_path / "mine.toml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("text", "client", "call"),
+    [
+        ("metadata.broker.list=b:9092\n", "librdkafka", "auto"),
+        ("enable.auto.offset.store=false\n", "librdkafka", "store"),
+        ("enable.auto.offset.store=false\nenable.auto.commit=false\n", "librdkafka", "sync"),
+        ("metadata.broker.list=b:9092\nmax.poll.records=9\n", "java", "auto"),
+        ("bootstrap.servers=b:9092\n", "java", "auto"),
+    ],
+)
+def test_a_file_of_librdkafka_makes_a_group_of_its_client(init, tmp_path, text, client, call):
+    """It commits and polls differently; a file with a setting that it refuses is not its own."""
+    (tmp_path / "client.conf").write_text(text, encoding="utf-8")
+    result = init("mine.toml", "--config", "client.conf", typed="\n\n\n\n")
+    assert result.exit_code == 0, result.output
+    group = emulator.load("mine.toml").group[0]
+
+    assert (client, call) == (group.client, group.commit.call)
+
+
+def test_the_shutdown_of_spring_is_the_grace_period(init, tmp_path):
+    """The scenario leaves its own out, so that the file's counts."""
+    text = "spring:\n  lifecycle:\n    timeout-per-shutdown-phase: 7s\n"
+    (tmp_path / "application.yml").write_text(text, encoding="utf-8")
+    result = init("mine.toml", "--config", "application.yml", typed="\n\n\n\n")
+    assert result.exit_code == 0, result.output
+    scenario = emulator.load("mine.toml")
+
+    assert 7_000_000 == scenario.fault[0].grace
+    assert "sync" == scenario.group[0].commit.call
+
+
 def test_a_deploy_kills_members_whose_batch_is_longer_than_the_grace_period(init):
     """As Kubernetes does after 30 s unless told otherwise; a full batch takes 100 s here."""
     init("mine.toml", typed="3\n6\n14/s\n200ms\nnone\n")

@@ -224,7 +224,7 @@ def test_every_acknowledgement_mode_is_a_commit_policy(load, keys, expected):
         (
             "a.properties",
             "max.poll.records=many",
-            r"a\.properties: max\.poll\.records = \"many\": ",
+            r"a\.properties:1: max\.poll\.records = \"many\": ",
         ),
         ("a.properties", "max.poll.record=9", 'unknown setting; did you mean "max.poll.records"'),
         (
@@ -241,6 +241,33 @@ def test_a_file_with_an_error_is_refused(load, name, text, message):
     """With the file's name."""
     with pytest.raises(EmulatorError, match=message):
         load(name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.properties", "# max.poll.records=x\n\nmax.poll.records = x\n", 3),
+        ("a.properties", "max.poll.records=1\nmax.poll.records=x\n", 2),
+        ("a.properties", "spring.kafka.listener.ack-mode=often\n", 1),
+        ("a.properties", "a=1\nmax.poll.recordz=9\n", 2),
+        ("a.json", '{\n  "group.id": "a",\n  "session.timeout.ms": "x"\n}', 3),
+        ("a.yml", "spring:\n  kafka:\n    consumer:\n      max-poll-records: x\n", 4),
+        ("a.yml", "spring.kafka.consumer: {group-id: a, autoOffsetReset: x}\n", 1),
+        ("a.yml", "spring.kafka:\n  properties:\n    max:\n      poll.records: x\n", 4),
+        (
+            "a.yml",
+            "spring.kafka.consumer:\n  max-poll-records: x\n---\nspring:\n  config.activate.on-profile: p\n  kafka.consumer.max-poll-records: 9\n",
+            2,
+        ),
+    ],
+)
+def test_an_error_names_the_line_of_its_setting(load, name, text, line):
+    """In each kind of file, of the setting that counts."""
+    with pytest.raises(EmulatorError) as refused:
+        load(name, text)
+
+    assert line == refused.value.problems[0].line
+    assert f"{name}:{line}: " in str(refused.value)
 
 
 def test_only_a_scenario_file_can_name_one(tmp_path):
