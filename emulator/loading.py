@@ -158,7 +158,7 @@ def read_text(name: str) -> ScenarioText:
         return ScenarioText(name, STDIN_IN_ERRORS, text, Path.cwd(), is_file=False)
     path = path_of(name)
     text = scenario_files.text_of(str(path))
-    return ScenarioText(name, str(path), text, path.parent.resolve())
+    return ScenarioText(name, name, text, path.parent.resolve())
 
 
 def load_text(
