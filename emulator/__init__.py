@@ -18,12 +18,14 @@
 The rooms, from the bottom up:
 
 ``scenario/``
-    What a user writes: the model of scenario files, units, overrides, checks, the catalogue.
+    What a user writes: the model of scenario files with its ``tables/``, files of real ``clients/``,
+    ``checks/``, ``estimates/`` before a run, units, overrides, the catalogue.
 ``events/``
     What happened in a run, as typed events; ``events/parquet.py`` writes and reads them.
 ``world/``
-    One run in virtual time, on SimPy: ``cluster/``, ``consumer/`` and ``faults/`` host the machines of
-    ``protocols``; ``world/build.py`` puts them together.
+    One run in virtual time, on SimPy: ``cluster/`` (brokers, logs, coordinators), ``consumer/``
+    (processes) and ``faults/`` host the machines of ``protocols``; ``autoscaling/`` starts and stops
+    members; ``periods/`` skips time that repeats; ``world/build.py`` puts them together.
 ``ledger/``
     Events to the ledger: which messages were reprocessed or lost, and the cause of each.
 ``metrics/``
@@ -65,10 +67,10 @@ events.
 
 One commit through a run: the same way to ``emulator/world/cluster/hosts.py``;
 ``emulator/world/cluster/offsets_log/appends.py`` appends the records to the leader's log
-(``emulator/world/cluster/offsets_log/leader_log.py``, ``emulator/world/cluster/offsets_log/stored_log.py``) and reports when
-they are durable. The event goes to ``emulator/ledger/builder.py``; when the next owner starts,
-``emulator/ledger/attribution.py`` and ``emulator/ledger/causes.py`` decide whether it starts below or
-beyond what was processed, and why.
+(``emulator/world/cluster/offsets_log/leader_log.py``,
+``emulator/world/cluster/offsets_log/stored_log.py``) and reports when they are durable. The event goes
+to ``emulator/ledger/builder.py``; when the next owner starts, ``emulator/ledger/attribution.py`` and
+``emulator/ledger/causes.py`` decide whether it starts below or beyond what was processed, and why.
 """
 
 from __future__ import annotations

@@ -88,46 +88,35 @@ def test_a_run_whose_periods_are_skipped_has_the_same_events(document, skipped):
     assert skipped
 
 
+def in_one_instant(partitions: int):
+    """Return a scenario in which two brokers answer at the same time."""
+    return regular(
+        run_for="16s",
+        rate="1/s",
+        partitions=partitions,
+        work="50ms",
+        poll_timeout="50ms",
+        network={"latency": "0s"},
+        settings={
+            **EARLIEST,
+            "max.poll.records": 1,
+            "fetch.max.wait.ms": "50ms",
+            "auto.commit.interval.ms": "1s",
+            "session.timeout.ms": "6s",
+            "heartbeat.interval.ms": "300ms",
+        },
+        fault=[{"crash": "g-0", "at": "5s", "restart_after": "1s"}],
+    )
+
+
 IDLE = {
     "no records": regular(rate="0/s"),
     "few records": regular(rate="0.3/s"),
     "polls that are longer than fetches": regular(
         rate="0.3/s", poll_timeout="3s", settings={**EARLIEST, "fetch.max.wait.ms": "90ms"}
     ),
-    "answers of two brokers in one instant": regular(
-        run_for="16s",
-        rate="1/s",
-        partitions=3,
-        work="50ms",
-        poll_timeout="50ms",
-        network={"latency": "0s"},
-        settings={
-            **EARLIEST,
-            "max.poll.records": 1,
-            "fetch.max.wait.ms": "50ms",
-            "auto.commit.interval.ms": "1s",
-            "session.timeout.ms": "6s",
-            "heartbeat.interval.ms": "300ms",
-        },
-        fault=[{"crash": "g-0", "at": "5s", "restart_after": "1s"}],
-    ),
-    "answers of two brokers in one instant, in another order": regular(
-        run_for="16s",
-        rate="1/s",
-        partitions=4,
-        work="50ms",
-        poll_timeout="50ms",
-        network={"latency": "0s"},
-        settings={
-            **EARLIEST,
-            "max.poll.records": 1,
-            "fetch.max.wait.ms": "50ms",
-            "auto.commit.interval.ms": "1s",
-            "session.timeout.ms": "6s",
-            "heartbeat.interval.ms": "300ms",
-        },
-        fault=[{"crash": "g-0", "at": "5s", "restart_after": "1s"}],
-    ),
+    "answers of two brokers in one instant": in_one_instant(3),
+    "answers of two brokers in one instant, in another order": in_one_instant(4),
     "polls and fetches that end at once": regular(
         rate="0.2/s", poll_timeout="501ms", settings={**EARLIEST, "fetch.max.wait.ms": "500ms"}
     ),

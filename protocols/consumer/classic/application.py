@@ -32,20 +32,16 @@ from protocols.consumer.classic.commits import (
 )
 from protocols.consumer.classic.heartbeat import send_leave
 from protocols.consumer.classic.membership import LEFT_BY_ITSELF, reset
-from protocols.consumer.classic.state import (
-    Api,
+from protocols.consumer.classic.phases import (
     Calling,
-    ClientState,
     CloseStage,
     Closing,
     CommittingSync,
-    Consumer,
-    InFlight,
-    Membership,
     Outside,
     PrepareNeeded,
     Resume,
 )
+from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.committing import RETRIED, automatic_offsets
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS, backoff_us

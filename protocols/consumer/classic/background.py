@@ -24,18 +24,16 @@ from protocols.consumer.classic import (
     turn,
 )
 from protocols.consumer.classic.duties import without_subscription
-from protocols.consumer.classic.state import (
+from protocols.consumer.classic.phases import (
     Calling,
-    ClientState,
     CommittingSync,
-    Consumer,
     Joining,
-    Membership,
     Outside,
     PrepareDone,
     PrepareNeeded,
     Synced,
 )
+from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.clients import CommitClock, Runs
 from protocols.consumer.lookup import Unknown
 from protocols.consumer.reader import MS

@@ -15,17 +15,8 @@ from typing import TYPE_CHECKING
 
 from protocols.consumer.classic.heartbeat import last_tick
 from protocols.consumer.classic.membership import timeout_us
-from protocols.consumer.classic.state import (
-    OUTSIDE,
-    Api,
-    App,
-    Beat,
-    ClientState,
-    CommittingSync,
-    Consumer,
-    InFlight,
-    Outside,
-)
+from protocols.consumer.classic.phases import OUTSIDE, App, CommittingSync, Outside
+from protocols.consumer.classic.state import Api, Beat, ClientState, Consumer, InFlight
 from protocols.consumer.fetching import Handed
 from protocols.consumer.open_requests import OpenRequest, Renumbered, moved_offsets
 from protocols.consumer.reader import NEVER, NOTHING_ASKED

@@ -9,16 +9,8 @@ from typing import Final
 
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
-from protocols.consumer.classic.state import (
-    Api,
-    ClientState,
-    Consumer,
-    InFlight,
-    Membership,
-    Prepare,
-    PrepareCommitted,
-    PrepareCommitting,
-)
+from protocols.consumer.classic.phases import Prepare, PrepareCommitted, PrepareCommitting
+from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.clients import InRebalance
 from protocols.consumer.committing import RETRIED
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known

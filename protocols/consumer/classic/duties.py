@@ -6,15 +6,8 @@ from protocols.consumer import metadata
 from protocols.consumer.classic import positions, rejoin
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.heartbeat import HEARTBEAT
-from protocols.consumer.classic.state import (
-    Calling,
-    ClientState,
-    Consumer,
-    Joining,
-    Membership,
-    Outside,
-    PrepareNeeded,
-)
+from protocols.consumer.classic.phases import Calling, Joining, Outside, PrepareNeeded
+from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.clients import Busy
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.positions import Positions
@@ -42,6 +35,12 @@ def _reads_all(positions: Positions) -> bool:
 def has_responses(state: ClientState) -> bool:
     """Return whether the next turn has a response to read, or a callback to run."""
     return bool(state.inbox or state.callbacks)
+
+
+def is_due(state: ClientState, consumer: Consumer, now: int) -> bool:
+    """Return whether a poll has a duty before it returns; it reads no response before records."""
+    reads = bool(state.inbox) and not consumer.fetcher.returns_records
+    return reads or bool(state.callbacks) or now >= due_us(state, consumer)
 
 
 def _has_no_news(state: ClientState) -> bool:

@@ -26,18 +26,20 @@ from protocols.consumer.classic.membership import (
     request_rejoin,
     reset_by,
 )
+from protocols.consumer.classic.phases import (
+    AwaitingMetadata,
+    JoinFailed,
+    Joining,
+    Reaction,
+    Synced,
+)
 from protocols.consumer.classic.state import (
     Api,
-    AwaitingMetadata,
     ClientState,
     Consumer,
     Generation,
     InFlight,
-    JoinFailed,
-    Joining,
     Membership,
-    Reaction,
-    Synced,
 )
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.facts import AssignmentWarning, AssignorFailed

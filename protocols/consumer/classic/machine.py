@@ -23,8 +23,9 @@ from protocols.consumer.classic.calm import (
     moves_requests,
     relative_state,
 )
+from protocols.consumer.classic.phases import Calling, Closing, CommittingSync
 from protocols.consumer.classic.responses import pump, respond
-from protocols.consumer.classic.state import Calling, ClientState, Closing, CommittingSync, Consumer
+from protocols.consumer.classic.state import ClientState, Consumer
 from protocols.consumer.open_requests import Renumbered, renewed
 from protocols.consumer.reader import NEVER
 from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
@@ -134,12 +135,6 @@ class Client:
         """When a settled client has a duty in poll; 0: in its next one, after a response."""
         return 0 if duties.has_responses(self.state) else duties.due_us(self.state, self.consumer)
 
-    def _is_due(self, now: int) -> bool:
-        """Return whether a poll has a duty before it returns; it reads no response before records."""
-        reads = self.state.inbox and not self.consumer.fetcher.returns_records
-        responds = reads or bool(self.state.callbacks)
-        return responds or now >= duties.due_us(self.state, self.consumer)
-
     def enter(self, calm: CalmPoll, now: int) -> Step[ClientState]:
         """Do the group's part of the poll that begins now; :meth:`lent` or :meth:`continues` follows."""
         self.resume(calm)
@@ -178,7 +173,11 @@ class Client:
         None, and nothing is done: the client has to continue by itself.
         """
         in_poll, waits = self._poll_until is not None, calm.waits_for is not None
-        if not self._settled or in_poll != waits or (waits and self._is_due(now)):
+        if (
+            not self._settled
+            or in_poll != waits
+            or (waits and duties.is_due(self.state, self.consumer, now))
+        ):
             return None
         self._poll_until = None
         return self.go_on(calm)

@@ -11,18 +11,20 @@ from collections.abc import Iterable
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.calls import ExceptionName, Failed
+from protocols.consumer.classic.phases import (
+    AwaitingMetadata,
+    JoinFailed,
+    JoinFuture,
+    PrepareNeeded,
+    Reaction,
+)
 from protocols.consumer.classic.state import (
     Api,
-    AwaitingMetadata,
     ClientState,
     Consumer,
     Generation,
     InFlight,
-    JoinFailed,
-    JoinFuture,
     Membership,
-    PrepareNeeded,
-    Reaction,
     Reconnect,
     Snapshot,
 )

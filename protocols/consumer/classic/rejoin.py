@@ -23,15 +23,10 @@ from protocols.consumer.classic.membership import (
     subscribes,
     watch_topics,
 )
-from protocols.consumer.classic.revocation_commit import commit_at_revocation, listener_first
-from protocols.consumer.classic.state import (
-    Api,
+from protocols.consumer.classic.phases import (
     Calling,
-    ClientState,
-    Consumer,
     JoinFailed,
     Joining,
-    Membership,
     Outside,
     PrepareCommitted,
     PrepareCommitting,
@@ -41,6 +36,8 @@ from protocols.consumer.classic.state import (
     Resume,
     Synced,
 )
+from protocols.consumer.classic.revocation_commit import commit_at_revocation, listener_first
+from protocols.consumer.classic.state import Api, ClientState, Consumer, Membership
 from protocols.consumer.clients import CommitClock, Joins, RevokeCommit
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.lookup import Known

@@ -18,16 +18,8 @@ from protocols.consumer.classic import (
     positions,
 )
 from protocols.consumer.classic.membership import mark_unknown
-from protocols.consumer.classic.state import (
-    Api,
-    AwaitingMetadata,
-    ClientState,
-    Consumer,
-    InFlight,
-    JoinFailed,
-    Joining,
-    Reaction,
-)
+from protocols.consumer.classic.phases import AwaitingMetadata, JoinFailed, Joining, Reaction
+from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight
 from protocols.consumer.committing import first_error
 from protocols.consumer.lookup import Known
 from protocols.consumer.offset_fetcher import on_response

@@ -10,13 +10,8 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from protocols.consumer.classic.async_commits import commit_automatically
 from protocols.consumer.classic.membership import RETRY
-from protocols.consumer.classic.state import (
-    ClientState,
-    Consumer,
-    Membership,
-    PrepareCommitted,
-    PrepareCommitting,
-)
+from protocols.consumer.classic.phases import PrepareCommitted, PrepareCommitting
+from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.clients import RevokeCommit
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.lookup import Known

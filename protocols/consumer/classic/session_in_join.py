@@ -7,7 +7,8 @@ Source: ``rd_kafka_cgrp_session_timeout_check``; from 1.7 on the timer rests in 
 from __future__ import annotations
 
 from protocols.consumer.classic.membership import reset
-from protocols.consumer.classic.state import Beat, ClientState, Consumer, Joining, Membership
+from protocols.consumer.classic.phases import Joining
+from protocols.consumer.classic.state import Beat, ClientState, Consumer, Membership
 from protocols.consumer.reader import MS
 from protocols.machine import SetTimer, Step
 from protocols.values import replace

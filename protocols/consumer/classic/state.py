@@ -1,8 +1,8 @@
 """The state of a classic client, and its configuration.
 
 Three parties act inside one consumer. The *application thread* runs poll, commits and listener calls,
-one at a time (:data:`App`). The *heartbeat thread* exists in a completing or stable member (:class:`Beat`).
-*Responses* stay in ``inbox`` until one of the two pumps it. A rebalance is first prepared
+one at a time (:data:`~protocols.consumer.classic.phases.App`). The *heartbeat thread* exists in a
+completing or stable member (:class:`Beat`). *Responses* stay in ``inbox`` until one of the two pumps it. A rebalance is first prepared
 (``onJoinPrepare``); ``future`` has the result of its join until the application thread takes it.
 """
 
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
-from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
+from protocols.consumer.calls import Failed
+from protocols.consumer.classic.phases import OUTSIDE, UNPREPARED, App, JoinFuture, Prepare
 from protocols.consumer.clients import JAVA, ClientProfile
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.lookup import NEVER_LOOKED_UP, Known, Unknown
@@ -26,7 +27,6 @@ from protocols.messages import (
     UNKNOWN_GENERATION,
     UNKNOWN_MEMBER_ID,
     Envelope,
-    JoinGroupResponse,
     OffsetToCommit,
 )
 from protocols.messages.errors import ErrorCode
@@ -34,152 +34,6 @@ from protocols.settings import ClientSettings, ConsumerSettings
 
 if TYPE_CHECKING:
     from protocols.consumer.offset_store import OffsetStore
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareNeeded:
-    """onJoinPrepare has not run since the last finished join or state reset."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareCommitting:
-    """onJoinPrepare waits for its automatic commit, at most until ``deadline_us``."""
-
-    deadline_us: int
-    commit: int | None
-    """Correlation id; None: failed with a retriable error, to be sent again."""
-
-    gone: frozenset[TopicPartition] = frozenset()  # of the listener call before the commit
-    retry_us: int | None = None  # when to send it again after that call
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareCommitted:
-    """The automatic commit has ended, successfully or not; the listener calls are next, or past."""
-
-    gone: frozenset[TopicPartition] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareDone:
-    """The listener calls have returned; JoinGroup may be sent."""
-
-
-UNPREPARED = PrepareNeeded()
-
-Prepare = PrepareNeeded | PrepareCommitting | PrepareCommitted | PrepareDone
-
-
-@dataclass(frozen=True, slots=True)
-class Joining:
-    """JoinGroup or SyncGroup in flight (``joinFuture``)."""
-
-    session_us: int | None = None  # when a session ends that runs on while JoinGroup waits
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitingMetadata:
-    """The leader needs metadata of topics that only other members subscribe to."""
-
-    response: JoinGroupResponse
-
-
-@dataclass(frozen=True, slots=True)
-class Synced:
-    """SyncGroup succeeded; the application thread has to apply the assignment."""
-
-    assignment: tuple[TopicPartition, ...]
-    generation: int
-    protocol: str | None
-    user_data: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JoinFailed:
-    """The join ended in an error that the application thread reacts to."""
-
-    exception: ExceptionName
-    """Name of the Java exception; part of the next JoinGroup's reason."""
-
-    reaction: Reaction
-    error: ErrorCode = ErrorCode.NONE
-    message: str = ""
-
-
-class Reaction(enum.Enum):
-    """Reactions of the application thread to a failed join (``joinGroupIfNeeded``)."""
-
-    AT_ONCE = "join again at once"
-    LATER = "join again at the next turn"
-    THROW = "throw from poll"
-
-
-JoinFuture = Joining | AwaitingMetadata | Synced | JoinFailed | None
-
-
-class Resume(enum.Enum):
-    """Where the application thread continues after a listener call."""
-
-    JOIN = "after onJoinPrepare"
-    REVOKED = "in onJoinComplete, before the assignment changes"
-    ASSIGNED = "after onJoinComplete"
-    CLOSE = "in close"
-    UNSUBSCRIBE = "in unsubscribe"
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """The application works, or waits in poll for the network (the machine knows which)."""
-
-
-OUTSIDE = Outside()
-
-
-@dataclass(frozen=True, slots=True)
-class Calling:
-    """A listener call runs; ``poll_until_us`` None: not inside a poll."""
-
-    resume: Resume
-    poll_until_us: int | None
-    synced: Synced | None = None
-    closing: Closing | None = None
-    """The close() that made the call."""
-
-    thrown: Failed | None = None
-    """The exception of the call before it in the same poll."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommittingSync:
-    """Inside commitSync; ``outer`` is where it was called."""
-
-    offsets: tuple[OffsetToCommit, ...]
-    kind: CommitKind
-    deadline_us: int
-    outer: Outside | Calling | Closing
-    attempt: int = 0
-    correlation_id: int | None = None
-    retry_us: int = 0
-
-
-class CloseStage(enum.Enum):
-    """The progress of close()."""
-
-    COMMIT = "final commit"
-    LOOKUP = "asynchronous commits that wait for a coordinator"
-    LEAVE = "LeaveGroup and what is still in flight"
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """Inside close()."""
-
-    stage: CloseStage
-    deadline_us: int
-    operation: CloseOperation
-
-
-App = Outside | Calling | CommittingSync | Closing | Closed
 
 
 class Membership(enum.Enum):

@@ -21,16 +21,9 @@ from protocols.consumer.classic import (
     rejoin,
     session_in_join,
 )
+from protocols.consumer.classic.phases import Calling, CommittingSync, Outside, Resume
 from protocols.consumer.classic.responses import on_disconnected, pump, respond
-from protocols.consumer.classic.state import (
-    Calling,
-    ClientState,
-    CommittingSync,
-    Consumer,
-    Membership,
-    Outside,
-    Resume,
-)
+from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.lookup import LOOKUP, Unknown
 from protocols.consumer.requests import (
     REQUESTS,

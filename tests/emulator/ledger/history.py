@@ -46,6 +46,10 @@ class History:
     def wait(self, seconds: float) -> None:
         self.now_us += round(seconds * 1_000_000)
 
+    def of(self, kind, name, **fields):
+        """Add an event of a consumer of the group."""
+        return self.say(kind(consumer=name, group=GROUP, **fields))
+
     # topics, faults, processes
 
     def topic(self, name="orders", topic_id="T1", starts=(0, 0)):
@@ -71,7 +75,7 @@ class History:
             self.say(started)
 
     def stop(self, name, how="crashed"):
-        return self.say(ev.ConsumerStopped(consumer=name, group=GROUP, how=how))
+        return self.of(ev.ConsumerStopped, name, how=how)
 
     def pause(self, name):
         return self.say(ev.ConsumerPaused(consumer=name))
@@ -80,47 +84,44 @@ class History:
         return self.say(ev.ConsumerResumed(consumer=name))
 
     def listener(self, name, call, partition=P0, generation=1):
-        called = ev.ListenerCalled(
-            consumer=name,
-            group=GROUP,
+        return self.of(
+            ev.ListenerCalled,
+            name,
             generation=generation,
             call=call,
             partitions=(partition,),
             began_us=self.now_us,
         )
-        return self.say(called)
 
     # epochs and work
 
     def open(self, name, partition=P0, offset=0, source="committed", why="", generation=1):
-        opened = ev.EpochOpened(
-            consumer=name,
-            group=GROUP,
+        return self.of(
+            ev.EpochOpened,
+            name,
             generation=generation,
             partition=partition,
             offset=offset,
             source=source,
             why=why,
         )
-        return self.say(opened)
 
     def work(self, name, first, next_offset, partition=P0, generation=1):
-        done = ev.Processed(
-            consumer=name,
-            group=GROUP,
+        return self.of(
+            ev.Processed,
+            name,
             generation=generation,
             partition=partition,
             first=first,
             next_offset=next_offset,
             began_us=self.now_us,
         )
-        return self.say(done)
 
     def overtake(self, name, first, next_offset, partition=P0, generation=1, *, earlier=False):
         """A worker finishes a range before records in front of it, or begun in an *earlier* epoch."""
-        done = ev.ProcessedOutOfOrder(
-            consumer=name,
-            group=GROUP,
+        return self.of(
+            ev.ProcessedOutOfOrder,
+            name,
             generation=generation,
             partition=partition,
             first=first,
@@ -128,7 +129,6 @@ class History:
             began_us=self.now_us,
             earlier_epoch=earlier,
         )
-        return self.say(done)
 
     def next_owner(self, name, first, next_offset, generation=1):
         """Let a consumer begin at an offset, and work."""
@@ -136,33 +136,30 @@ class History:
         self.work(name, first, next_offset, generation=generation)
 
     def cut_off(self, name, offset, partition=P0):
-        what = ev.PartlyProcessed(
-            consumer=name, group=GROUP, partition=partition, offset=offset, began_us=self.now_us
+        return self.of(
+            ev.PartlyProcessed, name, partition=partition, offset=offset, began_us=self.now_us
         )
-        return self.say(what)
 
     def let_go(self, name, first, next_offset, why, partition=P0):
-        what = ev.NotProcessed(
-            consumer=name,
-            group=GROUP,
+        return self.of(
+            ev.NotProcessed,
+            name,
             partition=partition,
             first=first,
             next_offset=next_offset,
             why=why,
         )
-        return self.say(what)
 
     def close(self, name, processed, why, position=None, partition=P0, generation=1):
-        closed = ev.EpochClosed(
-            consumer=name,
-            group=GROUP,
+        return self.of(
+            ev.EpochClosed,
+            name,
             generation=generation,
             partition=partition,
             processed=processed,
             position=processed if position is None else position,
             why=why,
         )
-        return self.say(closed)
 
     def crash(self, name, processed, partition=P0):
         """A process dies under a fault of its own."""
@@ -190,18 +187,17 @@ class History:
         return commit
 
     def accept(self, name, commit, offset, partition=P0, generation=1):
-        accepted = ev.CommitAccepted(
-            consumer=name,
-            group=GROUP,
+        return self.of(
+            ev.CommitAccepted,
+            name,
             generation=generation,
             commit=commit,
             offsets=((partition, offset),),
             log_offset=len(self.events),
         )
-        return self.say(accepted)
 
     def answer(self, name, commit, error="NONE"):
-        return self.say(ev.CommitAnswered(consumer=name, group=GROUP, commit=commit, error=error))
+        return self.of(ev.CommitAnswered, name, commit=commit, error=error)
 
     def commit(self, name, offset, processed=None, partition=P0, generation=1):
         """A commit that goes well from end to end."""
@@ -244,10 +240,7 @@ class History:
         return self.say(truncated)
 
     def read_on(self, name, offset, partition=P0, incarnation=1):
-        read_on = ev.ReadOn(
-            consumer=name, group=GROUP, partition=partition, offset=offset, incarnation=incarnation
-        )
-        return self.say(read_on)
+        return self.of(ev.ReadOn, name, partition=partition, offset=offset, incarnation=incarnation)
 
     # coordinator
 

@@ -164,34 +164,29 @@ def test_of_lost_commits_of_one_offset_the_first_is_the_cause():
     assert ["c2"] == [link.values[1] for link in entry.chain if link.step is Step.COMMIT_LOST]
 
 
-def test_a_commit_its_owner_waited_for_in_vain_was_lost():
-    """An undecided commit of an owner that lived on was lost, though no event says where."""
+@pytest.mark.parametrize(
+    ("offset", "end", "cause"),
+    [
+        (
+            100,
+            "revoked",
+            Cause.MESSAGE_LOST,
+        ),  # its owner waited for it in vain: no event says where
+        (80, "revoked", Cause.REVOKED),  # it would have changed nothing
+        (100, "crashed", Cause.CRASHED),  # the sender died with it
+    ],
+)
+def test_a_commit_in_flight_is_the_cause_if_its_owner_lived_on_and_it_counted(offset, end, cause):
+    """The successor begins at 80, because of the commit or because of how the owner ended."""
     history = owner_at_work()
-    history.send("a", 100)
-    history.close("a", 100, "revoked")
+    history.send("a", offset)
+    if end == "crashed":
+        history.crash("a", 100)
+    else:
+        history.close("a", 100, end)
     history.next_owner("b", 80, 100)
 
-    only(history, Cause.MESSAGE_LOST, 20)
-
-
-def test_a_commit_in_flight_of_the_committed_offset_would_have_changed_nothing():
-    """The successor begins low because the owner lost the partition, not because of that commit."""
-    history = owner_at_work()
-    history.send("a", 80)
-    history.close("a", 100, "revoked")
-    history.next_owner("b", 80, 100)
-
-    only(history, Cause.REVOKED, 20)
-
-
-def test_a_commit_that_was_under_way_at_a_crash_was_not_lost():
-    """Where the sender died with its commit, the crash is the cause."""
-    history = owner_at_work()
-    history.send("a", 100)
-    history.crash("a", 100)
-    history.next_owner("b", 80, 100)
-
-    only(history, Cause.CRASHED, 20)
+    only(history, cause, 20)
 
 
 def test_a_commit_that_failed_with_a_timeout_was_lost():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import emulator
 from emulator import events as ev
 from emulator.metrics.recovery import TakeoverMeter
@@ -84,31 +86,18 @@ def test_a_newer_fault_takes_the_watch():
     assert [("f2", 5.0)] == [(row["fault"], row["first_s"]) for row in rows]
 
 
-def test_work_written_after_a_newer_fault_counts_for_the_fault_before_its_begin():
+@pytest.mark.parametrize("later", [[("start", "c")], [("cut", "b")] * 3])
+def test_work_written_after_newer_faults_counts_for_the_fault_before_its_beginning(later):
     """The time of the first record decides, not when its event was written."""
     history = owners()
     history.crash("a", 0)
     history.open("b", P0)
     history.wait(3)
     history.work("b", 0, 10)
-    history.fault("f2", "start", "c")
+    for number, (verb, target) in enumerate(later, 2):
+        history.fault(f"f{number}", verb, target)
     history.write_late(ev.Processed)
     history.work("b", 10, 20)
-    rows = read(TakeoverMeter(), history).listings["takeovers"]
-
-    assert [("crash a", 1)] == [(row["fault"], row["taken_over"]) for row in rows]
-
-
-def test_faults_on_the_next_owner_do_not_hide_when_it_took_over():
-    """Its first work began before all of them, and was written after the last."""
-    history = owners()
-    history.crash("a", 0)
-    history.open("b", P0)
-    history.wait(3)
-    history.work("b", 0, 10)
-    for fault in ("f2", "f3", "f4"):
-        history.fault(fault, "cut", "b")
-    history.write_late(ev.Processed)
     rows = read(TakeoverMeter(), history).listings["takeovers"]
 
     assert [("crash a", 1)] == [(row["fault"], row["taken_over"]) for row in rows]

@@ -6,7 +6,8 @@ import pytest
 
 from protocols.consumer.calls import CommitResult
 from protocols.consumer.classic.calm import moved_state, moves_requests
-from protocols.consumer.classic.state import CommittingSync, Generation, Membership
+from protocols.consumer.classic.phases import CommittingSync
+from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.lookup import Unknown
 from protocols.consumer.open_requests import Renumbered
 from protocols.facts import CommitAnswered

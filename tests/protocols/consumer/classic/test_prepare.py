@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.classic.phases import PrepareCommitted, PrepareCommitting, PrepareNeeded
 from protocols.consumer.classic.rejoin import _prepare
 from protocols.consumer.classic.revocation_commit import commit_at_revocation
-from protocols.consumer.classic.state import PrepareCommitted, PrepareCommitting, PrepareNeeded
 from protocols.consumer.committing import RETRIED
 from protocols.facts import CommitRefused, CommitSent
 from protocols.messages import FetchRequest, JoinGroupRequest, OffsetCommitRequest
