@@ -341,9 +341,7 @@ class GroupCoordinator:
         self.state = replace(self.state, durable=proposal.before)
         effects: tuple[Effect, ...] = ()
         for _, group in proposal.ended:
-            turn = restore(self.state, group, at)
-            self.state = turn.state
-            effects += turn.effects
+            self.state = restore(self.state, group)
         for group_id in proposal.made:
             turn = discard(self.state, group_id, error, at)
             self.state = turn.state

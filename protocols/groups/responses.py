@@ -122,7 +122,7 @@ def _describe_error_response(
 def _consumer_describe_error_response(
     request: ConsumerGroupDescribeRequest, error: ErrorCode
 ) -> ConsumerGroupDescribeResponse:
-    return ConsumerGroupDescribeResponse(group_id=request.group_id, error=error, state="Dead")
+    return ConsumerGroupDescribeResponse(group_id=request.group_id, error=error)
 
 
 _ERROR_RESPONSES: Final[MappingProxyType[type, Callable[[Any, ErrorCode], Message]]] = (

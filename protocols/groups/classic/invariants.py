@@ -75,7 +75,6 @@ def _check_waiting(group: Group) -> None:
     assert set(group.joining) <= members
     assert set(group.syncing) <= members
     assert set(group.newcomers) <= members
-    assert set(group.newcomers) <= set(group.joining), "newcomers wait for their first generation"
     assert set(group.assignments) <= members
     assert not set(group.syncing) & set(group.pending_syncs)
 

@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from immutables import Map
-
 from assignors.types import TopicPartition
 from protocols.facts import GroupLoaded
 from protocols.groups.classic import static_members, sync
 from protocols.groups.classic.group import (
-    ANSWERED,
     AssignmentStored,
     Group,
     InstanceStored,
@@ -32,7 +29,6 @@ from protocols.groups.classic.group import (
     join_timer,
     metadata_of,
     on_group,
-    rebalance_timeout_ms,
     session_timer,
     state_of,
     sync_timer,
@@ -56,6 +52,7 @@ from protocols.groups.classic.states import (
 )
 from protocols.groups.responses import client_error
 from protocols.groups.shard import Durable, GroupKind, Moment, Turn
+from protocols.java_maps import NOTHING
 from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import (
     CONSUMER_PROTOCOL_TYPE,
@@ -251,23 +248,14 @@ def on_unloaded(shard: Shard, group_id: str, at: Moment) -> Turn[Shard]:
     return on_group(shard, Turn(dead, turn.effects).also(*timers_of(group)))
 
 
-def restore(shard: Shard, group: Group, at: Moment) -> Turn[Shard]:
-    """Restore a group whose removal could not be appended; every session restarts.
+def restore(shard: Shard, group: Group) -> Shard:
+    """Restore a group whose removal could not be appended.
 
-    Its parked requests were already answered and are not answered again.
+    Its parked requests were answered, so their members no longer count as joined. Its timers are as
+    they were.
     """
-    back = replace(
-        group,
-        joining=Map(dict.fromkeys(group.joining, ANSWERED)),
-        syncing=Map(dict.fromkeys(group.syncing, ANSWERED)),
-    )
-    sessions = [
-        SetTimer(member.timer, at.after(member.session_timeout_ms)) for member in in_order(group)
-    ]
-    if group.state is State.PREPARING_REBALANCE:
-        deadline_us = at.after(rebalance_timeout_ms(group))
-        sessions.append(SetTimer(join_timer(group.group_id), deadline_us))
-    return on_group(shard, Turn(back, tuple(sessions)))
+    back = replace(group, joining=NOTHING, syncing=NOTHING)
+    return shard.with_group(group.group_id, back)
 
 
 def discard(shard: Shard, group_id: str, error: ErrorCode, at: Moment) -> Turn[Shard]:

@@ -22,7 +22,6 @@ from protocols.messages.groups import (
     ConsumerGroupDescribeResponse,
     DescribedConsumer,
 )
-from protocols.offsets_topic.group_rules import GroupState
 
 
 def described(
@@ -31,9 +30,7 @@ def described(
     """Describe a group as of the durable log; None: there is no such group."""
     if group is None:
         return ConsumerGroupDescribeResponse(
-            group_id=request.group_id,
-            error=ErrorCode.GROUP_ID_NOT_FOUND,
-            state=GroupState.DEAD.value,
+            group_id=request.group_id, error=ErrorCode.GROUP_ID_NOT_FOUND
         )
     return ConsumerGroupDescribeResponse(
         group_id=group.group_id,

@@ -20,6 +20,7 @@ from typing import Final
 
 from immutables import Map
 
+from assignors.java import HashTable, java_hash, length_of_map_copy
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from protocols.groups.topics import TopicsImage
@@ -223,6 +224,38 @@ def preferred_assignor(votes: Mapping[str, int], default: str) -> str:
     Of a tie the first in hash order wins: ``uniform`` for a tie of ``uniform`` and ``range``.
     """
     return max(in_vote_order(votes), key=votes.__getitem__) if votes else default
+
+
+def assignor_after(votes: Mapping[str, int], old: str | None, new: str | None, default: str) -> str:
+    """Return the preferred assignor after a request by which a member's vote changes from *old* to *new*.
+
+    Kafka counts the votes anew in a copy. An assignor whose only vote is that of the member leaves the
+    copy and returns to the head of its slot, even if the vote stays the same. So of a tie of one
+    vote each for ``uniform`` and ``range``, the assignor of the member that sends the request wins.
+
+    Source: ``ConsumerGroup.computePreferredServerAssignor``.
+    """
+    counts = dict(votes)
+    names: HashTable[str] = HashTable(java_hash, length_of_map_copy(len(votes)))
+    for name in in_vote_order(votes):
+        names.put(name)
+    if old is not None:
+        counts[old] -= 1
+        if not counts[old]:
+            names.remove(old)
+    if new is not None:
+        counts[new] = counts.get(new, 0) + 1
+        names.compute_if_absent(new)
+    return max(names, key=counts.__getitem__, default=default)
+
+
+def are_votes_settled(votes: Mapping[str, int]) -> bool:
+    """Return whether the preferred assignor stays the same with a request of any member.
+
+    It does not for a tie of assignors with one vote each (:func:`assignor_after`).
+    """
+    preferred = preferred_assignor(votes, "")
+    return all(assignor_after(votes, name, name, "") == preferred for name in votes)
 
 
 def in_vote_order(votes: Mapping[str, int]) -> list[str]:

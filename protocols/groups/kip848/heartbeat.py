@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from protocols.facts import MemberAdded
 from protocols.groups.kip848 import patterns
-from protocols.groups.kip848.group import Group, Member, MemberState, as_message
+from protocols.groups.kip848.group import Group, Member, MemberState, are_votes_settled, as_message
 from protocols.groups.kip848.membership import Arrival, arrival, entered, has_room
 from protocols.groups.kip848.soft import Soft, is_stale
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
@@ -155,6 +155,7 @@ def _is_settled(group: Group, soft: Soft, member: Member, epoch: int) -> bool:
         epoch == current.epoch == group.target_epoch == group.epoch
         and current.state is MemberState.STABLE
         and not is_stale(group, soft)
+        and (len(group.votes) < 2 or are_votes_settled(group.votes))
         and not member.uses_classic
     )
 
@@ -162,10 +163,11 @@ def _is_settled(group: Group, soft: Soft, member: Member, epoch: int) -> bool:
 def recurs(group: Group) -> bool:
     """Return whether the responses to heartbeats do not depend on the time.
 
-    They do while a target assignment waits for its interval, and with patterns, which are looked
-    up again.
+    They do while a target assignment waits for its interval, with patterns, which are looked up
+    again, and while the preferred assignor changes with each member that sends a heartbeat.
     """
-    return group.epoch == group.target_epoch and not group.pattern_users
+    settled = group.epoch == group.target_epoch and are_votes_settled(group.votes)
+    return settled and not group.pattern_users
 
 
 def quiet_response(member: Member, header: Header, at: Moment) -> tuple[SetTimer, Send]:

@@ -13,11 +13,18 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import re2
 from immutables import Map
 
+from assignors.java import (
+    HashTable,
+    hash_map_order,
+    java_hash,
+    length_for_capacity,
+    length_of_map_copy,
+)
 from protocols.facts import GroupEpochRaised
 from protocols.groups.kip848.group import Group, subscribed_topics
 from protocols.groups.kip848.records import Draft, epoch_record, pattern_tombstone
@@ -82,7 +89,9 @@ def forgotten(group: Group, dropped: Iterable[str | None]) -> list[Record]:
     never resolved has no record, but its tombstone is written as well.
     """
     fewer = Counter(pattern for pattern in dropped if pattern)
-    unused = sorted(name for name, users in fewer.items() if group.pattern_users[name] == users)
+    unused = hash_map_order(
+        (name for name, users in fewer.items() if group.pattern_users[name] == users), java_hash
+    )
     return [pattern_tombstone(group.group_id, pattern) for pattern in unused]
 
 
@@ -111,11 +120,28 @@ def look_up_is_due(before: Group, users: Map[str, int], soft: Soft, at: Moment) 
     return at.now_ms > last_ms + at.settings.group_consumer_regex_refresh_interval_ms
 
 
-def look_up_begun(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:
-    """Begin a look-up of the group's patterns among the current topics."""
-    begun = LookUp(tuple(sorted(group.pattern_users)), at.broker.image, at.now_ms)
-    timer = SetTimer(patterns_timer(group.group_id), at.now_us + at.broker.pattern_us)
+def look_up_begun(
+    before: Group, old: str | None, new: str | None, soft: Soft, at: Moment
+) -> Turn[Soft]:
+    """Begin a look-up among the current topics of all patterns of a group.
+
+    *before*: the group before the heartbeat, by which a member has the pattern *new* instead of *old*.
+    """
+    begun = LookUp(_in_order(before.pattern_users, old, new), at.broker.image, at.now_ms)
+    timer = SetTimer(patterns_timer(before.group_id), at.now_us + at.broker.pattern_us)
     return Turn(replace(soft, looking_up=begun), (timer,))
+
+
+def _in_order(users: Mapping[str, int], old: str | None, new: str | None) -> tuple[str, ...]:
+    """Return the patterns in the order in which Kafka writes their matches, that of its hash maps."""
+    patterns: HashTable[str] = HashTable(java_hash, length_of_map_copy(len(users)))
+    for pattern in sorted(users):
+        patterns.put(pattern)
+    if old and users[old] == 1:
+        patterns.remove(old)
+    if new:
+        patterns.compute_if_absent(new)
+    return tuple(hash_map_order(patterns, java_hash, length_for_capacity(len(patterns))))
 
 
 def looked_up(group: Group, soft: Soft, at: Moment) -> Turn[Soft]:

@@ -26,7 +26,7 @@ from collections.abc import Collection, Mapping
 
 from immutables import Map
 
-from assignors.java import hash_map_order, length_of_map_copy
+from assignors.java import HashTable, hash_map_order, length_of_map_copy, length_of_set_copy
 from assignors.values import dataclass
 from protocols.groups.kip848.group import (
     AssignedEpochs,
@@ -92,7 +92,7 @@ def _next(current: CurrentAssignment, epoch: int, given: Situation) -> CurrentAs
     dropped: dict[str, list[int]] = {}
     added: dict[str, list[int]] = {}
     is_blocked = False
-    for topic in {**given.wanted, **current.assigned}:
+    for topic in _topics(given.wanted, current.assigned):
         wanted = given.wanted.get(topic, ()) if topic in given.subscribed else ()
         has = current.assigned.get(topic, {})
         goal = frozenset(wanted)
@@ -117,6 +117,11 @@ def _next(current: CurrentAssignment, epoch: int, given: Situation) -> CurrentAs
         MemberState.UNRELEASED_PARTITIONS if is_blocked else MemberState.STABLE,
         _granted(current.assigned, kept, added, given.target_epoch),
     )
+
+
+def _topics(wanted: Collection[str], assigned: Collection[str]) -> list[str]:
+    """Return the topics of a target and of an assignment in the order in which Kafka visits them."""
+    return hash_map_order((*wanted, *assigned), topic_id_hash, length_of_set_copy(len(wanted)))
 
 
 def _without_unread(current: CurrentAssignment, given: Situation) -> CurrentAssignment:
@@ -160,8 +165,13 @@ def _granted(
     a table that was created for the previous number of partitions.
     """
     granted: dict[str, Mapping[int, int]] = {}
-    topics = [topic for topic in kept if kept[topic] or added.get(topic)]
-    for topic in hash_map_order(topics, topic_id_hash) if len(topics) > 1 else topics:
+    topics: HashTable[str] = HashTable(topic_id_hash)
+    for topic, numbers in kept.items():
+        if numbers:
+            topics.put(topic)
+    for topic in hash_map_order(filter(added.get, added), topic_id_hash):
+        topics.compute_if_absent(topic)
+    for topic in topics:
         had = before.get(topic, {})
         length = length_of_map_copy(len(had)) if had else _FIRST_LENGTH
         numbers = hash_map_order([*kept[topic], *added.get(topic, ())], _as_is, length)

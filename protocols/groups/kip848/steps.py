@@ -18,6 +18,7 @@ from protocols.groups.kip848.group import (
     Group,
     Member,
     MemberState,
+    assignor_after,
     by_topic,
     named,
     preferred_assignor,
@@ -32,7 +33,7 @@ from protocols.groups.kip848.records import (
     topic_metadata_tombstone,
 )
 from protocols.groups.kip848.soft import Soft, is_stale, rebalance_timer
-from protocols.groups.kip848.target import assignor_of, is_due, members_in_order, with_target
+from protocols.groups.kip848.target import is_due, members_in_order, with_target
 from protocols.groups.shard import Moment
 from protocols.machine import CancelTimer, Effect, Report, SetTimer
 from protocols.messages import TopicPartitions
@@ -76,7 +77,7 @@ def advanced(
     Raises TargetAssignmentError if the assignor fails.
     """
     context, resubscribed = _epoch_raised(group, context, at)
-    return _moved(_retargeted(context, at), owned, resubscribed, at)
+    return _moved(_retargeted(group, context, at), owned, resubscribed, at)
 
 
 def carried_over(
@@ -147,7 +148,9 @@ def _topics_compared(context: HeartbeatContext, reason: str | None, at: Moment) 
 def _look_up(before: Group, context: HeartbeatContext, at: Moment) -> HeartbeatContext:
     if not patterns.look_up_is_due(before, context.group.pattern_users, context.soft, at):
         return context
-    turn = patterns.look_up_begun(context.group, context.soft, at)
+    old = None if context.before is None else context.before.metadata.subscribed_topic_regex
+    new = context.member.metadata.subscribed_topic_regex
+    turn = patterns.look_up_begun(before, old, new, context.soft, at)
     return replace(context, soft=turn.state).with_effects(*turn.effects)
 
 
@@ -161,21 +164,28 @@ def _reason(
         return "a member reads by another pattern"
     if context.member.uses_classic:
         return None
-    default = at.settings.group_consumer_assignors[0]
-    votes = before.votes, context.group.votes
-    old, new = (preferred_assignor(each, default) for each in votes)
+    old = preferred_assignor(before.votes, at.settings.group_consumer_assignors[0])
+    new = _assignor(before, context, at)
     return None if old == new else f"the assignor is {new} instead of {old}"
+
+
+def _assignor(before: Group, context: HeartbeatContext, at: Moment) -> str:
+    """Return the name of the assignor that the members prefer after the member's request."""
+    old = None if context.before is None else context.before.metadata.server_assignor
+    new = context.member.metadata.server_assignor
+    return assignor_after(before.votes, old, new, at.settings.group_consumer_assignors[0])
 
 
 # -- 2: the target -----------------------------------------------------------------------------
 
 
-def _retargeted(context: HeartbeatContext, at: Moment) -> HeartbeatContext:
+def _retargeted(before: Group, context: HeartbeatContext, at: Moment) -> HeartbeatContext:
     if not is_due(context.group, at):
         return context
     is_new = context.before is None or context.before.member_id != context.member_id
     new_member = context.member_id if is_new else None
-    draft = with_target(context.draft, new_member, at)
+    assignor = _assignor(before, context, at)
+    draft = with_target(context.draft, assignor, new_member, at)
     changed = {
         key.member_id
         for key, _ in draft.records[len(context.draft.records) :]
@@ -184,7 +194,7 @@ def _retargeted(context: HeartbeatContext, at: Moment) -> HeartbeatContext:
     computed = TargetComputed(
         group=draft.group.group_id,
         epoch=draft.group.epoch,
-        assignor=assignor_of(draft.group, at),
+        assignor=assignor,
         changed=tuple(
             (member.member_id, named(draft.group.targets[member.member_id], at.broker.image))
             for member in members_in_order(context.group, new_member)

@@ -26,7 +26,6 @@ from protocols.groups.kip848.group import (
     Group,
     Member,
     TargetPartitions,
-    preferred_assignor,
     subscribed_topics,
     topics_of,
 )
@@ -57,20 +56,20 @@ class TargetAssignmentError(Exception):
         super().__init__(f"Failed to compute a new target assignment for epoch {epoch}: {reason}")
 
 
-def with_target(draft: Draft, new_member: str | None, at: Moment) -> Draft:
-    """Return the draft with a target assignment for its group epoch.
+def with_target(draft: Draft, name: str, new_member: str | None, at: Moment) -> Draft:
+    """Return the draft with a target assignment for its group epoch, by the assignor *name*.
 
     *new_member*: the member that this heartbeat added; it is last in the assignor's input. Raises
     TargetAssignmentError if the assignor fails or is not in ``group.consumer.assignors``.
 
     Source: ``GroupMetadataManager.updateTargetAssignment``.
     """
-    group, name = draft.group, assignor_of(draft.group, at)
+    group = draft.group
     if name not in at.settings.group_consumer_assignors:
         raise TargetAssignmentError(group.epoch, f"there is no assignor {name!r}")
     subscriptions = _subscriptions(group, members_in_order(group, new_member), at)
     try:
-        assigned = _assigned(group, subscriptions, at)
+        assigned = _assigned(group, name, subscriptions, at)
     except (AssignorError, AssignorDefectError) as error:
         raise TargetAssignmentError(group.epoch, error) from error
     records = _changes(group, subscriptions, assigned, at)
@@ -84,11 +83,6 @@ def members_in_order(group: Group, new_member: str | None) -> list[Member]:
     if new_member is not None:
         members.sort(key=lambda member: member.member_id == new_member)
     return members
-
-
-def assignor_of(group: Group, at: Moment) -> str:
-    """Return the name of the group's current assignor."""
-    return preferred_assignor(group.votes, at.settings.group_consumer_assignors[0])
 
 
 def _changes(
@@ -138,8 +132,8 @@ def _subscriptions(group: Group, members: list[Member], at: Moment) -> Subscript
     return subscriptions
 
 
-def _assigned(group: Group, subscriptions: Subscriptions, at: Moment) -> Assignment:
-    name, topics = assignor_of(group, at), _topics(group, at)
+def _assigned(group: Group, name: str, subscriptions: Subscriptions, at: Moment) -> Assignment:
+    topics = _topics(group, at)
     assign = at.broker.assignors[name]
     with user_code(name, "assign"):
         assigned = assign(topics, subscriptions)

@@ -45,7 +45,7 @@ def heartbeat_at_any_group(
         return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
     if not upgrade.may_upgrade(group, at):
         return consumer_heartbeat(shard, header, request, at)
-    answered = on_group(shard, upgrade.reject_waiting(group, at))
+    answered = on_group(shard, upgrade.reject_waiting(group))
     error = upgrade.validate_upgrade(shard, group)
     if error is not None:
         return answered.also(Send(header, heartbeat_error_response(error, request)))

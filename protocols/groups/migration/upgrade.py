@@ -9,13 +9,12 @@ of 4.4.0.
 
 from __future__ import annotations
 
-from immutables import Map
+from functools import partial
 
 from protocols.facts import GroupConverted
 from protocols.groups.classic import group as classic
 from protocols.groups.classic import kind
-from protocols.groups.classic.kind import timers_of as classic_timers
-from protocols.groups.classic.rebalance import respond_to_joins, respond_to_syncs
+from protocols.groups.classic.rebalance import reject_sync, respond_to_joins
 from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import group as consumer
 from protocols.groups.kip848.records import (
@@ -34,7 +33,6 @@ from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     Header,
     JoinGroupResponse,
-    SyncGroupResponse,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import (
@@ -58,21 +56,18 @@ def may_upgrade(group: classic.Group, at: Moment) -> bool:
     )
 
 
-def reject_waiting(group: classic.Group, at: Moment) -> Turn[classic.Group]:
+def reject_waiting(group: classic.Group) -> Turn[classic.Group]:
     """Respond to all parked requests with an error; this also takes effect if the upgrade fails.
 
-    New members still count as joined, and members that have sent SyncGroup still count as synced.
+    Their members no longer count as joined, and their sessions are unchanged.
     """
     again = ErrorCode.REBALANCE_IN_PROGRESS
     turn = respond_to_joins(
         group, lambda member: JoinGroupResponse(error=again, member_id=member.member_id)
-    ).then(lambda group: respond_to_syncs(group, at, lambda _: SyncGroupResponse(error=again)))
-    answered = replace(
-        turn.state,
-        joining=Map(dict.fromkeys(group.newcomers, classic.ANSWERED)),
-        syncing=Map(dict.fromkeys(group.syncing, classic.ANSWERED)),
     )
-    return replace(turn, state=answered)
+    for member in classic.in_order(group):
+        turn = turn.then(partial(reject_sync, member_id=member.member_id, error=again))
+    return turn
 
 
 def validate_upgrade(shard: AnyShard, group: classic.Group) -> ErrorCode | None:
@@ -109,7 +104,10 @@ def convert(
     request: ConsumerGroupHeartbeatRequest,
     at: Moment,
 ) -> Turn[AnyShard]:
-    """Convert a classic group without parked requests to a consumer group."""
+    """Convert a classic group without parked requests to a consumer group.
+
+    The timers of the classic group stay: they do nothing unless the conversion fails.
+    """
     group_id = group.group_id
     draft = _as_consumer_group(group, at)
     sessions = tuple(
@@ -127,7 +125,7 @@ def convert(
         client=header.client,
         assignment=classic.by_member(group),
     )
-    effects: tuple[Effect, ...] = (Report(converted), *classic_timers(group), *sessions)
+    effects: tuple[Effect, ...] = (Report(converted), *sessions)
     return Turn(after, effects, (*deleted, *draft.records))
 
 

@@ -23,7 +23,7 @@ def test_a_group_is_shown_as_it_is_durable():
     it = ConsumerGroupDriver()
     it.hold = True
     it.join("A", rack_id="r")
-    assert (ErrorCode.GROUP_ID_NOT_FOUND, "Dead") == (
+    assert (ErrorCode.GROUP_ID_NOT_FOUND, "") == (
         it.send(DESCRIBE).error,
         it.send(DESCRIBE).answer.state,
     )

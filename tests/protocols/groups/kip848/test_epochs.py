@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.groups.kip848.heartbeat import recurs
 from protocols.messages import TopicDescription, TopicPartitions
 from protocols.messages.errors import ErrorCode
 
@@ -216,13 +217,38 @@ def test_departures_raise_the_epoch_and_compute_nothing():
 def test_another_effective_assignor_raises_the_epoch():
     """A vote that changes nothing in the choice does not."""
     it = steady()
+    it.join("C", server_assignor="uniform")
+    it.settle("A", "B", "C")
+    before = it.epochs
 
     it.beat("A", server_assignor="uniform")
-    assert (["5"], (3, 3)) == (it.types, it.epochs)
+    assert (["5"], before) == (it.types, it.epochs)
     it.beat("B", server_assignor="range")
-    assert (["5"], (3, 3)) == (it.types, it.epochs)
+    assert (["5"], before) == (it.types, it.epochs)
     it.beat("A", server_assignor="range")
+    assert (before[0] + 1, before[0] + 1) == it.epochs
+
+
+def test_of_one_vote_each_the_assignor_of_the_sender_wins():
+    """So the epoch rises with each heartbeat of a member that requests ``range`` next to ``uniform``.
+
+    Kafka counts the votes without the member's old one, and puts its new one in front.
+    """
+    it = steady()
+    it.beat("A", server_assignor="uniform")
+    it.beat("B", server_assignor="range")
     assert (4, 4) == it.epochs
+
+    it.beat("A")
+    assert (4, 4) == it.epochs
+    it.beat("B")
+    assert (5, 5) == it.epochs
+    assert not recurs(it.group)
+
+    it.join("C", server_assignor="range")
+    it.join("D", server_assignor="uniform")
+    it.settle("A", "B", "C", "D")
+    assert recurs(it.group)
 
 
 def test_rack_timeout_and_client_are_only_noted():

@@ -193,6 +193,19 @@ def test_all_patterns_of_a_group_are_looked_up_together():
     assert 2 == it.types.count("16")
 
 
+@pytest.mark.parametrize(("sender", "order"), [("A", ["t|u", "u.*"]), ("B", ["u.*", "t|u"])])
+def test_the_pattern_of_the_sender_is_written_first_of_those_in_one_slot(sender, order):
+    """Kafka counts the users anew, which moves a pattern of one user to the head of its slot."""
+    it = looked_up("A")
+    by_pattern(it, "B", "u.*")
+    it.advance(10_001)
+
+    it.beat(sender)
+    it.advance(0)
+
+    assert order == [key.regular_expression for key, _ in it.batches[-1] if key.record_type == 16]
+
+
 def test_names_and_a_pattern_together_read_both():
     """A member may have them side by side."""
     it = ConsumerGroupDriver(topic(), topic("u", 2))

@@ -14,6 +14,9 @@ from protocols.messages.errors import ErrorCode
 from .driver import IDS, ConsumerGroupDriver, owned, topic
 
 T, U = IDS["t"], IDS["u"]
+A, B, C = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAEQ", "AAAAAAAAAAAAAAAAAAAAIQ"
+"""Topic ids that share a slot of a hash table."""
+
 STABLE, UNREVOKED, UNRELEASED, UNKNOWN = MemberState
 
 
@@ -167,6 +170,25 @@ def test_partitions_stand_in_the_order_of_kafkas_tables(before, wanted, order):
     after = reconciled(member(5, *before), given(6, *wanted))
 
     assert order == list(after.assigned[T])
+
+
+@pytest.mark.parametrize(
+    ("assigned", "wanted", "order"),
+    [
+        ([], [A, B], [B, A]),
+        ([A], [A, B], [B, A]),
+        ([B, A], [B, A, C], [C, B, A]),
+        ([B, A], [A, B, C], [C, A, B]),
+    ],
+)
+def test_topics_of_one_slot_stand_with_the_new_ones_in_front(assigned, wanted, order):
+    """Kafka puts kept topics behind each other, and new ones at the head (``computeIfAbsent``)."""
+    current = CurrentAssignment(5, 4, STABLE, {topic_id: {0: 5} for topic_id in assigned})
+    target = dict.fromkeys(wanted, (0,))
+
+    after = reconciled(current, given(6, wanted=target, subscribed=set(wanted)))
+
+    assert order == list(after.assigned)
 
 
 # -- through a coordinator ---------------------------------------------------------------------

@@ -124,16 +124,18 @@ def test_an_assignor_that_fails_changes_nothing(asked, answer):
 
 
 def test_the_assignor_that_most_members_prefer_is_used():
-    """Among equals ``uniform``; without preferences the broker's first."""
+    """Among equals with one vote each that of the sender; without preferences the broker's first."""
     it = ConsumerGroupDriver(group_consumer_assignors=("range", "uniform"))
     it.join("A")
     assert "range" == it.emitted(TargetComputed)[-1].assignor
     it.join("B", server_assignor="uniform")
     assert "uniform" == it.emitted(TargetComputed)[-1].assignor
     it.join("C", server_assignor="range")
-    assert "uniform" == it.emitted(TargetComputed)[-1].assignor
-    it.join("D", server_assignor="range")
     assert "range" == it.emitted(TargetComputed)[-1].assignor
+    it.join("D", server_assignor="uniform")
+    assert "uniform" == it.emitted(TargetComputed)[-1].assignor
+    it.join("E", server_assignor="range")
+    assert "uniform" == it.emitted(TargetComputed)[-1].assignor
 
 
 def test_targets_are_kept_apart_by_the_assignment_interval():
