@@ -48,7 +48,7 @@ Never changed in place; topics and partitions are in the order of Kafka's hash m
 """
 
 TargetPartitions = Mapping[str, tuple[int, ...]]
-"""The target of a member: topic id to partitions, in the order of the record."""
+"""The target of a member: topic id to partitions, in the order of Kafka's hash maps."""
 
 
 class MemberState(enum.IntEnum):

@@ -133,13 +133,31 @@ def _without_unread(current: CurrentAssignment, given: Situation) -> CurrentAssi
     assigned = {
         topic: numbers for topic, numbers in current.assigned.items() if topic in given.subscribed
     }
-    revoking = dict(current.revoking)
-    for topic in unread:
-        revoking[topic] = {**revoking.get(topic, {}), **current.assigned[topic]}
+    revoking = _merged(current.revoking, {topic: current.assigned[topic] for topic in unread})
     if any(revoking.values()) and _may_own(revoking, given.owned):
         state = MemberState.UNREVOKED_PARTITIONS
         return CurrentAssignment(current.epoch, current.epoch, state, assigned, revoking)
     return CurrentAssignment(current.epoch, current.epoch, current.state, assigned)
+
+
+def _merged(revoking: AssignedEpochs, unread: AssignedEpochs) -> AssignedEpochs:
+    """Return the partitions to revoke with those of unread topics, in the order of Kafka's maps."""
+    topics: HashTable[str] = HashTable(topic_id_hash, length_of_map_copy(len(revoking)))
+    for topic in revoking:
+        topics.put(topic)
+    for topic in unread:
+        topics.compute_if_absent(topic)
+    return {topic: _together(revoking.get(topic), unread.get(topic)) for topic in topics}
+
+
+def _together(
+    revoking: Mapping[int, int] | None, unread: Mapping[int, int] | None
+) -> Mapping[int, int]:
+    if not revoking or not unread:
+        return revoking or unread or {}
+    epochs = {**revoking, **unread}
+    length = length_of_map_copy(len(revoking))
+    return {number: epochs[number] for number in hash_map_order(epochs, _as_is, length)}
 
 
 def _may_own(partitions: Mapping[str, Collection[int]], owned: Owned | None) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from immutables import Map
 
+from assignors.java import hash_map_order, length_of_set_copy
 from protocols.groups.kip848.group import (
     NOTHING_ASSIGNED,
     AssignedEpochs,
@@ -20,8 +21,10 @@ from protocols.groups.kip848.group import (
     Group,
     Member,
     MemberState,
+    TargetPartitions,
 )
 from protocols.groups.kip848.soft import session_timer
+from protocols.groups.topics import topic_id_hash
 from protocols.java_maps import recounted
 from protocols.offsets_topic.group_rules import (
     LEFT_EPOCH,
@@ -37,6 +40,7 @@ from protocols.offsets_topic.records.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupTargetAssignmentMemberValue,
 )
 from protocols.values import replace
 
@@ -162,8 +166,18 @@ def _static(
 def _with_target(group: Group, member_id: str, value: Any) -> Group:
     if value is None:
         return replace(group, targets=group.targets.delete(member_id))
-    wanted = {listed.topic_id: listed.partitions for listed in value.topic_partitions}
-    return replace(group, targets=group.targets.set(member_id, wanted))
+    return replace(group, targets=group.targets.set(member_id, _target(value)))
+
+
+def _target(value: ConsumerGroupTargetAssignmentMemberValue) -> TargetPartitions:
+    """Return the content of record 7 in the order of Kafka's maps (``Assignment.fromRecord``)."""
+    listed = {each.topic_id: each.partitions for each in value.topic_partitions}
+    topics = hash_map_order(listed, topic_id_hash) if len(listed) > 1 else listed
+    return {topic: _in_set_order(listed[topic]) for topic in topics}
+
+
+def _in_set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(hash_map_order(numbers, int, length_of_set_copy(len(numbers))))
 
 
 def _with_current(group: Group, member_id: str, value: Any) -> Group:
