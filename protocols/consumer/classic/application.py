@@ -221,15 +221,19 @@ def _send_or_keep(
 ) -> Step[ClientState]:
     """Send a commit without waiting; its callback runs at a later poll or commit.
 
-    If the coordinator is unknown, the commit is sent after the lookup, or fails with it.
+    If the coordinator is unknown, the commit is sent after the lookup, or fails with it. A client that
+    holds commits while it joins sends it then (franz-go ``waitJoinSyncMu``).
     """
     if state.commit_fenced is not None:
         return Step(state, (Return(state.commit_fenced),))
     if not offsets:
         return Step(state)
-    if isinstance(state.coordinator, Known):
-        return send_async(state, consumer, offsets, now)
-    return keep_pending(state, consumer, offsets, CommitKind.ASYNC, now)
+    if not isinstance(state.coordinator, Known):
+        return keep_pending(state, consumer, offsets, CommitKind.ASYNC, now)
+    if waits_for_join(state, consumer):
+        held = (*state.pending_commits, (offsets, CommitKind.ASYNC))
+        return Step(replace(state, pending_commits=held))
+    return send_async(state, consumer, offsets, now)
 
 
 CLOSE = "close"

@@ -17,6 +17,7 @@ from protocols.consumer.classic.commits import (
     local_refusal,
     report_refused_commit,
     send_commit,
+    waits_for_join,
 )
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.clients import Repeats
@@ -139,7 +140,9 @@ def is_asynchronous(flight: InFlight) -> bool:
 
 
 def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the commits that waited for a lookup, in their order, after it succeeded."""
+    """Send the commits that waited for a lookup, or for the member to join, in their order."""
+    if waits_for_join(state, consumer):
+        return Step(state)
     step = Step(replace(state, pending_commits=()))
     for offsets, kind in state.pending_commits:
         send = partial(send_async, consumer=consumer, offsets=offsets, now=now, kind=kind)

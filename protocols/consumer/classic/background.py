@@ -34,8 +34,8 @@ from protocols.consumer.classic.phases import (
     Synced,
 )
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
-from protocols.consumer.clients import CommitClock, Runs
-from protocols.consumer.lookup import Unknown
+from protocols.consumer.clients import CommitClock, InRebalance, Runs
+from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
@@ -222,6 +222,8 @@ class BackgroundClient:
             step = step.then(lambda s: requests.look_up(s, consumer, now))
             if state.membership is not Membership.USER_ASSIGNED:
                 return step
+        if step.state.pending_commits and isinstance(step.state.coordinator, Known):
+            step = step.then(lambda s: async_commits.send_pending(s, consumer, now))
         if rejoin.needed(step.state) and self._may_join(step.state):
             until = now if self._poll_until is None else self._poll_until
             step = step.then(lambda s: turn.join(s, consumer, now, until))
@@ -262,7 +264,10 @@ class BackgroundClient:
             return Step(state)
         interval = settings.auto_commit_interval_ms * MS
         steady = state.membership in _STEADY and not rejoin.needed(state)
-        if self.consumer.profile.commit_clock is CommitClock.TICKS:
+        profile = self.consumer.profile
+        if not steady and profile.in_rebalance is InRebalance.WAITS:
+            return Step(state)  # the commit of this tick follows when the member has joined
+        if profile.commit_clock is CommitClock.TICKS:
             due = committing.next_tick(state.autocommit_us, interval, now)
         elif steady:
             due = now + max(interval, MS)

@@ -97,7 +97,8 @@ def test_the_automatic_commit_is_sent_when_its_interval_is_over(name: str):
     assert [due_us] == [sent.at_us for sent in driver.ever(OffsetCommitRequest)]
 
 
-def test_franz_go_holds_a_commit_until_it_has_joined():
+@pytest.mark.parametrize("call", ["commit_sync", "commit_async"])
+def test_franz_go_holds_a_commit_until_it_has_joined(call: str):
     """``noCommitDuringJoinAndSync``: the commit carries the new generation."""
     driver = background("franz-go", enable_auto_commit=False)
     driver.stable({0: 0})
@@ -105,12 +106,56 @@ def test_franz_go_holds_a_commit_until_it_has_joined():
     driver.beaten(E.REBALANCE_IN_PROGRESS)
     assert driver.pending(JoinGroupRequest)
 
-    assert driver.commit_sync({0: 5}) is None
+    getattr(driver, call)({0: 5})
     assert not driver.pending(OffsetCommitRequest)
     driver.joined(2)
+    assert not driver.pending(OffsetCommitRequest)
     driver.synced(0)
 
     assert [2] == [sent.message.generation_id for sent in driver.ever(OffsetCommitRequest)]
+
+
+def test_commits_that_franz_go_holds_keep_their_order():
+    """Also beside a lookup that ends before the join does."""
+    driver = background("franz-go", enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.commit_async({0: 5})
+    driver.commit_async({0: 7})
+    driver.joined(2)
+    driver.synced(0)
+
+    sent = [each.message.offsets[0].offset for each in driver.ever(OffsetCommitRequest)]
+    assert [5, 7] == sent
+
+
+@pytest.mark.parametrize(("name", "commits"), [("franz-go", [2]), ("librdkafka", [])])
+def test_the_tick_of_franz_go_in_a_join_commits_at_its_end(name: str, commits: list[int]):
+    """``loopCommit`` waits for the lock that the join has; the timer of librdkafka passes over it."""
+    driver = background(
+        name,
+        assignors=("cooperative-sticky",),
+        enable_auto_commit=True,
+        auto_commit_interval_ms=5_000,
+    )
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    if driver.pending(OffsetCommitRequest):
+        driver.committed()
+    driver.poll()
+    driver.records({0: 5})
+    driver.poll()
+    driver.poll()
+    before = len(driver.ever(OffsetCommitRequest))
+    driver.advance(driver.state.autocommit_us / 1_000 - driver.now_us / 1_000 + 100)
+    assert before == len(driver.ever(OffsetCommitRequest))
+    driver.joined(2)
+    driver.synced(0)
+
+    generations = [each.message.generation_id for each in driver.ever(OffsetCommitRequest)]
+    assert commits == generations[before:]
 
 
 @pytest.mark.parametrize(
