@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from emulator.scenario import catalogue, families
@@ -32,6 +34,12 @@ def test_every_scenario_is_short_and_says_what_it_asks(name):
     assert len(comment) in (2, 3)
     assert lines[len(comment)].startswith("title = ")
     assert any("?" in line for line in comment) or name == "off-by-one"
+
+
+@pytest.mark.parametrize("name", [n for n in catalogue.names() if re.match(r"[a-u]\d-", n)])
+def test_the_scenario_of_an_incident_has_at_most_30_lines_with_its_variants(name):
+    """Blank ones aside: it can be written while the incident lasts."""
+    assert sum(map(bool, map(str.strip, catalogue.read(name).splitlines()))) <= 30
 
 
 def test_the_classic_triggers_and_incidents_are_there():
