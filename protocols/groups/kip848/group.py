@@ -16,7 +16,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Final
+from typing import Final, NamedTuple
 
 from immutables import Map
 
@@ -113,6 +113,30 @@ class Member:
 NO_MEMBERS: Final[TimelineMap[str, Member]] = TimelineMap()
 
 
+class Counts(NamedTuple):
+    """The subscriptions of a group, counted."""
+
+    members: int = 0
+    name_readers: Map[str, int] = NOTHING
+    pattern_topics: Map[str, int] = NOTHING
+    pattern_users: Map[str, int] = NOTHING
+
+    def are_alike(self) -> bool:
+        """Return whether all members count as subscribers of the same topics.
+
+        Without patterns: every member subscribes by name to each topic, also to those of a pattern that
+        nobody uses any more. With patterns: all members use the same one, there is no subscription by
+        name, and no other pattern matches the same topics.
+
+        Source: ``ConsumerGroup.subscriptionType``.
+        """
+        if self.pattern_users:
+            alone = self.members in self.pattern_users.values() and not self.name_readers
+            return alone and all(patterns == 1 for patterns in self.pattern_topics.values())
+        readers = self.name_readers
+        return all(readers.get(topic) == self.members for topic in {*readers, *self.pattern_topics})
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """One group of the consumer protocol, in full."""
@@ -161,6 +185,17 @@ class Group:
 
     classic_members: int = 0
     """Number of members that use the classic protocol."""
+
+    counted: Counts = Counts()
+    """The subscriptions as of the last record of a member; records of patterns do not change it.
+
+    So Kafka's ``subscriptionType`` of a group is behind after a pattern was looked up or forgotten.
+    """
+
+    def counts(self) -> Counts:
+        """Return the subscriptions as they are."""
+        everyone = len(self.members)
+        return Counts(everyone, self.name_readers, self.pattern_topics, self.pattern_users)
 
     @property
     def type(self) -> GroupType:

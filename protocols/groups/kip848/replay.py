@@ -118,7 +118,7 @@ def _reindexed(
 ) -> Group:
     """Replace *old* by *member*, or remove it if None; update every index."""
     before, member_id, members = old.metadata, old.member_id, group.members
-    return replace(
+    after = replace(
         group,
         members=members.without(member_id) if member is None else members.put(member_id, member),
         static_members=_static(group.static_members, member_id, before, metadata),
@@ -131,6 +131,7 @@ def _reindexed(
         votes=recounted(group.votes, _vote_of(before), _vote_of(metadata)),
         classic_members=group.classic_members + _uses_classic(metadata) - _uses_classic(before),
     )
+    return replace(after, counted=after.counts())
 
 
 def _uses_classic(metadata: ConsumerGroupMemberMetadataValue | None) -> bool:
@@ -183,11 +184,12 @@ def _in_set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
 def _with_current(group: Group, member_id: str, value: Any) -> Group:
     member = group.member(member_id) or _new_member(group, member_id)
     current = NOTHING_LEFT if value is None else current_of(value)
-    return replace(
+    after = replace(
         group,
         members=group.members.put(member_id, replace(member, current=current)),
         held=replayed_epochs(group.held, member_id, member.current, current),
     )
+    return replace(after, counted=after.counts())
 
 
 NOTHING_LEFT: Final = replace(NOTHING_ASSIGNED, epoch=LEFT_EPOCH, previous_epoch=LEFT_EPOCH)

@@ -14,6 +14,7 @@ from protocols.facts import GroupEpochRaised, MemberMoved, TargetComputed
 from protocols.groups.kip848 import patterns
 from protocols.groups.kip848.group import (
     NO_METADATA,
+    Counts,
     CurrentAssignment,
     Group,
     Member,
@@ -53,6 +54,8 @@ class HeartbeatContext:
     """The member before the request; None: a new member."""
 
     effects: tuple[Effect, ...] = ()
+    counted: Counts = Counts()
+    """The subscriptions by which the group counts as homogeneous or not."""
 
     @property
     def group(self) -> Group:
@@ -109,6 +112,7 @@ def _epoch_raised(
     context, pattern = _pattern_changed(before, context, old.subscribed_topic_regex)
     context = _look_up(before, context, at)
     reason = _reason(before, context, at, renamed=renamed, pattern=pattern)
+    context = replace(context, counted=before.counted)
     if reason is not None or is_stale(before, context.soft):
         context = _topics_compared(context, reason, at)
     return context, renamed or pattern is not patterns.Change.NONE
@@ -132,7 +136,8 @@ def _topics_compared(context: HeartbeatContext, reason: str | None, at: Moment) 
     if reason is None and topics_hash != group.metadata_hash:
         reason = "subscribed topics changed"
     epoch = group.epoch if reason is None else group.epoch + 1
-    context = replace(context, soft=replace(context.soft, checked_epoch=epoch))
+    soft = replace(context.soft, checked_epoch=epoch)
+    context = replace(context, soft=soft, counted=group.counts())
     if reason is not None:
         fact = GroupEpochRaised(
             group=group.group_id, epoch=epoch, member_id=context.member_id, reason=reason
@@ -185,7 +190,7 @@ def _retargeted(before: Group, context: HeartbeatContext, at: Moment) -> Heartbe
     is_new = context.before is None or context.before.member_id != context.member_id
     new_member = context.member_id if is_new else None
     assignor = _assignor(before, context, at)
-    draft = with_target(context.draft, assignor, new_member, at)
+    draft = with_target(context.draft, assignor, context.counted, new_member, at)
     changed = {
         key.member_id
         for key, _ in draft.records[len(context.draft.records) :]

@@ -23,6 +23,7 @@ from assignors.types import (
     partition_of_pair,
 )
 from protocols.groups.kip848.group import (
+    Counts,
     Group,
     Member,
     TargetPartitions,
@@ -56,9 +57,12 @@ class TargetAssignmentError(Exception):
         super().__init__(f"Failed to compute a new target assignment for epoch {epoch}: {reason}")
 
 
-def with_target(draft: Draft, name: str, new_member: str | None, at: Moment) -> Draft:
+def with_target(
+    draft: Draft, name: str, counted: Counts, new_member: str | None, at: Moment
+) -> Draft:
     """Return the draft with a target assignment for its group epoch, by the assignor *name*.
 
+    *counted*: the subscriptions by which the group counts as homogeneous or not.
     *new_member*: the member that this heartbeat added; it is last in the assignor's input. Raises
     TargetAssignmentError if the assignor fails or is not in ``group.consumer.assignors``.
 
@@ -69,7 +73,7 @@ def with_target(draft: Draft, name: str, new_member: str | None, at: Moment) -> 
         raise TargetAssignmentError(group.epoch, f"there is no assignor {name!r}")
     subscriptions = _subscriptions(group, members_in_order(group, new_member), at)
     try:
-        assigned = _assigned(group, name, subscriptions, at)
+        assigned = _assigned(name, _topics(group, counted, at), subscriptions, at)
     except (AssignorError, AssignorDefectError) as error:
         raise TargetAssignmentError(group.epoch, error) from error
     records = _changes(group, subscriptions, assigned, at)
@@ -132,8 +136,7 @@ def _subscriptions(group: Group, members: list[Member], at: Moment) -> Subscript
     return subscriptions
 
 
-def _assigned(group: Group, name: str, subscriptions: Subscriptions, at: Moment) -> Assignment:
-    topics = _topics(group, at)
+def _assigned(name: str, topics: Topics, subscriptions: Subscriptions, at: Moment) -> Assignment:
     assign = at.broker.assignors[name]
     with user_code(name, "assign"):
         assigned = assign(topics, subscriptions)
@@ -144,28 +147,15 @@ _TRUSTED = frozenset({"uniform", "range"})
 """The built-in assignors, whose assignments are not checked."""
 
 
-def _topics(group: Group, at: Moment) -> Topics:
+def _topics(group: Group, counted: Counts, at: Moment) -> Topics:
     by_name = at.broker.image.by_name
     known = [by_name[name] for name in subscribed_topics(group) if name in by_name]
     return Topics(
         partition_counts={topic.name: len(topic.leaders) for topic in known},
         racks={topic.name: topic.racks for topic in known if topic.racks},
         topic_ids={topic.name: topic_id_bytes(topic.topic_id) for topic in known},
-        same_for_all=is_homogeneous(group),
+        same_for_all=counted.are_alike(),
     )
-
-
-def is_homogeneous(group: Group) -> bool:
-    """Return whether all members count as subscribers of the same topics.
-
-    Without patterns: each topic has as many subscribers as there are members. With patterns: all
-    members use the same one, and there is no subscription by name.
-    """
-    everyone = len(group.members)
-    if group.pattern_users:
-        alone = len(group.pattern_users) == 1 and not group.name_readers
-        return alone and set(group.pattern_users.values()) == {everyone}
-    return all(readers == everyone for readers in group.name_readers.values())
 
 
 def _owned(group: Group, member: Member, at: Moment) -> tuple[TopicPartition, ...]:

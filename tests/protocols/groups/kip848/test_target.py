@@ -9,7 +9,6 @@ import pytest
 from assignors.registry import SERVER_SIDE
 from assignors.types import TopicPartition
 from protocols.facts import TargetComputed
-from protocols.groups.kip848.target import is_homogeneous
 from protocols.messages.errors import ErrorCode
 
 from .driver import ConsumerGroupDriver, topic
@@ -176,14 +175,40 @@ def test_same_topics_by_name_and_by_pattern_are_not_the_same():
     it = ConsumerGroupDriver(topic(), topic("u"))
     it.join("A")
     it.join("B")
-    assert is_homogeneous(it.group)
+    assert it.group.counts().are_alike()
     it.join("C", "t", "u")
-    assert not is_homogeneous(it.group)
+    assert not it.group.counts().are_alike()
     it.join("C", subscribed_topic_names=(), subscribed_topic_regex="t")
-    assert not is_homogeneous(it.group)
+    assert not it.group.counts().are_alike()
     for member_id in ("A", "B"):
         it.join(member_id, subscribed_topic_names=(), subscribed_topic_regex="t")
-    assert is_homogeneous(it.group)
+    assert it.group.counts().are_alike()
+
+
+def test_a_forgotten_pattern_counts_until_the_next_record_of_a_member():
+    """Kafka counts when a member's record is replayed, and the pattern's tombstone follows that of its member.
+
+    The heartbeat that raises no epoch itself then takes the members for subscribers of different topics.
+    """
+    seen: list[bool | None] = []
+
+    def spy(topics: Any, subscriptions: Any) -> Any:
+        seen.append(topics.same_for_all)
+        return SERVER_SIDE["uniform"](topics, subscriptions)
+
+    it = ConsumerGroupDriver(topic(), topic("u"), assignors={**SERVER_SIDE, "uniform": spy})
+    it.join("A")
+    it.join("B")
+    it.join("C", subscribed_topic_names=(), subscribed_topic_regex="u")
+    it.advance(0)
+    it.settle("A", "B", "C")
+    it.leave("C")
+    assert (False, True) == (it.group.counted.are_alike(), it.group.counts().are_alike())
+
+    it.beat("A")
+    assert seen[-1] is False
+    it.join("D")
+    assert seen[-1] is True
 
 
 def test_a_target_covers_every_partition_once():
