@@ -60,13 +60,13 @@ def choose_engine(
     environment: Mapping[str, str],
     *,
     work_s: float,
-    most_jobs: int | None = None,
+    max_jobs: int | None = None,
     alone_below_s: float = 0.0,
     spark_fits: bool = True,
 ) -> Choice:
     """Return the engine that the user requested, else the faster one.
 
-    *work_s*: estimated seconds of work for one process. *most_jobs*: the maximum number of parts of
+    *work_s*: estimated seconds of work for one process. *max_jobs*: the maximum number of parts of
     the work; None: any number. *alone_below_s*: less work than this is done by one process.
     *spark_fits*: False if Spark is no faster, whatever the amount of work.
 
@@ -74,9 +74,9 @@ def choose_engine(
     """
     refuse_master_without_spark(request)
     jobs = request.jobs or cores()
-    jobs = jobs if most_jobs is None else min(jobs, max(1, most_jobs))
+    jobs = jobs if max_jobs is None else min(jobs, max(1, max_jobs))
     if _is_spark(request, environment, work_s / jobs, spark_fits=spark_fits):
-        other = "one process" if most_jobs == 1 else "processes"
+        other = "one process" if max_jobs == 1 else "processes"
         words = f"{spark_words(request, environment)} (engine=pool uses {other})"
         return Choice(SPARK, jobs, words)
     if request.jobs is None and work_s < alone_below_s:

@@ -42,10 +42,10 @@ class FileTooLargeError(EmulatorError):
     """An input file is larger than is read."""
 
 
-def limit_files(most_bytes: int | None) -> None:
-    """Read files of up to *most_bytes* in this process; None: the default of each kind of file."""
+def limit_files(max_bytes: int | None) -> None:
+    """Read files of up to *max_bytes* in this process; None: the default of each kind of file."""
     global _given  # noqa: PLW0603  one limit for the process
-    _given = most_bytes
+    _given = max_bytes
 
 
 def allow_files(*folders: str | Path) -> None:
@@ -96,10 +96,10 @@ def nearest_file(path: Path) -> str:
     return "".join(f"; did you mean {path.with_name(near)}?" for near in close)
 
 
-def read_bytes(path: str | Path, most_bytes: int = MAX_TOML_BYTES) -> bytes:
+def read_bytes(path: str | Path, max_bytes: int = MAX_TOML_BYTES) -> bytes:
     """Return the content of a file; raise FileTooLargeError if it is too large, and OSError."""
     with Path(path).open("rb") as opened:
-        return read_stream(opened, str(path), most_bytes)
+        return read_stream(opened, str(path), max_bytes)
 
 
 def utf8_text(content: bytes) -> str:
@@ -113,31 +113,31 @@ def utf8_text(content: bytes) -> str:
         raise ValueError(f"{where}; save it as UTF-8") from None
 
 
-def read_stream(opened: BinaryIO, name: str, most_bytes: int = MAX_TOML_BYTES) -> bytes:
+def read_stream(opened: BinaryIO, name: str, max_bytes: int = MAX_TOML_BYTES) -> bytes:
     """Return the rest of an open file; *name*: for the error if it is too large."""
-    most = most_bytes if _given is None else _given
+    most = max_bytes if _given is None else _given
     content = opened.read(most + 1)
     if len(content) > most:
         raise _too_large(name, most, "")
     return content
 
 
-def lines_of(opened: BinaryIO, name: str, most_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:
+def lines_of(opened: BinaryIO, name: str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:
     """Yield the lines of an open file with their ends; raise FileTooLargeError for a longer one."""
-    most = most_bytes if _given is None else _given
+    most = max_bytes if _given is None else _given
     while line := opened.readline(most + 1):
         if len(line) > most:
             raise _too_large(f"a line of {name}", most, "")
         yield line
 
 
-def unpacked(packed: bytes, name: str, most_bytes: int) -> bytes:
+def unpacked(packed: bytes, name: str, max_bytes: int) -> bytes:
     """Return the content of a gzip file.
 
     Raises FileTooLargeError as soon as it exceeds the limit, EOFError if the file ends too early,
     and ``zlib.error`` if it is damaged.
     """
-    most = most_bytes if _given is None else _given
+    most = max_bytes if _given is None else _given
     content, at, stream = bytearray(), 0, zlib.decompressobj(wbits=_GZIP_WINDOW)
     while at < len(packed):
         if stream.eof:

@@ -173,7 +173,7 @@ def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
     renamed = any(act.names == "random" for act in acts)
     return replace(
         facts,
-        joins_s=facts.most_running * scenario.cluster.join_time / US_PER_S,
+        joins_s=facts.max_running * scenario.cluster.join_time / US_PER_S,
         names_change=renamed or any(act.surge for act in acts),
         deployed_interval_ms=_shorter_interval(facts, acts, scenario),
         becomes_cooperative=_becomes_cooperative(acts, scenario),
@@ -239,7 +239,7 @@ def _facts(
         by_hand=tuple(each.name for each in group.members if each.assign is not None),
         has_id=group.offsets != "none",
         stores=profile_of(client_of(group, first)).stores,
-        most_running=group.most_running,
+        max_running=group.max_running,
         offsets=group.offsets,
         store_bound=load is not None and load.store == load.capacity,
         closes_early=group.close_timeout < CLOSE_TIMEOUT_US,

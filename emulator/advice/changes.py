@@ -141,7 +141,7 @@ def shorter_interval(situation: Situation) -> Draft | None:
     if situation.batch_s == inf:
         return None
     needed_s = (situation.batch_s * steps + situation.listener_s) * MARGIN
-    value = milliseconds(max(needed_s, _least_interval_s(situation)))
+    value = milliseconds(max(needed_s, _min_interval_s(situation)))
     longest_s = max(situation.metrics["downtime_max_s"], situation.metrics["time_to_stable_max_s"])
     if value >= situation.value(INTERVAL) or longest_s * 1_000 <= value:
         return None
@@ -156,7 +156,7 @@ MIN_INTERVAL_S: Final = 30.0
 """Where the session is no bound, a poll interval is not recommended below this: other work takes time."""
 
 
-def _least_interval_s(situation: Situation) -> float:
+def _min_interval_s(situation: Situation) -> float:
     """Return the session timeout, or a bound of its own where that is above the interval."""
     session_s = situation.seconds(SESSION)
     return session_s if session_s < situation.seconds(INTERVAL) else MIN_INTERVAL_S

@@ -39,9 +39,9 @@ def _longest_outage(situation: Situation) -> str:
     return f"the longest pause or cut here is {duration(situation.pause_s)}"
 
 
-def _session_above(situation: Situation, least_s: float, because: str) -> Draft | None:
+def _session_above(situation: Situation, min_s: float, because: str) -> Draft | None:
     """A session that outlasts something, with a margin, and the brokers' limit if it is shorter."""
-    value = milliseconds(least_s * MARGIN)
+    value = milliseconds(min_s * MARGIN)
     if value <= situation.value(SESSION):
         return None
     session = duration(situation.seconds(SESSION))

@@ -71,8 +71,8 @@ class Costs:
         """Raise RefusedError if not even the least search ends within ``MAX_S``."""
         least = tried[:MIN_POLICIES]
         longest_s = max(map(self.run_s, least))
-        least_s = sum(map(self.quiet_s, least)) + MIN_HAPPENINGS * longest_s
-        if least_s > MAX_S:
+        min_s = sum(map(self.quiet_s, least)) + MIN_HAPPENINGS * longest_s
+        if min_s > MAX_S:
             raise RefusedError(
                 f"the time to explain has about {self._case.records:,.0f} records: one run of an "
                 f"explanation takes {longest_s:,.0f} s, and all of them {MAX_S:.0f} s at most; choose "

@@ -184,10 +184,10 @@ def _densest_us(work: Sequence[Work]) -> float:
         _least_and_usual_us(each, edge_us)
         for each in grouped(work, attrgetter("consumer")).values()
     ]
-    least_us, usual_us = (min(each) for each in zip(*found, strict=True))
+    min_us, usual_us = (min(each) for each in zip(*found, strict=True))
     if usual_us == inf:
         return 0.0
-    return float(least_us if least_us < BUSY * usual_us else usual_us / 2)
+    return float(min_us if min_us < BUSY * usual_us else usual_us / 2)
 
 
 def _least_and_usual_us(work: Sequence[Work], edge_us: int) -> tuple[float, float]:
@@ -199,14 +199,14 @@ def _least_and_usual_us(work: Sequence[Work], edge_us: int) -> tuple[float, floa
     for done in work:
         finished[done.ended_us] += done.next_offset - done.first
     ends, records = [*finished], [*accumulate(finished.values(), initial=0)]
-    least_us = inf
+    min_us = inf
     for place in range(DENSE, len(ends)):
         from_us = min(ends[place - DENSE], ends[place] - DENSE * edge_us)
         begin = bisect_right(ends, from_us + edge_us)
         number = records[place + 1] - records[begin]
-        least_us = min(least_us, (ends[place] - from_us) / max(1, number))
+        min_us = min(min_us, (ends[place] - from_us) / max(1, number))
     usual_us = (ends[-1] - ends[0]) / (records[-1] - records[1]) if len(ends) > 1 else inf
-    return least_us, usual_us
+    return min_us, usual_us
 
 
 def session_ms_of(setup: Setup) -> int:

@@ -12,7 +12,7 @@ from emulator import events as ev
 from emulator.ledger.accounts import Account, AccountKey, Consumer, Holding
 from emulator.ledger.attribution import Attributions, Roots
 from emulator.ledger.causes import NOT_IN_THE_LOG, RESETS, Opening
-from emulator.ledger.cluster import INSTANT, Coordinators, Topics, link_to
+from emulator.ledger.cluster import INSTANT, UNKNOWN_COORDINATOR, Coordinators, Topics, link_to
 from emulator.ledger.commits import NONE_COMMITTED, Committed, CommittedOffsets
 from emulator.ledger.coverage import Coverage
 from emulator.ledger.entries import Cause, Link, Step
@@ -225,25 +225,17 @@ class Ownership:
     def _opening(
         self, epoch: Epoch, account: Account, committed: Committed, fact: ev.EpochOpened
     ) -> Opening:
-        if epoch.group in self._outside:
-            return Opening(
-                epoch=epoch,
-                before=account.latest,
-                source=fact.source,
-                why=fact.why,
-                committed=committed,
-                failover=None,
-            )
+        in_kafka = epoch.group not in self._outside
         return Opening(
             epoch=epoch,
             before=account.latest,
             source=fact.source,
             why=fact.why,
             committed=committed,
-            failover=self._failover(epoch.group),
-            outage=self._broker_down,
-            undecided=self._undecided(account.latest, epoch.start),
-            coordinators=self._coordinators.of(epoch.group),
+            failover=self._failover(epoch.group) if in_kafka else None,
+            outage=self._broker_down if in_kafka else None,
+            undecided=self._undecided(account.latest, epoch.start) if in_kafka else None,
+            coordinators=self._coordinators.of(epoch.group) if in_kafka else UNKNOWN_COORDINATOR,
         )
 
     def account_of(self, key: AccountKey) -> Account | None:

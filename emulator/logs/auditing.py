@@ -305,7 +305,7 @@ def engine_for(request: Request, parsed: Parsed) -> Engine:
     rows = source.rows
     work_s = source.size / BYTES_PER_S if rows is None else rows / ROWS_PER_S
     fits = not remote
-    chosen = choose_engine(wanted, os.environ, work_s=work_s, most_jobs=1, spark_fits=fits)
+    chosen = choose_engine(wanted, os.environ, work_s=work_s, max_jobs=1, spark_fits=fits)
     return Engine(chosen.name, chosen.words, source)
 
 

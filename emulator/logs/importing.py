@@ -325,7 +325,7 @@ def engine_for(
         wanted,
         environment,
         work_s=_work_s(plan),
-        most_jobs=max(1, len(plan.pieces)),
+        max_jobs=max(1, len(plan.pieces)),
         alone_below_s=ALONE_BELOW_S,
         spark_fits=not any(is_remote(piece.path) for piece in plan.pieces),
     )

@@ -112,8 +112,8 @@ def _who(group: GroupFacts) -> str:
     if group.store_bound:
         return "its database can commit"
     if group.autoscaler:
-        return f"the {counted(group.most_running, 'member')} of its autoscaler can process"
-    return f"its {counted(group.most_running, 'member')} can process"
+        return f"the {counted(group.max_running, 'member')} of its autoscaler can process"
+    return f"its {counted(group.max_running, 'member')} can process"
 
 
 def _hot(group: str, metrics: Metrics) -> list[Mapping[str, Any]]:

@@ -166,7 +166,7 @@ class GroupFacts:
     capacity_per_s: float = 0.0
     """Records per second that its members together, as many as run at a time, can process."""
 
-    most_running: int = 0
+    max_running: int = 0
     """The largest number of its members that run at a time."""
 
     offsets: str = "kafka"

@@ -51,18 +51,18 @@ class OnSpark:
         session: Session,
         log: Source | Opened,
         terms: Terms,
-        least_bytes: int = CHUNK_BYTES,
+        min_bytes: int = CHUNK_BYTES,
     ) -> None:
         """Examine *log*, whose files every executor must reach; raise AuditError if it is invalid.
 
-        *least_bytes*: minimum size of a part of a text file.
+        *min_bytes*: minimum size of a part of a text file.
         """
         self._counts = Counts(0, 0)
         self._ranges: Callable[[CutsOf | None], DataFrame]
         with translated_errors():
             if isinstance(log, Source):
                 source = found_anywhere(log)
-                parts = parts_on(session, source, least_bytes)
+                parts = parts_on(session, source, min_bytes)
                 self._ranges = partial(ranges_of_parts, session, source, parts, terms)
             else:
                 self._ranges = partial(ranges_of_table, log, terms)

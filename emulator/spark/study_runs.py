@@ -92,8 +92,8 @@ def jobs_of(tasks: Sequence[Task], cores: int) -> Iterator[list[Task]]:
     """Divide chunks into jobs of about JOB_S, and at most JOB_STORED_S if events are stored."""
     job, work_s = list[Task](), 0.0
     for task in tasks:
-        most_s = JOB_S * cores
-        if job and work_s + task.work_s > (min(most_s, JOB_STORED_S) if task.events else most_s):
+        max_s = JOB_S * cores
+        if job and work_s + task.work_s > (min(max_s, JOB_STORED_S) if task.events else max_s):
             yield job
             job, work_s = [], 0.0
         job.append(task)

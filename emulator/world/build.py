@@ -101,7 +101,7 @@ def _know_parties(run: Run) -> None:
     names = [member.name for group in run.scenario.group for member in group.members]
     parties = len(names) + sum(topic.partitions for topic in run.scenario.topic)
     run.kernel.names = names
-    run.kernel.most_at_an_instant += MAX_BY_A_PARTY * parties
+    run.kernel.max_at_an_instant += MAX_BY_A_PARTY * parties
 
 
 def build(run: Run) -> World:

@@ -78,8 +78,8 @@ class Kernel:
     def __init__(self) -> None:
         self.env = simpy.Environment(initial_time=0)
         self.scheduled = 0
-        self.most_at_an_instant = MAX_AT_AN_INSTANT
-        self.most_in_an_event = MAX_IN_AN_EVENT
+        self.max_at_an_instant = MAX_AT_AN_INSTANT
+        self.max_in_an_event = MAX_IN_AN_EVENT
         self.names: Sequence[str] = ()
         """The consumers by index, for the error of a clock that stands still."""
 
@@ -111,7 +111,7 @@ class Kernel:
         """Begin to count who makes events if there are too many at one instant."""
         if self.now != self._checked_us:
             self._checked_us, self._since = self.now, self.scheduled
-        elif self.scheduled - self._since > self.most_at_an_instant:
+        elif self.scheduled - self._since > self.max_at_an_instant:
             from emulator.world.stalled_clock import Made  # noqa: PLC0415  hardly any run needs it
 
             self._made = Made()
@@ -134,8 +134,8 @@ class Kernel:
         """Raise StalledClockError: the effects of a party within one event do not end."""
         from emulator.world.stalled_clock import Made, StalledClockError  # noqa: PLC0415  as above
 
-        made = Made({(rank.name, who): self.most_in_an_event})
-        raise StalledClockError(self.now, self.most_in_an_event, made, self.names)
+        made = Made({(rank.name, who): self.max_in_an_event})
+        raise StalledClockError(self.now, self.max_in_an_event, made, self.names)
 
     # -- skipping periods --------------------------------------------------------------------------
 

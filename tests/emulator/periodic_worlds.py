@@ -83,12 +83,12 @@ class _Draw:
         lag_ms = self.period_ms * self.pick((1, 1, 1, 2)) // self.pick((1, 1, 2))
         return "4100ms" if self.rarely(20) else f"{lag_ms}ms"
 
-    def _divisor(self, least_ms: int, most_ms: int) -> int:
+    def _divisor(self, min_ms: int, max_ms: int) -> int:
         """Return a whole part of the period; rarely any time on the grid."""
         if self.rarely(50):
-            return self.random.randrange(least_ms, most_ms + 1, 100)
+            return self.random.randrange(min_ms, max_ms + 1, 100)
         parts = [self.period_ms // n for n in range(1, 16) if self.period_ms % n == 0]
-        return self.pick(tuple(p for p in parts if least_ms <= p <= most_ms) or (least_ms,))
+        return self.pick(tuple(p for p in parts if min_ms <= p <= max_ms) or (min_ms,))
 
     def _topic(self, name: str) -> Table:
         every_ms = self.pick((50, 100, 100, 200, 200, 300, self.period_ms))
@@ -207,9 +207,9 @@ class _Draw:
 
     # -- faults and acts ---------------------------------------------------------------------------
 
-    def _time(self, least_s: int, most_s: int) -> str:
+    def _time(self, min_s: int, max_s: int) -> str:
         """Return a time on the grid, or a microsecond before or after."""
-        least, most = (1_000 * s // self.grid_ms for s in (least_s, most_s))
+        least, most = (1_000 * s // self.grid_ms for s in (min_s, max_s))
         beside_us = self.pick((0, 0, 0, -1, 1, 500))
         return f"{self.random.randrange(least + 1, most) * self.grid_ms * 1_000 + beside_us}us"
 

@@ -102,9 +102,9 @@ _SHORT: Final = 1 << 16
 class KeptCommits(Mapping[PartitionName, Commits]):
     """Commits by partition: first call ``add``, then ``settle``, then read them."""
 
-    def __init__(self, most_held: int = MAX_HELD) -> None:
-        """Keep at most *most_held* in memory, the others in temporary files."""
-        self._most_held = most_held
+    def __init__(self, max_held: int = MAX_HELD) -> None:
+        """Keep at most *max_held* in memory, the others in temporary files."""
+        self._max_held = max_held
         self._numbers = dict[PartitionName, int]()
         self._held = list[tuple[Array, Array]]()
         self._count = 0
@@ -120,7 +120,7 @@ class KeptCommits(Mapping[PartitionName, Commits]):
         """Add commits; *rows*: three columns. Raise AuditError if there is no room on disk."""
         self._held.append((numbers, rows))
         self._count += len(rows)
-        if self._count >= self._most_held:
+        if self._count >= self._max_held:
             self._set_aside()
 
     def settle(self) -> None:

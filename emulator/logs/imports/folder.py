@@ -119,7 +119,7 @@ MAX_ROWS: Final = 2_000_000
 
 
 def explore_folder(
-    folder: Path, *, retention_ms: int = WEEK_MS, most_rows: int = MAX_ROWS
+    folder: Path, *, retention_ms: int = WEEK_MS, max_rows: int = MAX_ROWS
 ) -> Iterator[GroupFindings]:
     """Yield findings about each group, sorted by its id.
 
@@ -131,7 +131,7 @@ def explore_folder(
     assumptions = Assumptions(retention_ms, max(_last_ms(commits), _last_ms(groups)))
     names = _names(commits)
     sizes = _sizes("group", commits, groups)
-    group_batches = list(_key_batches(sizes, most_rows))
+    group_batches = list(_key_batches(sizes, max_rows))
     with (
         by_group_batch(commits, COMMIT_COLUMNS, group_batches, folder) as commits_of,
         by_group_batch(groups, GROUP_COLUMNS, group_batches, folder) as groups_of,
@@ -139,9 +139,9 @@ def explore_folder(
         for number, group_batch in enumerate(group_batches):
             wanted = pc.field("group").isin(group_batch)
             about = groups_of(number).to_table(columns=list(GROUP_COLUMNS), filter=wanted)
-            if len(group_batch) == 1 and sizes[group_batch[0]] > most_rows:
+            if len(group_batch) == 1 and sizes[group_batch[0]] > max_rows:
                 known, owners = fold_group_records(about, names)
-                parts = _by_partitions(commits_of(number), wanted, owners, most_rows)
+                parts = _by_partitions(commits_of(number), wanted, owners, max_rows)
                 yield from assessed([known, parts], assumptions)
                 continue
             mine = commits_of(number).to_table(columns=list(COMMIT_COLUMNS), filter=wanted)
@@ -149,12 +149,12 @@ def explore_folder(
 
 
 def _by_partitions(
-    commits: ds.Dataset, wanted: pc.Expression, owners: Sequence[Step], most_rows: int
+    commits: ds.Dataset, wanted: pc.Expression, owners: Sequence[Step], max_rows: int
 ) -> list[Progress]:
     """Return the progress of the partitions of one group, read some partitions at a time."""
     sizes = {step[2]: 0 for step in owners} | _sizes("partition", commits, wanted=wanted)
     found = list[Progress]()
-    for group_batch in _key_batches(sizes, most_rows):
+    for group_batch in _key_batches(sizes, max_rows):
         some = wanted & pc.field("partition").isin(group_batch)
         mine = commits.to_table(columns=list(COMMIT_COLUMNS), filter=some)
         owned = [step for step in owners if step[2] in group_batch]
@@ -240,11 +240,11 @@ def _sizes(column: str, *tables: ds.Dataset, wanted: pc.Expression | None = None
     return sizes
 
 
-def _key_batches(sizes: Mapping[Any, int], most_rows: int) -> Iterator[list[Any]]:
-    """Yield lists of sorted keys with at most *most_rows* rows together, or with one key."""
+def _key_batches(sizes: Mapping[Any, int], max_rows: int) -> Iterator[list[Any]]:
+    """Yield lists of sorted keys with at most *max_rows* rows together, or with one key."""
     group_batch, rows = list[Any](), 0
     for key in sorted(sizes):
-        if group_batch and rows + sizes[key] > most_rows:
+        if group_batch and rows + sizes[key] > max_rows:
             yield group_batch
             group_batch, rows = [], 0
         group_batch.append(key)

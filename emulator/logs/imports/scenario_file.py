@@ -146,7 +146,7 @@ def _group(sketch: Sketch) -> Iterator[str]:
     yield "[[group]]"
     yield f"id = {toml_value(legal(sketch.findings.group))}"
     yield f"topics = {toml_value([each.name for each in sketch.topics])}"
-    most = sketch.most_work_us
+    most = sketch.max_work_us
     limit = f"; above {format_duration(most)} it could not keep up" if most else ""
     yield from _pair(
         "work", format_duration(sketch.work_us), f"assumed: time per record, not in the log{limit}"

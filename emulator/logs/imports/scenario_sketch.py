@@ -85,7 +85,7 @@ class Sketch:
 
     commit: CommitSketch
     work_us: int
-    most_work_us: int | None
+    max_work_us: int | None
     """Processing time per record above which the busiest member's lag would grow; None: unknown."""
 
 
@@ -111,7 +111,7 @@ def sketch(findings: GroupFindings, rows: Iterable[Row], epoch: int | None = Non
     topics = tuple(_topics(findings, members))
     if not topics:
         raise NoScenarioError(f"{findings.group}: the topics of its members are not in the log")
-    most_work_us = _most_work_us(topics, len(members))
+    max_work_us = _max_work_us(topics, len(members))
     return Sketch(
         findings=findings,
         generations=tuple(generations),
@@ -119,8 +119,8 @@ def sketch(findings: GroupFindings, rows: Iterable[Row], epoch: int | None = Non
         topics=topics,
         members=tuple(_named(members)),
         commit=_commit(findings),
-        work_us=_work_us(most_work_us),
-        most_work_us=most_work_us,
+        work_us=_work_us(max_work_us),
+        max_work_us=max_work_us,
     )
 
 
@@ -235,13 +235,13 @@ def _two_digits(number: int) -> int:
     return round(number / step) * step
 
 
-def _most_work_us(topics: Iterable[TopicSketch], members: int) -> int | None:
+def _max_work_us(topics: Iterable[TopicSketch], members: int) -> int | None:
     """Return the longest possible processing time of a record if partitions are shared evenly."""
     rate = sum(each.rate * -(-each.partitions // members) for each in topics)
     return int(1e6 / rate) if rate > 0 else None
 
 
-def _work_us(most_work_us: int | None) -> int:
-    if most_work_us is None:
+def _work_us(max_work_us: int | None) -> int:
+    if max_work_us is None:
         return USUAL_WORK_US
-    return max(1, min(USUAL_WORK_US, int(BUSY_SHARE * most_work_us)))
+    return max(1, min(USUAL_WORK_US, int(BUSY_SHARE * max_work_us)))

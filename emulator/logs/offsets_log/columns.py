@@ -94,28 +94,28 @@ class CommitColumns:
         self.left_out = LeftOut()
         self._source = source
         self._limits = limits
-        self._most_rows = rows
+        self._max_rows = rows
         self._run = min(_RUN, rows)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yield record batches of ``SCHEMA``, none of them empty; invalid bytes do not raise."""
         runs = runs_of(self._source, self._limits, self.left_out, self._run)
-        made = record_batches(runs, self.left_out, self._most_rows)
+        made = record_batches(runs, self.left_out, self._max_rows)
         return (batch for batch in made if batch is not None)
 
 
 def record_batches(
-    runs: Runs, left_out: Beside, most_rows: int = ROWS
+    runs: Runs, left_out: Beside, max_rows: int = ROWS
 ) -> Iterator[pa.RecordBatch | None]:
     """Yield the commits among some records; None after each run, so that other rows can be written.
 
-    No run has more than *most_rows* records, and no record batch is empty.
+    No run has more than *max_rows* records, and no record batch is empty.
     """
-    maker, parts, room = RowMaker(left_out), list[Array](), most_rows
+    maker, parts, room = RowMaker(left_out), list[Array](), max_rows
     for run, producer_ids in runs:
         if room < len(run.offsets):
             yield from _record_batches(maker, parts)
-            maker, parts, room = RowMaker(left_out), [], most_rows
+            maker, parts, room = RowMaker(left_out), [], max_rows
         parts.append(maker.rows(run, producer_ids))
         room -= len(run.offsets)
         yield None

@@ -124,8 +124,8 @@ def _waits_for_sessions(group: GroupFacts, figures: GroupFigures) -> bool:
     short = figures.downtime_max_s < LONG_DOWNTIME_S
     if short or figures.expired <= figures.living or came_late(group, figures):
         return False
-    least_ms = MIN_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
-    return int(group.value("session.timeout.ms")) > least_ms
+    min_ms = MIN_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
+    return int(group.value("session.timeout.ms")) > min_ms
 
 
 def quiet_hints(subject: Subject) -> Iterator[GivenHint]:

@@ -209,7 +209,7 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
         yield Given(
             "static-membership",
             f"Each rebalance takes {duration(group.joins_s)}, as the coordinator handles the JoinGroup "
-            f"requests of {counted(group.most_running, 'member')} one after the other. With a group.instance.id for "
+            f"requests of {counted(group.max_running, 'member')} one after the other. With a group.instance.id for "
             f"each member, restarts within {now(group, 'session.timeout.ms')} cause none.",
         )
         return

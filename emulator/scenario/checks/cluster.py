@@ -153,7 +153,7 @@ def _cause_of_gaps(topic: Topic) -> tuple[str, object]:
     return f"{path}.{key}", getattr(topic, key)
 
 
-def most_partitions(topic: Topic, scenario: Scenario) -> int:
+def max_partitions(topic: Topic, scenario: Scenario) -> int:
     """Return the number of a topic's partitions at the end of the run."""
     added = [
         fault.to
@@ -175,7 +175,7 @@ def _layout_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
         if not 1 <= broker <= brokers:
             reason = f"no broker {broker}; allowed are 1 to {brokers}"
             yield Problem(f"{path}.leaders", reason, topic.leaders)
-    most = most_partitions(topic, scenario)
+    most = max_partitions(topic, scenario)
     if topic.keys is not None and topic.skew:
         yield Problem(
             f"{path}.skew", 'the keys give partitions their rates; leave out "keys" or "skew"'

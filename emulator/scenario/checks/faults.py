@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from emulator.scenario import short_forms
-from emulator.scenario.checks.cluster import Names, most_partitions, named_twice, unknown
+from emulator.scenario.checks.cluster import Names, max_partitions, named_twice, unknown
 from emulator.scenario.checks.groups import (
     assignor_problems_of,
     settings_problems,
@@ -204,7 +204,7 @@ def _partition_problems(
     fault: DeleteOffsets | ResetOffsets | Seek | PausePartitions, topic: str, scenario: Scenario
 ) -> Iterator[Problem]:
     """Reject partitions that the topic never has."""
-    counts = [most_partitions(known, scenario) for known in scenario.topic if known.name == topic]
+    counts = [max_partitions(known, scenario) for known in scenario.topic if known.name == topic]
     for number in fault.partitions if counts else ():
         if number >= counts[0]:
             reason = f"no such partition; {topic} has {counts[0]}, counted from 0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 
-from emulator.scenario.checks.cluster import most_partitions, named_twice, unknown
+from emulator.scenario.checks.cluster import max_partitions, named_twice, unknown
 from emulator.scenario.model import Group, Member, OwnHandler, Poison, Scenario, Topic
 from emulator.scenario.problems import Problem, hint
 from emulator.scenario.resolution import client_of, subscription_of
@@ -83,7 +83,7 @@ def _place_problems(path: str, rule: Poison, scenario: Scenario) -> Iterator[Pro
     if rule.topic is not None:
         yield from unknown(f"{path}.topic", rule.topic, topics, "topic")
     within = [topic for topic in scenario.topic if rule.topic in (None, topic.name)]
-    most = max((most_partitions(topic, scenario) for topic in within), default=None)
+    most = max((max_partitions(topic, scenario) for topic in within), default=None)
     if rule.partition is not None and most is not None and rule.partition >= most:
         reason = f"no such partition; allowed are 0 to {most - 1}"
         yield Problem(f"{path}.partition", reason, rule.partition)
@@ -159,10 +159,10 @@ def _fed_problems(
 ) -> Iterator[Problem]:
     """Yield the topics that records are sent to and that cannot take them."""
     needed = max(
-        (most_partitions(t, scenario) for t in scenario.topic if t.name in sources), default=0
+        (max_partitions(t, scenario) for t in scenario.topic if t.name in sources), default=0
     )
     for topic in scenario.topic:
-        if topic.name in targets and most_partitions(topic, scenario) < needed:
+        if topic.name in targets and max_partitions(topic, scenario) < needed:
             reason = (
                 f"a failed record is sent to the partition with the number of its own; allowed are {needed} "
                 "partitions or more"

@@ -130,9 +130,9 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
     work = {each.name: max(mean_work_of(group, each, scenario), 1.0) for each in group.members}
     keys = KEYS if group.pool is None else group.pool.keys
     extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
-    slower = crowding(group.work_by, min(len(work), group.most_running) * of_member)
+    slower = crowding(group.work_by, min(len(work), group.max_running) * of_member)
     alone = {name: US_PER_S / max(work[name] + extra[name], 1.0) / slower for name in work}
-    speeds = [*alone.values()][: group.most_running]
+    speeds = [*alone.values()][: group.max_running]
     at_once = max(records_at_once(group, member) for member in group.members)
     store = scenario.database.records_per_s(at_once) if group.offsets == "database" else inf
     at_most = len(rates) * of_partition * max(speeds)

@@ -264,7 +264,7 @@ class Group(Part):
         return self.handler if isinstance(self.handler, Pool) else None
 
     @property
-    def most_running(self) -> int:
+    def max_running(self) -> int:
         """The largest number of members that run at a time: an autoscaler may not start them all."""
         if self.autoscaler is None:
             return len(self.members)

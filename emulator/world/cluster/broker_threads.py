@@ -264,7 +264,7 @@ class LogCleaner:
         stored, now_ms = log.log, self._now_ms
         what = stored.to_clean(log.high_watermark, now_ms)
         while what.eligible and not self._brokers.disk_is_full(broker):
-            gone = stored.clean(what, log.high_watermark, now_ms, self._most_entries)
+            gone = stored.clean(what, log.high_watermark, now_ms, self._max_entries)
             left, following = stored.amount(stored.end), stored.to_clean(log.high_watermark, now_ms)
             compacted = LogCompacted(
                 log_partition=self._number,
@@ -283,13 +283,13 @@ class LogCleaner:
             what = following
 
     @property
-    def _most_entries(self) -> int:
+    def _max_entries(self) -> int:
         """Return the capacity of the offset map in keys, with one cleaner thread."""
         if self._entries is None:
-            from protocols.offsets_topic.segments.offset_map import most_entries  # noqa: PLC0415  few runs need it
+            from protocols.offsets_topic.segments.offset_map import max_entries  # noqa: PLC0415  few runs need it
 
             settings = self._run.broker_settings
-            self._entries = most_entries(
+            self._entries = max_entries(
                 settings.log_cleaner_dedupe_buffer_size,
                 load_factor=settings.log_cleaner_io_buffer_load_factor,
             )

@@ -333,7 +333,7 @@ class Process:
 
     def _carry_out_all(self) -> None:
         self._busy = True
-        effects, left = self._effects, self.run.kernel.most_in_an_event
+        effects, left = self._effects, self.run.kernel.max_in_an_event
         try:
             while effects:
                 if self._held is not None:

@@ -78,20 +78,20 @@ class Batch(NamedTuple):
         return cls(position, header, data)
 
     def records(
-        self, most_bytes: int = MAX_INFLATED_BYTES, most: int = MAX_RECORDS
+        self, max_bytes: int = MAX_INFLATED_BYTES, most: int = MAX_RECORDS
     ) -> list[LogRecord]:
-        """Return the records, at most *most*, decompressed to at most *most_bytes*.
+        """Return the records, at most *most*, decompressed to at most *max_bytes*.
 
         Raises :class:`BadBatch` if the bytes do not match the record count of the header.
         """
         fields = RecordFields.empty()
-        self.add_to(fields, most_bytes, most)
+        self.add_to(fields, max_bytes, most)
         return fields.records()
 
     def add_to(
         self,
         fields: RecordFields,
-        most_bytes: int = MAX_INFLATED_BYTES,
+        max_bytes: int = MAX_INFLATED_BYTES,
         most: int = MAX_RECORDS,
     ) -> int:
         """Add the records to *fields*; raise like :meth:`records`, and then add none.
@@ -99,14 +99,14 @@ class Batch(NamedTuple):
         Return their uncompressed size in bytes.
         """
         header, start = self.header, len(fields.offsets)
-        data, at = self._plain(most_bytes)
+        data, at = self._plain(max_bytes)
         base_offset, base_timestamp = header.base_offset, header.base_timestamp
         add_records(fields, data, at, header.record_count, base_offset, base_timestamp, most)
         if header.attributes & LOG_APPEND_TIME:
             fields.timestamps[start:] = [header.max_timestamp] * header.record_count
         return len(data) - at
 
-    def _plain(self, most_bytes: int) -> tuple[bytes, int]:
+    def _plain(self, max_bytes: int) -> tuple[bytes, int]:
         """Return bytes with the uncompressed records, and the position of the first record."""
         codec, count = self.header.attributes & COMPRESSION_BITS, self.header.record_count
         if count <= 0:
@@ -114,7 +114,7 @@ class Batch(NamedTuple):
                 raise BadBatch(f"a batch cannot have {count} records")
             return b"", 0
         if codec:
-            return decompress(self.data[HEADER_BYTES:], codec, most_bytes), 0
+            return decompress(self.data[HEADER_BYTES:], codec, max_bytes), 0
         return self.data, HEADER_BYTES
 
 

@@ -50,24 +50,24 @@ def compress(data: bytes, codec: Compression) -> bytes:
     return _COMPRESS[codec](data)
 
 
-def decompress(data: bytes, codec: int, most_bytes: int = MAX_INFLATED_BYTES) -> bytes:
-    """Return *data* decompressed, at most *most_bytes*.
+def decompress(data: bytes, codec: int, max_bytes: int = MAX_INFLATED_BYTES) -> bytes:
+    """Return *data* decompressed, at most *max_bytes*.
 
     Raises :class:`InflatesTooFar` for a larger output, without producing it, and
     :class:`BadBatch` for damaged data or an unknown codec.
     """
     if codec not in _DECOMPRESS:
         raise BadBatch(f"compression {codec} is not known; 0 to {max(_DECOMPRESS)} are")
-    return _DECOMPRESS[codec](data, most_bytes)
+    return _DECOMPRESS[codec](data, max_bytes)
 
 
-def _unchanged(data: bytes, most_bytes: int) -> bytes:
-    return data if len(data) <= most_bytes else _too_far("none", most_bytes)
+def _unchanged(data: bytes, max_bytes: int) -> bytes:
+    return data if len(data) <= max_bytes else _too_far("none", max_bytes)
 
 
-def _too_far(codec: str, most_bytes: int) -> bytes:
+def _too_far(codec: str, max_bytes: int) -> bytes:
     raise InflatesTooFar(
-        f"{codec}: the records are longer than the limit `unpacked`, {most_bytes} bytes"
+        f"{codec}: the records are longer than the limit `unpacked`, {max_bytes} bytes"
     )
 
 
@@ -77,18 +77,18 @@ def _gzip(data: bytes) -> bytes:
     return stream.compress(data) + stream.flush()
 
 
-def _gunzip(data: bytes, most_bytes: int) -> bytes:
+def _gunzip(data: bytes, max_bytes: int) -> bytes:
     inflated, at, stream = bytearray(), 0, zlib.decompressobj(wbits=_GZIP_WINDOW)
     while at < len(data):
         piece = data[at : at + _PIECE_BYTES]  # there may be very many short streams in the data
         try:
-            while piece and not stream.eof and len(inflated) <= most_bytes:
-                inflated += stream.decompress(piece, most_bytes - len(inflated) + 1)
+            while piece and not stream.eof and len(inflated) <= max_bytes:
+                inflated += stream.decompress(piece, max_bytes - len(inflated) + 1)
                 piece = stream.unconsumed_tail
         except zlib.error as error:
             raise BadBatch(f"gzip: {error}") from None
-        if len(inflated) > most_bytes:
-            return _too_far("gzip", most_bytes)
+        if len(inflated) > max_bytes:
+            return _too_far("gzip", max_bytes)
         at = min(at + _PIECE_BYTES, len(data))
         if stream.eof and at - len(stream.unused_data) < len(data):
             at -= len(stream.unused_data)
@@ -106,13 +106,13 @@ def _snappy(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _unsnappy(data: bytes, most_bytes: int) -> bytes:
+def _unsnappy(data: bytes, max_bytes: int) -> bytes:
     blocks = _snappy_blocks(data) if data.startswith(_SNAPPY_MAGIC) else iter((data,))
     inflated = bytearray()
     try:
         for block in blocks:
-            if len(inflated) + cramjam.snappy.decompress_raw_len(block) > most_bytes:
-                return _too_far("snappy", most_bytes)
+            if len(inflated) + cramjam.snappy.decompress_raw_len(block) > max_bytes:
+                return _too_far("snappy", max_bytes)
             inflated += memoryview(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise BadBatch(f"snappy: {error}") from None
@@ -145,9 +145,9 @@ def _zstd(data: bytes) -> bytes:
     return bytes(cramjam.zstd.compress(data))
 
 
-def _inflate(name: str, into: Callable[[Any, Any], int], data: bytes, most_bytes: int) -> bytes:
+def _inflate(name: str, into: Callable[[Any, Any], int], data: bytes, max_bytes: int) -> bytes:
     """Decompress into buffers of fixed sizes, the next larger one if a buffer is too small."""
-    size = min(most_bytes, max(_FIRST_OUTPUT_BYTES, 4 * len(data)))
+    size = min(max_bytes, max(_FIRST_OUTPUT_BYTES, 4 * len(data)))
     while True:
         output = bytearray(size)
         try:
@@ -155,9 +155,9 @@ def _inflate(name: str, into: Callable[[Any, Any], int], data: bytes, most_bytes
         except cramjam.DecompressionError as error:
             if _OUTPUT_FULL not in str(error):
                 raise BadBatch(f"{name}: {error}") from None
-        if size >= most_bytes:
-            return _too_far(name, most_bytes)
-        size = min(most_bytes, 4 * size)
+        if size >= max_bytes:
+            return _too_far(name, max_bytes)
+        size = min(max_bytes, 4 * size)
 
 
 _COMPRESS: Final[dict[Compression, Callable[[bytes], bytes]]] = {

@@ -61,7 +61,7 @@ def _count(offsets: Sequence[int], header: BatchHeader) -> int:
     return bisect_right(offsets, header.last_offset, first) - first
 
 
-def most_entries(
+def max_entries(
     dedupe_buffer_bytes: int = 134_217_728, threads: int = 1, load_factor: float = 0.9
 ) -> int:
     """Return the maximum number of keys in Kafka's offset map.
@@ -69,14 +69,14 @@ def most_entries(
     The arguments are ``log.cleaner.dedupe.buffer.size``, ``log.cleaner.threads`` and
     ``log.cleaner.io.buffer.load.factor``.
 
-    >>> most_entries()
+    >>> max_entries()
     5033164
     """
     buffer_bytes = min(dedupe_buffer_bytes // threads, _MAX_BYTES_A_THREAD)
     return int(buffer_bytes // _BYTES_AN_ENTRY * load_factor)
 
 
-DEFAULT_ENTRIES: Final = most_entries()
+DEFAULT_ENTRIES: Final = max_entries()
 
 
 def build_offset_map(
@@ -89,7 +89,7 @@ def build_offset_map(
     """Map the dirty part of a log that may be compacted, or as much of it as fits.
 
     *read*: returns the batches of a segment from its beginning. *aborted*: of the whole log.
-    *entries*: the maximum number of keys, see :func:`most_entries`.
+    *entries*: the maximum number of keys, see :func:`max_entries`.
     Raises :class:`BadBatch` if records cannot be read.
     """
     start, stop = to_clean.first_dirty_offset, to_clean.first_uncleanable_offset

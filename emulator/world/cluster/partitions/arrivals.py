@@ -323,11 +323,11 @@ class Visibility:
             self._spells.append((now + turn * lag_us, appended_us, NEVER))
         self._set_lag(now + TURNS * lag_us, lag_us)
 
-    def _set_lag(self, now: int, lag_us: int, most_us: int = NEVER) -> None:
+    def _set_lag(self, now: int, lag_us: int, max_us: int = NEVER) -> None:
         """Begin a spell now; of two that begin at the same instant, the later one holds."""
         if lag_us == self._lag_us:
             return
-        reached = min(self.as_of(now), most_us)
+        reached = min(self.as_of(now), max_us)
         self._lag_us = lag_us
         self._spells = [spell for spell in self._spells if spell[0] < now]
         self._spells.append((now, max(reached, now - lag_us), lag_us))

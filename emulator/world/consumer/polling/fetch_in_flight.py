@@ -60,17 +60,17 @@ class Want:
         """Return whether it is of a partition, whatever its reader gets of it."""
         return self.log is not None and self.log.replicas is log.replicas
 
-    def look_ahead(self, least_bytes: int) -> None:
+    def look_ahead(self, min_bytes: int) -> None:
         """Work out from when on the records at a new offset can be answered."""
         assert self.log is not None, "there are records in it"
-        self.when_us = _enough_us(self.log, self.offset, least_bytes)
+        self.when_us = _enough_us(self.log, self.offset, min_bytes)
 
 
-def _enough_us(log: ShownLog, offset: int, least_bytes: int) -> int:
+def _enough_us(log: ShownLog, offset: int, min_bytes: int) -> int:
     """Return when enough records from an offset on are visible to answer a fetch."""
-    if least_bytes <= log.record_size and log.gaps is None:
+    if min_bytes <= log.record_size and log.gaps is None:
         return log.visible_us(offset)
-    more = max(-(-least_bytes // log.record_size) - 1, 0)
+    more = max(-(-min_bytes // log.record_size) - 1, 0)
     return log.visible_us(offset_after(log, offset, more))
 
 
@@ -88,8 +88,8 @@ class FetchInFlight:
 
     __slots__ = (
         "_back",
-        "_least_bytes",
-        "_most_bytes",
+        "_max_bytes",
+        "_min_bytes",
         "_out",
         "_room",
         "_wait_us",
@@ -112,8 +112,8 @@ class FetchInFlight:
         self._back = back
         self._wait_us = process.blueprint.settings.fetch_max_wait_ms * 1_000
         self._room = process.blueprint.settings.fetch_max_bytes
-        self._most_bytes = process.blueprint.settings.max_partition_fetch_bytes
-        self._least_bytes = process.blueprint.settings.fetch_min_bytes
+        self._max_bytes = process.blueprint.settings.max_partition_fetch_bytes
+        self._min_bytes = process.blueprint.settings.fetch_min_bytes
         self.asked_us = 0
         self.ready_us = NEVER
         self.arrives_us = NEVER
@@ -148,7 +148,7 @@ class FetchInFlight:
         for tp, want in self.wants.cached.items():
             reading = readings[tp]
             want.offset, want.epoch = reading.position, reading.current.epoch
-            want.look_ahead(self._least_bytes)
+            want.look_ahead(self._min_bytes)
 
     def bring(self) -> FetchResponse:
         """Return an answer that contains only records; the session moves past it."""
@@ -158,15 +158,15 @@ class FetchInFlight:
             log, tp, first = want.log, want.partition, want.offset
             assert log is not None, "there are records in it"
             size = log.record_size
-            count = min(self._most_bytes, room) // size or (0 if found else 1)
+            count = min(self._max_bytes, room) // size or (0 if found else 1)
             following_us = log.visible_us(first + 1)
             if count > 1:
                 count = 1 if following_us > ready else min(log.high_watermark(ready) - first, count)
             end = want.offset = first + count
-            if count == 1 and self._least_bytes <= size and log.gaps is None:
+            if count == 1 and self._min_bytes <= size and log.gaps is None:
                 want.when_us = following_us
             else:
-                want.look_ahead(self._least_bytes)
+                want.look_ahead(self._min_bytes)
             found.append(FetchedRecords(tp, first, end, epochs=log.epochs))
             self.wants.answered(tp)
             room -= count * size
@@ -226,11 +226,11 @@ class FetchInFlight:
 
         *ahead*: those that it waited for when that time began; None: it begins now.
         """
-        wants, least_bytes = self.wants.cached, self._least_bytes
+        wants, min_bytes = self.wants.cached, self._min_bytes
         for tp, offset, when in self.ahead if ahead is None else ahead:
             log = wants[tp].log
             assert log is not None, "the log is regular"
-            moved_us = _enough_us(log, offset + records.get(tp, 0), least_bytes)
+            moved_us = _enough_us(log, offset + records.get(tp, 0), min_bytes)
             if moved_us != (when if when == NEVER else when + later_us):
                 return False
         return True
@@ -260,11 +260,11 @@ class FetchInFlight:
 
     def comes_to(self, saved: SavedFetch, now: int, offsets: Mapping[TopicPartition, int]) -> bool:
         """Return whether it will wait for the same records in that state at these offsets."""
-        wants, least_bytes = self.wants.cached, self._least_bytes
+        wants, min_bytes = self.wants.cached, self._min_bytes
         for tp, behind, _, when_us in saved.wants:
             log = wants[tp].log
             assert log is not None, "there are records in it"
-            if relative_us(_enough_us(log, offsets[tp] + behind, least_bytes), now) != when_us:
+            if relative_us(_enough_us(log, offsets[tp] + behind, min_bytes), now) != when_us:
                 return False
         return True
 

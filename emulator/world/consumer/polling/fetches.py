@@ -372,14 +372,14 @@ class Fetches:
         self.of(process).pop(broker, None)
 
 
-def _visible_us(want: Want, broker: int, least_bytes: int, now: int) -> int:
+def _visible_us(want: Want, broker: int, min_bytes: int, now: int) -> int:
     """Return from when on a broker has enough of one partition to answer, or an error."""
     log = want.log
     if log is None or log.replicas.refusal(broker, want.epoch):
         return AT_ONCE
     if not log.start <= want.offset <= log.end(now):
         return AT_ONCE
-    want.look_ahead(least_bytes)
+    want.look_ahead(min_bytes)
     return want.when_us
 
 

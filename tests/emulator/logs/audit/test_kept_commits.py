@@ -23,9 +23,9 @@ BATCHES = st.lists(
 """Of commits: partition, place in the log, time, offset."""
 
 
-def kept(batches: list, most_held: int) -> KeptCommits:
+def kept(batches: list, max_held: int) -> KeptCommits:
     """Return what keeps some batches of commits."""
-    commits = KeptCommits(most_held)
+    commits = KeptCommits(max_held)
     for batch in batches:
         names = [PartitionName("orders", number) for number, *_ in batch]
         numbers = np.array([commits.number_of(name) for name in names], np.int64)
@@ -41,10 +41,10 @@ def shown(commits: Commits) -> list[list[int]]:
 
 
 @settings(max_examples=30, deadline=None)
-@given(batches=BATCHES, most_held=st.integers(1, 9))
-def test_spilled_commits_come_back_unchanged(batches, most_held):
+@given(batches=BATCHES, max_held=st.integers(1, 9))
+def test_spilled_commits_come_back_unchanged(batches, max_held):
     """Whenever memory is full: in the order of the log, or of reading without an order there."""
-    here, aside = kept(batches, 1 << 20), kept(batches, most_held)
+    here, aside = kept(batches, 1 << 20), kept(batches, max_held)
 
     assert list(here) == list(aside)
     for name in here:

@@ -232,7 +232,7 @@ def test_a_folder_says_the_same_in_however_many_lots(tmp_path):
 
     assert len(whole) >= 4
     assert whole == list(explore_folder(tmp_path))
-    assert whole == list(explore_folder(tmp_path, most_rows=1))
+    assert whole == list(explore_folder(tmp_path, max_rows=1))
     assert [each.group for each in whole] == groups_in(tmp_path)
     assert (whole[-1], {wanted}) == (alone, {row["group"] for row in rows})
     assert explore_group(tmp_path, "nobody") is None
@@ -247,7 +247,7 @@ def test_a_large_group_is_gone_through_some_partitions_at_a_time(tmp_path):
         (tmp_path / name).mkdir()
         pq.write_table(table, tmp_path / name / "all.parquet")
 
-    assert [log.found()] == list(explore_folder(tmp_path, most_rows=1))
+    assert [log.found()] == list(explore_folder(tmp_path, max_rows=1))
 
 
 def test_an_empty_folder_has_no_groups(tmp_path):

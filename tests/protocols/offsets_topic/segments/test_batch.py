@@ -269,11 +269,11 @@ def test_a_batch_that_inflates_too_far_is_named():
     put = [LogRecord(0, NOON, b"k", bytes(10_000))]
     batch = Batch.read(encode_batch(put, attributes=Compression.ZSTD))
 
-    assert put == batch.records(most_bytes=11_000)
+    assert put == batch.records(max_bytes=11_000)
     with pytest.raises(
         InflatesTooFar, match="zstd: the records are longer than the limit `unpacked`, 9000 bytes"
     ):
-        batch.records(most_bytes=9_000)
+        batch.records(max_bytes=9_000)
 
 
 def test_a_batch_without_records_is_not_written_by_mistake():

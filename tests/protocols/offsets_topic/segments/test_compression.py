@@ -100,7 +100,7 @@ def test_a_bomb_ends_in_a_named_error_and_takes_no_memory(codec):
     tracemalloc.start()
     try:
         with pytest.raises(InflatesTooFar, match="limit `unpacked`, 1000000 bytes"):
-            decompress(bomb, codec, most_bytes=1_000_000)
+            decompress(bomb, codec, max_bytes=1_000_000)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -113,9 +113,9 @@ def test_the_bound_itself_is_allowed(codec):
     """So many bytes and not one more."""
     packed = compress(b"x" * 100_000, codec)
 
-    assert b"x" * 100_000 == decompress(packed, codec, most_bytes=100_000)
+    assert b"x" * 100_000 == decompress(packed, codec, max_bytes=100_000)
     with pytest.raises(InflatesTooFar):
-        decompress(packed, codec, most_bytes=99_999)
+        decompress(packed, codec, max_bytes=99_999)
 
 
 def test_an_unknown_codec_is_named():
@@ -127,7 +127,7 @@ def test_an_unknown_codec_is_named():
 def assert_bounded_or_named(data: bytes, codec: Compression) -> None:
     """Assert that bytes come out, not too many, or an error that names the codec."""
     try:
-        found, said = decompress(data, codec, most_bytes=100_000), ""
+        found, said = decompress(data, codec, max_bytes=100_000), ""
     except BadBatch as error:
         found, said = b"", str(error)
 

@@ -11,7 +11,7 @@ from protocols.offsets_topic.segments.offset_map import (
     OffsetMap,
     _Mapping,
     build_offset_map,
-    most_entries,
+    max_entries,
 )
 from protocols.offsets_topic.segments.segment import LogToClean, Segment
 from protocols.offsets_topic.segments.transactions import AbortedTransaction
@@ -142,4 +142,4 @@ def test_superseded_tombstones_do_not_pile_up():
 )
 def test_a_map_holds_as_many_keys_as_kafkas(settings: Sequence, entries):
     """128 MiB shared by the threads, 24 bytes a key, nine tenths full, never over 2 GiB."""
-    assert entries == most_entries(*settings)
+    assert entries == max_entries(*settings)
