@@ -207,7 +207,9 @@ def subscription_of(group: Group, member: Member) -> tuple[tuple[str, ...], str 
     return member.topics or (), member.pattern
 
 
-def settings_in_force(settings: ConsumerSettings | BrokerSettings) -> dict[str, Any]:
+def settings_in_force(
+    settings: ConsumerSettings | ClientSettings | BrokerSettings,
+) -> dict[str, Any]:
     """Return all settings by Kafka's names, including defaults."""
     kind: Any = type(settings)
     return {setting.name: getattr(settings, field) for field, setting in settings_of(kind).items()}

@@ -142,6 +142,35 @@ def test_a_value_that_a_client_does_not_accept_is_refused_with_its_words(client,
     assert said in str(refused.value)
 
 
+TOGETHER = [
+    (
+        'client = "franz-go"\ncommit = "store"\nsettings = { GreedyAutoCommit = true }',
+        "settings[greedy.auto.commit] = true: franz-go: cannot enable both greedy",
+    ),
+    (
+        'client = "franz-go"\ncommit = "sync"\nsettings = { GreedyAutoCommit = true }',
+        "cannot both disable autocommitting and enable greedy autocommitting",
+    ),
+    (
+        'client = "franz-go"\ncommit = "store"\nsettings = { "enable.auto.commit" = false }',
+        "cannot both disable autocommitting and enable marked autocommitting",
+    ),
+    (
+        'client = "librdkafka"\ncommit = "store"\nsettings = { "enable.auto.offset.store" = true }',
+        'store_offsets() fails with "Local: Invalid argument or configuration"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("keys", "said"), TOGETHER)
+def test_values_that_a_client_refuses_together_are_refused_with_its_words(keys, said):
+    """Once for the group, not for each member."""
+    with pytest.raises(ScenarioError) as refused:
+        loads(_group(keys), "a test")
+    assert said in str(refused.value)
+    assert 1 == len(refused.value.problems)
+
+
 ACCEPTED = [
     ("librdkafka", "auto.offset.reset", '"smallest"', "earliest"),
     ("librdkafka", "auto.offset.reset", '"error"', "none"),

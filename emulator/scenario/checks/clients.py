@@ -18,11 +18,13 @@ from emulator.scenario.model import Group, Member, Scenario
 from emulator.scenario.problems import Problem, hint, listed
 from emulator.scenario.resolution import (
     client_of,
+    client_settings,
     commit_policy,
     consumer_settings,
     read_with,
+    settings_in_force,
 )
-from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
+from protocols.consumer.clients import CLIENTS, COMMIT, Amount, ClientProfile, profile_of
 from protocols.settings import ConsumerSettings, settings_of
 from protocols.values import replace
 
@@ -67,6 +69,7 @@ def member_problems(path: str, group: Group, member: Member) -> Iterator[Problem
         reason = f"close() of {profile.name} takes no CloseOptions (KIP-1092); leave it out"
         yield Problem(f"{path}.close_operation", reason, group.close_operation)
     yield from _range_problems(path, own, member, settings, profile)
+    yield from _contradictions(group, member, profile)
     yield from _interval_problems(own if INTERVAL in member.settings else path, settings, profile)
     where = own if STRATEGY in member.settings else path
     yield from _assignor_problems(where, settings.partition_assignment_strategy, profile)
@@ -86,6 +89,27 @@ def _range_problems(
             reason = f"{profile.name}: {said}; allowed is {allowed}"
             where = own if name in member.settings else path
             yield Problem(f"{where}.settings[{name}]", reason, value)
+
+
+def _contradictions(group: Group, member: Member, profile: ClientProfile) -> Iterator[Problem]:
+    """Yield values that this client refuses together, at the setting that is given."""
+    if not profile.contradictions:
+        return
+    call = commit_policy(group, member).call
+    of_client = settings_in_force(client_settings(group, member))
+    values = settings_in_force(consumer_settings(group, member)) | of_client | {COMMIT: call}
+    for each in profile.contradictions:
+        if any(values[name] != value for name, value in each.values.items()):
+            continue
+        path = f"group[{group.id}]"
+        given = {name: path for name in each.values if name in group.settings}
+        given |= {
+            name: f"{path}.member[{member.name}]" for name in each.values if name in member.settings
+        }
+        name = next(iter(given), COMMIT)
+        where = f"{given[name]}.settings[{name}]" if given else f"{path}.commit"
+        yield Problem(where, f"{profile.name}: {each.said}", values[name])
+        return
 
 
 def _interval_problems(

@@ -107,6 +107,20 @@ class Busy(enum.Enum):
     """Poll waits for a response."""
 
 
+COMMIT: Final = "commit"
+"""The commit policy of the application, among the values of a :class:`Contradiction`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Values that a client refuses together."""
+
+    values: Mapping[str, object]
+    """By Kafka's names of settings; :data:`COMMIT`: the call that commits."""
+
+    said: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientProfile:
     """One client: its policies, its names and its defaults."""
@@ -258,6 +272,8 @@ class ClientProfile:
 
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Smallest and largest value of settings whose range is narrower than the Java consumer's."""
+
+    contradictions: tuple[Contradiction, ...] = ()
 
     out_of_range: str = "out of range"
     """What it says about a value outside them; ``{name}``: as the client spells it, ``{value}``,

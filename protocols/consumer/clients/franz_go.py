@@ -7,9 +7,11 @@ Source: ``pkg/kgo/config.go`` (``defaultCfg``, ``validate``), ``consumer_group.g
 from __future__ import annotations
 
 from protocols.consumer.clients import (
+    COMMIT,
     Amount,
     ClientProfile,
     CommitClock,
+    Contradiction,
     Covers,
     InRebalance,
     Joins,
@@ -98,6 +100,20 @@ FRANZ_GO = ClientProfile(
         "request.timeout.ms": (1_000, 900_000),
         "session.timeout.ms": (100, INT_MAX),
     },
+    contradictions=(
+        Contradiction(
+            {"greedy.auto.commit": True, COMMIT: "store"},
+            "cannot enable both greedy autocommitting and marked autocommitting",
+        ),
+        Contradiction(
+            {"greedy.auto.commit": True, "enable.auto.commit": False},
+            "cannot both disable autocommitting and enable greedy autocommitting",
+        ),
+        Contradiction(
+            {"enable.auto.commit": False, COMMIT: "store"},
+            "cannot both disable autocommitting and enable marked autocommitting",
+        ),
+    ),
     own=frozenset({"rebalance.timeout.ms", "greedy.auto.commit", "block.rebalance.on.poll"}),
     defaults={
         "partition.assignment.strategy": ("cooperative-sticky",),

@@ -8,9 +8,11 @@ Source: ``rdkafka_cgrp.c`` (``rd_kafka_cgrp_offset_commit_tmr_cb``, ``rd_kafka_c
 from __future__ import annotations
 
 from protocols.consumer.clients import (
+    COMMIT,
     Amount,
     ClientProfile,
     CommitClock,
+    Contradiction,
     Covers,
     InRebalance,
     Joins,
@@ -102,6 +104,12 @@ LIBRDKAFKA = ClientProfile(
         "retry.backoff.ms": (1, 300_000),
         "session.timeout.ms": (1, 3_600_000),
     },
+    contradictions=(
+        Contradiction(
+            {"enable.auto.offset.store": True, COMMIT: "store"},
+            'store_offsets() fails with "Local: Invalid argument or configuration" (_INVALID_ARG)',
+        ),
+    ),
     out_of_range=(
         'Configuration property "{name}" value {value} is outside allowed range {least}..{most}'
     ),
