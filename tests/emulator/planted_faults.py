@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 PERIODS = "emulator.world.periods"
 WORLD = "emulator.world"
+IN_FLIGHT = f"{WORLD}.consumer.polling.fetch_in_flight:FetchInFlight"
+LOG = f"{WORLD}.cluster.offsets_log"
 
 
 class Planted(NamedTuple):
@@ -158,40 +160,24 @@ PLANTED = (
     ),
     Planted(f"{PERIODS}.skip:Skip._append", "[times - 1, 1]", "[times]", "automatic commits"),
     Planted(
-        f"{PERIODS}.skip:Skip._append",
-        "is not None",
-        "is Ellipsis",
-        "the bytes of the offsets log",
+        f"{PERIODS}.skip:Skip._append", "is not None", "is Ellipsis", "the bytes of the offsets log"
     ),
     Planted(
-        f"{WORLD}.cluster.leader_log:LeaderLog.skip",
-        "known + end - before",
-        "known",
-        "the bytes of segments",
+        f"{LOG}.leader_log:LeaderLog.skip", "known + end - before", "known", "the bytes of segments"
     ),
     Planted(
-        f"{WORLD}.cluster.leader_log:LeaderLog.skip",
+        f"{LOG}.leader_log:LeaderLog.skip",
         "self.log.settle(self.end - kept)",
         "",
         "automatic commits",
     ),
+    Planted(f"{LOG}.leader_log:LeaderLog.skip", "self._forgotten += end - before", "pass", 27),
+    Planted(f"{LOG}.stored_log:StoredLog._count", "self.settle(self.end)", "", "automatic commits"),
     Planted(
-        f"{WORLD}.cluster.leader_log:LeaderLog.skip", "self._forgotten += end - before", "pass", 27
+        f"{LOG}.stored_log:StoredLog._count", "self.settled = self.end", "", "automatic commits"
     ),
     Planted(
-        f"{WORLD}.cluster.stored_log:StoredLog._count",
-        "self.settle(self.end)",
-        "",
-        "automatic commits",
-    ),
-    Planted(
-        f"{WORLD}.cluster.stored_log:StoredLog._count",
-        "self.settled = self.end",
-        "",
-        "automatic commits",
-    ),
-    Planted(
-        f"{WORLD}.cluster.stored_log:StoredLog._count",
+        f"{LOG}.stored_log:StoredLog._count",
         "stored.records += skipped.records",
         "pass",
         "automatic commits",
@@ -268,7 +254,10 @@ PLANTED = (
         "commits of three records",
     ),
     Planted(
-        f"{WORLD}.consumer.handler:Batch.moved", "self.begin_us + later_us", "self.begin_us", 32
+        f"{WORLD}.consumer.handling.handler:Batch.moved",
+        "self.begin_us + later_us",
+        "self.begin_us",
+        32,
     ),
     Planted(
         f"{WORLD}.consumer.progress:Progress.move",
@@ -285,21 +274,9 @@ PLANTED = (
     Planted(
         f"{WORLD}.consumer.progress:Progress.move", "self._owners.done[tp] += count", "pass", 214
     ),
-    Planted(
-        f"{WORLD}.consumer.fetch_in_flight:FetchInFlight.move",
-        "want.when_us += later_us",
-        "pass",
-        32,
-    ),
-    Planted(
-        f"{WORLD}.consumer.fetch_in_flight:FetchInFlight.move",
-        "want.offset += records.get(tp, 0)",
-        "pass",
-        "automatic commits",
-    ),
-    Planted(
-        f"{WORLD}.consumer.fetch_in_flight:FetchInFlight.move", "self.asked_us += later_us", "", 260
-    ),
+    Planted(f"{IN_FLIGHT}.move", "want.when_us += later_us", "pass", 32),
+    Planted(f"{IN_FLIGHT}.move", "want.offset += records.get(tp, 0)", "pass", "automatic commits"),
+    Planted(f"{IN_FLIGHT}.move", "self.asked_us += later_us", "", 260),
     Planted(
         "protocols.consumer.fetching:Fetcher.move",
         "completed.position += count",

@@ -24,13 +24,13 @@ PLANTED = (
         "commits that wait for the log",
     ),
     Planted(
-        f"{WORLD}.cluster.leader_log:LeaderLog.skip",
+        f"{WORLD}.cluster.offsets_log.leader_log:LeaderLog.skip",
         "each.end += end - before",
         "pass",
         "commits that wait for the log",
     ),
     Planted(
-        f"{WORLD}.cluster.leader_log:LeaderLog.skip",
+        f"{WORLD}.cluster.offsets_log.leader_log:LeaderLog.skip",
         "self.high_watermark += end - before",
         "self.high_watermark = end",
         "commits that wait for the log",

@@ -173,11 +173,9 @@ class Client:
         None, and nothing is done: the client has to continue by itself.
         """
         in_poll, waits = self._poll_until is not None, calm.waits_for is not None
-        if (
-            not self._settled
-            or in_poll != waits
-            or (waits and duties.is_due(self.state, self.consumer, now))
-        ):
+        if not self._settled or in_poll != waits:
+            return None
+        if waits and duties.is_due(self.state, self.consumer, now):
             return None
         self._poll_until = None
         return self.go_on(calm)
