@@ -69,12 +69,10 @@ def prepare_rebalance(group: Group, at: Moment, reason: str, member_id: str) -> 
     turn = Turn(group, (began,)).then(
         lambda group: cancel_sync_phase(group, at, ErrorCode.REBALANCE_IN_PROGRESS)
     )
-    was_empty = group.state is State.EMPTY
-    if not was_empty:
-        turn = turn.also(CancelTimer(sync_timer(group.group_id)))
+    turn = turn.also(CancelTimer(sync_timer(group.group_id)))
+    proceed = _begin_initial_delay if group.state is State.EMPTY else _complete_or_wait
     group = transition(turn.state, State.PREPARING_REBALANCE, at.now_ms)
     turn = Turn(replace(group, pending_syncs=NOTHING), turn.effects)
-    proceed = _begin_initial_delay if was_empty else _complete_or_wait
     return turn.then(lambda group: proceed(group, at))
 
 

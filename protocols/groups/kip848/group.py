@@ -79,7 +79,8 @@ class CurrentAssignment:
     """The partitions it must revoke and may still own (``partitionsPendingRevocation``)."""
 
 
-NOTHING_ASSIGNED: Final = CurrentAssignment()
+NOTHING_ASSIGNED: Final = CurrentAssignment(previous_epoch=-1)
+"""The assignment of a member without a record 8."""
 
 NO_METADATA: Final = ConsumerGroupMemberMetadataValue(
     instance_id=None,

@@ -133,7 +133,8 @@ def _without_unread(current: CurrentAssignment, given: Situation) -> CurrentAssi
     assigned = {
         topic: numbers for topic, numbers in current.assigned.items() if topic in given.subscribed
     }
-    revoking = _merged(current.revoking, {topic: current.assigned[topic] for topic in unread})
+    given_up = {topic: current.assigned[topic] for topic in unread}
+    revoking = given_up if nothing_left else _merged(current.revoking, given_up)
     if any(revoking.values()) and _may_own(revoking, given.owned):
         state = MemberState.UNREVOKED_PARTITIONS
         return CurrentAssignment(current.epoch, current.epoch, state, assigned, revoking)
@@ -142,7 +143,8 @@ def _without_unread(current: CurrentAssignment, given: Situation) -> CurrentAssi
 
 def _merged(revoking: AssignedEpochs, unread: AssignedEpochs) -> AssignedEpochs:
     """Return the partitions to revoke with those of unread topics, in the order of Kafka's maps."""
-    topics: HashTable[str] = HashTable(topic_id_hash, length_of_map_copy(len(revoking)))
+    length = length_of_map_copy(len(revoking)) if revoking else _FIRST_LENGTH
+    topics: HashTable[str] = HashTable(topic_id_hash, length)
     for topic in revoking:
         topics.put(topic)
     for topic in unread:

@@ -172,7 +172,11 @@ def _with_target(group: Group, member_id: str, value: Any) -> Group:
 
 def _target(value: ConsumerGroupTargetAssignmentMemberValue) -> TargetPartitions:
     """Return the content of record 7 in the order of Kafka's maps (``Assignment.fromRecord``)."""
-    listed = {each.topic_id: each.partitions for each in value.topic_partitions}
+    return in_map_order({each.topic_id: each.partitions for each in value.topic_partitions})
+
+
+def in_map_order(listed: TargetPartitions) -> TargetPartitions:
+    """Return partitions in the order of a new ``HashMap`` of topic ids to a ``HashSet`` of each list."""
     topics = hash_map_order(listed, topic_id_hash) if len(listed) > 1 else listed
     return {topic: _in_set_order(listed[topic]) for topic in topics}
 

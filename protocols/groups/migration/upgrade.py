@@ -25,6 +25,7 @@ from protocols.groups.kip848.records import (
     target_epoch_record,
     target_record,
 )
+from protocols.groups.kip848.replay import in_map_order
 from protocols.groups.kip848.soft import session_timer as consumer_session
 from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.machine import Effect, Report, SetTimer
@@ -201,16 +202,16 @@ def _member_record(group: classic.Group, member: classic.Member) -> Record:
     return member_record(group.group_id, member.member_id, metadata)
 
 
-def _by_id(partitions: classic.Partitions, at: Moment) -> dict[str, tuple[int, ...]]:
-    """Return partitions by topic id, without those of deleted topics."""
+def _by_id(partitions: classic.Partitions, at: Moment) -> consumer.TargetPartitions:
+    """Return partitions by topic id in the order of Kafka's maps, without those of deleted topics."""
     numbers: dict[str, list[int]] = {}
     for topic, number in partitions:
         topic_id = at.broker.image.id_of(topic)
         if topic_id is not None:
             numbers.setdefault(topic_id, []).append(number)
-    return {topic_id: tuple(each) for topic_id, each in numbers.items()}
+    return in_map_order({topic_id: tuple(each) for topic_id, each in numbers.items()})
 
 
-def _stable(epoch: int, given: dict[str, tuple[int, ...]]) -> consumer.CurrentAssignment:
+def _stable(epoch: int, given: consumer.TargetPartitions) -> consumer.CurrentAssignment:
     grants = {topic_id: dict.fromkeys(numbers, epoch) for topic_id, numbers in given.items()}
     return consumer.CurrentAssignment(epoch, epoch, consumer.MemberState.STABLE, grants)

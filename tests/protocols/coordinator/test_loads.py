@@ -214,7 +214,7 @@ def _followed(group: Any) -> Any:
 def _moved(member: Any) -> Any:
     now = member.current
     if now is None:
-        return (member.epoch, member.epoch, 0, {}, {})
+        return (member.epoch, -1, 0, {}, {})
     assigned, revoking = now.assigned_partitions, now.partitions_pending_revocation
     return (
         member.epoch,

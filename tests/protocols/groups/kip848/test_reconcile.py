@@ -191,6 +191,30 @@ def test_topics_of_one_slot_stand_with_the_new_ones_in_front(assigned, wanted, o
     assert order == list(after.assigned)
 
 
+@pytest.mark.parametrize(
+    ("revoking", "unread", "order"),
+    [([A], [B, C], [C, B, A]), ([], [A, B], [B, A]), ([A, B], [C], [C, A, B])],
+)
+def test_unread_topics_stand_before_those_that_are_revoked_already(revoking, unread, order):
+    """Kafka merges them one after the other at the head of their slot."""
+    numbers = {0: 5}
+    assigned = {**dict.fromkeys(unread, numbers), T: numbers}
+    current = CurrentAssignment(5, 4, UNREVOKED, assigned, dict.fromkeys(revoking, numbers))
+
+    after = reconciled(current, given(5, resubscribed=True))
+
+    assert (order, [T]) == (list(after.revoking), list(after.assigned))
+
+
+def test_the_partitions_of_an_unread_topic_are_sorted_in_among_those_to_revoke():
+    """As the table of numbers has them, not behind each other."""
+    current = CurrentAssignment(5, 4, UNREVOKED, {U: {0: 5, 1: 5}}, {U: {2: 4}})
+
+    after = reconciled(current, given(5, resubscribed=True))
+
+    assert [(0, 5), (1, 5), (2, 4)] == list(after.revoking[U].items())
+
+
 # -- through a coordinator ---------------------------------------------------------------------
 
 

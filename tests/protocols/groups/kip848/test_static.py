@@ -192,3 +192,14 @@ def test_a_member_may_come_with_an_instance_id_that_it_did_not_have():
 
     it.join("A", instance="i2")
     assert {"i2": "A"} == dict(it.group.static_members)
+
+
+def test_a_member_that_leaves_before_its_first_assignment_has_no_epoch_before():
+    """Without a record of its assignment its previous epoch is -1."""
+    it = ConsumerGroupDriver()
+    it.join("A", instance="i1")
+    it.fail_over(kept=1)
+    assert (0, -1, "STABLE") == it.at("A")
+
+    it.beat("A", -2, instance="i1")
+    assert (-2, -1, "STABLE") == it.at("A")
