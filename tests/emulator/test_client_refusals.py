@@ -159,6 +159,10 @@ TOGETHER = [
         'client = "librdkafka"\ncommit = "store"\nsettings = { "enable.auto.offset.store" = true }',
         'store_offsets() fails with "Local: Invalid argument or configuration"',
     ),
+    (
+        'client = "librdkafka"\nsettings = { "enable.auto.offset.store" = false }',
+        'set commit = "store" (store_offsets() behind the work), or commit = "none"',
+    ),
 ]
 
 

@@ -17,6 +17,7 @@ from emulator.scenario.kafka_settings import (
 from emulator.scenario.model import Group, Member, Scenario
 from emulator.scenario.problems import Problem, hint, listed
 from emulator.scenario.resolution import (
+    OFFSET_STORE,
     client_of,
     client_settings,
     commit_policy,
@@ -60,6 +61,7 @@ def member_problems(path: str, group: Group, member: Member) -> Iterator[Problem
         able = listed(tuple(name for name in CLIENTS if profile_of(name).stores))
         reason = f"{profile.name} has no call that stores offsets; {able} have one"
         yield Problem(f"{path if member.commit is None else own}.commit", reason, "store")
+    yield from _nothing_stored(path, group, member, profile)
     if settings.auto_offset_reset.startswith("by_duration") and profile.lacks_reset_by_duration:
         value = settings.auto_offset_reset
         reason = f"{profile.name}: {profile.lacks_reset_by_duration.format(value=value)}"
@@ -89,6 +91,22 @@ def _range_problems(
             reason = f"{profile.name}: {said}; allowed is {allowed}"
             where = own if name in member.settings else path
             yield Problem(f"{where}.settings[{name}]", reason, value)
+
+
+def _nothing_stored(
+    path: str, group: Group, member: Member, profile: ClientProfile
+) -> Iterator[Problem]:
+    """Yield an offset store that nothing fills, and that automatic commits would find empty."""
+    if OFFSET_STORE not in profile.own or commit_policy(group, member).call != "auto":
+        return
+    if not client_settings(group, member).enable_auto_offset_store:
+        reason = (
+            "nothing stores offsets, and automatic commits commit only what is stored; set "
+            f'commit = "store" ({profile.stores} behind the work), or commit = "none"'
+        )
+        own = OFFSET_STORE in member.settings
+        where = f"{path}.member[{member.name}]" if own else path
+        yield Problem(f"{where}.settings[{OFFSET_STORE}]", reason, given=False)
 
 
 def _contradictions(group: Group, member: Member, profile: ClientProfile) -> Iterator[Problem]:
