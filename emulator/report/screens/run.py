@@ -23,7 +23,7 @@ from emulator.report.key_figures import figure_line, key_figures
 from emulator.report.screens.group import groups_at_the_end
 from emulator.report.subject import FinishedRun, heading
 from emulator.report.timeline import TimelineEntry, shortened
-from emulator.report.wording import counted, duration, figure, paragraph
+from emulator.report.wording import WIDTH, counted, duration, figure, paragraph, width
 
 MAX_ENTRIES = 8
 """Number of lines shown of each; the others are counted."""
@@ -252,9 +252,17 @@ def _where_to_look_next(run: FinishedRun) -> Iterator[str]:
         return
     rest = f"--seed {run.seed}{run.subject.options}"
     shown = shown_first(run.ledger).id
-    yield from (
-        "",
-        f"The events that led to {shown}: rebalance explain {run.subject.name} {shown} {rest}",
+    name = run.subject.name
+    yield ""
+    yield from _command(
+        f"The events that led to {shown}", f"rebalance explain {name} {shown} {rest}"
     )
     if len(entries) > 1:
-        yield f"All {len(entries):,} entries: rebalance ledger {run.subject.name} {rest}"
+        yield from _command(f"All {len(entries):,} entries", f"rebalance ledger {name} {rest}")
+
+
+def _command(what: str, command: str) -> Iterator[str]:
+    """Yield a command to paste; on a narrow screen that it does not fit on a line of its own."""
+    line = f"{what}: {command}"
+    is_whole = width() == WIDTH or len(line) <= width()
+    yield from [line] if is_whole else [f"{what}:", f"  {command}"]

@@ -41,6 +41,19 @@ def test_a_comparison_loses_nothing(both, tmp_path):
     assert narrow.startswith(head)
 
 
+def test_commands_to_paste_have_lines_of_their_own(both, tmp_path, monkeypatch):
+    """Whole, because a shell would run the parts of a wrapped one; with the words of a wide screen."""
+    (tmp_path / "crash.toml").write_text(CRASH, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    narrow, wide = both("run", "crash.toml", "--no-advise")
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = rebalance("run", "crash.toml", "--no-advise").out.splitlines()
+
+    assert narrow == wide
+    assert "  rebalance explain crash.toml D1 --seed 0" in lines
+    assert max(map(len, lines)) <= 60
+
+
 def test_a_table_of_groups_loses_no_letter(both):
     """Cells are wrapped, none is cut."""
     narrow, wide = both("log", str(ROOT / "examples" / "__consumer_offsets-4"), "--table")
