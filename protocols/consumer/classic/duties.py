@@ -129,13 +129,13 @@ def waits_on(
     return (SetTimer(POLL, max(now, due)),)
 
 
-def returns_first(consumer: Consumer, *, is_calm: bool) -> bool:
+def returns_first(state: ClientState, consumer: Consumer, *, is_calm: bool) -> bool:
     """Return whether poll returns the records of a fetch response before it looks at its group.
 
-    A client that is calm, which has nothing to do there, does, and ``max.poll.interval.ms`` does not
-    begin again (``ClassicKafkaConsumer.pollForFetches``).
+    It does if it waits for fetches, and ``max.poll.interval.ms`` does not begin again; a wait of its
+    group turn goes on (``ClassicKafkaConsumer.pollForFetches``).
     """
-    return (is_calm or not consumer.profile.wakes_for_group) and consumer.fetcher.returns_records
+    return consumer.fetcher.returns_records and (is_calm or may_collect(state, consumer))
 
 
 def idle_until_us(state: ClientState, consumer: Consumer) -> int:

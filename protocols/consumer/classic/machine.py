@@ -242,7 +242,7 @@ class Client:
             self._arrived.append((now, response))
             return Step(self.state)
         effects = self._become(self._buffer(self.state, response, now))
-        if duties.returns_first(self.consumer, is_calm=self._skips_group(now)):
+        if duties.returns_first(self.state, self.consumer, is_calm=self._skips_group(now)):
             return Step(self.state, effects + self._collect(now, self._poll_until))
         return Step(self.state, effects + self._again(now))
 

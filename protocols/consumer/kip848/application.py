@@ -17,6 +17,8 @@ from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, 
 from protocols.consumer.kip848.threads import (
     EACH_RECORD_US,
     OUTSIDE,
+    ApplyAssignment,
+    Applying,
     CallbackCompleted,
     CallbackNeeded,
     Calling,
@@ -93,14 +95,25 @@ def _call(
 ) -> Step[ClientState]:
     first, rest = needed[0], needed[1:]
     calling = Calling(first, rest, outer)
-    if first.purpose is Purpose.ASSIGN:
-        if isinstance(outer, Unsubscribing):
-            return _end_call(state, consumer, calling, now, threw=True)
-        applied = reconciliation.apply_assignment(state, consumer)
-        if applied is None or not consumer.listener:
-            return on_called(replace(applied or state, app=calling), consumer, now, threw=None)
-        state = applied
-    return Step(replace(state, app=calling), (Call(first.listener, first.partitions),))
+    if first.purpose is not Purpose.ASSIGN:
+        return Step(replace(state, app=calling), (Call(first.listener, first.partitions),))
+    if isinstance(outer, Unsubscribing):
+        return _end_call(state, consumer, calling, now, threw=True)
+    state = replace(state, app=Applying(calling))
+    if consumer.profile.in_background:
+        return on_applied(reconciliation.apply_assignment(state, consumer), consumer, now)
+    return queue(state, consumer, ApplyAssignment(), now)
+
+
+def on_applied(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Make the listener call after the assignment was applied; skip it if it was aborted."""
+    applying = state.app
+    assert isinstance(applying, Applying), "no assignment is being applied"
+    state = replace(state, app=applying.calling)
+    if not applying.applied or not consumer.listener:
+        return on_called(state, consumer, now, threw=None)
+    needed = applying.calling.needed
+    return Step(state, (Call(needed.listener, needed.partitions),))
 
 
 def on_called(

@@ -22,6 +22,8 @@ from protocols.consumer.kip848.state import (
     ReleaseStage,
 )
 from protocols.consumer.kip848.threads import (
+    ApplyAssignment,
+    Applying,
     AwaitingCheck,
     CallbackCompleted,
     Commit,
@@ -80,6 +82,8 @@ def take_event(state: ClientState, consumer: Consumer, event: Event, now: int) -
             return _fetch(state, consumer, now)
         case Commit():
             return commits.on_commit_event(state, consumer, event, now)
+        case ApplyAssignment():
+            return _apply_assignment(state, consumer, now)
         case CallbackCompleted():
             return _on_callback_completed(state, consumer, event, now)
         case Unsubscribed():
@@ -145,6 +149,14 @@ def _fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState
     """Send fetches to the brokers."""
     sends = [Send(broker, request) for broker, request in consumer.fetcher.requests(now)]
     return Step(state, tuple(sends))
+
+
+def _apply_assignment(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Apply the assignment and wake the application thread, which waits for it in poll."""
+    if not isinstance(state.app, Applying):
+        return Step(state)
+    woken = SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now))
+    return Step(reconciliation.apply_assignment(state, consumer), (woken,))
 
 
 def _on_callback_completed(

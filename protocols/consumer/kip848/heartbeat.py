@@ -210,7 +210,8 @@ def _refused(
 ) -> Step[ClientState]:
     """Handle an error response (``AbstractHeartbeatRequestManager.onErrorResponse``).
 
-    A stale member stays stale: no error ends its membership once more, but poll throws the error.
+    A stale member stays stale: no error ends its membership once more, but poll throws the error. A
+    heartbeat that was in flight when the member left can still end in the fatal state.
     """
     error, stale = response.error, state.member.state is MemberState.STALE
     if error in LOSES_COORDINATOR:
@@ -222,6 +223,9 @@ def _refused(
         return Step(state)
     if stale or error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return Step(membership.throw_once(state, error))
-    if not state.member.state.in_group:
+    left = state.member.state is MemberState.UNSUBSCRIBED
+    if MemberState.FATAL not in TRANSITIONS[state.member.state] or (
+        left and error is ErrorCode.GROUP_ID_NOT_FOUND
+    ):
         return Step(state)
     return membership.on_fatal(state, consumer, error, response.error_message or "", now)

@@ -22,6 +22,7 @@ from protocols.consumer.kip848.requests import BACKGROUND, advance_wakeup, queue
 from protocols.consumer.kip848.state import ClientState, Consumer
 from protocols.consumer.kip848.threads import (
     OUTSIDE,
+    Applying,
     AwaitingCheck,
     Calling,
     Closing,
@@ -226,6 +227,8 @@ class Client:
         elif isinstance(state.app, AwaitingCheck):
             self.state = replace(state, app=Polling(state.app.until_us))
             return self._take(Polling(state.app.until_us), now)
+        elif isinstance(state.app, Applying):
+            return self._pass(application.on_applied(state, self.consumer, now), now).effects
         elif self._wait is Wait.NONE:
             return ()
         elif self._wait is Wait.CALLED:

@@ -159,13 +159,13 @@ def on_fatal(
 ) -> Step[ClientState]:
     """Handle a fatal error: all partitions are lost, and every poll throws.
 
-    For a leaving member the listener is not called again (``transitionToFatal``).
+    For a member that leaves or has left, the listener is not called again (``transitionToFatal``).
     """
     failed = Failed(exception_name(error), error, message)
     member = abort_reconciliation(state.member)._replace(epoch=JOIN_EPOCH, target=NO_ASSIGNMENT)
     step = transition(replace(state, fatal_error=failed), member.to(MemberState.FATAL))
     dropped = Report(ClientDropped(reason=f"heartbeat answered {error.name}"))
-    if state.member.state.leaving:
+    if state.member.state.leaving or state.member.state is MemberState.UNSUBSCRIBED:
         return step.also(dropped)
     return step.also(dropped).then(
         lambda s: release_assignment(s, consumer, ReleaseStage.RUNNING, now)
@@ -270,7 +270,9 @@ def on_heartbeat_skipped(state: ClientState) -> Step[ClientState]:
 
 
 def has_left(state: ClientState) -> bool:
-    """Return whether the member has left and no leaving heartbeat is in flight."""
+    """Return whether the member has left and no leaving heartbeat is in flight; a fatal error ends it."""
+    if state.member.state is MemberState.FATAL:
+        return True
     sent = (flight.api for flight in state.in_flight.values())
     return not state.member.state.leaving and Api.LEAVE not in sent
 

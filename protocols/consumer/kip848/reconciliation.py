@@ -23,7 +23,7 @@ from protocols.consumer.kip848.state import (
     Reconciling,
     Stage,
 )
-from protocols.consumer.kip848.threads import Purpose
+from protocols.consumer.kip848.threads import Applying, Purpose
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads
 from protocols.facts import CommitKind
@@ -159,18 +159,23 @@ def _assign(
     return request_call(state, consumer, "assigned", found.added, Purpose.ASSIGN, now)
 
 
-def apply_assignment(state: ClientState, consumer: Consumer) -> ClientState | None:
-    """Apply the assignment, as the application does in poll just before onPartitionsAssigned.
+def apply_assignment(state: ClientState, consumer: Consumer) -> ClientState:
+    """Apply the assignment for which the application waits in poll, unless it was aborted.
 
-    Added partitions, and those of an earlier call that threw, are not read before the call has
-    succeeded. None: the reconciliation was aborted.
+    The Java client does this in the background thread, after the event of this poll: its automatic
+    commit still covers the revoked partitions (``ApplyAssignmentEvent``). Added partitions, and those
+    of an earlier call that threw, are not read before onPartitionsAssigned has succeeded.
     """
+    applying = state.app
+    if not isinstance(applying, Applying):
+        return state
     found = _running(state)
     if found is None or found.stage is not Stage.ASSIGNING:
-        return None
+        return replace(state, app=applying._replace(applied=False))
     waiting = frozenset((*state.awaiting, *found.added))
     awaiting = tuple(tp for tp in found.assigned if tp in waiting)
-    state = replace(state, assignment=found.assigned, awaiting=awaiting)
+    applied = applying._replace(applied=True)
+    state = replace(state, app=applied, assignment=found.assigned, awaiting=awaiting)
     return replace(state, pending=unsubscribed_partitions(state, consumer))
 
 

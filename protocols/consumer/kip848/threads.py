@@ -152,6 +152,11 @@ class Commit(NamedTuple):
     retry_us: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ApplyAssignment:
+    """The application waits in poll until the new assignment is applied (``ApplyAssignmentEvent``)."""
+
+
 class CallbackCompleted(NamedTuple):
     """A listener call has ended; *threw*: with an exception.
 
@@ -176,7 +181,15 @@ class LeaveWanted(NamedTuple):
     epoch: int | None
 
 
-Event = Polled | FetchesWanted | Commit | CallbackCompleted | Unsubscribed | LeaveWanted
+Event = (
+    Polled
+    | FetchesWanted
+    | Commit
+    | ApplyAssignment
+    | CallbackCompleted
+    | Unsubscribed
+    | LeaveWanted
+)
 
 # -- states of the application thread --------------------------------------------------------------
 
@@ -232,6 +245,14 @@ class Calling(NamedTuple):
     outer: Polling | Unsubscribing | Closing
 
 
+class Applying(NamedTuple):
+    """Inside poll: the background thread applies an assignment; the listener call comes next."""
+
+    calling: Calling
+    applied: bool | None = None
+    """Whether the assignment was applied; False: the reconciliation was aborted."""
+
+
 class CommittingSync(NamedTuple):
     """Inside commitSync; ``outer`` is where it was called."""
 
@@ -244,7 +265,15 @@ class CommittingSync(NamedTuple):
 
 
 App = (
-    Outside | Polling | AwaitingCheck | Unsubscribing | Closing | Calling | CommittingSync | Closed
+    Outside
+    | Polling
+    | AwaitingCheck
+    | Applying
+    | Unsubscribing
+    | Closing
+    | Calling
+    | CommittingSync
+    | Closed
 )
 
 

@@ -1,9 +1,15 @@
-"""A member is told of a rebalance while its poll waits: what each client does first."""
+"""What a client does first while its poll waits: returns records, or looks at its group."""
 
 from __future__ import annotations
 
 from protocols.consumer.clients import profile_of
-from protocols.messages import HeartbeatRequest, JoinGroupRequest
+from protocols.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+)
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -66,3 +72,35 @@ def test_kafka_python_without_partitions_looks_at_its_group_every_tenth_of_a_sec
     driver = informed("kafka-python")
 
     assert 70 == driver.advance_until(JoinGroupRequest)
+
+
+def test_records_that_end_a_wait_for_fetches_are_returned_without_a_look_at_the_group():
+    """Also while the commit before a join is in flight: the poll interval does not begin again."""
+    driver = ClientDriver(assignors=("cooperative-sticky",))
+    driver.stable({0: 0, 1: 0})
+    driver.learn()
+    driver.poll(10_000)
+    assert driver.pending(OffsetCommitRequest)
+    looked_us = driver.client.consumer.clock.polled_us
+    driver.advance(30)
+    driver.records({0: 4})
+
+    assert [(0, 0, 4)] == ranges(driver.returned[-1])
+    assert looked_us == driver.client.consumer.clock.polled_us
+
+
+def test_records_do_not_end_a_wait_for_the_coordinator():
+    """Poll looks it up first; then it returns what has arrived from both brokers meanwhile."""
+    driver = ClientDriver(brokers=(1, 2), enable_auto_commit=False)
+    driver.stable({0: 0, 1: 0})
+    driver.poll()
+    driver.deaf = {FindCoordinatorRequest}
+    driver.learn(E.NOT_COORDINATOR)
+    driver.poll(10_000)
+    returned = len(driver.returned)
+    driver.records({0: 4}, node=1)
+    driver.records({1: 3}, node=2)
+    assert returned == len(driver.returned)
+    driver.answer(FindCoordinatorRequest, FindCoordinatorResponse(node_id=2))
+
+    assert [(0, 0, 4), (1, 0, 3)] == sorted(ranges(driver.returned[-1]))

@@ -149,6 +149,29 @@ def test_unsubscribing_a_stale_member_drops_its_partitions():
     assert MemberState.STALE is driver.member
 
 
+def test_a_fatal_error_for_a_heartbeat_from_before_the_leave_is_fatal():
+    """The member has left at once, without waiting for the response to its leaving heartbeat."""
+    driver = manual()
+    driver.beat_due()
+    driver.unsubscribe()
+    assert 2 == len(driver.pending(Beat))
+    driver.refused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+    assert Outside() == driver.returned[-1]
+    assert MemberState.FATAL is driver.member
+    assert [("revoked", (0, 1))] == driver.calls
+
+
+def test_an_unknown_group_is_no_fatal_error_for_a_member_that_has_left():
+    """There is nothing to leave; another heartbeat than the leaving one says so."""
+    driver = manual()
+    driver.beat_due()
+    driver.unsubscribe()
+    driver.refused(ErrorCode.GROUP_ID_NOT_FOUND)
+
+    assert MemberState.UNSUBSCRIBED is driver.member
+
+
 @pytest.mark.parametrize(
     "error",
     [ErrorCode.INVALID_REQUEST, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.GROUP_MAX_SIZE_REACHED],

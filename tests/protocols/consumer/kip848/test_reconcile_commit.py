@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.clients import JAVA, RevokeCommit
 from protocols.consumer.kip848.background import take_event
-from protocols.consumer.kip848.threads import Polled
+from protocols.consumer.kip848.threads import Lag, Polled
 from protocols.machine import Send
 from protocols.messages import OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
@@ -195,3 +195,69 @@ def test_a_member_that_lost_all_meanwhile_does_not_commit_it_again(auto):
 
     assert [("lost", (0, 1))] == auto.calls
     assert 1 == len(auto.ever(OffsetCommitRequest))
+
+
+def revoked(**settings) -> ClientDriver:
+    """Return a member that was called to revoke partition 1; its assignment is not applied yet."""
+    driver = ClientDriver(auto_commit_interval_ms=1_000, **settings)
+    driver.stable({0: 3, 1: 4})
+    driver.to_own(0)
+    for _ in range(2):
+        driver.poll()
+        while driver.pending(OffsetCommitRequest):
+            driver.committed()
+    assert [("revoked", (1,))] == driver.calls
+    assert [0, 1] == driver.owned()
+    driver.advance(1_000)
+    driver.quiet()
+    return driver
+
+
+def test_the_interval_commit_of_the_poll_that_applies_an_assignment_covers_what_is_revoked():
+    """The event of the poll is taken before the one that applies: its positions are the old ones."""
+    driver = revoked()
+    driver.poll()
+
+    (request,) = driver.ever(OffsetCommitRequest)
+    assert offsets({0: 3, 1: 4}) == tuple(sorted(request.offsets))
+    assert [0] == driver.owned()
+    assert [("assigned", ())] == driver.calls
+
+
+def test_poll_waits_until_the_background_thread_has_applied_the_assignment():
+    """The listener is called only then, a wake-up of the application thread later."""
+    driver = revoked()
+    driver.lags = {Lag.EVENT: 300, Lag.WAKE: 200}
+    driver.begin_poll()
+    driver.advance(0.299)
+    assert [0, 1] == driver.owned()
+    driver.advance(0.1)
+    assert ([0], []) == (driver.owned(), driver.calls)
+    driver.advance(0.101)
+
+    assert [("assigned", ())] == driver.calls
+
+
+def test_an_assignment_that_close_overtakes_is_not_applied():
+    """close() ends the poll that waits for it: all owned partitions are revoked."""
+    driver = revoked(enable_auto_commit=False)
+    driver.lags = {Lag.EVENT: 300}
+    driver.begin_poll()
+    driver.carry_out(driver.client.close(driver.now_us, 30_000_000))
+    driver.advance(1)
+
+    assert [("revoked", (0, 1))] == driver.calls
+
+
+def test_an_assignment_that_is_aborted_while_poll_waits_is_not_applied():
+    """The member is fenced before the background thread takes the event; poll goes on."""
+    driver = revoked()
+    driver.beat_due()
+    driver.lags = {Lag.EVENT: 300}
+    driver.begin_poll()
+    driver.refused(ErrorCode.FENCED_MEMBER_EPOCH)
+    driver.advance(1)
+    driver.poll()
+
+    assert ("assigned", ()) not in driver.calls
+    assert [("lost", (0, 1))] == driver.calls
