@@ -32,6 +32,10 @@ class Handed(NamedTuple):
     next_offset: int
 
 
+Queued = dict[TopicPartition, tuple[int, int]]
+"""By partition: the end of what is buffered behind the position, and its records."""
+
+
 class _Completed:
     """One partition's part of a fetch response, drained from the front."""
 
@@ -126,38 +130,39 @@ class Fetcher:
         if self.revoking or self._in_flight.issuperset(positions.by_leader):
             return []
         if self._queue is None:
-            queued: dict[TopicPartition, tuple[int, int]] = {}
+            queued: Queued = {}
             buffered = self._with_records()
         else:
             queued, buffered = self._queued_ends(), set()
-        unfetchable = self.pending | self.paused
         found = []
         for leader, readings in positions.by_leader.items():
             if leader == NO_LEADER or leader in self._in_flight or leader in buffered:
                 continue
             if leader in self._broken and now < self._broken[leader].ready_us:
                 continue
-            wanted = tuple(
-                [
-                    FetchPartition(
-                        tp,
-                        queued[tp][0] if tp in queued else reading.position,
-                        reading.current.epoch,
-                    )
-                    for tp, reading in readings.items()
-                    if reading.phase is READING
-                    and tp not in unfetchable
-                    and not (self._queue and queued.get(tp, (0, 0))[1] >= self._queue)
-                ]
-            )
+            wanted = self._partitions_to_fetch(readings, queued)
             if wanted:
                 self._in_flight.add(leader)
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
 
-    def _queued_ends(self) -> dict[TopicPartition, tuple[int, int]]:
-        """Return the end, and the records, of what is buffered behind the position, by partition."""
-        ends: dict[TopicPartition, tuple[int, int]] = {}
+    def _partitions_to_fetch(
+        self, readings: Mapping[TopicPartition, Reading], queued: Queued
+    ) -> tuple[FetchPartition, ...]:
+        """Return what a fetch asks for: behind the position, or behind what is *queued*."""
+        full, unfetchable = self._queue, self.pending | self.paused
+        wanted = []
+        for tp, reading in readings.items():
+            if reading.phase is not READING or tp in unfetchable:
+                continue
+            end, records = queued.get(tp) or (reading.position, 0)
+            if not full or records < full:
+                wanted.append(FetchPartition(tp, end, reading.current.epoch))
+        return tuple(wanted)
+
+    def _queued_ends(self) -> Queued:
+        """Return what is buffered behind the position of each partition."""
+        ends: Queued = {}
         for completed in self._buffer:
             reading = completed.reading
             tp = reading.partition
@@ -387,11 +392,6 @@ class Fetcher:
             part = FetchedRecords(tp, offsets[tp] + first, offsets[tp] + end, epochs=epochs)
             self._buffer.append(_Completed(self.positions.readings[tp], part))
         self._line = self._buffer[0] if saved.drains else None
-
-    @property
-    def buffered(self) -> int:
-        """Number of records that have arrived and were not returned."""
-        return sum(c.next_offset - c.position for c in self._buffer if self._wanted(c))
 
     def check(self) -> None:
         """Assert the invariants."""

@@ -144,7 +144,7 @@ def test_buffered_counts_what_is_still_to_be_handed_out():
     fetcher.collect(3)
     fetcher.positions.seek(tp(1), 9)
 
-    assert 2 == fetcher.buffered
+    assert 2 == sum(fetcher.shares_ahead(1_000_000))
 
 
 # -- assignment ----------------------------------------------------------------------------------

@@ -96,7 +96,11 @@ def test_buffered_records_are_not_handed_out_while_their_position_is_validated()
     fetcher.positions.update_leaders({tp(0): led(2, 1)})
     fetcher.positions.follow_leaders()
     assert (tp(0),) == fetcher.positions.in_phase(Phase.VALIDATING)
-    assert (0, (), []) == (fetcher.buffered, fetcher.collect(10), asked(fetcher))
+    assert (0, (), []) == (
+        sum(fetcher.shares_ahead(1_000_000)),
+        fetcher.collect(10),
+        asked(fetcher),
+    )
 
     fetcher.positions.complete_validation(tp(0))
     assert [2] == asked(fetcher)

@@ -46,7 +46,7 @@ def test_looking_ahead_moves_nothing():
     fetcher.shares_ahead(8)
 
     assert {ZERO: 0, ONE: 0} == fetcher.positions.valid()
-    assert 7 == fetcher.buffered
+    assert 7 == sum(fetcher.shares_ahead(1_000_000))
 
 
 def test_without_records_there_is_no_share():
@@ -83,4 +83,4 @@ def test_the_fetch_in_line_is_no_whole_one():
     fetcher.collect(3)
 
     assert not fetcher.queued
-    assert 3 == fetcher.buffered
+    assert 3 == sum(fetcher.shares_ahead(1_000_000))

@@ -246,7 +246,7 @@ def test_fetched_records_are_read_by_poll_or_the_heartbeat_thread():
     driver.poll()
     driver.advance(30)
     driver.records({0: 3})
-    assert 0 == driver.client.consumer.fetcher.buffered
+    assert 0 == sum(driver.client.consumer.fetcher.shares_ahead(1_000_000))
 
     driver.advance(100)
     assert [(0, 0, 3)] == ranges(driver.poll())

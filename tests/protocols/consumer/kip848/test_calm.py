@@ -155,7 +155,11 @@ class Story:
         if self.works_until is not None:
             timers.pop("poll", None)
         marks = self.client._wait, self.client._answered
-        rest = self.fetcher.buffered, self.fetcher.in_flight, self.fetcher.positions.consumed()
+        rest = (
+            sum(self.fetcher.shares_ahead(1_000_000)),
+            self.fetcher.in_flight,
+            self.fetcher.positions.consumed(),
+        )
         return self.client.state, marks, timers, rest, self.works_until, self.log
 
 
