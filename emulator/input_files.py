@@ -12,6 +12,7 @@ import codecs
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -56,8 +57,8 @@ def allow_files(*folders: str | Path) -> None:
 def file_in(folder: Path, name: str) -> Path:
     """Return the path of a file that an input in *folder* names.
 
-    Raises ValueError if it is neither in the folder or below it, nor in a folder that is allowed;
-    symbolic links are followed.
+    Raises ValueError if it is neither in the folder or below it, nor in a folder that is allowed, or
+    if it is a named pipe; symbolic links are followed.
     """
     path = Path(os.path.realpath(folder / name))
     own = Path(os.path.realpath(folder))
@@ -66,7 +67,18 @@ def file_in(folder: Path, name: str) -> Path:
             f"outside the folder {own}; copy the file there, or allow its folder with "
             f"`files_in={path.parent}`"
         )
+    refuse_pipe(path)
     return folder / name
+
+
+def refuse_pipe(path: Path) -> None:
+    """Raise ValueError for a named pipe: reading it would wait until something is written to it.
+
+    Files that the user names may be pipes, such as the output of another command.
+    """
+    with suppress(OSError):  # of a path that cannot be looked up: opening it says why
+        if path.is_fifo():
+            raise ValueError("a named pipe, which may never end; copy its content to a file")
 
 
 def is_there(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The limits of inputs that are read in pieces: logs, segments, tables, JSON.
+"""The limits of inputs that are read in pieces, logs, segments, tables, and of nesting in JSON and TOML.
 
 Each limit has a name, which is in the message of a refusal. ``--limit NAME=VALUE`` or
 :func:`limit_input` replaces its default; the environment variable ``REBALANCE_LIMITS`` hands the
@@ -53,6 +53,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
     "records": Limit("records in one batch", 1_000_000, 100_000_000, is_size=False),
     "row": Limit("row of a processing log (JSON lines, CSV)", 64 * MIB, 1024 * MIB),
     "nesting": Limit("arrays and objects in each other in JSON", 500, 5_000, is_size=False),
+    "toml": Limit("tables and lists in each other in TOML", 12, 60, is_size=False),
     "rowgroup": Limit(
         "row group of Parquet, decompressed, as the file states",
         768 * MIB,
@@ -115,6 +116,11 @@ def _value(name: str, value: str | int) -> int:
     if number > limit.most:
         raise ValueError(f"{value} is out of range; allowed is {limit.shown(limit.most)} at most")
     return number
+
+
+def parser_words(error: Exception) -> str:
+    """Return what a parser says of a text, without its advice on Python's limit of digits."""
+    return str(error).partition("; use sys.")[0]
 
 
 # -- nesting -------------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ READING_SCENARIOS: Final = (
 )
 """The commands that read scenarios, captures or questions, and may run code of the user."""
 
-READING_LOGS: Final = ("import", "audit", "blame", "log", "verify")
-"""The commands that read logs, tables and captures, which have limits of their own."""
+LIMITED: Final = (*READING_SCENARIOS, "import", "audit", "blame", "log")
+"""The commands whose input has limits of its own: logs, tables, and the nesting of files."""
 
 COMPLETION_HELP: Final = {
     "install_completion": "Install completion for the current shell, or for a named one, as in "
@@ -112,7 +112,7 @@ class Commands(TyperGroup):
         command = typer.main.get_group(one).commands[cmd_name]
         if cmd_name in READING_SCENARIOS:
             command.params.extend(input_options())
-        if cmd_name in READING_LOGS:
+        if cmd_name in LIMITED:
             command.params.extend(limit_options())
         return command
 

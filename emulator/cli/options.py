@@ -223,16 +223,16 @@ def _declare_limits(
             callback=_limit_input,
             expose_value=False,
             help="Read input up to another limit: batch, unpacked, records (of segments), row, nesting "
-            "(of JSON), rowgroup (of Parquet), as row=256MiB; repeatable.",
+            "(of JSON), toml (its nesting), rowgroup (of Parquet), as row=256MiB; repeatable.",
         ),
     ] = None,
 ) -> None:
-    """Declare the option of the commands that read logs."""
+    """Declare the option of the commands whose input has limits."""
     del limits
 
 
 def limit_options() -> list[Any]:
-    """Return the option that raises limits of logs."""
+    """Return the option that raises limits of an input."""
     return _options_of(_declare_limits)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from emulator.input_files import nearest_file, read_bytes, utf8_text
+from emulator.limits import beyond, most, parser_words
 from emulator.scenario import short_forms
 from emulator.scenario.checks.cluster import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.checks.groups import assignor_problems, group_problems, protocol_problems
@@ -25,8 +26,6 @@ from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError
 from emulator.scenario.resolution import client_of, commit_policy, members_of, read_with
 
-DEEPEST = 12
-"""The maximum depth of nested tables; no key of a scenario is deeper."""
 _DEEP_KEY = re.compile(r"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){64}")  # takes tomllib square time
 
 CLIENT_FILE = "settings_from"
@@ -258,13 +257,13 @@ def read_toml(text: str, name: str, essentials: str = ESSENTIALS) -> Document:
         document = _parsed(text)
     except ValueError as error:
         last = f"at line {len(text.splitlines())}, the last one"
-        reason = str(error).replace("at end of document", last)
+        reason = parser_words(error).replace("at end of document", last)
         from emulator.scenario.lines import duplicate_key_message, line_in  # noqa: PLC0415  most are right
 
         (number, line), words = line_in(text, reason), duplicate_key_message(text, reason)
         raise ScenarioError(name, [Problem("", f"not TOML: {words}{line}", line=number)]) from None
     except RecursionError:
-        raise ScenarioError(name, [Problem("", "nested too deeply")]) from None
+        raise ScenarioError(name, [Problem("", f"nested too deeply; {beyond('toml')}")]) from None
     if not document:
         raise ScenarioError(name, [Problem("", f"empty; {essentials}")])
     return document
@@ -275,15 +274,19 @@ def _parsed(text: str) -> Document:
     if _DEEP_KEY.search(text):
         raise RecursionError
     document = tomllib.loads(text)
-    if _depth(document) > DEEPEST:
+    deepest = most("toml")
+    if _depth(document, deepest) > deepest:
         raise RecursionError
     return document
 
 
-def _depth(document: Document) -> int:
-    """Return the depth of nested tables and lists, without recursion: there can be thousands."""
+def _depth(document: Document, deepest: int) -> int:
+    """Return the depth of nested tables and lists, without recursion: there can be thousands.
+
+    It is not counted beyond *deepest*.
+    """
     depth, layer = 0, [document]
-    while layer and depth <= DEEPEST:
+    while layer and depth <= deepest:
         depth += 1
         layer = [below for node in layer for below in _below(node)]
     return depth

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from assignors.values import dataclass
 from emulator.logs.audit.columns import unit_of
-from emulator.logs.audit.csv_text import layout_in
+from emulator.logs.audit.csv_text import LONGEST_HEADER, layout_in
 from emulator.logs.audit.passes import Counts, Terms, ranges_of_rows
 from emulator.logs.audit.ranges import CutsOf
-from emulator.logs.audit.reading import CHUNK_ROWS, LONGEST_HEADER, format_of
+from emulator.logs.audit.reading import CHUNK_ROWS, format_of
 from emulator.logs.audit.rows import Mapped, map_columns, rows_of
 from emulator.logs.audit.text import Batches, csv_batches, json_batches
 from emulator.logs.errors import AuditError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from emulator.input_files import (
     unpacked,
 )
 from emulator.scenario.load import load
+from emulator.scenario.problems import ScenarioError
 
 from .cli.commands import rebalance
 
@@ -156,3 +158,47 @@ def test_a_study_shows_nothing_of_files_elsewhere(tmp_path):
     assert (2, "") == (status, out)
     assert "outside the folder" in err
     assert "TOKEN" not in err
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """A named pipe that nothing is written to, in place of an input file."""
+
+    def make(name: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("c.properties", 'settings_from = "{}"'), ("t.txt", 'work = {{ trace = "{}" }}')],
+)
+def test_a_named_pipe_that_a_scenario_names_is_refused(tmp_path, pipe, name, key):
+    """Reading it would wait for ever."""
+    pipe(name)
+    path = tmp_path / "s.toml"
+    path.write_text(
+        'title = "x"\nrun_for = "1s"\ntopic = [{ name = "t", rate = "1/s" }]\n'
+        f'[[group]]\nid = "g"\ntopics = ["t"]\nmembers = 1\n{key.format(name)}\n'
+    )
+
+    with pytest.raises(ScenarioError, match="a named pipe, which may never end"):
+        load(path)
+
+
+def test_a_named_pipe_in_a_captured_run_is_refused(pipe):
+    with pytest.raises(reading.CaptureError, match="a named pipe, which may never end"):
+        reading.read_text(pipe("run-1/meta.json"))
+
+
+def test_a_named_pipe_in_a_folder_of_segments_is_refused(pipe):
+    segment = pipe("__consumer_offsets-4/00000000000000000000.log")
+    status, _, err = rebalance("log", segment.parent)
+
+    assert status == 2
+    assert "a named pipe, which may never end" in err

@@ -161,6 +161,29 @@ def test_the_command_line_raises_a_limit(tmp_path, command):
     assert 2 == rebalance(*words, "--limit", "rowgruop=1MiB")[0]
 
 
+def test_the_nesting_of_files_of_scenarios_is_raised_by_an_option(tmp_path):
+    """In TOML, and in the JSON of a client: the refusal names an option that the command has."""
+    path, config = tmp_path / "s.toml", tmp_path / "c.json"
+    text = 'title = "x"\nrun_for = "1s"\ntopic = [{ name = "t", rate = "1/s" }]\n'
+    text += '[[group]]\nid = "g"\ntopics = ["t"]\nmembers = 1\n'
+    deep = f"start = {'[' * 13}{']' * 13}\n"
+    path.write_text(deep + text)
+    assert "nested too deeply; the limit is 12; --limit toml=… raises it" in refusal("run", path)
+    assert "start" in refusal("run", path, "--limit", "toml=14")
+
+    path.write_text(f'{text}settings_from = "c.json"\n')
+    config.write_text(f'{{"client.id": {"[" * 600}{"]" * 600}}}')
+    assert "the limit is 500; --limit nesting=… raises it" in refusal("run", path)
+    assert "client.id" in refusal("run", path, "--limit", "nesting=700")
+
+
+def refusal(*words: object) -> str:
+    """Return why a command refuses its input."""
+    status, _, err = rebalance(*words)
+    assert status == 2
+    return err
+
+
 def repeated(path: Path, rows: int, *texts: str) -> Path:
     """Write a processing log whose rows have the last of some topics; their names are stored once."""
     topics = pa.DictionaryArray.from_arrays(pa.array([len(texts) - 1] * rows), pa.array(texts))

@@ -10,8 +10,8 @@ from typing import Any
 
 from assignors.values import dataclass
 from emulator.errors import EmulatorError
-from emulator.input_files import MAX_CAPTURED_BYTES, read_bytes, unpacked
-from emulator.limits import refuse_deep
+from emulator.input_files import MAX_CAPTURED_BYTES, read_bytes, refuse_pipe, unpacked
+from emulator.limits import parser_words, refuse_deep
 
 
 class CaptureError(EmulatorError):
@@ -57,12 +57,12 @@ class Fields:
         """Return an error for a field of the wrong type."""
         given = json.dumps(self.values[key])
         shown = given if len(given) <= 60 else given[:57] + "..."
-        return self.place.error(f"field `{self.within}{key}` is {shown}; expected {wanted}")
+        return self.place.error(f"field '{self.within}{key}' is {shown}; expected {wanted}")
 
     def anything(self, key: str) -> Any:
         """Return a required field of any type."""
         if key not in self:
-            raise self.place.error(f"field `{self.within}{key}` is missing")
+            raise self.place.error(f"field '{self.within}{key}' is missing")
         return self.values[key]
 
     def whole(self, key: str) -> int:
@@ -147,6 +147,7 @@ def read_text(path: Path) -> str:
     """Return the text of a file, decompressed if gzip; raise CaptureError if that fails."""
     place = Place(path)
     try:
+        refuse_pipe(path)
         content = read_bytes(path, MAX_CAPTURED_BYTES)
         if path.suffix == ".gz":
             content = unpacked(content, str(path), MAX_CAPTURED_BYTES)
@@ -159,6 +160,8 @@ def read_text(path: Path) -> str:
         raise place.error(f"not a valid gzip file ({error})") from None
     except UnicodeDecodeError as error:
         raise place.error(f"not UTF-8 text (byte {error.start})") from None
+    except ValueError as error:
+        raise place.error(str(error)) from None
     except OSError as error:
         raise place.error(f"cannot be read ({error.strerror})") from None
 
@@ -181,7 +184,7 @@ def read_object(path: Path) -> Fields:
     try:
         return as_object(read_json(read_text(path)), place)
     except (ValueError, RecursionError) as error:
-        raise place.error(f"not JSON ({error})") from None
+        raise place.error(f"not JSON ({parser_words(error)})") from None
 
 
 def read_objects(path: Path) -> Iterator[Fields]:
@@ -191,7 +194,7 @@ def read_objects(path: Path) -> Iterator[Fields]:
         try:
             value = read_json(line)
         except (ValueError, RecursionError) as error:
-            raise place.error(f"not JSON ({error})") from None
+            raise place.error(f"not JSON ({parser_words(error)})") from None
         yield as_object(value, place)
 
 

@@ -394,6 +394,6 @@ def milliseconds(trace: Trace, key: str) -> int | None:
     if given is None:
         return None
     if not (given.isdecimal() and given.isascii()):
-        problem = f"field `conf.{key}` is {given!r}; expected whole milliseconds"
+        problem = f"field 'conf.{key}' is {given!r}; expected whole milliseconds"
         raise CaptureError(str(trace.path), problem, 1)
     return int(given) * 1000

@@ -23,6 +23,9 @@ from emulator.logs.errors import AuditError
 SEPARATORS: Final = (b",", b";", b"\t", b"|")
 """The most common one first."""
 
+LONGEST_HEADER: Final = 1 << 18
+"""Maximum size of the line with the column names, in bytes."""
+
 CSV_WANTED: Final = "CSV in UTF-8, names of columns first"
 
 MARK: Final = b"\xef\xbb\xbf"
@@ -128,6 +131,11 @@ def layout_in(head: bytes, name: str) -> CsvLayout | None:
     separator = max(SEPARATORS, key=line.count)
     bare = CsvLayout((), separator, newline, begin)
     end = begin + _first_end(bare, head[begin:])
+    if end == len(head) >= LONGEST_HEADER and not head.endswith(newline):
+        most = f"{LONGEST_HEADER // 1024} KiB"
+        raise AuditError(
+            f"{name}, line 1: the names of columns do not end within {most}, the limit"
+        )
     try:
         return CsvLayout(_names(head[begin:end], separator), separator, newline, end)
     except (pa.ArrowException, UnicodeDecodeError) as error:

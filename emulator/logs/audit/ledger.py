@@ -221,7 +221,7 @@ def partitions_table(ledger: AuditLedger) -> pa.Table:
 
 
 _WRITTEN = re.compile(
-    r"\s*(?P<name>[^<>=]+?)\s*(?P<relation><=|>=|==|=|<|>)\s*(?P<bound>[\d_,]+)\s*"
+    r"\s*(?P<name>[^<>=]+?)\s*(?P<relation><=|>=|==|=|<|>)\s*(?P<bound>[\d_,]{1,40})\s*"
 )
 _OF_CAUSE = re.compile(r"(?P<kind>reprocessed|lost)\.by_cause\[(?P<cause>.+)\]")
 

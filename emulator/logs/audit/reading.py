@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from assignors.values import dataclass
 from emulator.input_files import nearest_file
 from emulator.logs.audit.columns import is_text, unit_of
-from emulator.logs.audit.csv_text import CsvLayout, layout_in
+from emulator.logs.audit.csv_text import LONGEST_HEADER, CsvLayout, layout_in
 from emulator.logs.audit.rows import Mapped, Rows, map_columns, rows_of
 from emulator.logs.audit.text import (
     CHUNK_BYTES,
@@ -31,9 +31,6 @@ from emulator.parquet_file import refuse_large_groups, refuse_repeated_texts
 
 CHUNK_ROWS = 1 << 20
 """Rows held in memory at once."""
-
-LONGEST_HEADER = 1 << 20
-"""Maximum size of the line with the column names, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assignors.values import dataclass
-from emulator.limits import refuse_deep
+from emulator.limits import parser_words, refuse_deep
 from emulator.logs.audit.columns import time_us
 from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.ledger import Expectation, read_expectation
@@ -146,7 +146,7 @@ def read_offsets(path: Path, argument: str) -> Offsets:
         refuse_deep(text)
         pairs = list(_of_json(json.loads(text)) if text.lstrip()[:1] == "{" else _of_lines(text))
     except (ValueError, RecursionError) as error:
-        raise AuditError(f"`{argument}={path}`: {error}; {_WANTED}") from None
+        raise AuditError(f"`{argument}={path}`: {parser_words(error)}; {_WANTED}") from None
     if not pairs:
         raise AuditError(f"`{argument}={path}`: contains no partition; {_WANTED}")
     return dict(pairs)

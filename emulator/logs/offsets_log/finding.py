@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final
 
 from assignors.values import dataclass
 from emulator.errors import EmulatorError
+from emulator.input_files import refuse_pipe
 from emulator.limits import most
 from protocols.offsets_topic.segments.resync import Limits
 from protocols.offsets_topic.segments.segment import base_offset_of
@@ -104,7 +105,13 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _segments_in(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if _NAMED.fullmatch(path.name))
+    found = sorted(path for path in folder.iterdir() if _NAMED.fullmatch(path.name))
+    for path in found:
+        try:
+            refuse_pipe(path)
+        except ValueError as error:
+            raise LogFileError(str(path), str(error)) from None
+    return found
 
 
 def _placed(path: Path) -> tuple[str, Segment]:

@@ -16,6 +16,7 @@ from emulator.scenario.kafka_settings import (
     why_refused,
 )
 from emulator.scenario.model import Cluster, Group, Member, Scenario
+from emulator.scenario.patterns import CostlyPatternError, client_matcher
 from emulator.scenario.problems import Problem, hint, listed
 from emulator.scenario.resolution import (
     ADMIN,
@@ -346,6 +347,9 @@ def pattern_problems(
     """Yield a problem if a group's pattern is malformed or matches no topic."""
     try:
         matches = _matcher(pattern, group)
+    except CostlyPatternError as error:
+        yield Problem(path, str(error), pattern)
+        return
     except (re.error, RecursionError, OverflowError) as error:
         yield Problem(path, f"no regular expression: {error}", pattern)
         return
@@ -378,7 +382,7 @@ def broker_problems(group: Group) -> Iterator[Problem]:
 def _matcher(pattern: str, group: Group) -> Callable[[str], object]:
     """Return a function that matches a name with a pattern; raise ValueError if it is malformed."""
     if group.pattern_by == "client":
-        return re.compile(pattern).fullmatch
+        return client_matcher(pattern)
     from protocols.groups.kip848.patterns import matcher  # noqa: PLC0415  only such groups need RE2
 
     return matcher(pattern)

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 
 from emulator.scenario.checks.cluster import max_partitions, named_twice, unknown
 from emulator.scenario.model import Group, Member, OwnHandler, Poison, Scenario, Topic
+from emulator.scenario.patterns import CostlyPatternError, client_matcher
 from emulator.scenario.problems import Problem, hint
 from emulator.scenario.resolution import client_of, subscription_of
 from emulator.scenario.tables.handlers import KEYS
@@ -46,8 +47,13 @@ def with_keys(names: Container[str], scenario: Scenario) -> str:
 
 def _matches(pattern: str, topic: Topic) -> bool:
     try:
-        return re.fullmatch(pattern, topic.name) is not None
-    except re.error:  # another check reports it
+        return client_matcher(pattern)(topic.name)
+    except (
+        re.error,
+        RecursionError,
+        OverflowError,
+        CostlyPatternError,
+    ):  # another check reports it
         return False
 
 

@@ -31,6 +31,7 @@ from emulator.scenario.part import Document, ScenarioSource
 from emulator.scenario.problems import Problem, ScenarioError, few_listed, hint
 from emulator.scenario.resolution import AUTO_COMMIT, OFFSET_STORE
 from protocols.consumer.clients import CLIENTS, ClientProfile, profile_of
+from protocols.settings import Kind
 
 KEY = "settings_from"
 """As in ``emulator.scenario.load``."""
@@ -233,7 +234,7 @@ def _take(
         kafkas = profile.names.get(name, name)
         if kafkas in known:
             try:
-                meant = kafkas_value(kafkas, _number(value), profile)
+                meant = kafkas_value(kafkas, _as_kind(known[kafkas].kind, value), profile)
                 found.settings[kafkas] = setting_value(known[kafkas], meant)
             except ValueError as error:
                 yield Problem(name, str(error), value)
@@ -245,8 +246,13 @@ def _take(
             found.ignored.append(name)
 
 
-def _number(value: object) -> object:
-    """Return a whole number for its text: in these files it is in Kafka's own unit."""
+def _as_kind(kind: Kind, value: object) -> object:
+    """Return a whole number for its text, in Kafka's own unit; and a text for a number, if it is one.
+
+    A file has ``client.id=7``, and YAML and JSON read a number in that.
+    """
+    if kind is Kind.TEXT:
+        return str(value) if type(value) is int else value
     return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value) else value
 
 
@@ -264,9 +270,6 @@ def _pairs(path: Path, text: str) -> Iterator[tuple[str, object]]:
 
         yield from yaml_pairs(text)
     elif path.suffix == ".json":
-        from emulator.limits import refuse_deep  # noqa: PLC0415  as above
-
-        refuse_deep(text)
         document = _json(text)
         if not isinstance(document, dict):
             raise ValueError("a JSON object is needed")
@@ -292,10 +295,13 @@ def _text(path: Path, content: bytes) -> str:
 
 
 def _json(text: str) -> Any:
+    from emulator.limits import parser_words, refuse_deep  # noqa: PLC0415  as above
+
+    refuse_deep(text)
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ValueError(f"not JSON: {error}") from None
+        raise ValueError(f"not JSON: {parser_words(error)}") from None
 
 
 def properties(text: str) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ SHUTDOWN = "spring.lifecycle.timeout-per-shutdown-phase"
 NAMES = {
     "auto-commit-interval": "auto.commit.interval.ms",
     "auto-offset-reset": "auto.offset.reset",
+    "client-id": "client.id",
     "enable-auto-commit": "enable.auto.commit",
     "fetch-max-wait": "fetch.max.wait.ms",
     "fetch-min-size": "fetch.min.bytes",

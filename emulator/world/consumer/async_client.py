@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from emulator.scenario.estimates import periods
+from emulator.scenario.patterns import client_matcher
 from emulator.scenario.resolution import subscription_of
-from emulator.world.consumer.blueprints import Blueprint, MemberIds, full_match, jitter
+from emulator.world.consumer.blueprints import Blueprint, MemberIds, jitter
 from emulator.world.draws import base64_id, draw, stream_key
 from protocols.consumer.kip848.background import WOKEN
 from protocols.consumer.kip848.machine import Client
@@ -40,7 +41,7 @@ def async_consumer(blueprint: Blueprint, process: str, member_ids: MemberIds) ->
         assigned=blueprint.assigned,
         settings=blueprint.settings,
         topics=None if pattern else topics,
-        matches=full_match(pattern) if pattern and not by_broker else None,
+        matches=client_matcher(pattern) if pattern and not by_broker else None,
         regex=pattern if by_broker else None,
         server_assignor=blueprint.settings.group_remote_assignor,
         jitter=jitter(blueprint),

@@ -6,7 +6,6 @@ same seed gives both kinds of client the same world.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from assignors.values import dataclass
 from emulator.scenario.deploys import Deploy, deployed
 from emulator.scenario.isolation import reads_committed
 from emulator.scenario.model import CommitPolicy, Group, Member, OwnHandler, Scenario
+from emulator.scenario.patterns import client_matcher
 from emulator.scenario.resolution import (
     INSTANCE_ID,
     commit_policy,
@@ -343,7 +343,7 @@ def classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
         assignors=assignors,
         protocol=common_protocol(assignors),
         topics=None if pattern else topics,
-        matches=full_match(pattern) if pattern else None,
+        matches=client_matcher(pattern) if pattern else None,
         jitter=jitter(blueprint),
         epoch_ms=blueprint.epoch_ms,
         brokers=blueprint.brokers,
@@ -364,12 +364,6 @@ def common_protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol:
     for assignor in assignors[1:]:
         shared &= set(assignor.rebalance_protocols)
     return max(shared)
-
-
-def full_match(pattern: str) -> Callable[[str], bool]:
-    """Return a predicate that matches whole topic names, as a client evaluates a pattern."""
-    compiled = re.compile(pattern)
-    return lambda topic: compiled.fullmatch(topic) is not None
 
 
 def jitter(blueprint: Blueprint) -> Callable[[str, int], float]:

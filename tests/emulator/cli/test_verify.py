@@ -61,7 +61,7 @@ def test_a_corrupt_capture_is_refused_before_anything_is_printed(spoiled):
 
     assert (2, "") == (status, out)
     assert "run-22" in err
-    assert "field `t_fault` is missing" in err
+    assert "field 't_fault' is missing" in err
     assert 1 == err.count("\n")
 
 

@@ -128,11 +128,11 @@ def test_a_file_that_is_no_gzip_is_named(copied):
     [
         ('{"e":"subscribed"', '{"e":"subscribed', r"line 2: not JSON"),
         ('"e":"subscribed"', '"e":"slept"', r"line 2: unknown kind of entry 'slept'"),
-        ('"e":"subscribed","t":', '"e":"subscribed","at":', r"line 2: field `t` is missing"),
+        ('"e":"subscribed","t":', '"e":"subscribed","at":', r"line 2: field 't' is missing"),
         (
             '"e":"subscribed","t":1795258461695581',
             '"e":"subscribed","t":"soon"',
-            r"line 2: field `t` is \"soon\"; expected a whole number",
+            r"line 2: field 't' is \"soon\"; expected a whole number",
         ),
         (
             '"e":"subscribed","t":1795258461695581',
@@ -141,9 +141,9 @@ def test_a_file_that_is_no_gzip_is_named(copied):
         ),
         ('"a":1795258468328088', '"a":1795258468999999', r"line 8: inconsistent times: it ends"),
         ('"t":1795258468327723', '"t":1795258408327723', r"line 7: inconsistent times: `t` lies"),
-        ('"t0-0":[0,0]', '"t0-0":[0]', r"line 7: field `ps.t0-0` is \[0\]"),
+        ('"t0-0":[0,0]', '"t0-0":[0]', r"line 7: field 'ps.t0-0' is \[0\]"),
         ('"t0-0":[0,0]', '"t0":[0,0]', r"line 7: 't0' is not a partition"),
-        ('"n":1,"ps":{"t0-0":[0,0]}', '"n":9,"ps":{"t0-0":[0,0]}', r"line 7: field `n` is 9"),
+        ('"n":1,"ps":{"t0-0":[0,0]}', '"n":9,"ps":{"t0-0":[0,0]}', r"line 7: field 'n' is 9"),
         ('{"e":"started"', '{"e":"begun"', r"line 1: a trace begins with an entry `started`"),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_missing_field_of_the_run_is_named(copied):
     del meta["produce"]["t0"]["tick_ns"]
     (copied / "meta.json").write_text(json.dumps(meta))
 
-    with pytest.raises(CaptureError, match=r"field `produce\.t0\.tick_ns` is missing"):
+    with pytest.raises(CaptureError, match=r"field 'produce\.t0\.tick_ns' is missing"):
         read_capture(copied)
 
 

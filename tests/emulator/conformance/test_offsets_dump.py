@@ -174,9 +174,9 @@ def test_a_dump_of_the_consumer_protocol_is_read(kept):
     [
         ("CreateTime: 5", "CreateTime: ?", "not a record"),
         ('"partition":1', '"partition":', "the key is not JSON"),
-        ('"partition":1', '"partition":"x"', r"field `key\.data\.partition` is \"x\""),
-        ('"type":"1",', "", r"field `key\.type` is missing"),
-        ('{"offset":9}', "[]", r"field `payload\.data` is \[\]"),
+        ('"partition":1', '"partition":"x"', r"field 'key\.data\.partition' is \"x\""),
+        ('"type":"1",', "", r"field 'key\.type' is missing"),
+        ('{"offset":9}', "[]", r"field 'payload\.data' is \[\]"),
     ],
 )
 def test_a_bad_record_is_named(tmp_path, old, new, problem):

@@ -161,6 +161,21 @@ def test_a_value_that_librdkafka_does_not_have_is_refused_with_its_words(load):
     assert 'it has "earliest", "smallest"' in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c.properties", "client.id=7\ngroup.instance.id=3"),
+        ("c.json", '{"client.id": 7, "group.instance.id": "3"}'),
+        ("c.yaml", "spring.kafka.consumer.properties: {client.id: 7, group.instance.id: 3}"),
+    ],
+)
+def test_a_name_of_digits_is_a_text(load, name, text):
+    """Clients take it; the ordinal of a pod is often an instance id."""
+    settings = load(name, text).scenario.group[0].settings
+
+    assert ("7", "3") == (settings["client.id"], settings["group.instance.id"])
+
+
 def test_json_of_a_client_is_read_too(load):
     """As programs with librdkafka have it."""
     loaded = load("client.json", '{"session.timeout.ms": 6000, "enable.auto.commit": false}')

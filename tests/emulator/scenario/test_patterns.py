@@ -10,6 +10,7 @@ from emulator.events import EpochOpened
 from emulator.loading import load_named
 from emulator.scenario import catalogue
 from emulator.scenario.load import loads
+from emulator.scenario.patterns import client_matcher
 from emulator.scenario.problems import ScenarioError
 
 NAME = "kip848-pattern-by-broker"
@@ -54,6 +55,39 @@ def test_a_broker_without_a_pattern_has_nothing_to_match():
 def test_a_pattern_that_matches_nothing_is_refused():
     """By whomever it is matched."""
     assert "matches none of the topics" in refused("group[billing].pattern=bills-.*")
+
+
+@pytest.mark.parametrize("pattern", ["(a|a)*c", "(a+)+", "(a*)*b", "a*" * 40 + "b", "(?:a?){99}b"])
+def test_no_pattern_of_a_client_takes_exponential_time(pattern):
+    """Such a pattern backtracks for years in Python and in Java; RE2 reads each name once."""
+    assert client_matcher(f"({pattern})|a*-eu")("a" * 240 + "-eu")
+    assert not client_matcher(pattern)("a" * 248 + "!")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?!x)(a|a)*c", r"(a+)+\1", "(?=a*a*a*a*b).*", "(?<=x)(?:ab){2,}", "(?!x)(a)*?"]
+)
+def test_a_pattern_that_only_backtracking_can_match_repeats_little(pattern):
+    """RE2 has no look-arounds and no backreferences, and clients have."""
+    message = refused(f"group[billing].pattern={pattern}", "group[billing].pattern_by=client")
+
+    assert "group[billing].pattern" in message
+    assert "repeat no group, and at most 3 single characters or classes" in message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "topic", "matches"),
+    [
+        ("(?!internal)[a-z]+-.*", "orders-eu", True),
+        ("(?!orders)[a-z]+-.*", "orders-eu", False),
+        (r"(?!x)[*+(]?orders\-[(+*]*eu", "orders-eu", True),
+        (r"(or)ders-\1.?", "orders-or", True),
+        ("orders", "orders-eu", False),
+    ],
+)
+def test_clients_match_whole_names_with_what_re2_lacks(pattern, topic, matches):
+    """A few repetitions of single characters are matched by backtracking."""
+    assert matches == client_matcher(pattern)(topic)
 
 
 @pytest.mark.parametrize("column", ["eager", "cooperative", "static"])

@@ -220,3 +220,13 @@ def test_brackets_in_text_are_not_nesting(tmp_path):
 
     held = Terms()
     assert 2 == audit(InProcess(open_source(find_files([path]), {}, None), held), held).counts.rows
+
+
+def test_a_header_without_end_is_refused_with_its_limit(tmp_path):
+    """Each column takes memory, also one that is not needed."""
+    path, names = tmp_path / "log.csv", "topic,partition,consumer,offset,end"
+    path.write_text(f"{names},{','.join(f'c{n}' for n in range(50_000))}\n")
+    assert "line 1: the names of columns do not end within 256 KiB" in refusal(path)
+
+    path.write_text(f"{names}\norders,0,c-1,1,1700000000000\n{',' * 300_000}\n")
+    assert "256 KiB" not in refusal(path)

@@ -129,6 +129,7 @@ def test_a_full_disk_leaves_nothing(log, tmp_path, monkeypatch):
         (["--ends", "nowhere"], "--ends nowhere: cannot be read"),
         (["--expect", "repeats <= 1"], "there is no figure 'repeats'"),
         (["--expect", "reprocessed"], 'such as "reprocessed <= 100"'),
+        (["--expect", f"lost == {'9' * 5_000}"], 'such as "reprocessed <= 100"'),
         (["--expect", "lost.by_cause[rewnd] == 0"], 'did you mean "rewind"?'),
         (["--engine", "pool", "--master", "local[2]"], "--master is for Spark"),
         (["--engine", "pool", "--format", "table"], "omit --engine pool"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.classic.commits import _prepared
 from protocols.consumer.classic.phases import PrepareCommitted, PrepareCommitting, PrepareNeeded
 from protocols.consumer.classic.rejoin import _prepare
 from protocols.consumer.classic.revocation_commit import commit_at_revocation
@@ -274,3 +275,27 @@ def test_a_commit_at_a_revocation_is_waited_for_until_its_deadline(now, commit, 
     after = commit_at_revocation(state, driver.client.consumer, frozenset(), now).state.prepare
 
     assert (waiting if waits else PrepareCommitted(frozenset())) == after
+
+
+@EITHER
+@pytest.mark.parametrize("error", [E.NONE, E.REQUEST_TIMED_OUT, E.OFFSET_METADATA_TOO_LARGE])
+def test_a_late_response_to_a_commit_that_was_given_up_changes_nothing(assignors, error):
+    """The join has gone on without it, whether it is accepted, retriable or refused."""
+    driver = preparing(*assignors, max_poll_interval_ms=10_000, request_timeout_ms=60_000)
+    driver.advance(10_000)
+    driver.poll()
+    joining = driver.state.prepare
+    assert driver.pending(JoinGroupRequest)
+    driver.committed(error)
+
+    assert joining == driver.state.prepare
+    assert 1 == len(driver.pending(JoinGroupRequest))
+    assert 1 == len(driver.ever(OffsetCommitRequest))
+
+
+def test_a_late_response_does_not_end_the_wait_for_a_later_commit():
+    """Each response counts for its own commit."""
+    driver = preparing()
+    waiting = PrepareCommitting(driver.now_us + 10_000_000, 7, frozenset())
+    for error in (E.NONE, E.REQUEST_TIMED_OUT):
+        assert waiting == _prepared(replace(driver.state, prepare=waiting), 6, error)
