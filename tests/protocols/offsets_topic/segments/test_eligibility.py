@@ -113,6 +113,14 @@ def test_a_dirty_segment_older_than_the_maximal_lag_is_overdue(lag, overdue):
     assert (overdue, overdue > 0) == (found.overdue_ms, found.eligible)
 
 
+@pytest.mark.parametrize(("first_ms", "overdue"), [(-1, 0), (0, 0), (1, 98)])
+def test_a_segment_whose_first_batch_has_no_time_is_never_overdue(first_ms, overdue):
+    """Times of 0 and below are no times (``LogCleanerManager.maxCompactionDelay``)."""
+    log = (Segment(0, 10, 1_000, first_ms, 50), Segment(10, 20, 1_000, 60, 70))
+
+    assert overdue == seen(log=log, stable=20, now=100, max_compaction_lag_ms=1).overdue_ms
+
+
 def test_overdue_uncleanable_segments_wait():
     """A hanging transaction blocks compaction from its first record on."""
     found = seen(checkpoint=200, stable=250, max_compaction_lag_ms=1)
