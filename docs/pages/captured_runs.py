@@ -34,7 +34,7 @@ In each cell: real / emulated, as median and range over {SEEDS} seeds. Work is t
 percentile of the processing time of one record, in ms: its excess over the time that the experiment sets
 (10 ms in most) is the noise of the machine. [Metrics](metrics.md) has the meaning of the takeover times.
 A figure is inside if the prediction without noise is within its tolerance, or if the real value
-lies in the range of the seeds. A real value that is rare needs more seeds: `rebalance verify` plays 200.
+lies in the range of the seeds. A real value that is rare needs more seeds: `rebalance verify` plays up to 200.
 """
 
 _CLOSING = """\

@@ -50,7 +50,7 @@ def verify(
             "--seeds",
             min=0,
             max=MAX_SEEDS,
-            help="Number of seeds played for figures that the deterministic prediction misses.",
+            help="Largest number of seeds played for figures that the deterministic prediction misses.",
         ),
     ] = 200,
     jobs: JobsOption = None,
@@ -64,7 +64,8 @@ def verify(
     assignments, listener calls, duplicates, losses and takeover times; for KIP-848 groups also
     epochs, target assignments and the steps of members; after broker failures also the stalls of
     partitions and the response times of commits. A real value that differs from the deterministic
-    prediction is inside if it lies within the range of many seeds. One run is shown figure by
+    prediction is inside if it lies within the range of many seeds; they are played until every figure
+    is inside. One run is shown figure by
     figure, several in a table. Of a long list only the parts that differ are shown: "7 equal" are
     those before or after them; --json has all.
 

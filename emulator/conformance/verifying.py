@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -57,7 +58,10 @@ EXAMPLE = Path(__file__).parent / "example"
 """A captured run of Kafka 4.4.0: one of three consumers with range and automatic commits is killed."""
 
 SEEDS = 200
-"""Default number of seeds that show the range of a race."""
+"""Default for the largest number of seeds that show the range of a race."""
+
+JUDGED_EVERY = 10
+"""After so many seeds each figure is judged: more seeds only widen the ranges."""
 
 Made = TypeVar("Made")
 
@@ -143,8 +147,8 @@ def verify(
     """Compare captured runs of a real Kafka with their emulation.
 
     *captures*: folders, each a captured run, a folder of runs, or a folder of such folders
-    (format: tests/captures/README.md). *seeds*: played if a figure is outside; 0: only the
-    deterministic prediction counts. *jobs*: processes; by default one for each CPU core.
+    (format: tests/captures/README.md). *seeds*: the most that are played if a figure is outside, until
+    all are inside; 0: only the deterministic prediction counts. *jobs*: processes; by default one for each CPU core.
     *progress*: called with the number of finished runs and of all.
 
     Raises ``CaptureError`` if a capture is invalid; with several runs, before any is played.
@@ -177,9 +181,9 @@ def _play_all(plays: Sequence[Play], jobs: int, progress: OnProgress | None) -> 
 def verify_run(path: Path, seeds: int = SEEDS, play_all: PlayAll | None = None) -> Verdict:
     """Compare the captured run at *path* with its emulation.
 
-    *seeds*: played if a figure is outside; 0: only the deterministic prediction counts.
-    *play_all*: by default one play after the other. Raises ``CaptureError`` if the capture is
-    invalid.
+    *seeds*: the most that are played if a figure is outside, until all are inside; 0: only the
+    deterministic prediction counts. *play_all*: by default one play after the other.
+    Raises ``CaptureError`` if the capture is invalid.
     """
     capture = _capture(path)
     skipped = why_not_comparable(capture)
@@ -189,8 +193,15 @@ def verify_run(path: Path, seeds: int = SEEDS, play_all: PlayAll | None = None) 
     if not seeds or all(figure.inside for figure in predicted):
         return Verdict(capture=capture.name, figures=predicted)
     plays = [Play(path, seed) for seed in range(1, seeds + 1)]
-    of_seeds = tuple(map(figures_of, plays) if play_all is None else play_all(plays))
-    return Verdict(capture=capture.name, figures=judge_by_seeds(predicted, of_seeds), seeds=seeds)
+    played = iter(map(figures_of, plays) if play_all is None else play_all(plays))
+    of_seeds: list[Figures] = []
+    judged = predicted
+    while more := tuple(islice(played, JUDGED_EVERY)):
+        of_seeds += more
+        judged = judge_by_seeds(predicted, of_seeds)
+        if all(figure.inside for figure in judged):
+            break
+    return Verdict(capture=capture.name, figures=judged, seeds=len(of_seeds))
 
 
 # -- one play ----------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ class CommitTimer:
         process, due_us = self._process, self._kernel.now
         if not process.alive or process.hold(self._tick):
             return
+        process.unfold()
         process.settle()
         progress = process.progress
         ends = {tp: done for tp in progress.owned if (done := progress.done(tp)) is not None}

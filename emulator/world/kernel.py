@@ -211,7 +211,9 @@ class Deadlines:
         self._due: dict[str, int] = {}
         self._queued: dict[str, int] = {}
         self._heap: list[tuple[int, str]] = []
-        self._next: int | None = None
+        self._pushed: list[int] = []
+        """When the events that are in the kernel's queue fire, the next one last."""
+
         self._open = True
         self.watched: dict[str, list[tuple[int, int]]] = {}
         """By name: when each deadline was set or reached, and the deadline, for these names."""
@@ -277,8 +279,7 @@ class Deadlines:
                     times[name] += later_us
         self._heap = [(when, name) for name, when in self._queued.items()]
         heapq.heapify(self._heap)
-        if self._next is not None:
-            self._next += later_us
+        self._pushed = [when + later_us for when in self._pushed]
         if self._heap:
             self._schedule()
 
@@ -288,18 +289,18 @@ class Deadlines:
         self._due.clear()
 
     def _schedule(self) -> None:
+        """Fire at the earliest deadline, unless an event does so before: it comes here again."""
         earliest = self._heap[0][0]
-        if self._next is None or earliest < self._next:
-            self._next = earliest
-            now = self._kernel.now
-            moment = self._kernel.push(max(earliest, now), self._order, self._fire)
-            moment.recurs = True
+        if not self._pushed or earliest < self._pushed[-1]:
+            when = max(earliest, self._kernel.now)
+            self._pushed.append(when)
+            self._kernel.push(when, self._order, self._fire).recurs = True
 
     def _fire(self, _: Any) -> None:
-        now = self._kernel.now
-        if not self._open or self._next is None or self._next > now:
+        if not self._open:
             return
-        self._next = None
+        self._pushed.pop()
+        now = self._kernel.now
         for name in self._come_due(now):
             if self._due.get(name, now + 1) <= now:
                 del self._due[name]

@@ -63,7 +63,7 @@ class Application:
             self._failures.before_poll()
         self.doing = Doing.POLLING
         now = self._kernel.now
-        if self._process.polls(now) or self._process.polls_in_vain(now):
+        if self._process.polls(now) or (self.calm and self._process.polls_in_vain(now)):
             return
         self._process.carry_out(self._process.client.poll(now, self._blueprint.poll_timeout_us))
 

@@ -32,13 +32,12 @@ from emulator.scenario.resolution import (
 from emulator.world import consumer
 from emulator.world.consumer import handling
 from emulator.world.consumer.handling.handler import Batch, WorkTimes, work_times
-from emulator.world.consumer.polling.folded_time import Live
 from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.classic.state import Consumer as ClassicConsumer
-from protocols.consumer.classic.state import punctual
-from protocols.consumer.clients import Busy, ClientProfile
+from protocols.consumer.classic.state import Membership, punctual
+from protocols.consumer.clients import ClientProfile
 from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
@@ -116,25 +115,6 @@ class Blueprint:
             return False
         polls_on = self.commit.call in ("auto", "none") or self.commit.is_by_time
         return polls_on and self.conditions is None and self.poison is None
-
-    @property
-    def folds(self) -> bool:
-        """Whether its poll loop can be computed by arithmetic."""
-        if self.profile.in_background or self.assigned is not None or self.reads_gaps:
-            return False
-        beats_apart = self.profile.heartbeats_wait_for <= {Busy.LISTENER}
-        return beats_apart and self.group.offsets == "kafka"
-
-    @property
-    def live(self) -> Live:
-        """Why every poll is an event where none is computed."""
-        if self.folds:
-            return Live.EXACT
-        if self.reads_gaps:
-            return Live.GAPS
-        if self.assigned is not None or self.profile.heartbeats_wait_for:
-            return Live.HEARTBEATS if self.assigned is None else Live.BY_HAND
-        return Live.CLIENT if self.profile.in_background else Live.STORE
 
     @property
     def commits_by_timer(self) -> bool:
@@ -376,7 +356,7 @@ def is_stable(client: AnyClient) -> bool:
     """Return whether the client's member is in its group, with no rebalance in progress."""
     if client.consumer.settings.group_protocol == "consumer":
         return client.state.member.state.name == "STABLE"  # type: ignore[union-attr]  # its own
-    return client.state.membership.name == "STABLE"  # type: ignore[union-attr]  # its own
+    return client.state.membership is Membership.STABLE  # type: ignore[union-attr]  # its own
 
 
 def is_wake_up(client: AnyClient, timer: str) -> bool:

@@ -23,6 +23,7 @@ from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.polling.exchanges import RoundWait
 from emulator.world.consumer.polling.fetches import Fetches
 from emulator.world.consumer.polling.folded_time import Live, MemberTime
+from emulator.world.consumer.polling.live_reasons import always_live, live_now
 from emulator.world.consumer.polling.poll_loop import PollLoop
 from emulator.world.consumer.progress import Owners, Progress
 from emulator.world.kernel import Deadlines, Rank
@@ -86,11 +87,10 @@ class Process:
         self.client = new_client(blueprint, self.name, run.member_id)
         self.application = Application(self)
         self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)
-        self._loop = PollLoop(self, self.client) if run.folding and blueprint.folds else None
-        self._live: Final = blueprint.live
-        self._wait: RoundWait | None = None
-        if run.folding and isinstance(self.client, ClassicClient):
-            self._wait = RoundWait(self, self.client)
+        self._live: Final = always_live(blueprint) if run.folding else Live.EXACT
+        self._loop = PollLoop(self, self.client) if self._live is None else None
+        waits = run.folding and isinstance(self.client, ClassicClient)
+        self._wait = RoundWait(self, self.client) if waits else None  # type: ignore[arg-type]  # classic
         self.timers: Final = Deadlines(run.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
         self._effects: deque[Effect] = deque()
         self._busy = False
@@ -135,23 +135,25 @@ class Process:
 
     def polls(self, now: int) -> bool:
         """Poll by arithmetic if the consumer is calm; return whether it is."""
-        reason = self._live if self._loop is None else self._loop.poll(now)
-        self.time.go_on(now, reason)
-        return reason in (None, Live.INTERRUPTED)
+        live = live_now(self._live, self.client) if self._loop is None else self._loop.poll(now)
+        self.time.go_on(now, live)
+        return live in (None, Live.INTERRUPTED)
 
     def polls_in_vain(self, now: int) -> bool:
-        """Poll by arithmetic if the consumer waits for a rebalance; return whether it does."""
+        """Poll by arithmetic if polls return nothing for a while; return whether they do."""
         return self._wait is not None and self._wait.begin(now)
 
     def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
         """Stop polling by arithmetic before an event that affects the process."""
         if self._wait is not None:
-            self._wait.end(self.run.kernel.now)
+            self._wait.end(self.run.kernel.now + before_work)
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals, before_work=before_work)
 
     def calculated(self) -> CalmPoll | None:
-        """Play everything up to now; return the poll by arithmetic that goes on, if one does."""
+        """Play everything up to the end of now; return the poll by arithmetic that goes on, if one does."""
+        if self._wait is not None:
+            self._wait.end(self.run.kernel.now + 1)
         return None if self._loop is None else self._loop.calculated(self.run.kernel.now)
 
     def move(

@@ -138,11 +138,21 @@ def returns_first(state: ClientState, consumer: Consumer, *, is_calm: bool) -> b
     return consumer.fetcher.returns_records and (is_calm or may_collect(state, consumer))
 
 
-def idle_until_us(state: ClientState, consumer: Consumer) -> int:
-    """Return until when (us) polls of a member that awaits a round do nothing; 0 if it reads."""
+def idle_until_us(state: ClientState, consumer: Consumer, *, is_calm: bool) -> int:
+    """Return until when (us) polls of a member that is calm or awaits a round do nothing; 0: they may."""
+    if is_calm:
+        return due_us(state, consumer) if _awaits_fetches(consumer) else 0
     if state.assignment or state.reads.out_of_range or not isinstance(state.app, Outside):
         return 0
     return wait_until_us(state, consumer, round_due_us(state, consumer))
+
+
+def _awaits_fetches(consumer: Consumer) -> bool:
+    """Return whether poll has waited, has no records, and every broker still has to respond."""
+    fetcher = consumer.fetcher
+    if fetcher.paused or not (consumer.clock.is_waiting and fetcher.idle and fetcher.connected):
+        return False
+    return fetcher.in_flight.issuperset(fetcher.positions.by_leader)
 
 
 def wait_until_us(

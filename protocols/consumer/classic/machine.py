@@ -154,9 +154,9 @@ class Client:
 
         This holds as long as no response arrives and no timer fires.
         """
-        if not self._awaits_round or self._arrived or self._poll_until is not None:
+        if not (self._calm or self._awaits_round) or self._arrived or self._poll_until is not None:
             return None
-        due = duties.idle_until_us(self.state, self.consumer)
+        due = duties.idle_until_us(self.state, self.consumer, is_calm=self._calm)
         return due if due > now else None
 
     def resume(self, calm: CalmPoll) -> Step[ClientState]:

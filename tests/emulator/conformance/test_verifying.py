@@ -276,6 +276,22 @@ def test_figures_outside_the_calm_run_are_judged_by_the_seeds(kept, monkeypatch,
     assert (2, inside) == (verdict.seeds, not verdict.outside)
 
 
+def test_seeds_are_played_until_every_figure_is_inside(kept, monkeypatch):
+    """They are judged ten at a time; the order of the seeds decides how many are played."""
+    met = {13}
+
+    def figure(play: Play) -> Figures:
+        value = [2] if play.seed in met else [1]
+        return (Figure("generations", [2], value, EQUAL, value == [2]),)
+
+    monkeypatch.setattr(verifying, "figures_of", figure)
+
+    assert verify_run(kept / CALM[-1], 200).seeds == 20
+    met.clear()
+    verdict = verify_run(kept / CALM[-1], 25)
+    assert (25, 1) == (verdict.seeds, len(verdict.outside))
+
+
 def test_without_seeds_only_the_calm_run_counts(kept, monkeypatch):
     """For those in a hurry."""
     missed = Figure("generations", [1], [2], EQUAL, False)

@@ -1,21 +1,58 @@
-"""Why a consumer cannot poll by arithmetic, as far as its application and its partitions decide."""
+"""Why a consumer cannot poll by arithmetic: always, or as its application and partitions are now."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from emulator.world.consumer.blueprints import is_stable
 from emulator.world.consumer.polling.folded_time import Live
+from protocols.consumer.clients import Busy
 
 if TYPE_CHECKING:
     from emulator.world.consumer.blueprints import AnyClient, Blueprint
     from emulator.world.consumer.interfaces import ConsumerProcess
 
 
+_OF_APPLICATIONS = frozenset(
+    {
+        Live.WORKERS,
+        Live.OWN,
+        Live.POISON,
+        Live.DEDUPLICATION,
+        Live.COMMITS,
+        Live.CONTEXT,
+        Live.FORWARDED,
+    }
+)
+"""The reasons of :func:`always_live` that lie in the application."""
+
+
+def always_live(blueprint: Blueprint) -> Live | None:
+    """Return why no poll of a consumer is ever computed by arithmetic; None: they may be."""
+    profile = blueprint.profile
+    if blueprint.reads_gaps:
+        return Live.GAPS
+    if blueprint.assigned is not None:
+        return Live.BY_HAND
+    if not profile.heartbeats_wait_for <= {Busy.LISTENER}:
+        return Live.HEARTBEATS
+    if profile.in_background:
+        return Live.CLIENT
+    if blueprint.group.offsets != "kafka":
+        return Live.STORE
+    return None if blueprint.plain else _why_not_plain(blueprint)
+
+
+def live_now(always: Live | None, client: AnyClient) -> Live | None:
+    """Return why a consumer that is *always* live is so now: before its records, a member joins."""
+    if always in _OF_APPLICATIONS and not is_stable(client):
+        return Live.NOT_STABLE
+    return always
+
+
 def why_live(process: ConsumerProcess, client: AnyClient) -> Live | None:
-    """Return why an application or its partitions need more than polls and work; None: they do not."""
+    """Return why the partitions or the application of a plain consumer need more now; None: they do not."""
     app, progress = process.application, process.progress
-    if not process.blueprint.plain:
-        return _why_not_plain(process.blueprint)
     if not process.run.triggers.idle:
         return Live.TRIGGER
     if not app.calm:

@@ -1,10 +1,11 @@
-"""Until when polls of a member that joins do nothing, for a host that skips them."""
+"""Until when polls of a member that joins, or waits for records, do nothing: a host skips them."""
 
 from __future__ import annotations
 
+from protocols.consumer.classic.state import Membership
 from protocols.messages import JoinGroupRequest
 
-from .driver import ClientDriver, manual_member
+from .driver import BROKER, ClientDriver, manual_member, parts
 
 
 def test_polls_are_in_vain_while_a_member_without_partitions_awaits_a_round():
@@ -23,7 +24,40 @@ def test_polls_are_in_vain_while_a_member_without_partitions_awaits_a_round():
     driver.joined(1)
     driver.poll()
     driver.synced()
-    driver.poll()
+    assert driver.client.polls_in_vain_until_us(driver.now_us) is None
+
+
+def idle_member() -> ClientDriver:
+    """A stable member that has polled without records; its fetch is in flight."""
+    driver = manual_member(heartbeat_interval_ms=3_000)
+    driver.poll(100)
+    driver.advance(200)
+    assert driver.client.state.membership is Membership.STABLE
+    return driver
+
+
+def test_polls_are_in_vain_up_to_the_next_heartbeat_while_fetches_are_in_flight():
+    driver = idle_member()
+    beat = driver.client.state.beat
+    assert beat is not None
+    assert driver.client.polls_in_vain_until_us(driver.now_us) == beat.due_us
+    assert driver.client.polls_in_vain_until_us(beat.due_us) is None
+
+
+def test_no_poll_is_in_vain_that_reads_a_response_or_sends_a_fetch():
+    """The first poll behind records is made by the client: it has not waited yet."""
+    driver = idle_member()
+    driver.records({0: 4})
+    assert driver.client.polls_in_vain_until_us(driver.now_us) is None
+    assert driver.poll(100)
+    assert driver.client.polls_in_vain_until_us(driver.now_us) is None
+    driver.poll(100)
+    driver.advance(200)
+    assert driver.client.polls_in_vain_until_us(driver.now_us) is not None
+    driver.client.consumer.fetcher.pause(parts(0))
+    assert driver.client.polls_in_vain_until_us(driver.now_us) is None
+    driver.client.consumer.fetcher.pause(())
+    driver.client.consumer.fetcher.disconnected(BROKER)
     assert driver.client.polls_in_vain_until_us(driver.now_us) is None
 
 
