@@ -228,7 +228,10 @@ PLANTED = (
         "a static member that does not return",
     ),
     Planted(
-        f"{WORLD}.kernel:Deadlines.move", "self._next += later_us", "pass", "metadata with news"
+        f"{WORLD}.kernel:Deadlines.move",
+        "[when + later_us for when in self._pushed]",
+        "list(self._pushed)",
+        "metadata with news",
     ),
     Planted(
         f"{PERIODS}.skip:Skip._move",

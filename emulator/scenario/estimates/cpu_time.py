@@ -44,14 +44,16 @@ from emulator.scenario.resolution import (
     consumer_settings,
     mean_work_of,
     poll_timeout_us,
+    profile_with_deviations,
     records_of,
     topics_of,
     work_of,
     writing_of,
 )
 from emulator.scenario.tables.distributions import Constant
+from emulator.scenario.tables.handlers import crowding
 from emulator.scenario.units import US_PER_MS, US_PER_S
-from protocols.consumer.clients import profile_of
+from protocols.consumer.clients import Busy, profile_of
 
 
 class Source(enum.StrEnum):
@@ -83,6 +85,9 @@ SEARCHED: Final = 2
 
 SETTLING_US: Final = 6_000_000
 """About the time until a group is regular again after a disturbance."""
+
+SETTLING_ROUNDS: Final = 20
+"""After so many rounds it is clear how much members slow each other down."""
 
 METADATA_MAX_AGE_US: Final = 300_000_000
 """The default of ``metadata.max.age.ms``."""
@@ -290,8 +295,7 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
         interval_us = settings.auto_commit_interval_ms * US_PER_MS
         found[Source.COMMITS] = living_us / max(interval_us, US_PER_MS)
         if not profile_of(client_of(group, member)).in_background:
-            at_a_time, _ = concurrency(group)
-            working_us = polls.records * mean_work_of(group, member, reader.scenario) / at_a_time
+            working_us = polls.records * _work_us(reader)
             round_us = 2 * mean_us(reader.scenario.network.latency)
             times = interval_us, living_us, working_us, round_us
             found[Source.COMMITS] = commits_in_polls(*times, polls.batches)
@@ -323,10 +327,9 @@ def _polls(reader: _Reader) -> _Polls:
     """Return the polls of a member: full batches of the backlog first, then what arrives."""
     group, member, living_us = reader.group, reader.member, reader.living_us
     most = consumer_settings(group, member).max_poll_records
-    at_a_time, _ = concurrency(group)
-    work_us = max(mean_work_of(group, member, reader.scenario) / at_a_time, 1.0)
+    work_us = max(_work_us(reader), 1.0)
     writing_us = min(_writing_us(group, reader.scenario), living_us)
-    idle = 1 - reader.produced * work_us / writing_us
+    idle = 0.0 if _is_removed(reader) else 1 - reader.produced * work_us / writing_us
     kept_up = reader.backlog / idle if idle > 0 else reader.backlog + reader.produced
     full_us = min(kept_up * work_us, living_us)
     full, rest_us = full_us / work_us, living_us - full_us
@@ -340,6 +343,33 @@ def _polls(reader: _Reader) -> _Polls:
     batches = full / most + later / min(at_once, most)
     empty = max(rest_us - later * work_us, 0) / poll_timeout_us(group, member)
     return _Polls(batches, empty, full + later)
+
+
+def _work_us(reader: _Reader) -> float:
+    """Return the mean time of a record in a member, by the number that it processes at a time.
+
+    A group whose members slow each other down begins with all of them at work, and may stay so.
+    """
+    group, scenario = reader.group, reader.scenario
+    at_a_time, _ = concurrency(group)
+    alone_us = mean_work_of(group, reader.member, scenario) / at_a_time
+    needed = alone_us * reader.produced / min(_writing_us(group, scenario), reader.living_us)
+    workers, slower = len(group.members) * at_a_time, 1.0
+    busy = 1.0
+    for _ in range(SETTLING_ROUNDS):
+        slower = crowding(group.work_by, workers * busy)
+        busy = min(needed * slower, 1.0)
+    return alone_us * slower
+
+
+def _is_removed(reader: _Reader) -> bool:
+    """Return whether a member is removed in a batch of its backlog: its client sends no heartbeats then."""
+    group, member = reader.group, reader.member
+    if Busy.WORK not in profile_with_deviations(group, member).heartbeats_wait_for:
+        return False
+    settings = consumer_settings(group, member)
+    batch_us = min(reader.backlog, settings.max_poll_records) * _work_us(reader)
+    return batch_us > settings.session_timeout_ms * US_PER_MS
 
 
 def _writing_us(group: Group, scenario: Scenario) -> int:

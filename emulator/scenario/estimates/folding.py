@@ -46,6 +46,8 @@ def repeats(group: Group, scenario: Scenario) -> bool:
         return False
     if any(polls_by_events(group, member, scenario) for member in group.members):
         return False
+    if any(profile_with_deviations(group, member).in_background for member in group.members):
+        return False
     return _busiest(group, scenario) < 1
 
 

@@ -306,7 +306,7 @@ class WorkBy(Part):
         return bool(self.lag or self.concurrency)
 
 
-def crowding(given: WorkBy | None, in_work: int) -> float:
+def crowding(given: WorkBy | None, in_work: float) -> float:
     """Return the factor on the time of a record while *in_work* records of its group are in work."""
     if given is None or given.concurrency is None:
         return 1.0

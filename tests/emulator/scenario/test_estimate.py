@@ -121,6 +121,28 @@ def test_records_that_were_written_too_fast_are_polled_in_full_batches():
     assert polls[Source.OWN_COMMITS] == pytest.approx(6 * 200 * 60 / 500)
 
 
+@pytest.mark.parametrize(("each", "full"), [(0.1, False), (2.0, True)])
+def test_members_that_slow_one_another_down_may_stay_at_work(each, full):
+    """They all begin with records: three at a time take five times as long, which is more than comes in."""
+    shared = f"members = 3\nwork_by.concurrency = {{ free = 1, each = {each} }}"
+    batches = counts(read(("members = 3", shared)))[Source.LIVE_BATCHES]
+
+    assert full == (batches < 6 * 20 * 600 / 100)
+
+
+@pytest.mark.parametrize(("backlog", "full"), [(1, False), (5_000, True)])
+def test_members_removed_in_a_batch_of_their_backlog_never_catch_up(backlog, full):
+    """500 records of 16 ms outlast the session of 6 s; without backlog, no batch is so large."""
+    changes = (
+        ('rate = "20/s" ', f'rate = "20/s"\nbacklog = {backlog} '),
+        ('"10ms"', '"16ms"'),
+        ("members = 3", 'members = 3\ndeviates.heartbeats_wait_for = ["work"]'),
+    )
+    batches = counts(read(*changes))[Source.LIVE_BATCHES]
+
+    assert full == (batches < 6 * 20 * 600 / 100)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -246,10 +268,11 @@ def test_records_younger_than_the_retention_are_not_looked_for():
         ('rate = "20/s" ', 'rate = "20/s"\ntransaction_records = 10 '),
         ('"10ms"', '"40ms"'),
         ("members = 3", 'members = 3\ndeviates.heartbeats_wait_for = ["work"]'),
+        ("members = 3", 'members = 3\nclient = "franz-go"'),
     ],
 )
 def test_no_periods_are_skipped_that_do_not_repeat(change):
-    """Of topics with gaps, of members with more records than time, or whose heartbeats wait."""
+    """Of topics with gaps; of members without time left, with heartbeats that wait, or another client."""
     quiet, played = (counts(read(('"10min"', '"10h"'), *more)) for more in ((), (change,)))
 
     assert played[Source.HEARTBEATS] > 10 * quiet[Source.HEARTBEATS]
