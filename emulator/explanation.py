@@ -127,7 +127,7 @@ def explain(
     )
 
 
-_RECORD = re.compile(r"(.+)-(\d+)[:@](\d+)")
+_RECORD = re.compile(r"(.+)-(\d{1,19})[:@](\d{1,19})")
 """Topic, partition and offset of a record."""
 
 

@@ -196,6 +196,14 @@ def test_a_named_pipe_in_a_captured_run_is_refused(pipe):
         reading.read_text(pipe("run-1/meta.json"))
 
 
+def test_a_number_without_end_in_a_captured_run_is_refused(tmp_path):
+    """Its logs are read by patterns, whose numbers may have any length."""
+    (tmp_path / "coordinator.log").write_text(f"generation {'9' * 5_000}")
+
+    with pytest.raises(reading.CaptureError, match="a number of more than 4,300 digits"):
+        reading.read_text(tmp_path / "coordinator.log")
+
+
 def test_a_named_pipe_in_a_folder_of_segments_is_refused(pipe):
     segment = pipe("__consumer_offsets-4/00000000000000000000.log")
     status, _, err = rebalance("log", segment.parent)

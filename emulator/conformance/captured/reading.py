@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from assignors.values import dataclass
 from emulator.errors import EmulatorError
 from emulator.input_files import MAX_CAPTURED_BYTES, read_bytes, refuse_pipe, unpacked
 from emulator.limits import parser_words, refuse_deep
+
+_ENDLESS_NUMBER: Final = re.compile(r"\d{4301}")
 
 
 class CaptureError(EmulatorError):
@@ -151,7 +154,7 @@ def read_text(path: Path) -> str:
         content = read_bytes(path, MAX_CAPTURED_BYTES)
         if path.suffix == ".gz":
             content = unpacked(content, str(path), MAX_CAPTURED_BYTES)
-        return content.decode()
+        return _with_numbers(content.decode())
     except FileNotFoundError:
         raise place.error("the file is missing") from None
     except EOFError:
@@ -164,6 +167,13 @@ def read_text(path: Path) -> str:
         raise place.error(str(error)) from None
     except OSError as error:
         raise place.error(f"cannot be read ({error.strerror})") from None
+
+
+def _with_numbers(text: str) -> str:
+    """Return a text; raise ValueError for a number that Python does not read."""
+    if _ENDLESS_NUMBER.search(text):
+        raise ValueError("a number of more than 4,300 digits")
+    return text
 
 
 def read_lines(path: Path) -> list[str]:

@@ -114,6 +114,14 @@ def test_an_unknown_entry_is_refused_with_those_there_are(tmp_path):
     assert "seed 3: no ledger entry 'D99'; there are D1 to D2" in err
 
 
+def test_a_record_of_thousands_of_digits_is_an_unknown_entry(tmp_path):
+    """No log has it, and Python does not read the number."""
+    status, out, err = rebalance("explain", written(tmp_path), f"orders-1:{'9' * 5_000}")
+
+    assert (2, "") == (status, out)
+    assert "no ledger entry 'orders-1:999" in err
+
+
 def test_a_partition_in_place_of_an_entry_is_named_as_it_was_given(tmp_path):
     """Not in upper case, as entries are."""
     status, _, err = rebalance("explain", written(tmp_path), "orders-1", "--seed", 3)
